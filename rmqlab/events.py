@@ -32,6 +32,10 @@ class Event(Struct, frozen=True, rename="camel", tag_field="ev", tag=_snake):
 Observer = Callable[[Event], None]
 
 
+def unobserved(_event: Event) -> None:
+    """The observer of those whom nobody looks at."""
+
+
 class OfGroup(Event, frozen=True):
     """Something that befalls a member of a group."""
 

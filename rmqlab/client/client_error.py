@@ -53,8 +53,6 @@ def _attach_default_url(text: str) -> str:
 class MQClientError(Exception):
     """A client call failed: `response_code` is the answer's code or -1, `error_message` the text alone."""
 
-    java_name = "MQClientException"
-
     def __init__(self, error_message: str | None, response_code: int | None = None) -> None:
         """With a code the text reads `CODE: 23  DESC: ...`; without it the text is `error_message`."""
         text = str(error_message) if response_code is None else f"CODE: {int(response_code)}  DESC: {error_message}"
@@ -65,8 +63,6 @@ class MQClientError(Exception):
 
 class MQBrokerError(Exception):
     """A broker answered with an error code; `response_code` and `error_message` tell which."""
-
-    java_name = "MQBrokerException"
 
     def __init__(self, response_code: int, error_message: str | None, broker_addr: str | None = None) -> None:
         """The text reads `CODE: 1  DESC: remark BROKER: ip:port`."""
@@ -79,13 +75,9 @@ class MQBrokerError(Exception):
 class RemotingTooMuchRequestError(RemotingError):
     """The time a send was given had passed before the request was made."""
 
-    java_name = "RemotingTooMuchRequestException"
-
 
 class IllegalStateError(Exception):
     """The name server could not be asked for a route (4.8.0 throws an unchecked `IllegalStateException` here)."""
-
-    java_name = "IllegalStateException"
 
 
 CALL_ERRORS: Final = (MQClientError, MQBrokerError, RemotingError, IllegalStateError)

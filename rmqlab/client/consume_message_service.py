@@ -15,6 +15,7 @@ from rmqlab.client.listener import (
     ConsumeOrderlyStatus,
 )
 from rmqlab.client.process_queue import REBALANCE_LOCK_INTERVAL
+from rmqlab.events import ListenerError
 from rmqlab.message.message import Message
 from rmqlab.message.properties import (
     PROPERTY_CONSUME_START_TIMESTAMP,
@@ -83,7 +84,8 @@ class ConsumeMessageService(ABC):
         try:
             status = self._listener(messages, context)
         except Exception as error:  # noqa: BLE001 - whatever a listener raises means: later
-            self._consumer.observe_listener_error(messages, error)
+            consumer, instance = self._consumer, self._consumer.instance
+            instance.observe(ListenerError(instance.client_id, consumer.group_name, messages, error))
         if context.consume_ms > 0:
             await self._runtime.sleep(context.consume_ms)
         return status

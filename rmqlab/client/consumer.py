@@ -13,7 +13,7 @@ from rmqlab.client.client_error import MQClientError, check_consumer_group, sugg
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
 from rmqlab.client.topic_routes import MQConsumerInner
-from rmqlab.events import ClientFiltered, ListenerError
+from rmqlab.events import ClientFiltered
 from rmqlab.filter.filter import Filter
 from rmqlab.message.java import hash_map_order, parse_boolean
 from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, PROPERTY_TRANSACTION_PREPARED
@@ -114,11 +114,6 @@ class MQConsumer(MQConsumerInner):
         self.subscription_inner[topic] = built
         return built
 
-    def observe_listener_error(self, messages: list[MessageExt], error: Exception) -> None:
-        """Report that a listener raised; Java logs it and consumes the messages later."""
-        if self.instance.observe is not None:
-            self.instance.observe(ListenerError(self.instance.client_id, self.group_name, messages, error))
-
     async def update_routes(self) -> None:
         """Ask the name server for the route of every topic subscribed."""
         for topic in hash_map_order(self.subscription_inner):
@@ -186,7 +181,7 @@ class MQConsumer(MQConsumerInner):
         for message in messages:
             if own.client_keeps(message.tags):
                 kept.append(message)
-            elif observe is not None:
+            else:
                 observe(
                     ClientFiltered(
                         self.instance.client_id, self.group_name, queue.topic, queue.queue_id, message.queue_offset,

@@ -62,7 +62,7 @@ class MQClientInstance(TopicRoutes):
         config: ClientConfig,
         client_id: str,
         unique_ids: UniqueIdMaker,
-        observe: Observer | None,
+        observe: Observer,
         rules: Rules,
     ) -> None:
         """An instance that has not started; `unique_ids` makes the UNIQ_KEY of messages sent from here."""
@@ -200,8 +200,7 @@ class MQClientInstance(TopicRoutes):
                 # a client without consumers has nothing to say to a slave (row H-21)
                 if not heartbeat.consumer_data_set and broker_id != MASTER_ID:
                     continue
-                if self.observe is not None:
-                    self.observe(HeartbeatSent(self.client_id, name, addr, heartbeat))
+                self.observe(HeartbeatSent(self.client_id, name, addr, heartbeat))
                 try:
                     answer = await self.api.call(
                         addr, RequestCode.HEART_BEAT, None, HEARTBEAT_TIMEOUT, heartbeat.as_sent()

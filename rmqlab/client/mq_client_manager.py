@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.mq_client_instance import MQClientInstance
 from rmqlab.client.producer import DefaultMQProducer
-from rmqlab.events import Observer
+from rmqlab.events import Observer, unobserved
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.topics import CLIENT_INNER_PRODUCER_GROUP
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -27,7 +27,7 @@ class MQClientManager:
 
     runtime: Runtime
     unique_ids: UniqueIdMaker
-    observe: Observer | None = None
+    observe: Observer = unobserved
     rules: Rules = DEFAULT_RULES
     instances: dict[str, MQClientInstance] = field(default_factory=dict, init=False)
 

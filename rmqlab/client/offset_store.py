@@ -100,8 +100,7 @@ class RemoteBrokerOffsetStore(OffsetStore):
             await instance.runtime.invoke_oneway(addr, request)
         except CALL_ERRORS:
             return
-        if instance.observe is not None:
-            instance.observe(OffsetPersist(instance.client_id, self._group, queue.topic, queue.queue_id, offset))
+        instance.observe(OffsetPersist(instance.client_id, self._group, queue.topic, queue.queue_id, offset))
 
     def remove_offset(self, queue: MessageQueue) -> None:
         """Forget a queue in memory."""

@@ -155,8 +155,7 @@ class DefaultMQPushConsumer(MQConsumer):
         try:
             addr = await self.find_pull_address(request.message_queue, subscription, header)
         except CALL_ERRORS as error:
-            self._observe_failure(request, error)
-            self._later(request, config.pull_time_delay_when_exception)
+            self._pull_failed(request, error)
             return
         self.instance.runtime.spawn(self._pull(request, subscription, addr, header), "pull")
 
@@ -208,15 +207,19 @@ class DefaultMQPushConsumer(MQConsumer):
             api = self.instance.api
             result = await api.pull_message(addr, header, api.until_noticed(CONSUMER_TIMEOUT_WHEN_SUSPEND))
         except CALL_ERRORS as error:
-            self._observe_failure(request, error)
-            self._later(request, self.config.pull_time_delay_when_exception)
+            self._pull_failed(request, error)
             return
         self.process_pull_result(request.message_queue, result, subscription)
         self._on_pull_result(request, result)
 
     def _on_pull_result(self, request: PullRequest, result: PullResult) -> None:
         process_queue, queue = request.process_queue, request.message_queue
-        self._observe_pull(request, result)
+        self.instance.observe(
+            PullAnswered(
+                self.instance.client_id, self.group_name, queue.topic, queue.queue_id, request.next_offset,
+                result.pull_status.value, result.next_begin_offset, len(result.msg_found_list),
+            )
+        )  # fmt: skip
         request.next_offset = result.next_begin_offset
         if result.pull_status is PullStatus.OFFSET_ILLEGAL:
             process_queue.dropped = True
@@ -240,6 +243,12 @@ class DefaultMQPushConsumer(MQConsumer):
             self._service.submit(result.msg_found_list, process_queue, queue, dispatch=dispatch)
         self._now(request)
 
+    def _pull_failed(self, request: PullRequest, error: Exception) -> None:
+        queue, client_id = request.message_queue, self.instance.client_id
+        at = (queue.topic, queue.queue_id, request.next_offset)
+        self.instance.observe(PullFailed(client_id, self.group_name, *at, str(error)))
+        self._later(request, self.config.pull_time_delay_when_exception)
+
     def _correct_tags_offset(self, request: PullRequest) -> None:
         """Progress over filtered messages counts when nothing else is held: this makes a loss permanent (row S-83)."""
         queue, waiting = request.message_queue, request.process_queue.msg_count
@@ -247,9 +256,8 @@ class DefaultMQPushConsumer(MQConsumer):
         if offset is None:
             return
         self.offset_store.update_offset(queue, offset, increase_only=True)
-        if self.instance.observe is not None:
-            client_id = self.instance.client_id
-            self.instance.observe(CorrectOffset(client_id, self.group_name, queue.topic, queue.queue_id, offset))
+        client_id = self.instance.client_id
+        self.instance.observe(CorrectOffset(client_id, self.group_name, queue.topic, queue.queue_id, offset))
 
     def _now(self, request: PullRequest) -> None:
         self.instance.pull_message_service.execute_pull_request_immediately(request)
@@ -275,20 +283,3 @@ class DefaultMQPushConsumer(MQConsumer):
                 table.pop(queue, None)
         self.paused = False
         await self.do_rebalance()
-
-    def _observe_pull(self, request: PullRequest, result: PullResult) -> None:
-        if self.instance.observe is not None:
-            queue, count = request.message_queue, len(result.msg_found_list)
-            self.instance.observe(
-                PullAnswered(
-                    self.instance.client_id, self.group_name, queue.topic, queue.queue_id, request.next_offset,
-                    result.pull_status.value, result.next_begin_offset, count,
-                )
-            )  # fmt: skip
-
-    def _observe_failure(self, request: PullRequest, error: Exception) -> None:
-        """Report a pull that failed; the next try comes after `pullTimeDelayMillsWhenException`."""
-        if self.instance.observe is not None:
-            queue, client_id = request.message_queue, self.instance.client_id
-            at = (queue.topic, queue.queue_id, request.next_offset)
-            self.instance.observe(PullFailed(client_id, self.group_name, *at, str(error)))

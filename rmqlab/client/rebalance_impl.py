@@ -105,9 +105,8 @@ class RebalanceImpl(ABC):
             return
         changed = await self._update_process_queue_table(topic, message_queue_order(ours))
         if changed:
-            if self.instance.observe is not None:
-                held = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
-                self.instance.observe(Rebalance(self.instance.client_id, self.group, topic, held))
+            held = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
+            self.instance.observe(Rebalance(self.instance.client_id, self.group, topic, held))
             await self.message_queue_changed(topic, all_queues, ours)
 
     async def _allocate(self, topic: str, all_queues: list[MessageQueue] | None) -> list[MessageQueue] | None:
@@ -242,9 +241,7 @@ class RebalancePushImpl(RebalanceImpl):
             return  # unsubscribed meanwhile: Java runs into a null here
         old = subscription.sub_version
         subscription.sub_version = self.instance.rules.stamp_sub_version(old, self.instance.runtime.now())
-        observe = self.instance.observe
-        if observe is not None:
-            observe(Restamp(self.instance.client_id, self.group, topic, old, subscription.sub_version))
+        self.instance.observe(Restamp(self.instance.client_id, self.group, topic, old, subscription.sub_version))
         await self.instance.send_heartbeat_to_all_broker_with_lock()
 
     async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:

@@ -6,9 +6,7 @@ Source: `NamesrvController`, `DefaultRequestProcessor`.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import astuple
+from typing import TYPE_CHECKING
 
 from rmqlab.message.java import hash_map_order
 from rmqlab.namesrv.route_info_manager import RouteInfoManager
@@ -64,7 +62,7 @@ class NameServer:
     """
 
     def __init__(self, now: int) -> None:
-        self.route_info_manager = self._routes = RouteInfoManager()
+        self.route_info_manager = RouteInfoManager()
         self.kv_config: dict[str, dict[str, str]] = {}
         self._next_scan = now + SCAN_FIRST
         self._answers: dict[int, Answer] = {
@@ -125,7 +123,7 @@ class NameServer:
         broker_id = _required(header.broker_id, "brokerId")
         body = _registered(request)
         wrapper = body.topic_config_serialize_wrapper
-        answer.ha_server_addr, answer.master_addr = self._routes.register_broker(
+        answer.ha_server_addr, answer.master_addr = self.route_info_manager.register_broker(
             BrokerRegistration(
                 header.cluster_name,
                 header.broker_addr,
@@ -147,30 +145,32 @@ class NameServer:
     def _unregister_broker(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.UnRegisterBrokerRequestHeader)
         broker_id = _required(header.broker_id, "brokerId")
-        self._routes.unregister_broker(header.cluster_name, header.broker_addr, header.broker_name, broker_id)
+        self.route_info_manager.unregister_broker(
+            header.cluster_name, header.broker_addr, header.broker_name, broker_id
+        )
         return _success()
 
     def _get_route_info_by_topic(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         topic = request.decode_header(headers.GetRouteInfoRequestHeader).topic
-        route = self._routes.pickup_topic_route_data(topic)
+        route = self.route_info_manager.pickup_topic_route_data(topic)
         if route is None:
             remark = f"No topic route info in name server for the topic: {_text(topic)}{FAQ}"
             return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, remark)
         return _success(body=_body_of(route))
 
     def _get_cluster_info(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
-        return _success(body=self._routes.get_all_cluster_info().encode())
+        return _success(body=self.route_info_manager.get_all_cluster_info().encode())
 
     def _get_all_topics(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
-        return _success(body=self._routes.get_all_topic_list().encode())
+        return _success(body=self.route_info_manager.get_all_topic_list().encode())
 
     def _wipe_write_perm_of_broker(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.WipeWritePermOfBrokerRequestHeader)
-        count = self._routes.wipe_write_perm_of_broker(header.broker_name)
+        count = self.route_info_manager.wipe_write_perm_of_broker(header.broker_name)
         return _success(headers.WipeWritePermOfBrokerResponseHeader(wipe_topic_count=count))
 
     def _delete_topic(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
-        self._routes.delete_topic(request.decode_header(headers.DeleteTopicInNamesrvRequestHeader).topic)
+        self.route_info_manager.delete_topic(request.decode_header(headers.DeleteTopicInNamesrvRequestHeader).topic)
         return _success()
 
     def _put_kv_config(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
@@ -212,21 +212,16 @@ def _text(value: object) -> str:
     return "null" if value is None else str(value)
 
 
-_BODIES: dict[tuple[Any, ...], bytes] = {}
+_BODIES: dict[str, bytes] = {}
 _MAX_BODIES = 256
 
 
 def _body_of(route: TopicRouteData) -> bytes:
     """The bytes of a route: clients ask again and again for routes that hardly ever change."""
-    key = (
-        route.order_topic_conf,
-        tuple([astuple(queues) for queues in route.queue_datas]),
-        tuple([(one.cluster, one.broker_name, *one.broker_addrs.items()) for one in route.broker_datas]),
-        tuple([(addr, *servers) for addr, servers in route.filter_server_table.items()]),
-    )
-    body = _BODIES.get(key)
+    text = repr(route)
+    body = _BODIES.get(text)
     if body is None:
         if len(_BODIES) >= _MAX_BODIES:
             _BODIES.clear()
-        body = _BODIES[key] = route.encode()
+        body = _BODIES[text] = route.encode()
     return body
