@@ -158,13 +158,10 @@ class ConsumeMessageConcurrentlyService(ConsumeMessageService):
                 for message in again:
                     message.reconsume_times += 1
                 messages = [message for message in messages if message not in again]
-                self._later.schedule(partial(self._submit_later, again, process_queue, queue), TRY_AGAIN_LATER)
+                self._later.schedule(partial(self.submit, again, process_queue, queue, dispatch=True), TRY_AGAIN_LATER)
         offset = process_queue.remove_message(messages, self._runtime.now())
         if offset >= 0 and not process_queue.dropped:
             consumer.offset_store.update_offset(queue, offset, increase_only=True)
-
-    async def _submit_later(self, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue) -> None:
-        self.submit(messages, process_queue, queue, dispatch=True)
 
 
 class ConsumeMessageOrderlyService(ConsumeMessageService):
@@ -203,10 +200,7 @@ class ConsumeMessageOrderlyService(ConsumeMessageService):
             await self._rebalance_impl.lock_all()
 
     def _submit_later(self, process_queue: ProcessQueue, queue: MessageQueue, delay_ms: int) -> None:
-        self._later.schedule(partial(self._submit, process_queue, queue), delay_ms)
-
-    async def _submit(self, process_queue: ProcessQueue, queue: MessageQueue) -> None:
-        self.submit([], process_queue, queue, dispatch=True)
+        self._later.schedule(partial(self.submit, [], process_queue, queue, dispatch=True), delay_ms)
 
     def _try_lock_later_and_reconsume(self, process_queue: ProcessQueue, queue: MessageQueue, delay_ms: int) -> None:
         async def lock() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rmqlab.runtime.runtime import Event, Runtime, Task
 
     Job = Callable[[], Awaitable[object]]
+    Timed = Callable[[], Awaitable[object] | None]
 
 
 class ScheduledExecutor:
@@ -29,17 +30,17 @@ class ScheduledExecutor:
         """Nothing runs before the first job is scheduled."""
         self._runtime = runtime
         self._name = name
-        self._jobs: list[tuple[int, int, int, Job]] = []
+        self._jobs: list[tuple[int, int, int, Timed]] = []
         self._count = 0
         self._changed: Event = runtime.event()
         self._task: Task | None = None
         self._stopped = False
 
-    def schedule(self, job: Job, delay_ms: int) -> None:
+    def schedule(self, job: Timed, delay_ms: int) -> None:
         """Run `job` once, `delay_ms` from now; ignored after `shutdown`."""
         self._add(self._runtime.monotonic() + delay_ms, 0, job)
 
-    def schedule_at_fixed_rate(self, job: Job, initial_ms: int, period_ms: int) -> None:
+    def schedule_at_fixed_rate(self, job: Timed, initial_ms: int, period_ms: int) -> None:
         """Run `job` at `initial_ms` from now and every `period_ms` after; ignored after `shutdown`."""
         self._add(self._runtime.monotonic() + initial_ms, period_ms, job)
 
@@ -49,7 +50,7 @@ class ScheduledExecutor:
         self._jobs.clear()
         self._changed.set()
 
-    def _add(self, due: int, period: int, job: Job) -> None:
+    def _add(self, due: int, period: int, job: Timed) -> None:
         if self._stopped:
             return
         self._count += 1
@@ -71,7 +72,9 @@ class ScheduledExecutor:
                 self._changed.clear()
                 continue
             due, _, period, job = heappop(self._jobs)
-            await job()
+            running = job()
+            if running is not None:
+                await running
             if period and not self._stopped:
                 self._count += 1
                 heappush(self._jobs, (due + period, self._count, period, job))
@@ -179,14 +182,11 @@ class PullMessageService:
 
     def execute_pull_request_later(self, request: PullRequest, delay_ms: int) -> None:
         """Put a request at the end of the queue, `delay_ms` from now."""
-        self._later.schedule(partial(self._put, request), delay_ms)
+        self._later.schedule(partial(self.execute_pull_request_immediately, request), delay_ms)
 
     def execute_task_later(self, job: Job, delay_ms: int) -> None:
         """Run a job on the delaying thread."""
         self._later.schedule(job, delay_ms)
-
-    async def _put(self, request: PullRequest) -> None:
-        self.execute_pull_request_immediately(request)
 
     async def _run(self) -> None:
         requests, arrived = self._requests, self._arrived

@@ -16,7 +16,7 @@ from rmqlab.client.consumer import MQConsumer
 from rmqlab.client.executor import Lock, ThreadPool
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.process_queue import ProcessQueue
-from rmqlab.client.rebalance_impl import RebalanceLitePullImpl
+from rmqlab.client.rebalance_impl import RebalanceImpl
 from rmqlab.message.message import MessageExt
 from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol.consumer_headers import (
@@ -57,6 +57,18 @@ class _ConsumeRequest(NamedTuple):
     process_queue: ProcessQueue
 
 
+class RebalanceLitePullImpl(RebalanceImpl):
+    """Rebalance of a lite pull consumer: hands queues to its pull tasks, which find their queues themselves."""
+
+    consumer: DefaultLitePullConsumer
+    memory_first = True
+
+    async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
+        """Pull what is ours; the subscription keeps its stamp and brokers hear nothing."""
+        broadcasting = self.consumer.message_model is MessageModel.BROADCASTING
+        self.consumer.assign_topic(topic, all_queues if broadcasting else ours)
+
+
 class DefaultLitePullConsumer(MQConsumer):
     """A lite pull consumer that subscribes, and shares queues with its group.
 
@@ -75,7 +87,7 @@ class DefaultLitePullConsumer(MQConsumer):
         """A consumer that has not started."""
         self.config = config or LitePullConsumerConfig()
         super().__init__(group, instance, self.config)
-        self.rebalance_impl = RebalanceLitePullImpl(self, self.assign_topic)
+        self.rebalance_impl = RebalanceLitePullImpl(self)
         self.assigned: dict[MessageQueue, AssignedQueue] = {}
         self._pool = ThreadPool(instance.runtime, self.config.pull_thread_nums, "PullMsgThread")
         self._requests: deque[_ConsumeRequest] = deque()

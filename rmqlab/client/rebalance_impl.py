@@ -1,6 +1,6 @@
 """RebalanceImpl: which queues are ours, and what happens to those that come and go (same name).
 
-`RebalancePushImpl` and `RebalanceLitePullImpl` fill in what differs. Rows S-84..S-87, H-47, H-53.
+`RebalancePushImpl`, and `RebalanceLitePullImpl` beside its consumer, fill in what differs. Rows S-84..S-87, H-47, H-53.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ from rmqlab.client.executor import Lock
 from rmqlab.client.offset_store import NO_OFFSET
 from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.events import Rebalance, Restamp
-from rmqlab.message.java import hash_map_order
+from rmqlab.message.java import hash_map_order, utf16_key
 from rmqlab.message.topics import is_retry_topic, message_queue_order
-from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
+from rmqlab.protocol.bodies import (
+    GetConsumerListByGroupResponseBody,
+    LockBatchRequestBody,
+    LockBatchResponseBody,
+    UnlockBatchRequestBody,
+)
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
 from rmqlab.protocol.heartbeat import MessageModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rmqlab.client.client_config import PushConsumerConfig
     from rmqlab.client.consumer import MQConsumer
     from rmqlab.message.topics import MessageQueue
@@ -110,14 +114,22 @@ class RebalanceImpl(ABC):
             await self.message_queue_changed(topic, all_queues, ours)
 
     async def _allocate(self, topic: str, all_queues: list[MessageQueue] | None) -> list[MessageQueue] | None:
+        """Our share of the queues; None when no broker of the topic tells who is in the group (rows S-93, H-47)."""
+        instance, header = self.instance, GetConsumerListByGroupRequestHeader(self.group)
         try:
-            client_ids = await self.instance.find_consumer_id_list(topic, self.group)
+            addr = instance.find_broker_addr_by_topic(topic)
+            if addr is None:
+                await instance.update_topic_route_info_from_name_server(topic)
+                addr = instance.find_broker_addr_by_topic(topic)
+            if addr is None:
+                return None
+            answer = await instance.api.call(addr, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, 3_000)
         except CALL_ERRORS:
             return None
-        if all_queues is None or client_ids is None:
+        if all_queues is None or answer.body is None:
             return None
-        strategy, client_id = self.consumer.allocate_strategy, self.instance.client_id
-        queues = list(_in_order(tuple(all_queues)))
+        client_ids, queues = list(_consumer_ids_of(answer.body)), list(_in_order(tuple(all_queues)))
+        strategy, client_id = self.consumer.allocate_strategy, instance.client_id
         try:
             return strategy.allocate(self.group, client_id, queues, client_ids) or []
         except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (Java logs it)
@@ -268,23 +280,13 @@ class RebalancePushImpl(RebalanceImpl):
             self.instance.pull_message_service.execute_pull_request_immediately(request)
 
 
-class RebalanceLitePullImpl(RebalanceImpl):
-    """Rebalance of a lite pull consumer: hands queues to its pull tasks, which find their queues themselves."""
-
-    memory_first = True
-
-    def __init__(self, consumer: MQConsumer, assign: Callable[[str, list[MessageQueue]], None]) -> None:
-        """`assign` takes a topic and the queues of it that are ours now."""
-        super().__init__(consumer)
-        self._assign = assign
-
-    async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
-        """Pull what is ours; the subscription keeps its stamp and brokers hear nothing."""
-        broadcasting = self.consumer.message_model is MessageModel.BROADCASTING
-        self._assign(topic, all_queues if broadcasting else ours)
+# Every member asks for the same, again and again.
+@lru_cache(maxsize=256)
+def _consumer_ids_of(body: bytes) -> tuple[str, ...]:
+    """The members in Java's order of texts."""
+    return tuple(sorted(GetConsumerListByGroupResponseBody.decode(body).consumer_id_list, key=utf16_key))
 
 
-# Asked for again and again by every member.
 @lru_cache(maxsize=256)
 def _in_order(queues: tuple[MessageQueue, ...]) -> tuple[MessageQueue, ...]:
     return tuple(sorted(queues))

@@ -6,18 +6,14 @@ Source: `MQClientInstance`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError
+from rmqlab.client.client_error import IllegalStateError, MQClientError
 from rmqlab.client.executor import Lock
 from rmqlab.client.mq_client_api import MQClientAPI, publish_info_of, subscribe_info_of
-from rmqlab.message.java import hash_map_order, utf16_key
-from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
-from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
+from rmqlab.message.java import hash_map_order
 from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.runtime.runtime import RemotingError
 
@@ -181,12 +177,11 @@ class TopicRoutes:
             return
         brokers = [broker for route in self.topic_route_table.values() for broker in route.broker_datas]
         known = {addr for broker in brokers for addr in broker.broker_addrs.values()}
-        for name, table in list(self.broker_addr_table.items()):
-            left = {broker_id: addr for broker_id, addr in table.items() if addr in known}
-            if left:
-                self.broker_addr_table[name] = left
-            else:
-                del self.broker_addr_table[name]
+        left = {
+            name: {broker_id: addr for broker_id, addr in table.items() if addr in known}
+            for name, table in self.broker_addr_table.items()
+        }
+        self.broker_addr_table = {name: table for name, table in left.items() if table}
         self._lock_namesrv.release()
 
     # ---- brokers
@@ -234,28 +229,6 @@ class TopicRoutes:
     def choose(self, label: str, count: int) -> int:
         """A number below `count`: a choice point when there are several."""
         return self.runtime.choose(label, count) if count > 1 else 0
-
-    async def find_consumer_id_list(self, topic: str, group: str) -> list[str] | None:
-        """The clients of a group, sorted, asked of one broker of the topic; None when nobody answers (S-93, H-47)."""
-        addr = self.find_broker_addr_by_topic(topic)
-        if addr is None:
-            await self.update_topic_route_info_from_name_server(topic)
-            addr = self.find_broker_addr_by_topic(topic)
-        if addr is None:
-            return None
-        header = GetConsumerListByGroupRequestHeader(group)
-        try:
-            answer = await self.api.call(addr, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header, 3_000)
-        except CALL_ERRORS:
-            return None
-        return None if answer.body is None else list(_consumer_ids_of(answer.body))
-
-
-# Asked for again and again, and it hardly ever changes.
-@lru_cache(maxsize=256)
-def _consumer_ids_of(body: bytes) -> tuple[str, ...]:
-    """The members in Java's order of texts: all of them ask for the same."""
-    return tuple(sorted(GetConsumerListByGroupResponseBody.decode(body).consumer_id_list, key=utf16_key))
 
 
 def _with_queue_nums(route: TopicRouteData, most: int) -> TopicRouteData:
