@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueStrategy
-from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 
 
@@ -35,8 +34,6 @@ class ClientConfig:
     fetch_namesrv_addr: Callable[[], str | None] | None = None
     client_ip: str = "127.0.0.1"
     instance_name: str = "DEFAULT"
-    unit_name: str | None = None
-    unit_mode: bool = False
     pid: int = 1
     poll_name_server_interval: int = 30_000
     heartbeat_broker_interval: int = 30_000
@@ -45,9 +42,8 @@ class ClientConfig:
     rebalance_wait_interval: int = 20_000
 
     def build_mq_client_id(self) -> str:
-        """`ip@instance` or `ip@instance@unit`: the name the broker knows this client by (row S-97)."""
-        client_id = f"{self.client_ip}@{self.instance_name}"
-        return f"{client_id}@{self.unit_name}" if self.unit_name and self.unit_name.strip() else client_id
+        """`ip@instance`: the name the broker knows this client by (row S-97)."""
+        return f"{self.client_ip}@{self.instance_name}"
 
     def change_instance_name_to_pid(self) -> None:
         """Two processes of one host must not share the id `ip@DEFAULT`."""
@@ -59,8 +55,6 @@ class ClientConfig:
 class ProducerConfig(ClientConfig):
     """Settings of a producer; sizes in bytes. A body of the compression size or more is compressed."""
 
-    create_topic_key: str = AUTO_CREATE_TOPIC_KEY_TOPIC
-    default_topic_queue_nums: int = 4
     send_msg_timeout: int = 3_000
     compress_msg_body_over_howmuch: int = 4_096
     retry_times_when_send_failed: int = 2
@@ -97,9 +91,6 @@ class PushConsumerConfig(ConsumerConfig):
 class LitePullConsumerConfig(ConsumerConfig):
     """Settings of a lite pull consumer."""
 
-    broker_suspend_max_time: int = 20_000
-    consumer_timeout_when_suspend: int = 30_000
-    auto_commit: bool = True
     auto_commit_interval: int = 5_000
     pull_thread_nums: int = 20
     pull_batch_size: int = 10

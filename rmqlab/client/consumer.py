@@ -55,7 +55,6 @@ class MQConsumer(MQConsumerInner):
         self.group_name = group
         self.instance = instance
         self.state = ServiceState.CREATE_JUST
-        self.unit_mode = config.unit_mode
         self.message_model = config.message_model
         self.consume_from_where = config.consume_from_where
         self.allocate_strategy = config.allocate_strategy

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.client.client_config import LitePullConsumerConfig, ServiceState
-from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError, suggest_todo
+from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError
 from rmqlab.client.consumer import MQConsumer
 from rmqlab.client.executor import Lock, ThreadPool
 from rmqlab.client.mq_client_api import PullStatus
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
 
 PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
+BROKER_SUSPEND_MAX_TIME = 20_000
+CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000
 NOT_SET = -1
 MIB = 1024 * 1024
 SYS_FLAG = FLAG_SUSPEND | FLAG_SUBSCRIPTION | FLAG_LITE_PULL_MESSAGE
@@ -102,11 +104,6 @@ class DefaultLitePullConsumer(MQConsumer):
         The first heartbeat comes with its timer, after 1 s.
         """
         self.begin_start()
-        if self.config.consumer_timeout_when_suspend < self.config.broker_suspend_max_time:
-            raise MQClientError(
-                "Long polling mode, the consumer consumerTimeoutMillisWhenSuspend must greater than "
-                f"brokerSuspendMaxTimeMillis{suggest_todo()}"
-            )
         if not self.instance.register_consumer(self.group_name, self):
             raise self.group_taken()
         await self.instance.start()
@@ -193,13 +190,13 @@ class DefaultLitePullConsumer(MQConsumer):
             config.pull_batch_size,
             SYS_FLAG,
             0,
-            config.broker_suspend_max_time,
+            BROKER_SUSPEND_MAX_TIME,
             subscription.sub_string,
             0 if subscription.is_tag else subscription.sub_version,
             subscription.expression_type,
         )
         addr = await self.find_pull_address(queue, subscription, header)
-        result = await self.instance.api.pull_message(addr, header, config.consumer_timeout_when_suspend)
+        result = await self.instance.api.pull_message(addr, header, CONSUMER_TIMEOUT_WHEN_SUSPEND)
         self.process_pull_result(queue, result, subscription)
         found = result.msg_found_list
         if result.pull_status is PullStatus.FOUND and found:
@@ -211,11 +208,11 @@ class DefaultLitePullConsumer(MQConsumer):
     # ---- what the application calls
 
     async def poll(self, timeout_ms: int | None = None) -> list[MessageExt]:
-        """The messages of one pull, at the latest after `timeout_ms` (none then); commits every 5 s if so set."""
+        """The messages of one pull, at the latest after `timeout_ms` (none then); commits every 5 s."""
         if self.state is not ServiceState.RUNNING:
             raise IllegalStateError("The consumer not running, please start it first.")
         runtime = self.instance.runtime
-        if self.config.auto_commit and runtime.now() >= self._next_auto_commit:
+        if runtime.now() >= self._next_auto_commit:
             await self.commit_all()
             self._next_auto_commit = runtime.now() + self.config.auto_commit_interval
         end = runtime.now() + (self.config.poll_timeout if timeout_ms is None else timeout_ms)

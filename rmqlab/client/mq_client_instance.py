@@ -221,7 +221,6 @@ class MQClientInstance(TopicRoutes):
                     message_model=consumer.message_model,
                     consume_from_where=consumer.consume_from_where,
                     subscription_data_set=consumer.subscriptions(),
-                    unit_mode=consumer.unit_mode,
                 )
                 for consumer in consumers
             ],

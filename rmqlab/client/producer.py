@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rmqlab.client.client_config import ProducerConfig, ServiceState
 from rmqlab.client.client_error import (
@@ -18,6 +18,7 @@ from rmqlab.client.client_error import (
     suggest_todo,
 )
 from rmqlab.client.mq_client_api import ADMIN_TIMEOUT, TopicPublishInfo
+from rmqlab.client.topic_routes import DEFAULT_TOPIC_QUEUE_NUMS
 from rmqlab.message.java import parse_boolean, parse_int
 from rmqlab.message.properties import (
     PROPERTY_MAX_RECONSUME_TIMES,
@@ -27,13 +28,15 @@ from rmqlab.message.properties import (
     properties_to_string,
 )
 from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE, compress
-from rmqlab.message.topics import is_retry_topic
+from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, is_retry_topic
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
+
+_Sent = TypeVar("_Sent")
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from rmqlab.message.message import Message
     from rmqlab.message.topics import MessageQueue
 
-    Attempt = Callable[[MessageQueue, TopicPublishInfo, int], Awaitable[SendResult | None]]
+    Attempt = Callable[[MessageQueue, TopicPublishInfo, int], Awaitable[_Sent]]
 
 ADMIN_TRIES = 5
 _TRY_AGAIN = frozenset(
@@ -83,7 +86,7 @@ class DefaultMQProducer:
                 f"The producer group[{self.group}] has been created before, specify another name please."
                 f"{suggest_todo()}"
             )
-        self.topic_publish_info_table[self.config.create_topic_key] = TopicPublishInfo()
+        self.topic_publish_info_table[AUTO_CREATE_TOPIC_KEY_TOPIC] = TopicPublishInfo()
         if start_factory:
             await self.instance.start()
         self.state = ServiceState.RUNNING
@@ -153,14 +156,11 @@ class DefaultMQProducer:
             return await self._send_kernel(message, to, left_ms)
 
         times = 1 + self.config.retry_times_when_send_failed
-        result = await self.send_default(message, timeout, self.instance.runtime.now(), attempt, times)
-        if result is None:
-            raise RuntimeError("a send that waits for its answer has one")
-        return result
+        return await self.send_default(message, timeout, self.instance.runtime.now(), attempt, times)
 
     async def send_default(
-        self, message: Message, timeout_ms: int, begin: int, attempt: Attempt, times_total: int
-    ) -> SendResult | None:
+        self, message: Message, timeout_ms: int, begin: int, attempt: Attempt[_Sent], times_total: int
+    ) -> _Sent:
         """Have `attempt` send to the next queue in turn, up to `times_total` times; raises what the last one raised."""
         runtime = self.instance.runtime
         info = await self.find_topic_publish_info(message.topic)
@@ -202,7 +202,7 @@ class DefaultMQProducer:
             await instance.update_topic_route_info_from_name_server(topic)
             info = table[topic]
         if not (info.have_topic_router_info or info.ok()):
-            await instance.update_topic_route_info_from_name_server(topic, self.config)
+            await instance.update_topic_route_info_from_name_server(topic, auto_create=True)
         return table[topic]
 
     async def _send_kernel(self, message: Message, queue: MessageQueue, timeout_ms: int) -> SendResult:
@@ -235,15 +235,14 @@ class DefaultMQProducer:
         header = SendMessageRequestHeaderV2(
             self.group,
             message.topic,
-            config.create_topic_key,
-            config.default_topic_queue_nums,
+            AUTO_CREATE_TOPIC_KEY_TOPIC,
+            DEFAULT_TOPIC_QUEUE_NUMS,
             queue.queue_id,
             sys_flag,
             now,
             message.flag,
             properties_to_string(in_hash_map_order(message.properties)),
             0,
-            config.unit_mode,
         )
         if is_retry_topic(message.topic):
             # the two counts travel in the header; the text of the properties was made before they are taken out

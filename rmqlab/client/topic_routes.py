@@ -14,13 +14,13 @@ from rmqlab.client.client_error import IllegalStateError, MQClientError
 from rmqlab.client.executor import Lock
 from rmqlab.client.mq_client_api import MQClientAPI, publish_info_of, subscribe_info_of
 from rmqlab.message.java import hash_map_order
+from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC
 from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.client.client_config import ProducerConfig
     from rmqlab.client.mq_client_api import SendResult, TopicPublishInfo
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.message.message import Message
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _Found = TypeVar("_Found")
 LOCK_TIMEOUT = 3_000
 ROUTE_TIMEOUT = 3_000
+DEFAULT_TOPIC_QUEUE_NUMS = 4
 
 
 class FindBrokerResult(NamedTuple):
@@ -69,7 +70,6 @@ class MQConsumerInner(ABC):
     consume_type: ConsumeType
     message_model: MessageModel
     consume_from_where: ConsumeFromWhere
-    unit_mode: bool
     subscription_inner: dict[str, SubscriptionData]
     topic_subscribe_info_table: dict[str, list[MessageQueue]]
 
@@ -121,22 +121,19 @@ class TopicRoutes:
         except IllegalStateError:
             return  # the name server is away: the topics behind wait for the next round
 
-    async def update_topic_route_info_from_name_server(
-        self, topic: str, auto_create: ProducerConfig | None = None
-    ) -> bool:
+    async def update_topic_route_info_from_name_server(self, topic: str, *, auto_create: bool = False) -> bool:
         """Ask for a topic's route and hand it out; True when it was new.
 
-        With `auto_create` the route of its create-topic key is taken for the topic's. Raises `IllegalStateError` when
-        the name server does not answer.
+        With `auto_create` the route of the topic by which brokers make new ones is taken for it. Raises
+        `IllegalStateError` when the name server does not answer.
         """
         if not await self._lock_namesrv.acquire(LOCK_TIMEOUT):
             return False
         try:
-            if auto_create is None:
-                route = await self.api.get_topic_route_info(topic, ROUTE_TIMEOUT)
-            else:
-                route = await self.api.get_topic_route_info(auto_create.create_topic_key, ROUTE_TIMEOUT)
-                route = _with_queue_nums(route, auto_create.default_topic_queue_nums)
+            asked = AUTO_CREATE_TOPIC_KEY_TOPIC if auto_create else topic
+            route = await self.api.get_topic_route_info(asked, ROUTE_TIMEOUT)
+            if auto_create:
+                route = _with_queue_nums(route, DEFAULT_TOPIC_QUEUE_NUMS)
             return self._take_route(topic, route)
         except MQClientError:
             return False

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.client_config import LitePullConsumerConfig
-from rmqlab.client.client_error import IllegalStateError, MQClientError
+from rmqlab.client.client_error import IllegalStateError
 from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.message.message import Message
 from rmqlab.message.topics import MessageQueue
@@ -87,9 +87,6 @@ def test_polling_rules(world):
     world.do(consumer.subscribe("T", "*"))
     world.do(consumer.start())
     assert world.do(consumer.poll(100)) == []
-    bad = lite(world, "B", consumer_timeout_when_suspend=1_000)
-    with pytest.raises(MQClientError, match="Long polling mode"):
-        world.do(bad.start())
     world.do(consumer.shutdown())
     frames = len(world.frames)
     world.run(60_000)

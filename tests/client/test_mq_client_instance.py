@@ -47,7 +47,7 @@ def test_one_instance_for_a_client_id(world):
     one = manager.get_or_create(ClientConfig(client_ip="1.2.3.4", pid=77))
     assert one.client_id == "1.2.3.4@77"
     assert manager.get_or_create(ClientConfig(client_ip="1.2.3.4", pid=77)) is one
-    assert manager.get_or_create(ClientConfig(client_ip="1.2.3.4", instance_name="x", unit_name="u")) is not one
+    assert manager.get_or_create(ClientConfig(client_ip="1.2.3.4", instance_name="x")) is not one
 
 
 @pytest.mark.row("S-97")

@@ -53,7 +53,7 @@ def running_info(consumer: DefaultMQPushConsumer) -> ConsumerRunningInfo:
         "pullBatchSize": config.pull_batch_size,
         "consumeMessageBatchMaxSize": config.consume_message_batch_max_size,
         "postSubscriptionWhenPull": config.post_subscription_when_pull,
-        "unitMode": config.unit_mode,
+        "unitMode": False,
         "maxReconsumeTimes": -1,
         "suspendCurrentQueueTimeMillis": config.suspend_current_queue_time_millis,
         "consumeTimeout": 15,
