@@ -6,13 +6,16 @@ same names.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, convert, defstruct, field
 
 from rmqlab.events import Event, set_kinds
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rmqlab.message.message import MessageExt
 
 
@@ -220,3 +223,31 @@ class TapCommit(OfConsumer, frozen=True, tag="commit"):
 
 
 set_kinds()
+
+
+_OF_RECORDINGS = (
+    Starting, Started, StartFailed, Stopping, Stopped, StepFailed, MessageSent, Consumed, GroupViewed, Owned,
+    OffsetAsked,
+)  # fmt: skip
+
+
+def require_event(line: Mapping[str, Any]) -> None:
+    """Refuse a line of a recording that lacks a field of its event, or has another type there; unknown events pass.
+
+    Raises:
+        ValueError: the text names the field.
+    """
+    convert(line, _lines().get(line["ev"], Struct))
+
+
+@cache
+def _lines() -> dict[str, type[Struct]]:
+    """What a line of a recording must have, by its event."""
+    found = {}
+    for event in _OF_RECORDINGS:
+        hints = get_type_hints(event, localns={"MessageExt": object})
+        spelled = zip(event.__struct_fields__, event.__struct_encode_fields__, strict=True)
+        columns = [(column, hints[name]) for name, column in spelled if name not in event.unrecorded]
+        told = [(column, hint, UNSET) if UnsetType in get_args(hint) else (column, hint) for column, hint in columns]
+        found[event.kind] = defstruct(event.__name__, [("id", str), ("t", float), *told], kw_only=True)
+    return found

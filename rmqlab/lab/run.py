@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fates import MessageFate, SendRecord
+from rmqlab.lab.recorded_events import require_event
 from rmqlab.lab.scenario import Scenario, Send
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.runtime.schedule import Choice, Schedule
@@ -161,10 +162,11 @@ def recorded_events(folder: Path) -> dict[str, list[Event]]:
                 continue
             try:
                 event = of | json.loads(line)
-                Outcome.of_events([event])
+                require_event(event)
                 events.setdefault(event["id"], []).append(event)
             except (ValueError, KeyError, TypeError) as error:
-                raise BadInput(f"{path}, line {number}: no event of a recording ({error!r})") from error
+                why = f"it has no {error}" if isinstance(error, KeyError) else str(error).replace("`", "'")
+                raise BadInput(f"{path}, line {number}: no event of a recording ({why})") from error
     return events
 
 

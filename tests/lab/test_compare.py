@@ -10,7 +10,11 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab.lab.run import recorded_events
 
-EVENTS = [{"t": 5, "ev": "consume", "who": "A", "body": "x"}, {"t": 9, "ev": "stopped", "who": "A"}]
+CONSUME = {
+    "t": 5, "ev": "consume", "who": "A", "topic": "T", "tag": None, "queue": 0, "offset": 0, "body": "x",
+    "reconsume": 0, "msgId": "M",
+}  # fmt: skip
+EVENTS = [CONSUME, {"t": 9, "ev": "stopped", "who": "A"}]
 
 
 def lines(*events):
@@ -32,6 +36,9 @@ def test_a_broken_line_is_named(tmp_path):
     (tmp_path / "events").mkdir()
     (tmp_path / "events" / "one.jsonl").write_text(lines(*EVENTS) + "{")
     with pytest.raises(BadInput, match=r"one\.jsonl, line 3: no event"):
+        recorded_events(tmp_path)
+    (tmp_path / "events" / "one.jsonl").write_text(lines(EVENTS[1], CONSUME | {"queue": "0"}))
+    with pytest.raises(BadInput, match=r"line 2: no event of a recording \(Expected 'int', got 'str' - at '\$\.queue'"):
         recorded_events(tmp_path)
     with pytest.raises(BadInput, match="cannot be read"):
         recorded_events(tmp_path / "nothing")

@@ -101,6 +101,18 @@ def test_a_store_without_groups_says_what_is_needed(store, capsys):
         ([LINE, {**LINE, "type": "REGEX"}], "s.jsonl, line 2: type 'REGEX' is neither TAG nor SQL92; right would be"),
         ([{**LINE, "topic": "Order"}], "topic 'Order' (group 'G'), which the store does not have; there are T"),
         ([], "s.jsonl: no line in it; one would be {"),
+        ([{**LINE, "expr": None}], "s.jsonl, line 1: 'expr' is None, and a text is wanted; right would be {"),
+        ([{**LINE, "client": 4}], "s.jsonl, line 1: 'client' is 4, and a text is wanted; right would be {"),
+        ([{**LINE, "until": "2020-01-01"}], "line 1: 'until' is '2020-01-01', and epoch ms are wanted"),
+        ([{**LINE, "until": 1.5}], "line 1: 'until' is 1.5, and epoch ms are wanted"),
+        ([{**LINE, "until": float("inf")}], "line 1: 'until' is inf, and epoch ms are wanted"),
+        ([{**LINE, "until": 1 << 70}], "and epoch ms are wanted"),
+        ([{**LINE, "held": "false"}], "line 1: 'held' is 'false', and true or false is wanted"),
+        ([{"group": "G", "clients": "AB"}], "line 1: 'clients' is 'AB', and a list of client ids is wanted"),
+        ([{"group": "G", "clients": ["A"], "strategy": "avg"}], "strategy 'avg' is not known; did you mean AVG?"),
+        ([{**LINE, "expr": "a > 3"}], "'a > 3' looks like SQL92, and \"type\" is missing"),
+        ([{**LINE, "expr": "a >", "type": "SQL92"}], "line 1: SQL92: line 1, column 3: read the end"),
+        ([{**LINE, "expr": "||"}], "line 1: subString split error; right would be {"),
     ],
 )
 def test_wrong_subscriptions_are_refused_with_what_would_be_right(store, tmp_path, capsys, lines, told):

@@ -106,8 +106,8 @@ def _align(told: dict[str, _Recorded], lines: Iterable[RecordedLine]) -> None:
 
 def _events(folder: Path) -> Iterator[_Recorded]:
     for name, mine in recorded_events(folder).items():
-        first = next((event for event in mine if event["ev"] == "scenario"), None)
-        if first is None:
+        first = next((event for event in mine if event["ev"] == "scenario"), {})
+        if "scenario" not in first:
             raise BadInput(f"{folder}: scenario {name!r} has no event 'scenario'")
         yield _Recorded(convert_scenario(first["scenario"], f"{folder.name}, scenario {name!r}"), mine)
 
@@ -142,11 +142,17 @@ def _members_of_events(account: _Recorded) -> list[GroupMember]:
     for event in account.events:
         who = str(event.get("who"))
         if event["ev"] == "starting":
-            step = starts[who]
+            step = starts.get(who)
+            if step is None:
+                raise BadInput(
+                    f"scenario {account.scenario.id!r} does not start {who!r}, whom an event 'starting' names"
+                )
             member = members[who] = GroupMember(who, step.group, step.mode == "broadcasting")
             member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
         elif event["ev"] == "subscribed":
-            change = next(step for step in changes if (step.who, step.expr) == (who, event["expr"]))
+            change = next((step for step in changes if (step.who, step.expr) == (who, event.get("expr"))), None)
+            if change is None or who not in members:
+                raise BadInput(f"scenario {account.scenario.id!r} has no step for the event {event}")
             members[who].asked.append((event["t"], change.topic, change.type, change.expr))
         elif event["ev"] == "stopped" and who in members:
             members[who].until = event["t"]

@@ -9,8 +9,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.scenario import ResetOffset, Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.subscription_data import TAG
 from rmqlab.spark.audit.subscriptions import (
     AVG,
     AVG_BY_CIRCLE,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rmqlab.spark.audit.subscriptions import Key
 
-_STRATEGIES = {"": AVG, "avg": AVG, "circle": AVG_BY_CIRCLE, "hash": "CONSISTENT_HASH"}
+_STRATEGIES = {"avg": AVG, "circle": AVG_BY_CIRCLE, "hash": "CONSISTENT_HASH"}
 
 
 def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
@@ -36,7 +36,7 @@ def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
     for place, event in lines:
         try:
             told.take(event)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (BadInput, KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadInput(
                 f"{place}: {reason(error)}; events of a recording or of `rmqlab simulate` are needed"
             ) from error
@@ -59,7 +59,8 @@ class _EventFacts:
         """Look at one event."""
         scenario_id, kind = str(event["id"]), event.get("ev")
         if kind == "scenario" or "steps" in event:
-            self._scenarios[scenario_id] = _Scenario(event if kind else {"scenario": event})
+            epoch_ms = int(event.get("epochMs", 0)) if kind else None
+            self._scenarios[scenario_id] = _Scenario(convert_scenario(event["scenario"] if kind else event), epoch_ms)
             return
         now = round(event["t"]) + (self._scenarios[scenario_id].zero if scenario_id in self._scenarios else 0)
         self._last[scenario_id] = max(self._last.get(scenario_id, now), now)
@@ -127,17 +128,10 @@ class _EventFacts:
 class _Member:
     """A consumer of a scenario; `entries` are its subscriptions: when (ms), topic, type, expression."""
 
-    def __init__(self, start: dict[str, Any]) -> None:
-        self.group = str(start.get("group", ""))
-        self.strategy = _STRATEGIES.get(start.get("strategy", ""), "")
-        self.post = bool(start.get("post")) or start.get("kind") == "lite"
-        self.entries: list[tuple[int, str, str, str]] = []
-        for topic, one in (start.get("subscribe") or {}).items():
-            self.add(start["at"], topic, one)
-
-    def add(self, at: int, topic: str, one: dict[str, Any]) -> None:
-        """Note a subscription."""
-        self.entries.append((at, topic, one.get("type", TAG), one.get("expr", "*")))
+    def __init__(self, start: Start) -> None:
+        self.group, self.strategy = start.group, _STRATEGIES[start.strategy]
+        self.post = start.post or start.kind == "lite"
+        self.entries = [(start.at, topic, one.type, one.expr) for topic, one in start.subscribe.items()]
 
 
 class _Scenario:
@@ -146,20 +140,20 @@ class _Scenario:
     A scenario that is no event has steps, and nobody knows when that was.
     """
 
-    def __init__(self, event: dict[str, Any]) -> None:
-        self.is_timed = "ev" in event
-        self.plain_names = bool(event["scenario"].get("plainNames"))
-        self.zero: int = event.get("epochMs", 0)
+    def __init__(self, scenario: Scenario, epoch_ms: int | None) -> None:
+        self.is_timed = epoch_ms is not None
+        self.plain_names = scenario.plain_names
+        self.zero = epoch_ms or 0
         self._first: int | None = None
         self.members: dict[str, _Member] = {}
         self.resets: list[tuple[int, str, str]] = []
-        for step in event["scenario"]["steps"]:
-            if step["do"] == "start":
-                self.members[step["who"]] = _Member(step)
-            elif step["do"] == "subscribe" and step["who"] in self.members:
-                self.members[step["who"]].add(step["at"], step["topic"], step)
-            elif step["do"] == "resetOffset":
-                self.resets.append((step["at"], step["group"], step["topic"]))
+        for step in scenario.steps:
+            if isinstance(step, Start):
+                self.members[step.who] = _Member(step)
+            elif isinstance(step, Subscribe):
+                self.members[step.who].entries.append((step.at, step.topic, step.type, step.expr))
+            elif isinstance(step, ResetOffset):
+                self.resets.append((step.at, step.group, step.topic))
 
     @property
     def begun(self) -> int:

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.filter.filter import compile_expression
+from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.replay.frames import frames_folder
-from rmqlab.protocol.subscription_data import SQL92, TAG
+from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
 from rmqlab.spark.audit.event_subscriptions import of_events
 from rmqlab.spark.audit.frame_subscriptions import of_frames
 from rmqlab.spark.audit.subscriptions import (
     ALWAYS,
     AVG,
+    AVG_BY_CIRCLE,
     NEVER,
     Asked,
     HeldSubscription,
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 
 FIELDS = ("group", "topic", "type", "expr", "client", "until", "post", "held", "from", "clients", "strategy", "reset")
+COMPUTED = (AVG, AVG_BY_CIRCLE)
 RIGHT = '{"group": "G", "topic": "T", "type": "TAG", "expr": "tagA || tagB"}'
 
 
@@ -52,22 +56,22 @@ def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscrip
     for place, line in lines:
         try:
             _refuse_misspelled(line)
+            group, since = _text(line, "group"), _ms(line, "from", ALWAYS)
             if "clients" in line:
-                clients = tuple(sorted(map(str, line["clients"])))
-                strategy = str(line.get("strategy", AVG))
-                present[line["group"]].append(Present(int(line.get("from", ALWAYS)), clients, strategy))
+                present[group].append(Present(since, _clients(line), _strategy(line)))
                 continue
-            key = str(line["group"]), str(line["topic"])
+            key = group, _text(line, "topic")
             if "reset" in line:
-                reset[key] = (*reset.get(key, ()), int(line["reset"]))
+                reset[key] = (*reset.get(key, ()), _ms(line, "reset"))
                 continue
-            kind, expression = _kind(line), str(line["expr"])
-            if line.get("held"):
-                held[key].append(HeldSubscription(kind, expression, int(line.get("from", ALWAYS))))
+            kind, expression = _kind(line), _text(line, "expr")
+            _refuse_what_no_client_can_ask(line, kind, expression)
+            until, post, client = _ms(line, "until", NEVER), _flag(line, "post"), _text(line, "client", "")
+            if _flag(line, "held"):
+                held[key].append(HeldSubscription(kind, expression, since))
             else:
-                until, post = int(line.get("until", NEVER)), bool(line.get("post"))
-                asked[key].append(Asked(line.get("client", ""), kind, expression, until, post))
-        except (KeyError, TypeError, ValueError) as error:
+                asked[key].append(Asked(client, kind, expression, until, post))
+        except (BadInput, KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{place}: {reason(error)}; right would be {RIGHT}") from error
     if not lines:
         raise BadInput(f"{name}: no line in it; one would be {RIGHT}")
@@ -84,6 +88,53 @@ def _refuse_misspelled(line: dict[str, Any]) -> None:
         meant = did_you_mean(name, FIELDS) if name not in FIELDS else ""
         if meant:
             raise ValueError(f"there is no field {name!r} here{meant}")
+
+
+def _text(line: dict[str, Any], name: str, default: str | None = None) -> str:
+    value = line[name] if default is None else line.get(name, default)
+    if not isinstance(value, str):
+        raise TypeError(f"{name!r} is {value!r}, and a text is wanted")
+    return value
+
+
+def _ms(line: dict[str, Any], name: str, default: int | None = None) -> int:
+    value = line[name] if default is None else line.get(name, default)
+    # a column of a frame in which some are missing has whole numbers as floats
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(whole, bool) or not isinstance(whole, int) or not ALWAYS <= whole <= NEVER:
+        raise ValueError(f"{name!r} is {value!r}, and epoch ms are wanted")
+    return whole
+
+
+def _flag(line: dict[str, Any], name: str) -> bool:
+    value = line.get(name, False)
+    if not isinstance(value, bool):
+        raise TypeError(f"{name!r} is {value!r}, and true or false is wanted")
+    return value
+
+
+def _clients(line: dict[str, Any]) -> tuple[str, ...]:
+    clients = line["clients"]
+    if not isinstance(clients, list | tuple) or not all(isinstance(one, str) for one in clients):
+        raise TypeError(f"'clients' is {clients!r}, and a list of client ids is wanted")
+    return tuple(sorted(clients))
+
+
+def _strategy(line: dict[str, Any]) -> str:
+    """A strategy whose owners cannot be computed is fine: then nobody knows them."""
+    strategy = _text(line, "strategy", AVG)
+    meant = "" if strategy in COMPUTED else did_you_mean(strategy, COMPUTED)
+    if meant:
+        raise ValueError(f"strategy {strategy!r} is not known{meant}")
+    return strategy
+
+
+def _refuse_what_no_client_can_ask(line: dict[str, Any], kind: str, expression: str) -> None:
+    if "type" not in line and looks_like_sql92(expression):
+        raise ValueError(f'{expression!r} looks like SQL92, and "type" is missing; add "type": "SQL92" (or "TAG")')
+    subscription = build_subscription("T", expression, kind)
+    if not subscription.is_tag:
+        compile_expression(kind, expression)
 
 
 def _kind(line: dict[str, Any]) -> str:
