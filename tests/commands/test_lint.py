@@ -85,6 +85,7 @@ def test_recorded_groups_and_their_scenarios(capsys):
         ('{"members": [{"client": "A", "subscribe": {"T": 1}}]}', "subscribe.T is 1"),
         ('{"members": [], "queues": {"T": 0}}', "maps topics to numbers"),
         ('{"members": [{"client": "A", "subscribe": {}, "tag": "x"}]}', "unknown field 'tag'"),
+        ('{"members": [{"client": "A", "subscribe": {}, "messageModel": "BROAD"}]}', "BROADCASTING, CLUSTERING"),
         ('{"members": [{"client": "A", "subscribe": {"T": {"type": "SQL92", "expr": ""}}}]}', "can't be null"),
         ('{"members": [], "queues": {"T": 9999999999}}', "numbers of queues, 1 to 65536"),
         ('{"clientID": 1, "consumerDataSet": 5}', "no heartbeat"),
@@ -166,3 +167,10 @@ def test_a_condition_is_no_tag(capsys):
     assert main(["lint", "--member", "A:T=a > 3"]) == 2
     assert "'a > 3' looks like SQL92, and --member takes tags: write --sql92 'A:T=a > 3'" in capsys.readouterr().err
     assert main(["lint", "--sql92", "A:T=a > 3"]) == 0
+
+
+def test_a_condition_given_as_a_tag_is_noted(tmp_path, capsys):
+    path = tmp_path / "group.json"
+    path.write_text('{"members": [{"client": "A", "subscribe": {"T": "a > 3"}}]}')
+    assert main(["lint", str(path)]) == 0
+    assert "note: T: TAG 'a > 3' (A) looks like SQL92; as a tag it takes only this very tag" in capsys.readouterr().out

@@ -25,6 +25,7 @@ from rmqlab.filter.consistency import (
     tell_apart,
 )
 from rmqlab.filter.filter import Filter, compile_expression, twin_of
+from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.message.java import string_hash, utf16_key
@@ -147,7 +148,12 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
 
 def _refusals(topic: TopicLint) -> Iterable[str]:
     for wish in topic.wishes:
-        if wish.data is None or wish.data.is_tag or wish.data.class_filter_mode:
+        if wish.data is None or wish.data.class_filter_mode:
+            continue
+        if wish.data.is_tag:
+            if looks_like_sql92(str(wish.data.sub_string)):
+                who = ", ".join(wish.members)
+                yield f"{topic.topic}: {wish} ({who}) looks like SQL92; as a tag it takes only this very tag"
             continue
         try:
             compile_expression(wish.data.expression_type, wish.data.sub_string)

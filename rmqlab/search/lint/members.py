@@ -24,13 +24,16 @@ from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenar
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import NULL, FrameError
-from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import TAG, SubscriptionData, SubscriptionSplitError, build_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from enum import Enum
 
-SETTINGS: Final = ("messageModel", "consumeType", "consumeFromWhere")
+SETTINGS: Final[dict[str, type[Enum]]] = {
+    "messageModel": MessageModel, "consumeType": ConsumeType, "consumeFromWhere": ConsumeFromWhere,
+}  # fmt: skip
 MEMBER_FIELDS: Final = ("client", "subscribe", "version", *SETTINGS)
 GROUP_FIELDS: Final = ("group", "members", "queues")
 
@@ -198,7 +201,12 @@ def _member(value: Any, where: str) -> LintMember:
                 right = '{"type": "SQL92", "expr": "a > 3"}'
                 raise BadInput(f"{where}: subscribe.{topic} is {wanted!r}; it is a tag expression, or {right}")
         subscriptions[topic] = build_subscription(topic, expression, kind, version)
-    return LintMember(value["client"], subscriptions, {name: str(value[name]) for name in SETTINGS if name in value})
+    settings = {name: value[name] for name in SETTINGS if name in value}
+    for name, given in settings.items():
+        known = SETTINGS[name].__members__
+        if given not in list(known):
+            raise BadInput(f"{where}: {name} is {given!r}; it is one of {', '.join(known)}")
+    return LintMember(value["client"], subscriptions, settings)
 
 
 def _refuse_unknown(value: dict[str, Any], known: Iterable[str], where: str) -> None:
