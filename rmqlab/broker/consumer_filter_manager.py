@@ -14,7 +14,7 @@ from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.serializable import RemotingSerializable, to_json
-from rmqlab.protocol.subscription_data import TAG, is_tag_type
+from rmqlab.protocol.subscription_data import TAG, TAG_TYPES
 from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class ConsumerFilterManager:
         A higher `client_version` wins; with the same version a dead group comes alive again and nothing else
         happens. An expression that does not compile is not stored, and removes what an older version stored.
         """
-        if is_tag_type(expression_type) or not expression:
+        if expression_type in TAG_TYPES or not expression:
             return False
         groups = self.filter_data_by_topic.setdefault(topic, {})
         bloom_data = self.bloom_filter.generate(f"{group}#{'null' if topic is None else topic}")

@@ -152,7 +152,7 @@ class MQConsumer(MQConsumerInner):
         servers = None if route is None else route.filter_server_table.get(broker_addr)
         if not servers:
             raise MQClientError(f"Find Filter Server Failed, Broker Addr: {broker_addr} topic: {topic}")
-        return servers[self.instance.choose("filter_server", len(servers))]
+        return servers[self.instance.runtime.choose("filter_server", len(servers))]
 
     def process_pull_result(self, queue: MessageQueue, result: PullResult, subscription: SubscriptionData) -> None:
         """Decode what was found and keep what this consumer's own tags want; fills `msg_found_list`."""

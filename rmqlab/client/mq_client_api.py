@@ -108,7 +108,7 @@ class TopicPublishInfo:
     def _next(self, runtime: Runtime) -> MessageQueue:
         count = len(self.message_queue_list)
         if self._index is None:
-            self._index = runtime.choose("first_queue", count) if count > 1 else 0
+            self._index = runtime.choose("first_queue", count)
         else:
             self._index = (self._index + 1) & INT_MAX
         return self.message_queue_list[self._index % count]
@@ -191,7 +191,7 @@ class MQClientAPI:
         request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
         servers = self.name_servers
         if self._chosen not in servers and servers:
-            self._chosen = servers[self._runtime.choose("name_server", len(servers)) if len(servers) > 1 else 0]
+            self._chosen = servers[self._runtime.choose("name_server", len(servers))]
         failure = None
         for _ in servers:
             try:

@@ -217,15 +217,11 @@ class TopicRoutes:
         route = self.topic_route_table.get(topic)
         if route is None or not route.broker_datas:
             return None
-        addrs = route.broker_datas[self.choose("broker_of_topic", len(route.broker_datas))].broker_addrs
+        addrs = route.broker_datas[self.runtime.choose("broker_of_topic", len(route.broker_datas))].broker_addrs
         if MASTER_ID in addrs:
             return addrs[MASTER_ID]
         slaves = [addr for _, addr in sorted(addrs.items())]
-        return slaves[self.choose("slave_of_broker", len(slaves))]
-
-    def choose(self, label: str, count: int) -> int:
-        """A number below `count`: a choice point when there are several."""
-        return self.runtime.choose(label, count) if count > 1 else 0
+        return slaves[self.runtime.choose("slave_of_broker", len(slaves))]
 
 
 def _with_queue_nums(route: TopicRouteData, most: int) -> TopicRouteData:

@@ -14,6 +14,8 @@ from rmqlab.message.java import split, string_hash, trim, utf16_key
 
 SUB_ALL = "*"
 TAG: Final = "TAG"
+TAG_TYPES: Final = (None, "", TAG)
+"""The expression types that mean tag filtering (`ExpressionType.isTagType`)."""
 SQL92: Final = "SQL92"
 
 
@@ -41,7 +43,7 @@ class SubscriptionData:
     @property
     def is_tag(self) -> bool:
         """Whether it filters by tags: null, empty and `TAG` mean that, nothing else (case counts; row F-39)."""
-        return is_tag_type(self.expression_type)
+        return self.expression_type in TAG_TYPES
 
     def __eq__(self, other: object) -> bool:
         """Tell whether every serialised field agrees (`SubscriptionData.equals`)."""
@@ -79,11 +81,6 @@ class SubscriptionData:
     def copy(self) -> SubscriptionData:
         """Return an equal subscription that shares no set with this one."""
         return replace(self, tags_set=set(self.tags_set), code_set=set(self.code_set))
-
-
-def is_tag_type(expression_type: str | None) -> bool:
-    """Tell whether the type means tag filtering: null, empty and `TAG` do (`ExpressionType.isTagType`)."""
-    return expression_type is None or expression_type in ("", TAG)
 
 
 def _order_key(subscription: SubscriptionData) -> bytes:

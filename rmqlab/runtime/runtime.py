@@ -92,7 +92,7 @@ class Runtime(Protocol):
         """Return a new flag, lowered."""
 
     def choose(self, label: str, n: int) -> int:
-        """Return a number in 0..n-1: a numbered choice point of the schedule."""
+        """Return a number in 0..n-1: a numbered choice point of the schedule, unless n is 1."""
 
     async def late(self, thread: str) -> None:
         """A thread that has something to do runs when the machine lets it: how late is a choice point."""
