@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import translate
 from rmqlab.show.canvas import Canvas, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, VERDICTS, WHITE, ink
@@ -97,13 +98,16 @@ def heat_map(
     y: str,
     value: str,
     title: str,
-    colour: Callable[[float], str] | None = None,
-    text: Callable[[float], str] | None = None,
+    colour: Callable[[Any], str] | None = None,
+    text: Callable[[Any], str] | None = None,
+    framed: Callable[[Row], bool] | None = None,
+    alt: str = "",
 ) -> Picture:
     """A cell for each pair of `x` (to the right) and `y` (downwards); the more `value`, the darker.
 
-    `colour` gives another ground for a value, `text` other letters. A pair without a row stays empty. Values can be
-    what conditions come to as well, "true", "false", "null" and "error": each has a mark and a colour.
+    `colour` gives another ground for a value, `text` other letters. A row for which `framed` is true has a frame. A
+    pair without a row stays empty. Values can be what conditions come to as well, "true", "false", "null" and "error":
+    each has a mark and a colour. `alt` describes the picture by other words than its values.
 
     >>> cells = [{"queues": 4, "gap": 0, "lost": 6}, {"queues": 8, "gap": 0, "lost": 4}]
     >>> heat_map(cells, x="queues", y="gap", value="lost", title="Lost of eight").alt
@@ -113,7 +117,7 @@ def heat_map(
         BadInput: no rows, a column that is not there, or two rows for one cell.
     """
     found = checked(rows, x, y, value)
-    at = {(row[x], row[y]): row[value] for row in found}
+    at = {(row[x], row[y]): row for row in found}
     if len(at) != len(found):
         raise BadInput(f"heat_map: {len(found)} rows for {len(at)} cells of {x} and {y}; give one row a cell")
     across, down = column_values(found, x), column_values(found, y)
@@ -127,8 +131,10 @@ def heat_map(
             return VERDICTS[number][1]
         return RAMP[round((number - least) / ((most - least) or 1) * (len(RAMP) - 1))]
 
-    left = MARGIN + max(text_width(f"{y} {number_text(one)}") for one in down) + 0.15
-    cell = min(MAX_CELL, (WIDTH - left - MARGIN) / len(across))
+    letters = text or _cell_text
+    left = MARGIN + max(text_width(_named(y, one)) for one in down) + 0.15
+    widest = max(text_width(letters(one)) for one in numbers) + 0.15
+    cell = min(max(MAX_CELL, widest), (WIDTH - left - MARGIN) / len(across))
     top = TITLE + AXIS_WORDS
 
     def draw(canvas: Canvas) -> None:
@@ -138,27 +144,35 @@ def heat_map(
             canvas.text(left + (column + 0.5) * cell, TITLE + AXIS_WORDS / 2, number_text(over))
         for line, under in enumerate(down):
             mid = top + (line + 0.5) * CELL_HEIGHT
-            canvas.text(left - 0.1, mid, f"{y} {number_text(under)}", ha="right")
+            canvas.text(left - 0.1, mid, _named(y, under), ha="right")
             for column, over in enumerate(across):
                 if (over, under) not in at:
                     continue
-                number = at[over, under]
-                shown = _cell_text(number) if text is None else text(number)
-                face = ground(number)
-                with canvas.saying(f"{x} {number_text(over)}, {y} {number_text(under)}: {shown}"):
-                    canvas.block(left + column * cell, mid - CELL_HEIGHT / 2, cell, CELL_HEIGHT, face, edge=WHITE)
-                    canvas.text(left + (column + 0.5) * cell, mid, shown, colour=ink(face))
+                row = at[over, under]
+                shown, face = letters(row[value]), ground(row[value])
+                with canvas.saying(f"{_named(x, over)}, {_named(y, under)}: {shown}"):
+                    place = (left + column * cell, mid - CELL_HEIGHT / 2, cell, CELL_HEIGHT)
+                    canvas.block(*place, face, edge=WHITE)
+                    if text_width(shown) < cell:  # else the pointer and the table tell it
+                        canvas.text(left + (column + 0.5) * cell, mid, shown, colour=ink(face))
+                    if framed is not None and framed(row):
+                        canvas.block(*place, "none", edge=BLACK, edge_width=2.2, layer=4)
 
     svg = painted(WIDTH, top + len(down) * CELL_HEIGHT + FOOT, draw)
-    said = [f"{number_text(row[value])} ({x} {number_text(row[x])}, {y} {number_text(row[y])})" for row in found]
+    said = [f"{number_text(row[value])} ({_named(x, row[x])}, {_named(y, row[y])})" for row in found]
     if isinstance(least, str):
-        alt = f"{title}: {', '.join(said)}."
+        alt = alt or f"{title}: {', '.join(said)}."
     else:
         low, high = (said[numbers.index(end)] for end in (least, most))
-        alt = f"{title}: from {low} to {high}."
-    table_rows = [[under, *(at.get((over, under)) for over in across)] for under in down]
-    table = Table(f"{title}: {value}", [y, *(f"{x} {number_text(over)}" for over in across)], table_rows)
+        alt = alt or f"{title}: from {low} to {high}."
+    table_rows = [[under, *(at.get((over, under), {}).get(value) for over in across)] for under in down]
+    table = Table(f"{title}: {value}", [y, *(_named(x, over) for over in across)], table_rows)
     return Picture(svg, title=title, alt=alt, table=table)
+
+
+def _named(column: str, value: object) -> str:
+    """A value behind the name of its column; each is translated by itself."""
+    return f"{translate(column)} {translate(number_text(value))}"
 
 
 def _cell_text(value: Any) -> str:

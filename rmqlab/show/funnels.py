@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.show.canvas import Canvas, cut, painted
+from rmqlab.show.charts import heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
 from rmqlab.show.tables import Table, as_rows
@@ -27,10 +28,8 @@ HEADS = (
 )
 LONGEST, MAX_NAMES = 34, 8
 # Of the two checks.
-MARGIN, HEAD, CHECK, FOOT = 0.15, 1.12, 0.4, 0.05
-CHECKS = (("message's tag", 2.2), ("code in the entry", 2.0), ("broker: is the code in the set?", 2.9),
-           ("client: is the text in the set?", 2.9), ("", 1.1))  # fmt: skip
-MAX_TAG, SETS = 20, 90
+MAX_TAG, LONGEST_SET = 20, 40
+RETURNED = "✓ returned to the client"
 NEEDED = ("tag", "code", "broker", "client")
 
 
@@ -189,10 +188,10 @@ def _named(names: list[str]) -> str:
 
 
 def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
-    """A row for each tag, from its code to its end.
+    """A row for each tag: its code, what the broker does with the message, what the client does.
 
     `rows` have `tag` (None: no tag), `code`, `broker` (it returns the message) and `client` (it keeps the message);
-    `subscription` is what `rmqlab.tags` gives. Both sets of it are shown above the rows.
+    `subscription` is what `rmqlab.tags` gives. The title says what broker and client have of it.
 
     >>> from rmqlab import tags
     >>> tag_checks([{"tag": "BB", "code": 2112, "broker": True, "client": False}], tags("Aa")).alt
@@ -201,75 +200,36 @@ def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
     Raises:
         BadInput: a row lacks one of these.
     """
-    found = as_rows(rows)
-    for row in found:
+    heads = ("code", "broker", "client")
+    cells, told = [], []
+    for row in as_rows(rows):
         if not set(NEEDED) <= set(row):
             raise BadInput(f"tag_checks: a row is {dict(row)}; right is one with {', '.join(NEEDED)}")
-
-    def draw(canvas: Canvas) -> None:
-        _subscription(canvas, subscription)
-        x = MARGIN
-        for head, wide in CHECKS:
-            canvas.text(x, HEAD - 0.16, head, colour=GREY, ha="left")
-            x += wide
-        for number, row in enumerate(found):
-            with canvas.saying(f"{_name(row['tag'])} {_end(row)}"):
-                _check_row(canvas, row, HEAD + CHECK * number)
-
-    svg = painted(2 * MARGIN + sum(wide for _, wide in CHECKS), HEAD + CHECK * len(found) + FOOT, draw)
-    told = [(_name(row["tag"]), row["code"], _broker(row), _client(row), _end(row)) for row in found]
-    alt = f"Subscription {subscription.sub_string!r}: " + " ".join(f"{line[0]} {line[-1]}." for line in told)
-    table = Table("Both checks", ("tag", "code", "broker", "client", "end"), told)
-    return Picture(svg, title="Tags through both checks", alt=alt, table=table)
-
-
-def _subscription(canvas: Canvas, subscription: SubscriptionData) -> None:
-    codes, texts = (f"{{{', '.join(map(str, sorted(one)))}}}" for one in (subscription.code_set, subscription.tags_set))
-    told = [
-        ("subscribes", str(subscription.sub_string)),
-        ("broker has", f"codes {codes}"),
-        ("client has", f"texts {texts}"),
-    ]
-    canvas.block(0, 0, 30, 0.78, PALE, layer=0.2)
-    for number, (what, text) in enumerate(told):
-        y = 0.15 + 0.24 * number
-        canvas.text(MARGIN, y, what, ha="left", bold=True)
-        canvas.text(MARGIN + 1.1, y, text if len(text) <= SETS else f"{text[: SETS - 1]}…", ha="left",
-                   monospace=True)  # fmt: skip
+        name, end = _name(row["tag"]), Fate.DELIVERED if row["client"] else Fate.DROPPED_BY_CLIENT
+        answers = [str(row["code"]), RETURNED, _in_words(end)]
+        if not row["broker"]:
+            answers[1:] = [_in_words(Fate.DROPPED_BY_BROKER_TAG)]
+        cells += [{"tag": name or "none", "at": head, "fate": one} for head, one in zip(heads, answers, strict=False)]
+        told.append(f"{name or 'no tag'} {_end(row)}.")
+    codes, texts = (
+        cut(", ".join(map(str, sorted(one))) or "none", LONGEST_SET)
+        for one in (subscription.code_set, subscription.tags_set)
+    )
+    asked = cut(repr(subscription.sub_string), LONGEST_SET)
+    colours = {_in_words(fate): look.colour for fate, look in LOOKS.items()}
+    return heat_map(
+        cells,
+        x="at",
+        y="tag",
+        value="fate",
+        title=f"Subscription {asked}: the broker has the codes {codes}, the client the texts {texts}",
+        colour=lambda fate: colours.get(fate, PALE),
+        alt=f"Subscription {asked}: {' '.join(told)}",
+    )
 
 
-def _check_row(canvas: Canvas, row: Mapping[str, Any], y: float) -> None:
-    middle = y + CHECK / 2
-    lefts = [MARGIN + sum(wide for _, wide in CHECKS[:number]) for number in range(len(CHECKS))]
-    canvas.text(lefts[0], middle, _name(row["tag"]), ha="left", bold=True)
-    canvas.text(lefts[1], middle, str(row["code"]), ha="left", monospace=True)
-    _verdict(canvas, lefts[2], y, CHECKS[2][1], _broker(row), Fate.DROPPED_BY_BROKER_TAG, row["broker"])
-    if not row["broker"]:
-        return
-    _verdict(canvas, lefts[3], y, CHECKS[3][1], _client(row), Fate.DROPPED_BY_CLIENT, row["client"])
-    if row["client"]:
-        canvas.block(lefts[4], y + 0.03, CHECKS[4][1], CHECK - 0.06, GREEN)
-        canvas.text(lefts[4] + CHECKS[4][1] / 2, middle, "✓ arrives", colour=ink(GREEN), bold=True)
-
-
-def _verdict(canvas: Canvas, x: float, y: float, wide: float, text: str, fate: Fate, passed: bool) -> None:
-    look = LOOKS[fate]
-    colour, hatch = (PALE, "") if passed else (look.colour, look.hatch)
-    canvas.block(x, y + 0.03, wide - 0.12, CHECK - 0.06, colour, hatch=hatch)
-    ground = colour if hatch else None
-    canvas.text(x + (wide - 0.12) / 2, y + CHECK / 2, text, colour=ink(colour), ground=ground)
-    if passed:
-        canvas.arrow((x + wide - 0.12, y + CHECK / 2), (x + wide, y + CHECK / 2))
-
-
-def _broker(row: Mapping[str, Any]) -> str:
-    return "✓ returns it" if row["broker"] else "✗ drops it"
-
-
-def _client(row: Mapping[str, Any]) -> str:
-    if not row["broker"]:
-        return "never sees it"
-    return "✓ keeps it" if row["client"] else "✗ drops it"
+def _in_words(fate: Fate) -> str:
+    return f"{LOOKS[fate].mark} {LOOKS[fate].words}"
 
 
 def _end(row: Mapping[str, Any]) -> str:
@@ -279,6 +239,7 @@ def _end(row: Mapping[str, Any]) -> str:
 
 
 def _name(tag: object) -> str:
+    """A tag as it is shown; nothing if there is none."""
     if not isinstance(tag, str) or not tag:
-        return "no tag"
+        return ""
     return repr(tag) if len(tag) <= MAX_TAG else f"{tag[: MAX_TAG - 1]!r}…"

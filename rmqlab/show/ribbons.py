@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.lab.ownership import NOBODY, Ownership
 from rmqlab.show.canvas import Canvas, painted, text_width
-from rmqlab.show.charts import TimeScale
+from rmqlab.show.charts import TimeScale, heat_map
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -30,11 +30,9 @@ MAX_TOLD = 400
 SHORT_MS = 1_000  # shorter than that is a matter of the table
 LEVELS = 2  # labels of happenings that come close stand above each other
 # Of the grid.
-LABEL, SIDE, GRID_TOP, PAIR, LINE, CELL, WIDEST = 2.4, 3.2, 0.5, 0.72, 0.31, 0.27, 0.8
+NONE = "–"  # nobody owns a queue
 MEMBER_COLOURS = (BLUE, ORANGE, SKY, YELLOW, GREEN, VERMILLION)
 NEWCOMER = PURPLE
-
-Owners = list[str]
 
 
 def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
@@ -169,86 +167,35 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = "Who owns 
     Raises:
         BadInput: no row, or lists of different lengths.
     """
-    pairs = {str(row["name"]): (list(row["before"]), list(row["after"])) for row in rows}
-    if not pairs or len({len(one) for pair in pairs.values() for one in pair}) > 1:
+    cells, told, queues = [], [], set()
+    colours = dict[str, str]()
+    for row in rows:
+        name, before, after = str(row["name"]), list(row["before"]), list(row["after"])
+        queues |= {len(before), len(after)}
+        if len(queues) > 1:
+            break
+        for who in sorted({who for owners in before for who in owners.split("+") if who}):
+            colours.setdefault(who, MEMBER_COLOURS[len(colours) % len(MEMBER_COLOURS)])
+        changed = [one != other for one, other in zip(before, after, strict=True)]
+        told.append(f"{name}: {_line(before)}, then {_line(after)}; {sum(changed)} moved")
+        for owners, when in ((before, f"{name} before"), (after, f"{name} after: {sum(changed)} moved")):
+            cells += [
+                {"way": when, "queue": queue, "owner": who or NONE, "moved": owners is after and changed[queue]}
+                for queue, who in enumerate(owners)
+            ]
+    if len(queues) != 1:
         raise BadInput("allotment_grid: give rows with name, before and after, all lists with one owner for each queue")
-    known = sorted({who for before, _ in pairs.values() for owners in before for who in _members(owners)})
-    colours = {who: MEMBER_COLOURS[number % len(MEMBER_COLOURS)] for number, who in enumerate(known)}
-    svg = painted(WIDTH, GRID_TOP + PAIR * len(pairs) + 0.36, lambda canvas: _draw_grid(canvas, pairs, colours, title))
-    return Picture(svg, title=title, alt=_grid_alt(pairs, title), table=_grid_table(pairs, title))
-
-
-def _members(owners: str) -> list[str]:
-    return owners.split("+") if owners else []
-
-
-def moved(before: Sequence[str], after: Sequence[str]) -> list[int]:
-    """The queues whose owner is another one afterwards."""
-    return [queue for queue, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
-
-
-def _draw_grid(
-    canvas: Canvas, pairs: Mapping[str, tuple[Owners, Owners]], colours: Mapping[str, str], title: str
-) -> None:
-    queues = len(next(iter(pairs.values()))[0])
-    cell = min((WIDTH - LABEL - SIDE) / max(queues, 1), WIDEST)
-    right = LABEL + cell * queues
-    canvas.heading(title)
-    for queue in range(queues):
-        canvas.text(LABEL + cell * (queue + 0.5), 0.36, str(queue), colour=GREY)
-    for row, (name, (before, after)) in enumerate(pairs.items()):
-        y = GRID_TOP + row * PAIR
-        canvas.text(0.08, y + LINE - 0.02, name, ha="left", bold=True)
-        changed = moved(before, after)
-        for line, (owners, words) in enumerate(((before, "before"), (after, "after"))):
-            top = y + line * LINE
-            canvas.text(LABEL - 0.08, top + CELL / 2, words, ha="right", colour=GREY)
-            for queue, who in enumerate(owners):
-                with canvas.saying(f"{name}, {words}: queue {queue}: {who or 'nobody'}"):
-                    _cell(canvas, LABEL + cell * queue, top, cell, who, colours, framed=line == 1 and queue in changed)
-            canvas.text(right + 0.1, top + CELL / 2, _sizes(owners), ha="left")
-        canvas.text(WIDTH - 0.08, y + LINE - 0.02, f"{len(changed)} moved", ha="right", bold=True)
-    foot = GRID_TOP + PAIR * len(pairs) + 0.12
-    canvas.text(0.08, foot, "framed: moved · –: nobody owns it · right: queues of each member", ha="left", colour=GREY)
-
-
-def _cell(
-    canvas: Canvas, x: float, y: float, wide: float, who: str, colours: Mapping[str, str], *, framed: bool
-) -> None:
-    members = _members(who)
-    colour = colours.get(members[0], NEWCOMER) if members else WHITE
-    canvas.block(x + 0.015, y, wide - 0.03, CELL, colour, edge=GREY, edge_width=0.5)
-    text = who or "–"
-    if wide > text_width(text):
-        canvas.text(x + wide / 2, y + CELL / 2, text, colour=ink(colour))
-    if framed:
-        canvas.block(x + 0.03, y + 0.015, wide - 0.06, CELL - 0.03, "none", edge=BLACK, edge_width=2.2, layer=4)
-
-
-def _sizes(owners: Sequence[str]) -> str:
-    every = sorted({who for one in owners for who in _members(one)})
-    return "  ".join(f"{who} {sum(who in _members(one) for one in owners)}" for who in every)
-
-
-def _grid_alt(pairs: Mapping[str, tuple[Owners, Owners]], title: str) -> str:
-    parts = [
-        f"{name}: {_line(before)}, then {_line(after)}; {len(moved(before, after))} moved"
-        for name, (before, after) in pairs.items()
-    ]
-    return f"{title}: {len(next(iter(pairs.values()))[0])} queues. {'. '.join(parts)}."
+    return heat_map(
+        cells,
+        x="queue",
+        y="way",
+        value="owner",
+        title=f"{title}; framed: the queue moved",
+        colour=lambda who: WHITE if who == NONE else colours.get(who.partition("+")[0], NEWCOMER),
+        framed=lambda cell: cell["moved"],
+        alt=f"{title}: {queues.pop()} queues. {'. '.join(told)}.",
+    )
 
 
 def _line(owners: Sequence[str]) -> str:
-    return " ".join(who or "–" for who in owners)
-
-
-def _grid_table(pairs: Mapping[str, tuple[Owners, Owners]], title: str) -> Table:
-    rows = [
-        (name, _line(before), _line(after), len(moved(before, after)), _sizes(after))
-        for name, (before, after) in pairs.items()
-    ]
-    marked = frozenset(
-        number for number, (_, after) in enumerate(pairs.values()) if any(len(_members(one)) != 1 for one in after)
-    )
-    headers = ("way", "owners before", "owners after", "moved", "queues after")
-    return Table(f"{title} (marked: a queue without exactly one owner)", headers, rows, marked)
+    return " ".join(who or NONE for who in owners)

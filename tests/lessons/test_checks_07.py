@@ -50,7 +50,7 @@ def test_wrong_strategies(rule, hint, problem):
 
 def test_evidence_is_a_picture_where_it_is_small():
     found = judged("07-rule", RULE.allocate)
-    assert found.picture.title == "A leaves"
+    assert found.picture.title == "A leaves; framed: the queue moved"
     assert not judged("07-rule", ...)
     assert "Give the function itself" in judged("07-rule", 5).hint
 
@@ -61,7 +61,7 @@ def test_newcomers_that_move_too_much(newcomer, moved):
     assert not found
     assert found.problem == f"{moved} queues move."
     assert "Where must the newcomer's block lie" in found.hint
-    assert found.picture.title == f"{newcomer} joins"
+    assert found.picture.title == f"{newcomer} joins; framed: the queue moved"
 
 
 def test_newcomers():

@@ -205,11 +205,15 @@ def test_an_entry_byte_by_byte():
 @pytest.mark.row("F-52", "F-53", "F-56", "F-95")
 def test_tags_through_both_checks():
     picture = checks("Aa", ["Aa", "BB", "TagA", None])
-    assert [row[0] for row in cells(picture)] == ["'Aa'", "'BB'", "'TagA'", "no tag"]
-    ends = ["arrives", "is dropped by the client", "is dropped by the broker", "is dropped by the broker"]
-    assert [row[-1] for row in cells(picture)] == ends
-    assert words(picture).count("✗ drops it") == 3
-    assert "✓ arrives" in words(checks("*", [None]))
+    assert [row[0] for row in cells(picture)] == ["'Aa'", "'BB'", "'TagA'", "none"]
+    assert [row[1] for row in cells(picture)] == ["2112", "2112", "2598919", "0"]
+    returned, broker = "✓ returned to the client", "✗ dropped by the broker"
+    assert [row[2] for row in cells(picture)] == [returned, returned, broker, broker]
+    assert [row[3] for row in cells(picture)] == ["✓ delivered", "✗ dropped by the client", "None", "None"]
+    assert words(picture)[0] == "Subscription 'Aa': the broker has the codes 2112, the client the texts Aa"
+    ends = ("'Aa' arrives", "'BB' is dropped by the client", "'TagA' is dropped by the broker", "no tag is dropped by")
+    assert all(end in picture.alt for end in ends)
+    assert "✓ delivered" in words(checks("*", [None]))
     with pytest.raises(BadInput, match="right is one with tag, code, broker, client"):
         rmqlab.show.tag_checks([{"tag": "a"}], rmqlab.tags("a"))
 

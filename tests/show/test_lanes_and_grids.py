@@ -73,16 +73,20 @@ GRID = [
 ]
 
 
-def test_the_grid_says_what_moved_and_marks_queues_without_one_owner():
+def test_the_grid_says_and_frames_what_moved():
     picture = rmqlab.show.allotment_grid(GRID, title="N joins")
     assert (
         picture.alt
         == "N joins: 4 queues. blocks: A A B B, then A N – A+B; 3 moved. the same: A A B B, then A A B B; 0 moved."
     )
-    assert [row[3:] for row in picture.table.rows] == [(3, "A 2  B 1  N 1"), (0, "A 2  B 2")]
-    assert picture.table.marked == {0}
-    assert "3 moved" in picture.svg
-    assert "<title>blocks, after: queue 2: nobody</title>" in picture.svg
+    assert list(map(list, picture.table.rows)) == [
+        ["blocks before", "A", "A", "B", "B"],
+        ["blocks after: 3 moved", "A", "N", "–", "A+B"],
+        ["the same before", "A", "A", "B", "B"],
+        ["the same after: 0 moved", "A", "A", "B", "B"],
+    ]
+    assert picture.svg.count('fill="none"') == 3
+    assert "<title>queue 2, way blocks after: 3 moved: –</title>" in picture.svg
 
 
 def test_a_grid_needs_lists_of_one_length():
