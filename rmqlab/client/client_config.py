@@ -42,13 +42,13 @@ class ClientConfig:
     rebalance_wait_interval: int = 20_000
 
     def build_mq_client_id(self) -> str:
-        """`ip@instance`: the name the broker knows this client by (row S-97)."""
-        return f"{self.client_ip}@{self.instance_name}"
+        """`ip@instance`: the name the broker knows this client by (row S-97).
 
-    def change_instance_name_to_pid(self) -> None:
-        """Two processes of one host must not share the id `ip@DEFAULT`."""
+        Two processes of one host must not share the id `ip@DEFAULT`: there the process id becomes the instance name.
+        """
         if self.instance_name == "DEFAULT":
             self.instance_name = str(self.pid)
+        return f"{self.client_ip}@{self.instance_name}"
 
 
 @dataclass(kw_only=True)

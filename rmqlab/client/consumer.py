@@ -94,13 +94,14 @@ class MQConsumer(MQConsumerInner):
         self.state = ServiceState.START_FAILED
         check_consumer_group(self.group_name)
 
-    def group_taken(self) -> MQClientError:
-        """The error when the client id has a consumer of the group already; the consumer may be started again."""
-        self.state = ServiceState.CREATE_JUST
-        return MQClientError(
-            f"The consumer group[{self.group_name}] has been created before, specify another name please."
-            f"{suggest_todo()}"
-        )
+    def register(self) -> None:
+        """Join the instance; `MQClientError` when the client id has a consumer of the group: it may start later."""
+        if not self.instance.register_consumer(self.group_name, self):
+            self.state = ServiceState.CREATE_JUST
+            raise MQClientError(
+                f"The consumer group[{self.group_name}] has been created before, specify another name please."
+                f"{suggest_todo()}"
+            )
 
     def put_subscription(
         self, topic: str, expression: str | None, expression_type: str | None = None

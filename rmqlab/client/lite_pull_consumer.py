@@ -104,8 +104,7 @@ class DefaultLitePullConsumer(MQConsumer):
         The first heartbeat comes with its timer, after 1 s.
         """
         self.begin_start()
-        if not self.instance.register_consumer(self.group_name, self):
-            raise self.group_taken()
+        self.register()
         await self.instance.start()
         self.state = ServiceState.RUNNING
         await self.update_routes()

@@ -33,7 +33,6 @@ class MQClientManager:
 
     def get_or_create(self, config: ClientConfig) -> MQClientInstance:
         """The instance of the client id that `config` spells."""
-        config.change_instance_name_to_pid()
         client_id = config.build_mq_client_id()
         instance = self.instances.get(client_id)
         if instance is None or instance.state is ServiceState.SHUTDOWN_ALREADY:

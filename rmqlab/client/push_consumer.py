@@ -77,12 +77,10 @@ class DefaultMQPushConsumer(MQConsumer):
             raise MQClientError(f"messageListener is null{suggest_todo()}")
         if self.message_model is MessageModel.CLUSTERING:
             self.put_subscription(*self.instance.rules.retry_subscription(self.group_name))
+        self.register()
         service = ConsumeMessageOrderlyService if config.orderly else ConsumeMessageConcurrentlyService
         self._service = service(self, config, self.rebalance_impl, self.listener)
         self._service.start()
-        if not instance.register_consumer(self.group_name, self):
-            await self._service.shutdown()
-            raise self.group_taken()
         await instance.start()
         self.state = ServiceState.RUNNING
         await self.update_routes()
@@ -111,16 +109,12 @@ class DefaultMQPushConsumer(MQConsumer):
         Raises `MQClientError` for an expression that cannot be read; brokers check SQL92 at the start only.
         """
         self.put_subscription(topic, expression, expression_type)
-        await self.tell_brokers()
+        if self.state is not ServiceState.CREATE_JUST:
+            await self.instance.send_heartbeat_to_all_broker_with_lock()
 
     def unsubscribe(self, topic: str) -> None:
         """Forget a topic, silently: brokers learn it with the next heartbeat (row H-17)."""
         self.subscription_inner.pop(topic, None)
-
-    async def tell_brokers(self) -> None:
-        """Send a heartbeat, unless not started yet."""
-        if self.state is not ServiceState.CREATE_JUST:
-            await self.instance.send_heartbeat_to_all_broker_with_lock()
 
     # ---- what the instance's threads call
 

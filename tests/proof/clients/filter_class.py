@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import CALL_ERRORS
 from rmqlab.message.java import to_utf8
 from rmqlab.message.record import body_crc
@@ -32,12 +33,14 @@ async def subscribe_class(
             await upload_filter_class_source(instance)
         return sent
 
-    instance.send_heartbeat_to_all_broker_with_lock = send_and_upload  # type: ignore[method-assign]
+    if "send_heartbeat_to_all_broker_with_lock" not in vars(instance):
+        instance.send_heartbeat_to_all_broker_with_lock = send_and_upload  # type: ignore[method-assign]
     subscription = consumer.put_subscription(topic, "*")
     subscription.sub_string = full_class_name
     subscription.class_filter_mode = True
     subscription.filter_class_source = filter_class_source
-    await consumer.tell_brokers()
+    if consumer.state is not ServiceState.CREATE_JUST:
+        await instance.send_heartbeat_to_all_broker_with_lock()
 
 
 async def upload_filter_class_source(instance: MQClientInstance) -> None:
