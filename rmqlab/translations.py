@@ -34,7 +34,8 @@ _SQL92 = re.compile(
     r"[<>=]{1,2} (?:'[^']*'|[^\s,;]+))\)*(?:\s*(?:and|or) (?=[(a-z]))?",
     re.IGNORECASE,
 )
-_LEFT = re.compile(r"(?<![\w.`/'-])(?!m?s\b)[A-Za-z]?[a-z]+(?![\w(.=/-])")  # an English word, no name and no unit
+# An English word, no name and no unit; it may stand beside a Chinese character.
+_LEFT = re.compile(r"(?<![\w.`/'-])(?!m?s\b)[A-Za-z]?[a-z]+(?![\w(.=/-])", re.ASCII)
 _LEAD = re.compile(
     r"((?:[▸✓✗○●◆–-] )?(?:\d[\d,.]* |[A-Z][A-Z0-9]{0,3} |'[^']*'…? |\d+\. |[a-d]\) )?)(.+?)"
     r"((?: \(\d[^()]*\)| -?\d[\d,.]*%?)*)",

@@ -132,8 +132,8 @@ class NotYet:
 
     def _told(self) -> list[str]:
         """The rule, and what is wrong, as far as they were asked for."""
-        told = [f"Rule: {self.rule}"] if self.rule else []
-        return [translate(one) for one in (*told, *([f"In your answer: {self.problem}"] if self.problem else []))]
+        told = (("Rule:", self.rule), ("In your answer:", self.problem))
+        return [f"{translate(head)} {translate(text)}".replace("： ", "：") for head, text in told if text]
 
     def __repr__(self) -> str:
         """In lines."""

@@ -171,8 +171,8 @@ def heat_map(
 
 
 def _named(column: str, value: object) -> str:
-    """A value behind the name of its column; each is translated by itself."""
-    return f"{translate(column)} {translate(number_text(value))}"
+    """A value behind the name of its column, if it has one; each is translated by itself."""
+    return f"{translate(column)} {translate(number_text(value))}".strip()
 
 
 def _cell_text(value: Any) -> str:

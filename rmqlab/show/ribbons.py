@@ -180,7 +180,7 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = "Who owns 
         told.append(f"{name}: {_line(before)}, then {_line(after)}; {sum(changed)} moved")
         for owners, when in ((before, f"{name} before"), (after, f"{name} after: {sum(changed)} moved")):
             cells += [
-                {"way": when, "queue": queue, "owner": who or NONE, "moved": owners is after and changed[queue]}
+                {"": when, "queue": queue, "owner": who or NONE, "moved": owners is after and changed[queue]}
                 for queue, who in enumerate(owners)
             ]
     if len(queues) != 1:
@@ -188,7 +188,7 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = "Who owns 
     return heat_map(
         cells,
         x="queue",
-        y="way",
+        y="",
         value="owner",
         title=f"{title}; framed: the queue moved",
         colour=lambda who: WHITE if who == NONE else colours.get(who.partition("+")[0], NEWCOMER),

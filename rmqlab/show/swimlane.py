@@ -223,6 +223,11 @@ def story_picture(told: ReplayedSchedule, title: str, *, step: int | None = None
     return swimlane(told.run, group=group, topic=topic, deviations=told.deviations, step=step, title=title)
 
 
+def scenes_of(told: ReplayedSchedule) -> list[Scene]:
+    """The story of a schedule's run in scenes."""
+    return scenes(RunView(told.run, *subject(told.run)), told.deviations)
+
+
 def story_text(told: ReplayedSchedule, title: str) -> str:
     """The same story in lines: what is unusual, who is to blame, every moment, and the schedule that repeats it."""
     from rmqlab.search.explorer.explanation import blame
@@ -231,7 +236,7 @@ def story_text(told: ReplayedSchedule, title: str) -> str:
     reading = RunView(run, *subject(run))
     lines = [title, f"scenario {run.scenario.id}, group {reading.group}, topic {reading.topic}", "", "who is to blame"]
     lines += [f"  {line}" for line in blame(run)] or ["  nobody: this is the usual order"]
-    for scene in scenes(reading, told.deviations):
+    for scene in scenes_of(told):
         lines += ["", scene.title]
         for moment in scene.moments:
             who = f"{', '.join(moment.who)}: " if moment.who else ""

@@ -86,7 +86,7 @@ def test_the_grid_says_and_frames_what_moved():
         ["the same after: 0 moved", "A", "A", "B", "B"],
     ]
     assert picture.svg.count('fill="none"') == 3
-    assert "<title>queue 2, way blocks after: 3 moved: –</title>" in picture.svg
+    assert "<title>queue 2, blocks after: 3 moved: –</title>" in picture.svg
 
 
 def test_a_grid_needs_lists_of_one_length():

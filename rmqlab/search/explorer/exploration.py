@@ -69,7 +69,9 @@ class FoundOutcome:
     @property
     def moments(self) -> int:
         """How many moments its story has."""
-        return len(self.story().table.rows)
+        from rmqlab.show.swimlane import scenes_of
+
+        return sum(len(scene.moments) for scene in scenes_of(self.replayed()))
 
     def story(self, title: str | None = None, *, step: int | None = None) -> Picture:
         """What happens in the shortest schedule, moment by moment; with `step` only the first so many moments."""

@@ -48,7 +48,7 @@ _WORDS = {
     "forgotten", "healthy", "heartbeat", "inconsistent", "joins", "leaves", "losing", "message", "minute", "never",
     "no", "nobody", "Nobody",
     "none", "note", "nothing", "notification", "pauses", "proved", "implied", "pulls", "rebalance", "returned",
-    "returns", "right", "under 1 ms",
+    "returns", "right", "Rule:", "under 1 ms",
     "layer 1", "layer 2", "subscriptions", "deliveries",
     "agrees", "conclusions", "DIFFERS", "expected", "follows", "given", "here", "ours", "permission", "set-up",
     "nobody's", "starts", "stops", "subscribes", "taken", "waits", "wait",
