@@ -18,7 +18,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch
 from rmqlab.runtime.durable_store import DurableStore
-from rmqlab.runtime.socket_server import SocketChannel, SocketServer
+from rmqlab.runtime.socket_server import SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.store_folder import StoreFolder
 from rmqlab.runtime.system import LOOPBACK, disk_space, epoch_ms, own_address, physical_memory
@@ -56,7 +56,6 @@ class BrokerHandler:
         self._store = broker.message_store
         self._durable = durable
         self._defers = not self._store.config.async_dispatch
-        self.on_channel_close = broker.on_channel_close
         self.next_timer = broker.next_timer
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
@@ -74,6 +73,11 @@ class BrokerHandler:
         if self._durable is not None:
             self._durable.persist_changed()
         return answer
+
+    def on_channel_close(self, channel: Channel, now: int) -> None:
+        """A connection is gone; pulls that it holds would wait until their time is over, for nobody."""
+        self._broker.on_channel_close(channel, now)
+        self._broker.pull_request_hold_service.forget(channel)
 
     def after_answers(self) -> None:
         """Dispatch what was sent."""
@@ -170,7 +174,6 @@ class BrokerStartup:
             barrier=durable if is_sync else None,
             after_answers=handler.after_answers,
             idle_seconds=config.idle_seconds,
-            on_closed=self._closed,
         )
         await self._broker_server.start(broker_socket)
         await self._outer.registered()
@@ -199,11 +202,6 @@ class BrokerStartup:
         self._durable = durable
         extras.runtime_info.disk_usage = partial(disk_space, self.config.folder)
         return durable
-
-    def _closed(self, channel: SocketChannel) -> None:
-        """Pulls that a lost connection holds would wait until their time is over, for nobody."""
-        if self.broker is not None:
-            self.broker.pull_request_hold_service.forget(channel)
 
     def call(self, function: Callable[[Broker], T]) -> T:
         """Return `function(broker)`, called now; held pulls that it wakes are answered at once."""

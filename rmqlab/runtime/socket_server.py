@@ -170,16 +170,12 @@ class SocketChannel(asyncio.Protocol):
         logger.warning("connection %s closed: %s", self.remote_address, reason)
         self._transport.abort()
 
-    def is_idle(self, since: float) -> bool:
-        """Tell whether nothing moved since that time of the loop's clock."""
-        return self.last_active < since
-
 
 class SocketServer:
     """Serves a handler on one port. Everything runs on the loop that started it.
 
-    `barrier` is what answers wait for: the disk, under SYNC_FLUSH. `on_closed(channel)` hears of each connection that
-    ended, `channel.closed_because` says why. `after_answers` is called when the answers of a turn have left.
+    `barrier` is what answers wait for: the disk, under SYNC_FLUSH. `after_answers` is called when the answers of a turn
+    have left. Why a connection ended stands in `channel.closed_because`.
     """
 
     def __init__(
@@ -187,7 +183,6 @@ class SocketServer:
         handler: Server,
         *,
         barrier: DurableStore | None = None,
-        on_closed: Callable[[SocketChannel], None] | None = None,
         after_answers: Callable[[], None] | None = None,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
@@ -197,7 +192,6 @@ class SocketServer:
         self.slow: set[SocketChannel] = set()
         self.idle_seconds = idle_seconds
         self._barrier = barrier
-        self._on_closed = on_closed
         self._after_answers = after_answers
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
         self._sweeper: asyncio.TimerHandle | None = None
@@ -244,8 +238,6 @@ class SocketServer:
         if not self.channels and self._stopped:
             self._all_gone.set()
         self.handler.on_channel_close(channel, epoch_ms())
-        if self._on_closed is not None:
-            self._on_closed(channel)
         self.arm_timer()
 
     def slowed(self, channel: SocketChannel) -> None:
@@ -318,7 +310,7 @@ class SocketServer:
     def _sweep(self) -> None:
         """Close connections on which nothing moved (Netty's `IdleStateHandler`, which looks at each by itself)."""
         since = self.loop.time() - self.idle_seconds
-        for channel in [one for one in self.channels if one.is_idle(since)]:
+        for channel in [one for one in self.channels if one.last_active < since]:
             channel.abort(f"nothing read or written for {self.idle_seconds:g} s")
         self._sweeper = self.loop.call_later(_SWEEP_SECONDS, self._sweep)
 

@@ -86,18 +86,17 @@ def test_timers_run_when_they_are_due(net, echo):
 )
 def test_what_cannot_be_read_closes_that_connection_only(net, echo, bomb, reason, caplog):
     async def run():
-        gone = []
         async with (
-            net.listening(echo, on_closed=gone.append) as (server, address),
+            net.listening(echo) as (server, address),
             net.client() as runtime,
             net.raw(address) as (reader, writer),
         ):
             await runtime.invoke(address, RemotingCommand.request(1), 3000)
             writer.write(bomb)
             assert await reader.read() == b""
-            await net.soon(lambda: gone)
-            assert reason in gone[0].closed_because
-            assert echo.closed == gone
+            await net.soon(lambda: echo.closed)
+            assert reason in echo.closed[0].closed_because
+            assert len(echo.closed) == 1
             answer = await runtime.invoke(address, RemotingCommand.request(2, body=b"still here"), 3000)
             assert answer.body == b"still here"
             assert len(server.channels) == 1
@@ -143,16 +142,15 @@ def test_notices_that_nobody_reads_end_the_connection(net, echo, monkeypatch, ca
     monkeypatch.setattr(socket_server, "WRITE_MAX_BYTES", 4 << 20)
 
     async def run():
-        gone = []
-        async with net.listening(echo, on_closed=gone.append) as (server, address), net.raw(address) as (_, writer):
+        async with net.listening(echo) as (server, address), net.raw(address) as (_, writer):
             writer.write(request())
             await net.soon(lambda: server.channels and echo.handled)
             (channel,) = server.channels
             notice = RemotingCommand(code=40, content=bytes(1 << 20))
             for _ in range(40):
                 channel.send(notice)
-            await net.soon(lambda: gone)
-            assert "were not read" in gone[0].closed_because
+            await net.soon(lambda: echo.closed)
+            assert "were not read" in echo.closed[0].closed_because
 
     with caplog.at_level(logging.CRITICAL):
         asyncio.run(run())
@@ -165,14 +163,13 @@ def test_many_slow_readers_together_are_bounded(net, monkeypatch, caplog):
     echo.answer = lambda channel, command: RemotingCommand.response(0, body=bytes(8 << 20)).reply_to(command)
 
     async def run():
-        gone = []
-        async with net.listening(echo, on_closed=gone.append) as (server, address), contextlib.AsyncExitStack() as all_:
+        async with net.listening(echo) as (server, address), contextlib.AsyncExitStack() as all_:
             slow = [await all_.enter_async_context(net.raw(address)) for _ in range(6)]
             for _, writer in slow:
                 writer.write(request())
-            await net.soon(lambda: len(echo.handled) == len(slow) and gone)
+            await net.soon(lambda: len(echo.handled) == len(slow) and echo.closed)
             assert sum(one.unsent_bytes for one in server.slow) <= 12 << 20
-            assert all("slow connections" in one.closed_because for one in gone)
+            assert all("slow connections" in one.closed_because for one in echo.closed)
             assert 0 < len(server.channels) < len(slow)
             left = {channel.remote_address for channel in server.channels}
             for reader, writer in slow:
@@ -189,15 +186,14 @@ def test_half_a_frame_and_then_silence(net, echo, monkeypatch, caplog):
     monkeypatch.setattr(socket_server, "_SWEEP_SECONDS", 0.02)
 
     async def run():
-        gone = []
         async with (
-            net.listening(echo, idle_seconds=0.2, on_closed=gone.append) as (server, address),
+            net.listening(echo, idle_seconds=0.2) as (server, address),
             net.raw(address) as (reader, writer),
         ):
             writer.write(struct.pack(">ii", 1 << 20, 100) + bytes(50_000))
             assert await reader.read() == b""
-            await net.soon(lambda: gone)
-            assert gone[0].closed_because == "nothing read or written for 0.2 s"
+            await net.soon(lambda: echo.closed)
+            assert echo.closed[0].closed_because == "nothing read or written for 0.2 s"
             assert server.budget.used == 0
 
     with caplog.at_level(logging.CRITICAL):
@@ -208,9 +204,8 @@ def test_a_silent_connection_is_closed_a_speaking_one_is_not(net, echo, monkeypa
     monkeypatch.setattr(socket_server, "_SWEEP_SECONDS", 0.02)
 
     async def run():
-        gone = []
         async with (
-            net.listening(echo, idle_seconds=0.3, on_closed=gone.append) as (_, address),
+            net.listening(echo, idle_seconds=0.3) as (_, address),
             net.raw(address) as (silent, _),
             net.raw(address) as (reader, writer),
         ):
@@ -219,7 +214,7 @@ def test_a_silent_connection_is_closed_a_speaking_one_is_not(net, echo, monkeypa
                 writer.write(request(opaque=number))
                 await read_frame(reader)
             assert await silent.read() == b""
-            assert [channel.closed_because for channel in gone] == ["nothing read or written for 0.3 s"]
+            assert [channel.closed_because for channel in echo.closed] == ["nothing read or written for 0.3 s"]
 
     with caplog.at_level(logging.CRITICAL):
         asyncio.run(run())
@@ -247,15 +242,14 @@ def test_a_thousand_idle_connections_do_not_slow_one_down(net, echo):
 
 def test_a_reset_is_noticed(net, echo):
     async def run():
-        gone = []
-        async with net.listening(echo, on_closed=gone.append) as (_, address):
+        async with net.listening(echo) as (_, address):
             host, _, port = address.rpartition(":")
             one = socket.create_connection((host, int(port)))
             one.sendall(request())
             await net.soon(lambda: echo.handled)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             one.close()
-            await net.soon(lambda: gone)
+            await net.soon(lambda: echo.closed)
 
     asyncio.run(run())
 
