@@ -151,6 +151,14 @@ class ResponseCode(IntEnum):
     UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED = 211
 
 
+PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+
+
+def code_name(codes: type[IntEnum], code: int) -> str:
+    """Return RocketMQ's name of a code of `RequestCode` or `ResponseCode`, the number as text if it has none."""
+    return codes(code).name if code in codes.__members__.values() else str(code)
+
+
 LANGUAGES: Final = (
     "JAVA", "CPP", "DOTNET", "PYTHON", "DELPHI", "ERLANG", "RUBY", "OTHER", "HTTP", "GO", "PHP", "OMS",
 )  # fmt: skip

@@ -15,7 +15,7 @@ from rmqlab.broker.consumer_group_info import ConsumerGroupInfo, hear
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
 from rmqlab.message.java_properties import properties_line
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode, code_name
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
@@ -144,7 +144,7 @@ class TapSummary:
         if command.is_response:
             pulls = self._pulling.pop((conn, command.opaque), None) if direction != _TO_BROKER else None
             if pulls is not None:
-                pulls.answers[_answer_name(command.code)] += 1
+                pulls.answers[code_name(ResponseCode, command.code)] += 1
             return []
         if direction != _TO_BROKER:
             return []
@@ -156,7 +156,7 @@ class TapSummary:
                 return self._unregister(t, conn, command.decode_header(UnregisterClientRequestHeader))
         except (FrameError, RemotingCommandException):
             return [f"{_at(t)} connection {conn}: a request of code {command.code} that cannot be read"]
-        if command.code in {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE}:
+        if command.code in PULLS:
             self._pull(conn, command)
         return []
 
@@ -216,7 +216,7 @@ class TapSummary:
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
-            "requests": {_request_name(code): count for code, count in sorted(self.requests.items())},
+            "requests": {code_name(RequestCode, code): count for code, count in sorted(self.requests.items())},
             "heartbeats": {
                 client: {
                     "count": beats.count, "last_ms": beats.last, "longest_pause_ms": round(beats.longest_pause, 1),
@@ -268,11 +268,3 @@ def _at(t: float) -> str:
 
 def _number(text: str) -> int:
     return int(text) if text.isdecimal() else 0
-
-
-def _answer_name(code: int) -> str:
-    return ResponseCode(code).name if code in ResponseCode.__members__.values() else str(code)
-
-
-def _request_name(code: int) -> str:
-    return RequestCode(code).name if code in RequestCode.__members__.values() else str(code)

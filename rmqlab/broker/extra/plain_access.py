@@ -17,7 +17,7 @@ from rmqlab.errors import BadInput
 from rmqlab.message.java import hash_map_order, is_blank
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, retry_topic
 from rmqlab.protocol.acl import ACCESS_KEY, SIGNATURE, signature, signed_content
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import PULLS, RequestCode
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
 
@@ -252,7 +252,7 @@ def _needed(command: RemotingCommand, fields: Mapping[str, str | None]) -> Neede
     elif code == RequestCode.CONSUMER_SEND_MSG_BACK:
         need(fields.get("originTopic"), PUB)
         need_group(fields.get("group"))
-    elif code in {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE}:
+    elif code in PULLS:
         need(fields.get("topic"), SUB)
         need_group(fields.get("consumerGroup"))
     elif code == RequestCode.QUERY_MESSAGE:

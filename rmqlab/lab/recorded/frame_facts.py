@@ -28,7 +28,7 @@ from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import Owners
 from rmqlab.lab.replay.frames import LineKind
 from rmqlab.message.record import decode_records
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, UnregisterClientRequestHeader
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.protocol.command import RemotingCommand
 
-PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 ANSWERED: Final = frozenset({ResponseCode.SUCCESS, ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
 
 

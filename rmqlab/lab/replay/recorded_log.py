@@ -72,7 +72,7 @@ class RecordedLog:
         """Store a message, after all that come before it in the log."""
         while not change.is_done:
             puts = [other for other in self._context.pending if LOG in other.domains]
-            chosen = self._next(puts, change)
+            chosen = self._next(puts)
             if chosen is None:
                 self._run_timer()
                 continue
@@ -83,7 +83,7 @@ class RecordedLog:
                     self._context.reordered(other, chosen)
             self._make(chosen)
 
-    def _next(self, puts: list[Exchange], change: Exchange) -> Exchange | None:
+    def _next(self, puts: list[Exchange]) -> Exchange | None:
         """Return whose message is next in the log; None when it is one that a timer stores."""
         end = self._end
         known = sorted((put.put_at, put.number, put) for put in puts if put.put_at is not None)

@@ -24,7 +24,7 @@ from rmqlab.lab.replay.order_search import OrderSearch
 from rmqlab.lab.replay.recorded_clock import RecordedClock
 from rmqlab.lab.replay.replay_context import SETTLE_MS, AnswerDifference, OrderChoice, Reordering, StoredMessage
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import RequestCode, code_name
 from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
@@ -131,14 +131,9 @@ class ReplayResult:
 
 def _codes(codes: dict[int, tuple[int, int]]) -> dict[str, object]:
     return {
-        str(code): {"name": code_name(code), "requests": requests, "identical": identical}
+        str(code): {"name": code_name(RequestCode, code), "requests": requests, "identical": identical}
         for code, (requests, identical) in codes.items()
     }
-
-
-def code_name(code: int) -> str:
-    """Return RocketMQ's name of a request code, the number as text if it has none."""
-    return RequestCode(code).name if code in RequestCode.__members__.values() else str(code)
 
 
 def replay(folder: Path, tell: Callable[[str], None] = _nobody, rules: Rules = DEFAULT_RULES) -> ReplayResult:
@@ -207,14 +202,15 @@ def replay_lines(result: ReplayResult, show: int) -> Iterator[str]:
         if codes:
             yield from ("", f"  {title:<34} {'requests':>8} {'identical':>9}")
         for code, (requests, identical) in codes.items():
-            yield f"  {code:>3} {code_name(code):<30} {requests:>8} {identical:>9}"
+            yield f"  {code:>3} {code_name(RequestCode, code):<30} {requests:>8} {identical:>9}"
     yield from ("", "Taken from the recording, or let pass:")
     for name, use in result.uses.as_json().items():
         yield f"  {use['used']:>6}  {name}: {use['reason']}"
     if result.differing:
         yield from ("", "Differences:")
     for difference in result.differing[:show]:
-        where = f"conn {difference.conn}, opaque {difference.opaque}, {code_name(difference.code)}, {difference.field}"
+        request = code_name(RequestCode, difference.code)
+        where = f"conn {difference.conn}, opaque {difference.opaque}, {request}, {difference.field}"
         yield f"  {where}: expected {_brief(difference.expected)}, got {_brief(difference.got)}"
     if len(result.differing) > show:
         yield f"  and {len(result.differing) - show} more"

@@ -14,7 +14,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.message.record import decode_records
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, UnregisterClientRequestHeader
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.spark.audit.subscriptions import Key
-
-PULLS = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 
 
 def of_frames(folder: Path) -> Subscriptions:
