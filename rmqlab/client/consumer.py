@@ -134,19 +134,19 @@ class MQConsumer(MQConsumerInner):
         Raises `MQClientError` when there is no broker, no filter server, or the broker is too old for the type.
         """
         instance, broker_id = self.instance, self.pull_from_which_node_table.get(queue, MASTER_ID)
-        found = await instance.find_broker(
+        addr, slave, version = await instance.find_broker(
             queue, partial(instance.find_broker_address_in_subscribe, broker_id=broker_id)
         )
-        if not subscription.is_tag and found.broker_version < V4_1_0_SNAPSHOT:
+        if not subscription.is_tag and version < V4_1_0_SNAPSHOT:
             raise MQClientError(
-                f"The broker[{queue.broker_name}, {found.broker_version}] does not upgrade to support for filter "
+                f"The broker[{queue.broker_name}, {version}] does not upgrade to support for filter "
                 f"message by {subscription.expression_type}"
             )
-        if found.slave:
+        if slave:
             header.sys_flag &= ~FLAG_COMMIT_OFFSET
         if header.sys_flag & FLAG_CLASS_FILTER:
-            return self._filter_server(queue.topic, found.broker_addr)
-        return found.broker_addr
+            return self._filter_server(queue.topic, addr)
+        return addr
 
     def _filter_server(self, topic: str, broker_addr: str) -> str:
         route = self.instance.topic_route_table.get(topic)

@@ -5,6 +5,7 @@ Rows S-16, S-81, S-83, S-90, S-95..S-98, F-93..F-98, H-17.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import PushConsumerConfig, ServiceState
@@ -27,7 +28,6 @@ from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
 if TYPE_CHECKING:
     from rmqlab.client.consume_message_service import ConsumeMessageService
     from rmqlab.client.listener import MessageListener
-    from rmqlab.client.mq_client_api import PullResult
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.process_queue import ProcessQueue, PullRequest
     from rmqlab.message.topics import MessageQueue
@@ -203,11 +203,8 @@ class DefaultMQPushConsumer(MQConsumer):
         except CALL_ERRORS as error:
             self._pull_failed(request, error)
             return
-        self.process_pull_result(request.message_queue, result, subscription)
-        self._on_pull_result(request, result)
-
-    def _on_pull_result(self, request: PullRequest, result: PullResult) -> None:
         process_queue, queue = request.process_queue, request.message_queue
+        self.process_pull_result(queue, result, subscription)
         self.instance.observe(
             PullAnswered(
                 self.instance.client_id, self.group_name, queue.topic, queue.queue_id, request.next_offset,
@@ -217,25 +214,24 @@ class DefaultMQPushConsumer(MQConsumer):
         request.next_offset = result.next_begin_offset
         if result.pull_status is PullStatus.OFFSET_ILLEGAL:
             process_queue.dropped = True
-
-            async def fix() -> None:
-                self.offset_store.update_offset(queue, request.next_offset, increase_only=False)
-                await self.offset_store.persist(queue)
-                held = self.process_queue_table.pop(queue, None)  # the next rebalance takes it again
-                if held is not None:
-                    held.dropped = True
-                    await self.rebalance_impl.remove_unnecessary_message_queue(queue, held)
-
-            self.instance.pull_message_service.execute_task_later(fix, FIX_OFFSET_DELAY)
+            job = partial(self._fix_offset, queue, request.next_offset)
+            self.instance.pull_message_service.execute_task_later(job, FIX_OFFSET_DELAY)
             return
         if result.pull_status is not PullStatus.FOUND:
             self._correct_tags_offset(request)
-            self._now(request)
-            return
-        if result.msg_found_list and self._service is not None:
+        elif result.msg_found_list and self._service is not None:
             dispatch = process_queue.put_message(result.msg_found_list)
             self._service.submit(result.msg_found_list, process_queue, queue, dispatch=dispatch)
         self._now(request)
+
+    async def _fix_offset(self, queue: MessageQueue, offset: int) -> None:
+        """Commit where the broker says to go on, and give the queue up: the next rebalance takes it again."""
+        self.offset_store.update_offset(queue, offset, increase_only=False)
+        await self.offset_store.persist(queue)
+        held = self.process_queue_table.pop(queue, None)
+        if held is not None:
+            held.dropped = True
+            await self.rebalance_impl.remove_unnecessary_message_queue(queue, held)
 
     def _pull_failed(self, request: PullRequest, error: Exception) -> None:
         queue, client_id = request.message_queue, self.instance.client_id

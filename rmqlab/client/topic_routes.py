@@ -6,7 +6,7 @@ Source: `MQClientInstance`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -35,14 +35,6 @@ _Found = TypeVar("_Found")
 LOCK_TIMEOUT = 3_000
 ROUTE_TIMEOUT = 3_000
 DEFAULT_TOPIC_QUEUE_NUMS = 4
-
-
-class FindBrokerResult(NamedTuple):
-    """Where a broker is: address, whether it is a slave, its version (0 until a heartbeat was answered)."""
-
-    broker_addr: str
-    slave: bool
-    broker_version: int
 
 
 class MQProducerInner(Protocol):
@@ -192,14 +184,17 @@ class TopicRoutes:
         table = self.broker_addr_table.get(broker_name)
         return table[min(table)] if table else None
 
-    def find_broker_address_in_subscribe(self, broker_name: str, broker_id: int) -> FindBrokerResult | None:
-        """The broker of that id; failing that a slave's next id; failing that the one with the lowest."""
+    def find_broker_address_in_subscribe(self, broker_name: str, broker_id: int) -> tuple[str, bool, int] | None:
+        """The broker of that id; failing that a slave's next id; failing that the one with the lowest.
+
+        Address, whether it is a slave, and its version (0 until a heartbeat was answered).
+        """
         table = self.broker_addr_table.get(broker_name, {})
         slaves = () if broker_id == MASTER_ID else (broker_id + 1,)
         for one in (broker_id, *slaves, *sorted(table)):
             if one in table:
                 version = self.broker_version_table.get(broker_name, {}).get(table[one], 0)
-                return FindBrokerResult(table[one], one != MASTER_ID, version)
+                return table[one], one != MASTER_ID, version
         return None
 
     async def find_broker(self, queue: MessageQueue, find: Callable[[str], _Found | None]) -> _Found:

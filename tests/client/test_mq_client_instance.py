@@ -233,9 +233,9 @@ def test_find_broker_for_a_subscriber(world):
     instance = world.instance("A")
     instance.broker_addr_table["b"] = {0: "m", 2: "s"}
     find = instance.find_broker_address_in_subscribe
-    assert find("b", 1).broker_addr == "s"  # the next id is tried for a slave
-    assert find("b", 2).slave
-    assert find("b", 7).broker_addr == "m"
+    assert find("b", 1) == ("s", True, 0)  # the next id is tried for a slave
+    assert find("b", 2) == ("s", True, 0)
+    assert find("b", 7) == ("m", False, 0)
     assert find("x", 0) is None
     assert instance.find_broker_address_in_admin("x") is None
 
