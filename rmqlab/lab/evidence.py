@@ -9,7 +9,7 @@ from rmqlab.lab.facts import fact_in_words
 from rmqlab.lab.run_view import RunView, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from rmqlab.lab.facts import Fact
     from rmqlab.lab.fates import MessageFate
@@ -29,11 +29,6 @@ class Line(NamedTuple):
 def line(fact: Fact, reading: RunView) -> Line:
     """A fact in words; versions are told by the same clock as times."""
     return Line(fact.t - reading.zero, fact_in_words(fact, lambda version: seconds(reading.version(version))))
-
-
-def lines(facts: Sequence[Fact], reading: RunView) -> list[Line]:
-    """Several facts in words."""
-    return [line(fact, reading) for fact in facts]
 
 
 def way_of(reading: RunView, body: str) -> list[Line]:

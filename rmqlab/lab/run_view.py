@@ -5,9 +5,8 @@ Times are ms since the first consumer was started; versions too, as an exact clo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import BROKER
@@ -25,8 +24,7 @@ SCRIPTED = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(NamedTuple):
     """A heartbeat as it reached the broker: the subscription it carried, and whether that took the group's slot.
 
     ``order``: its place among the run's facts, as for a slot; it decides where times are equal.
@@ -37,19 +35,17 @@ class Beat:
     expression: str
     version: float
     taken: bool
-    order: int = 0
+    order: int
 
 
-@dataclass(frozen=True, slots=True)
-class SlotSpan:
+class SlotSpan(NamedTuple):
     """The group's subscription in the broker from ``t`` on: ``kind`` TAG or SQL92, written by ``who``."""
 
     t: float
     who: str
     kind: str
     expression: str
-    version: float
-    order: int = 0
+    order: int
 
 
 class RunView:
@@ -105,14 +101,7 @@ class RunView:
     def slots(self) -> list[SlotSpan]:
         """Every change of the group's subscription of the topic."""
         return [
-            SlotSpan(
-                fact.t - self.zero,
-                fact["client"],
-                new.expression_type,
-                new.sub_string,
-                self.version(new.sub_version),
-                self.place(fact),
-            )
+            SlotSpan(fact.t - self.zero, fact["client"], new.expression_type, new.sub_string, self.place(fact))
             for fact in self.facts("subscription")
             if (new := fact["new"]) is not None
         ]

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.lab.evidence import lines, way_of
+from rmqlab.lab.evidence import line, way_of
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.run_view import RunView
@@ -71,7 +71,8 @@ def predict(answer: Any) -> str:
             # What decides the fates: who wrote the slot, who owns which queues, where the messages lie.
             owners = {fact.source: fact for fact in reading.facts("rebalance")}
             stored = [way_of(reading, one.body)[0] for one in reading.fates]
-            causes = [*lines([*reading.facts("subscription"), *owners.values()], reading), *stored]
+            facts = [*reading.facts("subscription"), *owners.values()]
+            causes = [*(line(fact, reading) for fact in facts), *stored]
             raise CheckFailed(problem=f'{fate.body} ({fate.tag}) is not "{said[fate.body]}".', lines=causes)
     return "All eight messages end where you said."
 
@@ -127,7 +128,7 @@ def steer(answer: Any) -> str:
         return f"{who} gets {' and '.join(WANTED)}."
     reading = RunView(answer._run())  # noqa: SLF001 - the run so far, of a lab that may go on
     owned = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
-    why = lines([*reading.facts("subscription"), *owned], reading)
+    why = [line(fact, reading) for fact in (*reading.facts("subscription"), *owned)]
     raise CheckFailed(problem=f"{who} gets {', '.join(got) or 'nothing'}.", lines=why)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +14,8 @@ from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
 from rmqlab.show.tables import Table, as_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 # Inches.
@@ -54,8 +55,8 @@ class Lane(NamedTuple):
 
     group: str
     subscription: str
-    ends: Mapping[Stage | None, list[str]]
-    fates: Mapping[Stage, Fate]
+    ends: dict[Stage | None, list[str]]
+    fates: dict[Stage, Fate]
 
     @property
     def stored(self) -> int:
@@ -125,9 +126,9 @@ def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
             raise BadInput(f"funnel: message {body!r} is {fate.value} in group {group!r}: no filter has judged it")
         stage = STAGES.get(fate)
         lane = lanes.setdefault(group, Lane(group, str(row.get("subscription")), {}, {}))
-        lane.ends.setdefault(stage, []).append(body)  # type: ignore[attr-defined]
+        lane.ends.setdefault(stage, []).append(body)
         if stage is not None:
-            lane.fates.setdefault(stage, fate)  # type: ignore[attr-defined]
+            lane.fates.setdefault(stage, fate)
     return list(lanes.values())
 
 
