@@ -38,12 +38,11 @@ SCHEMA: Final = pa.schema(
         ("key", pa.string()),
         ("rank", pa.int32()),
         ("client", pa.string()),
-        ("time", pa.int64()),
     ]
 )
 """`key` is the message's UNIQ_KEY, or its offsetMsgId if it has none, as clients call it `msgId`."""
-_COLUMNS: Final = ("topic", "uniqKey", "offsetMsgId", "body", "storeTimestamp", "queueId", "queueOffset")
-_Row = tuple[str, str, int, str | None, int]
+_COLUMNS: Final = ("topic", "uniqKey", "offsetMsgId", "body", "queueId", "queueOffset")
+_Row = tuple[str, str, int, str | None]
 
 
 def evidence_topics(names: Iterable[str], trace_topic: str = TRACE_TOPIC) -> tuple[str, ...]:
@@ -64,7 +63,7 @@ def read_evidence(
     for batch in LogReader(_COLUMNS, wanted, check_crc=False).read(part):
         rows: list[_Row] = []
         columns = (one.to_pylist() for one in batch.columns)
-        for topic, unique, offset_id, body, stored, queue, offset in zip(*columns, strict=True):
+        for topic, unique, offset_id, body, queue, offset in zip(*columns, strict=True):
             if topic == trace_topic:
                 rows += parse_trace(body.decode("utf-8", "replace") if body else "")
             elif topic is not None:
@@ -72,7 +71,7 @@ def read_evidence(
                 prefix = DLQ_GROUP_TOPIC_PREFIX if dead else RETRY_GROUP_TOPIC_PREFIX
                 again = offset < retried.get((topic, queue), 0)
                 rank = DEAD if dead else BEGUN if again else FAILED
-                rows.append((topic.removeprefix(prefix), unique or offset_id, rank, None, stored))
+                rows.append((topic.removeprefix(prefix), unique or offset_id, rank, None))
         if rows:
             yield _batch(rows)
 
@@ -84,19 +83,18 @@ def parse_trace(text: str) -> list[_Row]:
     for entry in text.split("\x02"):
         fields = entry.split("\x01")
         if fields[0] == "SubBefore" and len(fields) >= 9:
-            _, time, _, group, request, key, _, _, client = fields[:9]
+            _, _, _, group, request, key, _, _, client = fields[:9]
             groups[request] = group
-            rows.append((group, key, BEGUN, client, _number(time)))
+            rows.append((group, key, BEGUN, client))
         elif fields[0] == "SubAfter" and len(fields) >= 6:
             group = fields[8] if len(fields) >= 9 else groups.get(fields[1], "")
-            time = fields[7] if len(fields) >= 9 else ""
             if group:
-                rows.append((group, fields[2], CONSUMED if fields[4] == "true" else FAILED, None, _number(time)))
+                rows.append((group, fields[2], CONSUMED if fields[4] == "true" else FAILED, None))
     return rows
 
 
 def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
-    """Yield the deliveries of a log: one object a line with `group`, `msgId` or `offsetMsgId`, maybe `client`, `t`.
+    """Yield the deliveries of a log: one object a line with `group`, `msgId` or `offsetMsgId`, maybe `client`.
 
     Events of a recording are understood too. Raises `BadInput`.
     """
@@ -110,7 +108,7 @@ def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
                 f'{place}: {reason(error)}; a delivery would be {{"group": "G", "msgId": "7F00..."}}'
             ) from error
     # A recording tells of every group in it, also of one that got nothing.
-    rows += [(group, "", 0, None, 0) for group in sorted(set(group_of.values()))]
+    rows += [(group, "", 0, None) for group in sorted(set(group_of.values()))]
     if not rows:
         raise BadInput(f'{path}: no delivery in it; one would be {{"group": "G", "msgId": "7F00..."}}')
     yield _batch(rows)
@@ -122,7 +120,7 @@ def _delivery(line: dict[str, Any]) -> _Row:
         if not isinstance(value, str):
             raise TypeError(f"'{name}' is {value!r}, and a text is wanted")
     rank = CONSUMED if line.get("success", True) else FAILED
-    return str(line["group"]), str(key), rank, line.get("client"), int(line.get("t", 0))
+    return str(line["group"]), str(key), rank, line.get("client")
 
 
 def _of_event(event: dict[str, Any], group_of: dict[tuple[str, str], str]) -> list[_Row]:
@@ -134,7 +132,7 @@ def _of_event(event: dict[str, Any], group_of: dict[tuple[str, str], str]) -> li
                 group_of[scenario_id, step["who"]] = f"{step.get('group', '')}{suffix}"
     elif event["ev"] == "consume" and (scenario_id, event["who"]) in group_of:
         rank = CONSUMED if event.get("success", True) else FAILED
-        return [(group_of[scenario_id, event["who"]], event["msgId"], rank, event["who"], round(event["t"]))]
+        return [(group_of[scenario_id, event["who"]], event["msgId"], rank, event["who"])]
     return []
 
 
@@ -142,10 +140,6 @@ def _batch(rows: list[_Row]) -> pa.RecordBatch:
     return pa.record_batch(
         [pa.array(column, one.type) for column, one in zip(zip(*rows, strict=True), SCHEMA, strict=True)], schema=SCHEMA
     )
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
 
 
 class DeliveryEvidence:
