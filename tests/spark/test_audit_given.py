@@ -117,8 +117,9 @@ def scenario(**more):
         {"at": 500, "do": "subscribe", "who": "A", "topic": "T", "type": "SQL92", "expr": "a > 3"},
         {"at": 900, "do": "resetOffset", "group": "G", "topic": "T", "to": -1},
     ]
+    whole = {"id": "s-1", "topics": {"T": 4}, "steps": steps}
     return [
-        {"t": 0, "ev": "scenario", "scenario": {"id": "s-1", "steps": steps}, "epochMs": 10_000, **more},
+        {"t": 0, "ev": "scenario", "scenario": whole, "epochMs": 10_000, **more},
         {"t": 100, "ev": "starting", "who": "A", **more},
         {"t": 120, "ev": "consume", "who": "A", "msgId": "M1", **more},
     ]
@@ -195,9 +196,7 @@ def test_a_wrong_line_of_subscriptions_is_named(tmp_path, line):
         read_subscriptions(path)
 
 
-@pytest.mark.parametrize(
-    "line", [{"group": "G"}, {"msgId": "M"}, {"group": "G", "msgId": "M", "t": "x"}, {"ev": "consume"}]
-)
+@pytest.mark.parametrize("line", [{"group": "G"}, {"msgId": "M"}, {"ev": "consume"}])
 def test_a_wrong_line_of_deliveries_is_named(tmp_path, line):
     path = written(tmp_path / "log.jsonl", {"group": "G", "msgId": "M0"}, line)
     with pytest.raises(BadInput, match=r"log\.jsonl, line 2"):
