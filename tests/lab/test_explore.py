@@ -148,8 +148,38 @@ def test_shortening_has_a_limit_and_says_when_it_was_reached():
     for one in told.values():
         assert {found.outcome for found in one.outcomes} == {found.outcome for found in told[0].outcomes}
         assert one.as_json()["space"]["not_shortened"] == one.not_shortened
+    loss = {limit: one.verdicts[0] for limit, one in told.items()}
+    assert [(limit, verdict.shortened) for limit, verdict in loss.items()] == [(0, False), (3, False), (400, True)]
+    assert len(loss[400].run.schedule.taken) < len(loss[0].run.schedule.taken)
+    assert "shortening stopped before its end" in str(told[0])
+    assert "may be longer" not in str(told[400])
     longest = {limit: max(len(found.schedule.taken) for found in one.beyond) for limit, one in told.items()}
     assert longest[400] < longest[0]
+
+
+def test_a_schedule_for_which_the_limit_of_one_schedule_came_first_is_not_called_shortest(monkeypatch):
+    """The limit of all shortening was far away; before, only that one counted."""
+    killed = model(
+        2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B", "within": 4_000}
+    )
+    monkeypatch.setattr("rmqlab.search.explorer.explore.MAX_RUNS", 3)
+    explored = Explorer(killed, budget=30, samples=10, shortening=400).explore()
+    assert explored.not_shortened == len(explored.beyond) > 0
+    assert not explored.verdicts[0].shortened
+
+
+def test_a_property_that_no_run_breaks_or_shows_is_proved_only_when_the_space_is_exhausted():
+    nobody_sends_c = model(2, start("A", 0, "a"), start("B", 2_000, "c"))
+    few, all_of_them = (Explorer(nobody_sends_c, budget=budget, samples=0).explore() for budget in (2, 2_000))
+    assert (few.exhausted, all_of_them.exhausted) == (False, True)
+    for explored in (few, all_of_them):
+        receives = {one["property"]: one for one in explored.as_json()["properties"]}["B receives a message"]
+        assert receives["holds"] is False
+        assert receives["proved"] is explored.exhausted
+    assert "always: no message is taken twice: not proved: none of 2 runs speaks against it" in str(few)
+    assert "sometimes: B receives a message: not proved: none of 2 runs shows it" in str(few)
+    assert "always: no message is taken twice: holds" in str(all_of_them)
+    assert "sometimes: B receives a message: FAILS" in str(all_of_them)
 
 
 @pytest.mark.row("S-03", "S-84")

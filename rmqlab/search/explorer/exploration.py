@@ -10,7 +10,7 @@ from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.lab.scenario import Scenario
 from rmqlab.search.explorer.choice_graph import Decision
-from rmqlab.search.explorer.deviations import ReplayedSchedule, replay_schedule
+from rmqlab.search.explorer.deviations import MAX_RUNS, ReplayedSchedule, replay_schedule
 from rmqlab.search.explorer.explanation import blame
 from rmqlab.search.explorer.properties import PropertyKind, RunProperty, duplicates
 
@@ -104,22 +104,30 @@ class FoundOutcome:
 
 @dataclass(slots=True)
 class PropertyVerdict:
-    """Whether a property holds; ``run`` is the shortest counterexample, or for "sometimes" the shortest example."""
+    """Whether a property holds; ``run`` is the shortest counterexample found, or for "sometimes" the shortest example.
+
+    ``proved``: there is such a run, or the space was searched to its end; else ``holds`` says only what the runs made
+    say. ``shortened``: False when a limit of runs was reached before the schedule was as short as it gets.
+    """
 
     property: RunProperty
     holds: bool
+    proved: bool
     run: Run | None
     text: str | None
+    shortened: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        """Kind, name, whether it holds, and the schedule that shows it."""
+        """Kind, name, whether it holds and is proved, and the schedule that shows it."""
         schedule = None if self.run is None else json.loads(self.run.schedule.to_json())
         return {
             "kind": self.property.kind.value,
             "property": self.property.name,
             "holds": self.holds,
+            "proved": self.proved,
             "text": self.text,
             "schedule": schedule,
+            "shortened": self.shortened,
         }
 
 
@@ -163,7 +171,7 @@ class Exploration:
 
     @property
     def not_shortened(self) -> int:
-        """How many outcomes have longer schedules than need be, because shortening had used up its runs."""
+        """How many outcomes may have longer schedules than need be, because shortening had used up its runs."""
         return sum(not found.shortened for found in self.outcomes)
 
     def as_json(self) -> dict[str, Any]:
@@ -219,10 +227,10 @@ def exploration_lines(explored: Exploration) -> Iterator[str]:
     if count > MAX_SHOWN:
         yield f"     and {count - MAX_SHOWN} more (--json has them all)"
     if explored.not_shortened:
-        limit = f"{explored.shortening} runs of shortening were not enough"
-        yield f"{limit}: {explored.not_shortened} outcomes have longer schedules than need be (--shorten)"
+        longer = f"the schedules of {explored.not_shortened} outcomes may be longer than need be"
+        yield f"{longer}: shortening stopped after {explored.shortening} runs (--shorten; at most {MAX_RUNS} for each)"
     for verdict in explored.verdicts:
-        yield from _verdict_lines(verdict)
+        yield from _verdict_lines(verdict, explored.searched + explored.sampled)
 
 
 def _claim(explored: Exploration) -> str:
@@ -253,10 +261,18 @@ def _told(outcome: Outcome) -> str:
     return f"{consumed}   committed {committed}" if committed else consumed
 
 
-def _verdict_lines(verdict: PropertyVerdict) -> Iterator[str]:
+def _verdict_lines(verdict: PropertyVerdict, runs: int) -> Iterator[str]:
     one = verdict.property
-    yield f"{one.kind}: {one.name}: {'holds' if verdict.holds else 'FAILS'}"
+    if verdict.proved:
+        said = "holds" if verdict.holds else "FAILS"
+    elif verdict.holds:
+        said = f"not proved: none of {runs} runs speaks against it"
+    else:
+        said = f"not proved: none of {runs} runs shows it"
+    yield f"{one.kind}: {one.name}: {said}"
     if verdict.text is not None and not (one.kind is PropertyKind.SOMETIMES and verdict.holds):
         yield f"     {verdict.text}"
         if verdict.run is not None and verdict.run.schedule.taken:
             yield f"     {verdict.run.schedule.to_json()}"
+        if not verdict.shortened:
+            yield "     this schedule may be longer than need be: shortening stopped before its end"

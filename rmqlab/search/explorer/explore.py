@@ -150,12 +150,12 @@ class Explorer:
             self._drawn[key] = ReachedEnding(key, run, len(run.schedule.taken))
 
     def _shorten(self, run: Run, same: Callable[[Run], bool]) -> tuple[Run, bool]:
-        """A shorter run, and whether it is as short as it gets: not when the limit of runs came first."""
+        """A shorter run, and whether shortening came to its end: not when a limit of runs came first."""
         left = self._may_shorten - self._shortening
-        shortest = ScheduleShortener(self._timed, same, min(MAX_RUNS, left))
-        result = shortest.of(run)
-        self._shortening += shortest.runs
-        return self._checked(result), shortest.finished or left >= MAX_RUNS
+        shortener = ScheduleShortener(self._timed, same, min(MAX_RUNS, left))
+        result = shortener.of(run)
+        self._shortening += shortener.runs
+        return self._checked(result), shortener.finished
 
     def _checked(self, run: Run) -> Run:
         """The schedule of a run, replayed: what is handed out does what it says."""
@@ -169,15 +169,15 @@ class Explorer:
     # Results.
 
     def _result(self) -> Exploration:
-        whole = next((search for search in reversed(self._searches) if search.exhausted), None)
+        last = self._searches[-1]
+        whole = last if last.exhausted and not self._unreached() else None
         by_outcome = self._reached()
-        verdicts = [self._judge(one) for one in self._properties]
+        verdicts = [self._judge(one, whole is not None) for one in self._properties]
         beyond = self._beyond(by_outcome)
         total = sum(self._counts.values())
-        if whole is not None and not beyond and whole is self._searches[-1]:
+        if whole is not None:
             _weigh(whole, by_outcome)
         else:
-            whole = None
             for found in by_outcome.values():
                 found.share = found.sampled / total if total else 0.0
         outcomes = sorted(by_outcome.values(), key=lambda found: (-round(found.share, 9), len(found.schedule.taken)))
@@ -232,8 +232,9 @@ class Explorer:
                 by_outcome[outcome] = beyond[-1]
         return beyond
 
-    def _judge(self, one: RunProperty) -> PropertyVerdict:
-        """Whether a property holds in all runs made, and the shortest run that shows it."""
+    def _judge(self, one: RunProperty, exhausted: bool) -> PropertyVerdict:
+        """Whether a property holds in all runs made, and the shortest of them that speaks against it or for it."""
+        shortened = True
         speaking = [ending for ending in self._endings() if one.says(ending.run) is not None]
         wanted = one.kind is PropertyKind.SOMETIMES
         run = min(speaking, key=lambda ending: ending.deviations).run if speaking else None
@@ -241,10 +242,11 @@ class Explorer:
             drawn = [ending for ending in self._drawn.values() if one.says(ending.run) is not None]
             if drawn:
                 shortest = min(drawn, key=lambda ending: ending.deviations).run
-                run, _ = self._shorten(shortest, lambda other: one.says(other) is not None)
+                run, shortened = self._shorten(shortest, lambda other: one.says(other) is not None)
         elif not wanted:
             run = self._checked(run)
-        return PropertyVerdict(one, (run is not None) == wanted, run, None if run is None else one.says(run))
+        text = None if run is None else one.says(run)
+        return PropertyVerdict(one, (run is not None) == wanted, run is not None or exhausted, run, text, shortened)
 
 
 def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:

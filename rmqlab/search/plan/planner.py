@@ -42,7 +42,7 @@ DRAWN = 20  # runs drawn beside a search that came to its end
 ALONE = 10  # where it does not, one in so many of the budget is drawn, if that is more
 LOOK = 40  # after so many runs it is clear enough whether a search can end within its budget
 TELL_EVERY = 10  # runs between two reports of progress
-SHORTENING = 60  # runs spent on the shortest schedule of a loss that only drawn runs reach
+SHORTENING = 60  # runs spent on a shorter schedule of a loss that only drawn runs reach
 
 
 class _LateRaceChooser(RaceChooser):

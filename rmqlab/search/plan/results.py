@@ -30,8 +30,8 @@ class ProcedureResult:
     The shares are exact (each option of each choice counts the same) if ``exhausted``, else those of the drawn runs.
 
     ``conditions``: what the producers have to do, by the checklist or by how they were assumed to behave.
-    ``exhausted``: no order of frames is left; ``runs`` = ``searched`` + ``drawn`` by seed. ``worst`` is the shortest
-    run found that loses most (of those that lose nothing: one that takes most messages twice), ``cost`` what it cost;
+    ``exhausted``: no order of frames is left; ``runs`` = ``searched`` + ``drawn`` by seed. ``worst`` is
+    a run that loses most (of those that lose nothing: one that takes most messages twice), ``cost`` what it cost;
     ``usual`` is the cost of the run in which every frame comes in the order it was sent.
     """
 
