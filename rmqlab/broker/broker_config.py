@@ -6,15 +6,17 @@ from dataclasses import Field, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.message.java import parse_long
 from rmqlab.message.message import Host
 from rmqlab.protocol.topic_config import PERM_READ_WRITE
-from rmqlab.store.config import MessageStoreConfig, Settings
+from rmqlab.store.config import BrokerRole, DelayLevels, MessageStoreConfig, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MASTER_ID = 0
+MAX_PORT = 0xFFFF
 
 # What 4.8.0 takes from the home it was started in and the number of processors: here of one with eight.
 OF_MACHINE = {
@@ -173,3 +175,51 @@ def unknown_keys(properties: Mapping[str, str]) -> list[str]:
     """Return the keys that no setting of a 4.8.0 broker has."""
     known = known_keys()
     return [key for key in properties if key not in known]
+
+
+def refuse_unknown(properties: Mapping[str, str]) -> None:
+    """Refuse names that no setting of a 4.8.0 broker has. Raises BadInput, with the name that may be meant."""
+    for name in unknown_keys(properties):
+        raise BadInput(f"setting {name!r}: a 4.8.0 broker has none of this name{did_you_mean(name, known_keys())}")
+
+
+def refuse_unworkable(broker: BrokerConfig, store: MessageStoreConfig, where: str) -> None:
+    """Refuse values with which a 4.8.0 broker does not start or cannot store a message; `where` they come from.
+
+    Source: `BrokerStartup.createBrokerController`, `ScheduleMessageService.load`, `BloomFilter.createByFn`.
+
+    Raises:
+        BadInput: a value is one of these; the text names the setting and what would be right.
+    """
+    wrong = (
+        ("listenPort", broker.listen_port, not 0 <= broker.listen_port <= MAX_PORT, f"a port of at most {MAX_PORT}"),
+        ("brokerIP1", broker.broker_ip1, not broker.broker_ip1.strip(), "the address that clients are told"),
+        ("brokerName", broker.broker_name, not broker.broker_name.strip(), "a name"),
+        (
+            "brokerId", broker.broker_id, store.broker_role is BrokerRole.SLAVE and broker.broker_id <= MASTER_ID,
+            "above 0 for brokerRole=SLAVE",
+        ),
+        (
+            "maxErrorRateOfBloomFilter", broker.max_error_rate_of_bloom_filter,
+            not 1 <= broker.max_error_rate_of_bloom_filter < 100, "a percentage from 1 up, below 100",
+        ),
+        (
+            "expectConsumerNumUseFilter", broker.expect_consumer_num_use_filter,
+            broker.expect_consumer_num_use_filter < 1, "1 or more",
+        ),
+        (
+            "mappedFileSizeCommitLog", store.mapped_file_size_commit_log, store.mapped_file_size_commit_log < 1,
+            "a number of bytes above 0",
+        ),
+        (
+            "mappedFileSizeConsumeQueue", store.mapped_file_size_consume_queue,
+            store.mapped_file_size_consume_queue < 1, "a number of bytes above 0",
+        ),
+        (
+            "messageDelayLevel", store.message_delay_level, not DelayLevels(store.message_delay_level).parse_ok,
+            "times such as 1s 5s 1m 2h",
+        ),
+    )  # fmt: skip
+    for name, value, is_wrong, right in wrong:
+        if is_wrong:
+            raise BadInput(f"{where}: {name} is {value!r}; right is {right}")

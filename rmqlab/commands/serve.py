@@ -78,7 +78,7 @@ def run(args: Namespace) -> int:
     )
     for name in config.unknown:
         hint = did_you_mean(name, known_keys())
-        print(f"rmqlab serve: no setting of a 4.8.0 broker is called {name}; it has no effect{hint}", file=sys.stderr)
+        print(f"rmqlab serve: no setting of a 4.8.0 broker is called {name!r}; it has no effect{hint}", file=sys.stderr)
     if config.inert:
         told = ", ".join(config.inert)
         print(f"rmqlab serve: kept and shown to who asks, without effect here: {told}", file=sys.stderr)

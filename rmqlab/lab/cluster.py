@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker import Broker
-from rmqlab.broker.broker_config import BrokerConfig, known_keys, unknown_keys
+from rmqlab.broker.broker_config import BrokerConfig, known_keys, refuse_unknown, refuse_unworkable, unknown_keys
 from rmqlab.broker.config_manager import file_text
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Registration
@@ -106,8 +106,7 @@ def cluster_of(settings: Mapping[str, object], rules: Rules = DEFAULT_RULES) -> 
     """
     given = {"enablePropertyFilter": True, **settings}
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
-    for name in unknown_keys(texts):
-        raise BadInput(f"setting {name!r}: a 4.8.0 broker has none of this name{did_you_mean(name, known_keys())}")
+    refuse_unknown(texts)
     return replace(_cluster_config(texts, "Lab"), rules=rules)
 
 
@@ -124,10 +123,10 @@ def changed_settings(cluster: ClusterConfig | None) -> dict[str, str | int | boo
 
 
 def _cluster_config(properties: Mapping[str, str], where: str) -> ClusterConfig:
-    return ClusterConfig(
-        broker=BrokerConfig.from_properties(properties, where=where),
-        store=MessageStoreConfig.from_properties(properties, where=where),
-    )
+    broker = BrokerConfig.from_properties(properties, where=where)
+    store = MessageStoreConfig.from_properties(properties, where=where)
+    refuse_unworkable(broker, store, where)
+    return ClusterConfig(broker=broker, store=store)
 
 
 class Cluster:

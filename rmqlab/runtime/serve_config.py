@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rmqlab.broker.broker_config import BrokerConfig, known_keys, unknown_keys
-from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.broker.broker_config import MAX_PORT, BrokerConfig, refuse_unknown, refuse_unworkable, unknown_keys
+from rmqlab.errors import BadInput
 from rmqlab.runtime.configuration_files import ACL_FILE, read_properties
 from rmqlab.runtime.socket_server import IDLE_SECONDS
 from rmqlab.runtime.system import LOOPBACK
@@ -30,7 +30,7 @@ class Endpoint:
     def parse(cls, text: str, what: str) -> Endpoint:
         """Read "host:port"; raises BadInput, naming the option."""
         host, colon, port = text.rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > 0xFFFF:
+        if not colon or not port.isdecimal() or int(port) > MAX_PORT:
             raise BadInput(f"{what} {text!r}: host:port is wanted, such as 127.0.0.1:10911; port 0 takes a free one")
         return cls(host.strip("[]"), int(port))
 
@@ -94,9 +94,11 @@ class ServeConfig:
         An address of its own goes before a setting, a setting before the usual ports. Raises BadInput.
         """
         broker = BrokerConfig.from_properties(properties, where=where)
+        stores = MessageStoreConfig.from_properties(properties, where=where)
+        refuse_unworkable(broker, stores, where)
         config = cls(
             broker,
-            MessageStoreConfig.from_properties(properties, where=where),
+            stores,
             Endpoint(port=broker.listen_port if "listenPort" in properties else BROKER_PORT),
             Endpoint(port=NAMESRV_PORT),
             advertise="brokerIP1" in properties,
@@ -134,8 +136,7 @@ class ServeConfig:
 
         Raises BadInput. A name in `extra` that no broker of 4.8.0 has is one; in a file it has no effect, as in 4.8.0.
         """
-        for name in unknown_keys(extra):
-            raise BadInput(f"no setting of a 4.8.0 broker is called {name}{did_you_mean(name, known_keys())}")
+        refuse_unknown(extra)
         properties = {} if path is None else read_properties(path)
         properties = {**properties, **extra}
         if path is not None and addresses.get("acl") is None and properties.get("aclEnable", "").lower() == "true":

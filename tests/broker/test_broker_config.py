@@ -8,6 +8,8 @@ import pytest
 
 from rmqlab.broker.broker_config import INERT, OF_MACHINE, BrokerConfig, unknown_keys
 from rmqlab.errors import BadInput
+from rmqlab.lab.cluster import read_cluster_config
+from rmqlab.runtime.serve_config import ServeConfig
 
 
 def test_names_are_those_of_broker_conf():
@@ -23,6 +25,29 @@ def test_blanks_at_the_end_of_a_value_are_part_of_it(name, value):
     # 4.8.0 keeps the default for the one and takes false for the other, in silence
     with pytest.raises(BadInput, match=f"{name} must be .*, not '{value}'"):
         BrokerConfig.from_properties({name: value})
+
+
+@pytest.mark.parametrize(
+    ("setting", "right"),
+    [
+        ("listenPort=99999999", "listenPort is 99999999; right is a port of at most 65535"),
+        ("brokerIP1=", "brokerIP1 is ''; right is the address that clients are told"),
+        ("brokerName=", "brokerName is ''; right is a name"),
+        ("brokerRole=SLAVE", "brokerId is 0; right is above 0 for brokerRole=SLAVE"),
+        ("maxErrorRateOfBloomFilter=0", "maxErrorRateOfBloomFilter is 0; right is a percentage from 1 up"),
+        ("expectConsumerNumUseFilter=0", "expectConsumerNumUseFilter is 0; right is 1 or more"),
+        ("mappedFileSizeCommitLog=0", "mappedFileSizeCommitLog is 0; right is a number of bytes above 0"),
+        ("mappedFileSizeConsumeQueue=-20", "mappedFileSizeConsumeQueue is -20; right is a number of bytes above 0"),
+        ("messageDelayLevel=1s 2x", "messageDelayLevel is '1s 2x'; right is times such as 1s 5s 1m 2h"),
+    ],
+)
+def test_values_that_no_broker_starts_with_are_refused_by_serve_and_simulate(tmp_path, setting, right):
+    path = tmp_path / "broker.conf"
+    path.write_text(f"{setting}\n")
+    for read in (read_cluster_config, lambda file: ServeConfig.of_file(file, {})):
+        with pytest.raises(BadInput) as refused:
+            read(path)
+        assert str(refused.value).startswith(f"{path}: {right}")
 
 
 @pytest.mark.parametrize("kept", ["base", "bitmap", "noprop", "audit", "lite", "admin"])

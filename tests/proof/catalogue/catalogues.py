@@ -41,6 +41,7 @@ OF_CHECKOUT = (
 # for one, only what it refuses is translated.
 MODULES = (
     "auditing.py", "checkout.py", "errors.py", "extras.py", "files.py", "language.py", "verbs.py",
+    "broker/broker_config.py",
     "diagnosis/broker_findings.py", "diagnosis/decoder.py", "diagnosis/diagnosis.py", "diagnosis/doctor.py",
     "diagnosis/explained.py", "diagnosis/expression_findings.py", "diagnosis/finding.py", "diagnosis/look.py",
     "diagnosis/look_json.py", "diagnosis/looking.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
@@ -54,14 +55,14 @@ MODULES = (
     "lab/link.py",
     "lab/ownership.py", "lab/quiescence.py", "lab/recorded/store.py", "lab/replay/replay.py", "lab/results.py",
     "lab/run.py", "lab/run_view.py", "lab/scenario.py", "lab/scenario_errors.py", "lab/scenario_inputs.py",
-    "lab/served_topics.py", "lab/simulate.py", "lab/sql92_report.py", "runtime/schedule.py",
+    "lab/served_topics.py", "lab/simulate.py", "lab/sql92_report.py", "runtime/schedule.py", "runtime/serve_config.py",
     "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/explore.py",
     "search/explorer/properties.py", "search/explorer/timings.py",
     "search/lint/findings.py", "search/lint/meaning.py", "search/lint/members.py", "search/plan/change.py",
     "search/plan/checklist.py", "search/plan/planner.py", "search/plan/procedures.py", "search/plan/results.py",
     "spark/audit/fate_codes.py", "spark/audit/log_extent.py", "spark/audit/queue_check.py",
     "spark/audit/subscription_file.py", "spark/audit/subscriptions.py", "spark/audit/totals.py", "spark/session.py",
-    "spark/store_source.py",
+    "spark/store_source.py", "store/config.py",
 )  # fmt: skip
 
 
