@@ -183,11 +183,14 @@ def test_a_small_space_is_searched_to_its_end():
         assert tried.lossless
         assert tried.exhausted
         assert sum(tried.losses.values()) == pytest.approx(1)
+    assert "every schedule: every order of frames; assumed: a client starts in no time; " in str(one)
 
 
 def test_a_large_space_says_how_many_were_tried():
     tried = planned("tagA", "tagB").of("one-by-one")
     assert not tried.exhausted
+    assert not any(one.exhausted for one in planned("tagA", "tagB").tried)
+    assert "assumed" not in str(planned("tagA", "tagB"))
     assert (tried.searched, tried.drawn, tried.runs) == (2, 2, 4)
 
 

@@ -194,6 +194,8 @@ def plan_lines(found: Plan, saved: Mapping[str, Path] | None = None) -> Iterator
             yield headline
         for one in tried:
             yield from _tried_lines(one, saved)
+    if any(one.exhausted for one in found.tried):
+        yield f"every schedule: every order of frames; assumed: {'; '.join(assumed(()))}"
     yield _verdict(found)
     if found.lossless:
         best = found.lossless[0]
