@@ -162,7 +162,19 @@ def test_two_groups_take_more_twice_than_two_topics():
 
 def test_a_gap_makes_messages_wait():
     one = planned("tagA", "tagA||tagB")
-    assert one.of("stop-all").usual.longest_wait_ms > one.of("one-by-one").usual.longest_wait_ms
+    assert one.of("stop-all").longest_wait_ms > one.of("one-by-one").longest_wait_ms
+
+
+def test_time_and_wait_are_the_longest_of_all_runs_and_not_of_the_usual_one():
+    one = plan(
+        "tagA", "tagA||tagB", setting=Setting(2, 2, every_ms=1_000), budget=30, procedures=["one-by-one"],
+        producers=[KEEP],
+    ).of("one-by-one")  # fmt: skip
+    at = TOPICS_SETTLE_MS + one.course.change_at
+    usual = cost_of(simulate(one.course.scenario, cluster=default_settings()), change("tagA", "tagA||tagB"), at)
+    assert one.longest_wait_ms >= one.cost.longest_wait_ms
+    assert one.longest_wait_ms > usual.longest_wait_ms
+    assert one.takes_ms > usual.takes_ms
 
 
 def test_going_slowly_makes_it_worse():

@@ -77,7 +77,7 @@ class _Trial:
         self._reached: set[int] = set()
         self.duplicates = 0
         self._runs = 0
-        self.usual: RunCost | None = None
+        self.takes_ms = self.longest_wait_ms = 0
         self._worst: tuple[Run, RunCost] | None = None
 
     def run(self, budget: int, seed: int) -> ProcedureResult:
@@ -93,7 +93,7 @@ class _Trial:
             lost, _ = self._count(self._timed(_LateRaceChooser(number, self.change_at_ms)))
             self._drawn[len(lost)] += 1
             self._ran()
-        if self._worst is None or self.usual is None:
+        if self._worst is None:
             raise BadInput(f"budget is {budget}; {self.procedure.name} needs at least one whole run")
         run, cost = self._worst
         more_by_chance = found is not None and len(cost.lost) > len(found[1].lost)
@@ -107,8 +107,8 @@ class _Trial:
             raise NotRepeatedError(f"schedule {run.schedule.to_json()} does not repeat its run")
         return ProcedureResult(
             self.procedure, self.producers, self.course, search.exhausted and not more_by_chance, search.runs, drawn,
-            self._losses(search), run, cost, self.usual, self.duplicates, lost_messages(run, cost),
-            asks_of_producers(self.procedure, self.change),
+            self._losses(search), run, cost, self.takes_ms, self.longest_wait_ms, self.duplicates,
+            lost_messages(run, cost), asks_of_producers(self.procedure, self.change),
         )  # fmt: skip
 
     def _ran(self) -> None:
@@ -140,8 +140,9 @@ class _Trial:
 
     def _count(self, run: Run) -> tuple[tuple[str, ...], int]:
         cost = self.cost(run)
-        self.usual = self.usual or cost
         self._reached.add(len(cost.lost))
+        self.takes_ms = max(self.takes_ms, cost.takes_ms)
+        self.longest_wait_ms = max(self.longest_wait_ms, cost.longest_wait_ms)
         self.duplicates = max(self.duplicates, cost.duplicates)
         if self._worst is None or _badness(cost) > _badness(self._worst[1]):
             self._worst = (run, cost)

@@ -32,7 +32,7 @@ class ProcedureResult:
     ``conditions``: what the producers have to do, by the checklist or by how they were assumed to behave.
     ``exhausted``: no order of frames is left; ``runs`` = ``searched`` + ``drawn`` by seed. ``worst`` is
     a run that loses most (of those that lose nothing: one that takes most messages twice), ``cost`` what it cost;
-    ``usual`` is the cost of the run in which every frame comes in the order it was sent.
+    ``takes_ms``, ``longest_wait_ms`` (of a message that was taken) and ``duplicates`` are the highest of all runs.
     """
 
     procedure: Procedure
@@ -44,7 +44,8 @@ class ProcedureResult:
     losses: dict[int, float]
     worst: Run
     cost: RunCost
-    usual: RunCost
+    takes_ms: int
+    longest_wait_ms: int
     duplicates: int
     lost: list[LostByChange] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
@@ -106,8 +107,8 @@ class ProcedureResult:
             "losses": {str(lost): round(share, 9) for lost, share in sorted(self.losses.items())},
             "wanted": self.cost.wanted,
             "lost": [asdict(one) for one in self.lost],
-            "takes_ms": self.usual.takes_ms,
-            "longest_wait_ms": self.usual.longest_wait_ms,
+            "takes_ms": self.takes_ms,
+            "longest_wait_ms": self.longest_wait_ms,
             "scenario": self.course.scenario.to_builtins(),
         }
 
@@ -209,8 +210,8 @@ def _tried_lines(one: ProcedureResult, saved: Mapping[str, Path] | None) -> Iter
     what = "loses nothing" if one.lossless else f"LOSES up to {worst} (at best {best}, median {median})"
     how = f"every schedule ({one.runs} runs)" if one.exhausted else f"{one.runs} schedules tried"
     cost = (
-        f"takes {one.usual.takes_ms} ms, longest wait {one.usual.longest_wait_ms} ms,"
-        f" up to {one.duplicates} taken twice"
+        f"takes up to {one.takes_ms} ms, a message waits up to {one.longest_wait_ms} ms,"
+        f" up to {one.duplicates} are taken twice"
     )
     yield f"  {one.procedure.name:18} {what}: {how}; {cost}"
     if one.lossless and one.conditions:
