@@ -27,6 +27,7 @@ from rmqlab.lab.recorded_events import (
     TapSent,
     Unplaced,
 )
+from rmqlab.lab.replay.exchange import pair
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.run import Run, recorded_events, sent_messages
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
@@ -230,21 +231,16 @@ def _asks(
 
 
 def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, Event]]:
-    """Yield each message and its event; None for one whose place no answer tells."""
-    asked: dict[tuple[int, int], tuple[float, RemotingCommand]] = {}
-    for line in lines:
-        command = line.command
-        if command is None:
-            continue
-        if line.to_broker and not command.is_response and command.code in _SENDS:
-            asked[line.conn, command.opaque] = line.t, command
-        elif not line.to_broker and command.is_response and (line.conn, command.opaque) in asked:
-            _, request = asked.pop((line.conn, command.opaque))
-            if command.code in _STORED:
-                yield from _stored(line.t, request, command)
-    for t, request in asked.values():
-        for message in _messages(request)[1]:
-            yield _unplaced(t, message)
+    """Yield each message and its event, in the order of the answers; None for one whose place no answer tells."""
+    exchanges = pair(lines)
+    for exchange in exchanges.by_answer.values():
+        answer = exchange.expected
+        if answer is not None and exchange.code in _SENDS and answer.code in _STORED:
+            yield from _stored(exchange.answered_at, exchange.command, answer)
+    for exchange in exchanges.by_request.values():
+        if exchange.expected is None and exchange.code in _SENDS:
+            for message in _messages(exchange.command)[1]:
+                yield _unplaced(exchange.line.t, message)
 
 
 def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iterator[tuple[SendRecord | None, Event]]:

@@ -7,7 +7,6 @@ shows that it has happened, as in the broker's part.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.compare import FieldDifference, compare
@@ -32,24 +31,6 @@ CHANGES = frozenset({
 _ADDRESSES = re.compile(r'(?<=")[^"\s]+:\d{1,5}(?=")')
 
 
-@dataclass(slots=True)
-class NamesrvResult:
-    """Requests to the name server and those answered alike, by code, and what differs."""
-
-    codes: dict[int, tuple[int, int]]
-    differing: list[AnswerDifference]
-
-    @property
-    def requests(self) -> int:
-        """How many requests were answered."""
-        return sum(requests for requests, _ in self.codes.values())
-
-    @property
-    def identical(self) -> int:
-        """How many of them ours answers alike."""
-        return sum(identical for _, identical in self.codes.values())
-
-
 class NamesrvReplay:
     """Feeds the frames to a name server; `uses` counts what was taken from the recording."""
 
@@ -66,8 +47,8 @@ class NamesrvReplay:
         self._renamed: dict[str, str] = {}
         self._differing: list[AnswerDifference] = []
 
-    def run(self) -> NamesrvResult:
-        """Go through all lines."""
+    def run(self) -> tuple[dict[int, tuple[int, int]], list[AnswerDifference]]:
+        """Go through all lines; return how many were answered and how many of them alike, by code, and what differs."""
         for line in self._lines:
             self._settle(line.t)
             self._server.run_timers(self._clock.epoch_ms(line.t))
@@ -77,7 +58,7 @@ class NamesrvReplay:
                 self._see(self._exchanges.by_request[line.number])
             elif line.number in self._exchanges.by_answer:
                 self._answered(self._exchanges.by_answer[line.number])
-        return NamesrvResult(tally(self._exchanges.by_answer.values()), self._differing)
+        return tally(self._exchanges.by_answer.values()), self._differing
 
     def _settle(self, t: float) -> None:
         for change in list(self._pending):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.lab.replay.exchange import Exchange, tally
 from rmqlab.lab.replay.frames import read_recording
-from rmqlab.lab.replay.namesrv import NamesrvReplay, NamesrvResult
+from rmqlab.lab.replay.namesrv import NamesrvReplay
 from rmqlab.lab.replay.order_search import OrderSearch
 from rmqlab.lab.replay.recorded_clock import RecordedClock
 from rmqlab.lab.replay.replay_context import SETTLE_MS, AnswerDifference, OrderChoice, Reordering, StoredMessage
@@ -48,8 +48,9 @@ class ReplayResult:
 
     `identical` counts requests with the recorded outcome, be it an answer or none. `codes`: request code to how many
     requests and how many of them identical. `differing` also has what the broker sent by itself, or failed to.
-    `namesrv` is the name server's part, whose differences are in `differing` as well. `orders` are pairs of requests
-    whose order only later answers tell; `late` are the messages that became visible late, as answers say.
+    `namesrv` is the same as `codes` of the name server, whose differences are in `differing` as well. `orders` are
+    pairs of requests whose order only later answers tell; `late` are the messages that became visible late, as answers
+    say.
     """
 
     name: str
@@ -61,7 +62,7 @@ class ReplayResult:
     uses: Uses
     clock: RecordedClock
     passes: int
-    namesrv: NamesrvResult
+    namesrv: dict[int, tuple[int, int]]
     orders: list[OrderChoice]
     late: list[StoredMessage]
 
@@ -94,9 +95,9 @@ class ReplayResult:
             "differing": [asdict(difference) for difference in self.differing],
             "codes": _codes(self.codes),
             "namesrv": {
-                "requests": self.namesrv.requests,
-                "identical": self.namesrv.identical,
-                "codes": _codes(self.namesrv.codes),
+                "requests": sum(requests for requests, _ in self.namesrv.values()),
+                "identical": sum(identical for _, identical in self.namesrv.values()),
+                "codes": _codes(self.namesrv),
             },
             "reorderings": {
                 "within_1_ms": self.near,
@@ -158,7 +159,7 @@ def replay_recording(
 
 def _result(context: ReplayContext, passes: int) -> ReplayResult:
     exchanges = context.exchanges.by_request.values()
-    namesrv = NamesrvReplay(context.recording, context.clock, context.uses).run()
+    namesrv, namesrv_differing = NamesrvReplay(context.recording, context.clock, context.uses).run()
     context.uses[Tolerated.STORE_TIME] = context.broker.store.times_taken
     context.uses[Tolerated.BORN_PORT] = len(context.clock.ports)
     context.uses[Tolerated.SCAN_PHASE] = len(context.clock.scanned)
@@ -168,7 +169,7 @@ def _result(context: ReplayContext, passes: int) -> ReplayResult:
         name=context.recording.name,
         requests=len(exchanges),
         identical=sum(exchange.agrees for exchange in exchanges),
-        differing=[*(found.difference for found in context.differing), *namesrv.differing],
+        differing=[*(found.difference for found in context.differing), *namesrv_differing],
         reorderings=context.reorderings,
         codes=tally(exchanges),
         uses=context.uses,
@@ -198,7 +199,7 @@ def replay_lines(result: ReplayResult, show: int) -> Iterator[str]:
         yield f"{len(result.late)} messages became visible late, up to {result.latest_ms} ms after they were stored"
     clock = result.clock
     yield f"t = 0 is epoch {clock.epoch:.1f} ms ({clock.epoch_from}); {_looks(clock)}"
-    for title, codes in (("request", result.codes), ("to the name server", result.namesrv.codes)):
+    for title, codes in (("request", result.codes), ("to the name server", result.namesrv)):
         if codes:
             yield from ("", f"  {title:<34} {'requests':>8} {'identical':>9}")
         for code, (requests, identical) in codes.items():

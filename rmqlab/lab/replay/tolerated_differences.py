@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rmqlab.broker.broker_config import OF_MACHINE
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import FrameError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Tolerated(Enum):
@@ -122,8 +119,15 @@ _RATE_TOLERANCE = Decimal("0.002")
 
 def settle_body(request_code: int, expected: Any, got: Any, uses: Uses) -> None:
     """Take what was measured from the recorded body of an answer; both are parsed JSON."""
-    if isinstance(expected, dict) and isinstance(got, dict) and request_code in _BODIES:
-        _BODIES[request_code](expected, got, uses)
+    if not isinstance(expected, dict) or not isinstance(got, dict):
+        return
+    if request_code == RequestCode.GET_BROKER_RUNTIME_INFO:
+        _runtime_info(expected, got, uses)
+    elif request_code == RequestCode.GET_CONSUME_STATS:
+        _rate(expected, got, "consumeTps", uses)
+    elif request_code == RequestCode.VIEW_BROKER_STATS_DATA:
+        for span in expected.keys() & got.keys():
+            _rate(expected[span], got[span], "tps", uses)
 
 
 def settle_config(expected: str, got: str, uses: Uses) -> str:
@@ -173,19 +177,3 @@ def _rate(expected: dict[str, Any], got: dict[str, Any], name: str, uses: Uses) 
     if abs(left - right) <= max(left, right) * _RATE_TOLERANCE:
         got[name] = left
         uses[Tolerated.STATS_PHASE] += 1
-
-
-def _consume_stats(expected: dict[str, Any], got: dict[str, Any], uses: Uses) -> None:
-    _rate(expected, got, "consumeTps", uses)
-
-
-def _stats_data(expected: dict[str, Any], got: dict[str, Any], uses: Uses) -> None:
-    for span in expected.keys() & got.keys():
-        _rate(expected[span], got[span], "tps", uses)
-
-
-_BODIES: dict[int, Callable[[dict[str, Any], dict[str, Any], Uses], None]] = {
-    RequestCode.GET_BROKER_RUNTIME_INFO: _runtime_info,
-    RequestCode.GET_CONSUME_STATS: _consume_stats,
-    RequestCode.VIEW_BROKER_STATS_DATA: _stats_data,
-}
