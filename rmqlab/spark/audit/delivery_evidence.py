@@ -115,12 +115,9 @@ def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
 
 
 def _delivery(line: dict[str, Any]) -> _Row:
-    key = line.get("msgId") or line.get("offsetMsgId") or line["msgId"]
-    for name, value in (("group", line["group"]), ("msgId", key)):
-        if not isinstance(value, str):
-            raise TypeError(f"'{name}' is {value!r}, and a text is wanted")
-    rank = CONSUMED if line.get("success", True) else FAILED
-    return str(line["group"]), str(key), rank, line.get("client")
+    name = "msgId" if line.get("msgId") or "offsetMsgId" not in line else "offsetMsgId"
+    client = line.get("client")
+    return _text(line, "group"), _text(line, name), _rank(line), None if client is None else _text(line, "client")
 
 
 def _of_event(event: dict[str, Any], group_of: dict[tuple[str, str], str]) -> list[_Row]:
@@ -131,9 +128,21 @@ def _of_event(event: dict[str, Any], group_of: dict[tuple[str, str], str]) -> li
                 suffix = "" if event["scenario"].get("plainNames") else f"_{scenario_id}"
                 group_of[scenario_id, step["who"]] = f"{step.get('group', '')}{suffix}"
     elif event["ev"] == "consume" and (scenario_id, event["who"]) in group_of:
-        rank = CONSUMED if event.get("success", True) else FAILED
-        return [(group_of[scenario_id, event["who"]], event["msgId"], rank, event["who"])]
+        return [(group_of[scenario_id, event["who"]], _text(event, "msgId"), _rank(event), event["who"])]
     return []
+
+
+def _text(line: dict[str, Any], name: str) -> str:
+    if not isinstance(line[name], str):
+        raise TypeError(f"'{name}' is {line[name]!r}, and a text is wanted")
+    return str(line[name])
+
+
+def _rank(line: dict[str, Any]) -> int:
+    success = line.get("success", True)
+    if not isinstance(success, bool):
+        raise TypeError(f"'success' is {success!r}, and true or false is wanted")
+    return CONSUMED if success else FAILED
 
 
 def _batch(rows: list[_Row]) -> pa.RecordBatch:
