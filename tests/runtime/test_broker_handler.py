@@ -9,7 +9,7 @@ import pytest
 
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
+from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, FLAG_SUSPEND, PullMessageRequestHeader
 from rmqlab.protocol.producer_headers import SendMessageRequestHeader
 from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
@@ -55,10 +55,11 @@ def send(opaque):
     return command.encode()
 
 
-def pull(opaque):
+def pull(opaque, offset=0, *, suspend_ms=0):
     header = PullMessageRequestHeader(
-        consumer_group="G", topic="T", queue_id=0, queue_offset=0, max_msg_nums=32, sys_flag=4, commit_offset=0,
-        suspend_timeout_millis=0, subscription="*", sub_version=1, expression_type="TAG",
+        consumer_group="G", topic="T", queue_id=0, queue_offset=offset, max_msg_nums=32,
+        sys_flag=FLAG_SUBSCRIPTION | (FLAG_SUSPEND if suspend_ms else 0), commit_offset=0,
+        suspend_timeout_millis=suspend_ms, subscription="*", sub_version=1, expression_type="TAG",
     )  # fmt: skip
     command = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
     command.opaque = opaque
@@ -114,3 +115,23 @@ def test_a_dispatcher_that_fails_is_logged_and_ends_no_connection(caplog):
     with caplog.at_level(logging.ERROR):
         asyncio.run(run())
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_held_pull_is_forgotten_when_its_connection_is_lost_and_those_of_others_are_not():
+    async def run():
+        startup = BrokerStartup(ServeConfig.of({}, where="test", listen="127.0.0.1:0", namesrv="127.0.0.1:0"))
+        await startup.start()
+        try:
+            channels = [SocketChannel(startup._broker_server) for _ in range(2)]
+            for opaque, channel in enumerate(channels, start=2):
+                channel.connection_made(Wire(startup.broker.message_store))
+                channel.data_received(send(1) if opaque == 2 else b"")
+                channel.data_received(pull(opaque, 1, suspend_ms=15_000))
+            holds = startup.broker.pull_request_hold_service
+            assert [held.channel for held in holds.held("T", 0)] == channels
+            channels[0].connection_lost(None)
+            assert [held.channel for held in holds.held("T", 0)] == channels[1:]
+        finally:
+            await startup.stop()
+
+    asyncio.run(run())
