@@ -305,7 +305,7 @@ def every_order(state: Json, progress: Callable[[Json], object]) -> Json:
     found = Explorer(lab.scenario(), budget=ORDERS).explore(lambda runs: progress({"runs": runs, "of": ORDERS}))
     shares: dict[int, float] = {}
     for one in found.outcomes:
-        shares[len(one.lost)] = shares.get(len(one.lost), 0.0) + one.share
+        shares[len(one.lost)] = shares.get(len(one.lost), 0.0) + (one.share or 0.0)
     return {
         "sent": len(lab.fates()),
         "runs": found.runs,

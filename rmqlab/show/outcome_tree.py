@@ -43,7 +43,7 @@ def outcome_tree(explored: Exploration) -> Picture:
     counts: dict[str, list[float]] = {}
     if explored.exhausted:
         orders = sum(found.schedules or 0 for found in explored.outcomes)
-        counts["each option of each choice alike"] = [found.share for found in shown]
+        counts["each option of each choice alike"] = [found.share or 0.0 for found in shown]
         counts["each order alike"] = [(found.schedules or 0) / orders for found in shown]
     if explored.sampled:
         name = f"{explored.sampled} runs with times as on a network"

@@ -172,6 +172,8 @@ def test_a_property_that_no_run_breaks_or_shows_is_proved_only_when_the_space_is
     nobody_sends_c = model(2, start("A", 0, "a"), start("B", 2_000, "c"))
     few, all_of_them = (Explorer(nobody_sends_c, budget=budget, samples=0).explore() for budget in (2, 2_000))
     assert (few.exhausted, all_of_them.exhausted) == (False, True)
+    assert [one.share for one in few.outcomes] == [None] * len(few.outcomes)
+    assert "share unknown (no run by chance)" in str(few)
     for explored in (few, all_of_them):
         receives = {one["property"]: one for one in explored.as_json()["properties"]}["B receives a message"]
         assert receives["holds"] is False

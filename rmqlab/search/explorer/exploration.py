@@ -26,14 +26,14 @@ class FoundOutcome:
     """One way to end.
 
     ``share`` 0..1: of an exhausted space, where each option of each choice counts the same (not each order), else of
-    the runs drawn; ``sampled``: of the runs drawn by seed; ``run`` has the shortest schedule.
+    the runs drawn, None if none was; ``sampled``: of the runs drawn by seed; ``run`` has the shortest schedule.
     ``words`` says who got what; ``cluster`` are the settings and rules that the exploration had.
     ``schedules``: how many schedules of the exhausted space end so, None when it is not exhausted. ``shortened``: False
     when the limit of runs was reached before its schedule was as short as it gets.
     """
 
     outcome: Outcome
-    share: float
+    share: float | None
     sampled: int
     run: Run
     schedules: int | None = None
@@ -247,6 +247,8 @@ def _claim(explored: Exploration) -> str:
 
 
 def _share(found: FoundOutcome, explored: Exploration) -> str:
+    if found.share is None:
+        return "share unknown (no run by chance)"
     text = f"{found.share:7.2%}"
     if not explored.exhausted:
         return f"{text} ({found.sampled} of {explored.sampled})"

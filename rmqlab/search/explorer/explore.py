@@ -179,8 +179,10 @@ class Explorer:
             _weigh(whole, by_outcome)
         else:
             for found in by_outcome.values():
-                found.share = found.sampled / total if total else 0.0
-        outcomes = sorted(by_outcome.values(), key=lambda found: (-round(found.share, 9), len(found.schedule.taken)))
+                found.share = found.sampled / total if total else None
+        outcomes = sorted(
+            by_outcome.values(), key=lambda found: (-round(found.share or 0.0, 9), len(found.schedule.taken))
+        )
         for found in outcomes:
             if found not in beyond:
                 found.run = self._checked(found.run)
@@ -212,7 +214,7 @@ class Explorer:
             found = by_outcome.get(outcome)
             if found is None:
                 by_outcome[outcome] = FoundOutcome(
-                    outcome, 0.0, self._counts.get(outcome, 0), ending.run, cluster=self._cluster
+                    outcome, None, self._counts.get(outcome, 0), ending.run, cluster=self._cluster
                 )
             elif ending.deviations < len(found.schedule.taken):
                 found.run = ending.run
@@ -228,7 +230,7 @@ class Explorer:
                     key=lambda run: len(run.schedule.taken),
                 )
                 run, short = self._shorten(run, partial(_ends_with, outcome))
-                beyond.append(FoundOutcome(outcome, 0.0, count, run, shortened=short, cluster=self._cluster))
+                beyond.append(FoundOutcome(outcome, None, count, run, shortened=short, cluster=self._cluster))
                 by_outcome[outcome] = beyond[-1]
         return beyond
 
@@ -254,7 +256,7 @@ def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:
     shares, paths = search.graph.shares(), search.graph.schedules()
     for number, ending in enumerate(search.endings):
         found = by_outcome[ending.run.outcome()]
-        found.share += shares.get(number, 0.0)
+        found.share = (found.share or 0.0) + shares.get(number, 0.0)
         found.schedules = (found.schedules or 0) + paths.get(number, 0)
 
 

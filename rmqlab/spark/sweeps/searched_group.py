@@ -67,7 +67,7 @@ def schedules(
         budget=budget,
     )  # fmt: skip
     lost = [len(one.lost) for one in found.outcomes]
-    shares = [one.share for one in found.outcomes]
+    shares = [one.share or 0.0 for one in found.outcomes]
     worst = _first(found, max(lost))
     best = _first(found, min(lost))
     return {
