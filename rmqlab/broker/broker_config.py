@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.filter.bloom import ERROR_RATE_END
 from rmqlab.message.java import parse_long
 from rmqlab.message.message import Host
 from rmqlab.protocol.topic_config import PERM_READ_WRITE
@@ -191,35 +192,26 @@ def refuse_unworkable(broker: BrokerConfig, store: MessageStoreConfig, where: st
     Raises:
         BadInput: a value is one of these; the text names the setting and what would be right.
     """
-    wrong = (
-        ("listenPort", broker.listen_port, not 0 <= broker.listen_port <= MAX_PORT, f"a port of at most {MAX_PORT}"),
-        ("brokerIP1", broker.broker_ip1, not broker.broker_ip1.strip(), "the address that clients are told"),
-        ("brokerName", broker.broker_name, not broker.broker_name.strip(), "a name"),
+    port, rate = broker.listen_port, broker.max_error_rate_of_bloom_filter
+    consumers, delays = broker.expect_consumer_num_use_filter, store.message_delay_level
+    log_bytes, queue_bytes = store.mapped_file_size_commit_log, store.mapped_file_size_consume_queue
+    may_be_master = store.broker_role is not BrokerRole.SLAVE
+    settings = (
+        ("listenPort", port, 0 <= port <= MAX_PORT, f"a port of at most {MAX_PORT}"),
+        ("brokerIP1", broker.broker_ip1, broker.broker_ip1.strip(), "the address that clients are told"),
+        ("brokerName", broker.broker_name, broker.broker_name.strip(), "a name"),
+        ("brokerId", broker.broker_id, may_be_master or broker.broker_id > MASTER_ID, "above 0 for brokerRole=SLAVE"),
         (
-            "brokerId", broker.broker_id, store.broker_role is BrokerRole.SLAVE and broker.broker_id <= MASTER_ID,
-            "above 0 for brokerRole=SLAVE",
+            "maxErrorRateOfBloomFilter",
+            rate,
+            1 <= rate < ERROR_RATE_END,
+            f"a percentage from 1 up, below {ERROR_RATE_END}",
         ),
-        (
-            "maxErrorRateOfBloomFilter", broker.max_error_rate_of_bloom_filter,
-            not 1 <= broker.max_error_rate_of_bloom_filter < 100, "a percentage from 1 up, below 100",
-        ),
-        (
-            "expectConsumerNumUseFilter", broker.expect_consumer_num_use_filter,
-            broker.expect_consumer_num_use_filter < 1, "1 or more",
-        ),
-        (
-            "mappedFileSizeCommitLog", store.mapped_file_size_commit_log, store.mapped_file_size_commit_log < 1,
-            "a number of bytes above 0",
-        ),
-        (
-            "mappedFileSizeConsumeQueue", store.mapped_file_size_consume_queue,
-            store.mapped_file_size_consume_queue < 1, "a number of bytes above 0",
-        ),
-        (
-            "messageDelayLevel", store.message_delay_level, not DelayLevels(store.message_delay_level).parse_ok,
-            "times such as 1s 5s 1m 2h",
-        ),
-    )  # fmt: skip
-    for name, value, is_wrong, right in wrong:
-        if is_wrong:
+        ("expectConsumerNumUseFilter", consumers, consumers >= 1, "1 or more"),
+        ("mappedFileSizeCommitLog", log_bytes, log_bytes > 0, "a number of bytes above 0"),
+        ("mappedFileSizeConsumeQueue", queue_bytes, queue_bytes > 0, "a number of bytes above 0"),
+        ("messageDelayLevel", delays, DelayLevels(delays).parse_ok, "times such as 1s 5s 1m 2h"),
+    )
+    for name, value, works, right in settings:
+        if not works:
             raise BadInput(f"{where}: {name} is {value!r}; right is {right}")

@@ -115,7 +115,7 @@ def run(args: Namespace) -> int:
         explored = explorer.explore(progress.to)
     out = text_stream(args)
     print("\n".join(exploration_lines(explored)), file=out)
-    missing = sum(not verdict.holds for verdict in explored.verdicts)
+    unmet = sum(not verdict.holds for verdict in explored.verdicts)
     failing = sum(not verdict.holds and verdict.proved for verdict in explored.verdicts)
     if failing and not args.property:
         what = "1 property FAILS" if failing == 1 else f"{failing} properties FAIL"
@@ -125,7 +125,7 @@ def run(args: Namespace) -> int:
     if args.picture is not None:
         _draw(explored, args.picture, cluster)
     write_json(explored.as_json(), args.json)
-    return 1 if args.property and missing else 0
+    return 1 if args.property and unmet else 0
 
 
 def _save(explored: Exploration, folder: Path) -> None:

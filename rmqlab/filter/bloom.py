@@ -18,7 +18,7 @@ from rmqlab.rules import DEFAULT_RULES, Rules
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ERROR_RATE_END = 100
+ERROR_RATE_END = 100
 BITS_PER_BYTE = 8
 _MASK: Final = 0xFFFFFFFFFFFFFFFF
 _C1: Final = 0x87C37B91114253D5
@@ -122,7 +122,7 @@ class BloomFilter:
 
         k = ceil(log2(1/f)), m = n * log2(1/f) * log2(e) rounded up to a multiple of 8, in Java's int and double.
         """
-        if not 1 <= f < _ERROR_RATE_END:
+        if not 1 <= f < ERROR_RATE_END:
             raise BloomFilterError("f must be greater or equal than 1 and less than 100")
         if n < 1:
             raise BloomFilterError("n must be greater than 0")

@@ -21,6 +21,7 @@ from tests.lab.explored_models import BROADCASTING, ONE, TWO_AT_ONCE, TWO_ON_ONE
 pytestmark = pytest.mark.slow
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
+KILLED = model(2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B", "within": 4_000})
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +137,7 @@ def test_when_times_decide_the_timers_are_opened_too():
 
 def test_shortening_has_a_limit_and_says_when_it_was_reached():
     """Moments of a fault are many, and chance finds outcomes that the small search does not reach."""
-    killed = model(
-        2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B", "within": 4_000}
-    )
-    told = {limit: Explorer(killed, budget=30, samples=10, shortening=limit).explore() for limit in (0, 3, 400)}
+    told = {limit: Explorer(KILLED, budget=30, samples=10, shortening=limit).explore() for limit in (0, 3, 400)}
     assert told[0].shortening == 0
     assert 0 < told[3].shortening <= 3
     assert told[0].not_shortened == len(told[0].beyond) > 0
@@ -159,11 +157,8 @@ def test_shortening_has_a_limit_and_says_when_it_was_reached():
 
 def test_a_schedule_for_which_the_limit_of_one_schedule_came_first_is_not_called_shortest(monkeypatch):
     """The limit of all shortening was far away; before, only that one counted."""
-    killed = model(
-        2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B", "within": 4_000}
-    )
     monkeypatch.setattr("rmqlab.search.explorer.explore.MAX_RUNS", 3)
-    explored = Explorer(killed, budget=30, samples=10, shortening=400).explore()
+    explored = Explorer(KILLED, budget=30, samples=10, shortening=400).explore()
     assert explored.not_shortened == len(explored.beyond) > 0
     assert not explored.verdicts[0].shortened
 

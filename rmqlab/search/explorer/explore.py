@@ -169,9 +169,8 @@ class Explorer:
     # Results.
 
     def _result(self) -> Exploration:
-        last = self._searches[-1]
-        whole = last if last.exhausted and not self._unreached() else None
-        by_outcome = self._reached()
+        last, by_outcome = self._searches[-1], self._reached()
+        whole = last if last.exhausted and self._counts.keys() <= by_outcome.keys() else None
         verdicts = [self._judge(one, whole is not None) for one in self._properties]
         beyond = self._beyond(by_outcome)
         total = sum(self._counts.values())

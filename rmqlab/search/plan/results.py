@@ -30,8 +30,8 @@ class ProcedureResult:
     The shares are exact (each option of each choice counts the same) if ``exhausted``, else those of the drawn runs.
 
     ``conditions``: what the producers have to do, by the checklist or by how they were assumed to behave.
-    ``exhausted``: no order of frames is left; ``runs`` = ``searched`` + ``drawn`` by seed. ``worst`` is
-    a run that loses most (of those that lose nothing: one that takes most messages twice), ``cost`` what it cost;
+    ``exhausted``: no order of frames is left; ``runs`` = ``searched`` + ``drawn`` by seed. ``worst`` is a run
+    that loses most (of those that lose nothing: one that takes most messages twice), ``cost`` what it cost;
     ``takes_ms``, ``longest_wait_ms`` (of a message that was taken) and ``duplicates`` are the highest of all runs.
     """
 

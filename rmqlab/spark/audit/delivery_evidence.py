@@ -17,7 +17,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
 from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
-from rmqlab.spark.audit.subscriptions import json_lines, reason
+from rmqlab.spark.audit.subscriptions import flag_field, json_lines, reason, text_field
 from rmqlab.spark.files.commit_log_files import RecordFilter
 from rmqlab.spark.files.log_reader import LogReader
 from rmqlab.spark.tasks import over_ranges
@@ -116,8 +116,9 @@ def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
 
 def _delivery(line: dict[str, Any]) -> _Row:
     name = "msgId" if line.get("msgId") or "offsetMsgId" not in line else "offsetMsgId"
-    client = line.get("client")
-    return _text(line, "group"), _text(line, name), _rank(line), None if client is None else _text(line, "client")
+    group, key = text_field(line, "group"), text_field(line, name)
+    client = None if line.get("client") is None else text_field(line, "client")
+    return group, key, _rank(line), client
 
 
 def _of_event(event: dict[str, Any], group_of: dict[tuple[str, str], str]) -> list[_Row]:
@@ -128,21 +129,12 @@ def _of_event(event: dict[str, Any], group_of: dict[tuple[str, str], str]) -> li
                 suffix = "" if event["scenario"].get("plainNames") else f"_{scenario_id}"
                 group_of[scenario_id, step["who"]] = f"{step.get('group', '')}{suffix}"
     elif event["ev"] == "consume" and (scenario_id, event["who"]) in group_of:
-        return [(group_of[scenario_id, event["who"]], _text(event, "msgId"), _rank(event), event["who"])]
+        return [(group_of[scenario_id, event["who"]], text_field(event, "msgId"), _rank(event), event["who"])]
     return []
 
 
-def _text(line: dict[str, Any], name: str) -> str:
-    if not isinstance(line[name], str):
-        raise TypeError(f"'{name}' is {line[name]!r}, and a text is wanted")
-    return str(line[name])
-
-
 def _rank(line: dict[str, Any]) -> int:
-    success = line.get("success", True)
-    if not isinstance(success, bool):
-        raise TypeError(f"'success' is {success!r}, and true or false is wanted")
-    return CONSUMED if success else FAILED
+    return CONSUMED if flag_field(line, "success", default=True) else FAILED
 
 
 def _batch(rows: list[_Row]) -> pa.RecordBatch:

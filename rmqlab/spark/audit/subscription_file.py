@@ -22,8 +22,10 @@ from rmqlab.spark.audit.subscriptions import (
     HeldSubscription,
     Present,
     Subscriptions,
+    flag_field,
     json_lines,
     reason,
+    text_field,
 )
 
 if TYPE_CHECKING:
@@ -56,18 +58,18 @@ def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscrip
     for place, line in lines:
         try:
             _refuse_misspelled(line)
-            group, since = _text(line, "group"), _ms(line, "from", ALWAYS)
+            group, since = text_field(line, "group"), _ms(line, "from", ALWAYS)
             if "clients" in line:
                 present[group].append(Present(since, _clients(line), _strategy(line)))
                 continue
-            key = group, _text(line, "topic")
+            key = group, text_field(line, "topic")
             if "reset" in line:
                 reset[key] = (*reset.get(key, ()), _ms(line, "reset"))
                 continue
-            kind, expression = _kind(line), _text(line, "expr")
+            kind, expression = _kind(line), text_field(line, "expr")
             _refuse_what_no_client_can_ask(line, kind, expression)
-            until, post, client = _ms(line, "until", NEVER), _flag(line, "post"), _text(line, "client", "")
-            if _flag(line, "held"):
+            until, post, client = _ms(line, "until", NEVER), flag_field(line, "post"), text_field(line, "client", "")
+            if flag_field(line, "held"):
                 held[key].append(HeldSubscription(kind, expression, since))
             else:
                 asked[key].append(Asked(client, kind, expression, until, post))
@@ -90,13 +92,6 @@ def _refuse_misspelled(line: dict[str, Any]) -> None:
             raise ValueError(f"there is no field {name!r} here{meant}")
 
 
-def _text(line: dict[str, Any], name: str, default: str | None = None) -> str:
-    value = line[name] if default is None else line.get(name, default)
-    if not isinstance(value, str):
-        raise TypeError(f"{name!r} is {value!r}, and a text is wanted")
-    return value
-
-
 def _ms(line: dict[str, Any], name: str, default: int | None = None) -> int:
     value = line[name] if default is None else line.get(name, default)
     # a column of a frame in which some are missing has whole numbers as floats
@@ -104,13 +99,6 @@ def _ms(line: dict[str, Any], name: str, default: int | None = None) -> int:
     if isinstance(whole, bool) or not isinstance(whole, int) or not ALWAYS <= whole <= NEVER:
         raise ValueError(f"{name!r} is {value!r}, and epoch ms are wanted")
     return whole
-
-
-def _flag(line: dict[str, Any], name: str) -> bool:
-    value = line.get(name, False)
-    if not isinstance(value, bool):
-        raise TypeError(f"{name!r} is {value!r}, and true or false is wanted")
-    return value
 
 
 def _clients(line: dict[str, Any]) -> tuple[str, ...]:
@@ -122,7 +110,7 @@ def _clients(line: dict[str, Any]) -> tuple[str, ...]:
 
 def _strategy(line: dict[str, Any]) -> str:
     """A strategy whose owners cannot be computed is fine: then nobody knows them."""
-    strategy = _text(line, "strategy", AVG)
+    strategy = text_field(line, "strategy", AVG)
     meant = "" if strategy in COMPUTED else did_you_mean(strategy, COMPUTED)
     if meant:
         raise ValueError(f"strategy {strategy!r} is not known{meant}")

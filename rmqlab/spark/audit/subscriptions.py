@@ -144,6 +144,22 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield place, value
 
 
+def text_field(line: dict[str, Any], name: str, default: str | None = None) -> str:
+    """Return a field that is a text; raise `KeyError` if it is wanted and missing, `TypeError` for what is no text."""
+    value = line[name] if default is None else line.get(name, default)
+    if not isinstance(value, str):
+        raise TypeError(f"{name!r} is {value!r}, and a text is wanted")
+    return value
+
+
+def flag_field(line: dict[str, Any], name: str, *, default: bool = False) -> bool:
+    """Return a field that is true or false; raise `TypeError` for what is neither."""
+    value = line.get(name, default)
+    if not isinstance(value, bool):
+        raise TypeError(f"{name!r} is {value!r}, and true or false is wanted")
+    return value
+
+
 def reason(error: Exception) -> str:
     """What is wrong with a line, in words."""
     if isinstance(error, KeyError):
