@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     OnAnswer = Callable[[RemotingCommand | None], None]
 
 
-# Name, due time, place in the order of registration, period (None: once), what to do.
-_Entry = tuple[int, int, str, int | None, "Callable[[int], None]"]
+# Due time, place in the order of registration, name, period (None: once), what to do, whether it keeps its grid.
+_Entry = tuple[int, int, str, int | None, "Callable[[int], None]", bool]
 
 
 class Timers:
@@ -47,6 +47,10 @@ class Timers:
     def at_fixed_rate(self, name: str, first: int, period: int, action: Callable[[int], None]) -> None:
         """Call `action(due)` at `first` and then every `period` ms."""
         self._push(first, name, period, action)
+
+    def with_fixed_delay(self, name: str, first: int, pause: int, action: Callable[[int], None]) -> None:
+        """Call `action(now)` at `first` and then always `pause` ms after it ran, as `ServiceThread.waitForRunning`."""
+        self._push(first, name, pause, action, keeps_grid=False)
 
     def once(self, name: str, due: int, action: Callable[[int], None]) -> None:
         """Call `action(due)` at `due`."""
@@ -73,12 +77,14 @@ class Timers:
     def run_next(self) -> None:
         """Run the timer that is due first, at its time, or now if that is later.
 
-        A rate keeps its grid when a run comes late: the next run is one period after the due time.
+        A rate keeps its grid when a run comes late: the next run is one period after the due time. With a fixed delay
+        it is one pause after this run.
         """
-        due, order, name, period, action = heapq.heappop(self._heap)
-        if period is not None:
-            heapq.heappush(self._heap, (due + period, order, name, period, action))
+        due, order, name, period, action, keeps_grid = heapq.heappop(self._heap)
         self.now = max(due, self.now)
+        if period is not None:
+            following = (due if keeps_grid else self.now) + period
+            heapq.heappush(self._heap, (following, order, name, period, action, keeps_grid))
         action(self.now)
 
     def _run_wake_ups(self) -> None:
@@ -103,8 +109,10 @@ class Timers:
         """Return due time, name and action of all timers, in the order they will run."""
         return [(entry[0], entry[2], entry[4]) for entry in sorted(self._heap, key=lambda entry: entry[:2])]
 
-    def _push(self, due: int, name: str, period: int | None, action: Callable[[int], None]) -> None:
-        heapq.heappush(self._heap, (due, self._order, name, period, action))
+    def _push(
+        self, due: int, name: str, period: int | None, action: Callable[[int], None], *, keeps_grid: bool = True
+    ) -> None:
+        heapq.heappush(self._heap, (due, self._order, name, period, action, keeps_grid))
         self._order += 1
 
 

@@ -60,7 +60,7 @@ class PullRequestHoldService:
         self._execute = execute
         self._table: dict[tuple[str, int], list[PullRequest]] = {}
         interval = rules.hold_check_period_ms if config.long_polling_enable else config.short_polling_time_mills
-        timers.at_fixed_rate("hold service", timers.now + interval, interval, self.check_hold_request)
+        timers.with_fixed_delay("hold service", timers.now + interval, interval, self.check_hold_request)
 
     def suspend_pull_request(self, topic: str, queue_id: int, pull_request: PullRequest) -> None:
         """Hold a pull of one queue."""

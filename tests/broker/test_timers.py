@@ -18,6 +18,17 @@ def test_a_rate_keeps_its_grid_even_when_it_runs_late():
     assert ran == [7_300, 10_000]
 
 
+def test_a_fixed_delay_begins_when_a_run_that_came_late_was_made():
+    timers, ran = Timers(0), []
+    timers.with_fixed_delay("look", 5_000, 5_000, ran.append)
+    timers.run_next()
+    assert timers.next_due() == 10_000
+    timers.now = 10_300
+    timers.run(10_300)
+    assert timers.next_due() == 15_300
+    assert ran == [5_000, 10_300]
+
+
 def test_once_is_once():
     timers, ran = Timers(0), []
     timers.once("deliver", 3, ran.append)
