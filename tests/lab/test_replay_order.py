@@ -13,6 +13,7 @@ from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.message.message import Host, MessageExt
+from rmqlab.message.properties import in_hash_map_order, properties_to_string
 from rmqlab.message.record import body_crc, encode_record
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader
@@ -98,9 +99,9 @@ class Tape:
         header = PullMessageResponseHeader() if offsets is None else PullMessageResponseHeader(0, *offsets)
         self.answer(t, conn, request, code, remark, header, body)
 
-    def send(self, t, conn, tag, answered, at=0, offset=0):
+    def send(self, t, conn, tag, answered, at=0, offset=0, **properties):
         """Send a message that is stored at commit log offset `at`."""
-        properties = f"TAGS\x01{tag}\x02"
+        properties = properties_to_string({"TAGS": tag} | properties)
         header = SendMessageRequestHeaderV2("P", "T", "TBW102", 1, 0, 0, EPOCH + int(t), 0, properties, 0)
         request = self.ask(t, conn, 310, header, b"body")
         answer = SendMessageResponseHeader(f"7F00000100002A9F{at:016X}", 0, offset)
@@ -115,13 +116,13 @@ class Tape:
         return folder
 
 
-def message(tag, offset, at, t, late=0):
+def message(tag, offset, at, t, late=0, topic="T", **properties):
     """The record of a message that was stored `late` ms after it was sent."""
     return encode_record(
         MessageExt(
-            topic="T",
+            topic=topic,
             body=b"body",
-            properties={"CLUSTER": "DefaultCluster", "TAGS": tag},
+            properties=in_hash_map_order({"CLUSTER": "DefaultCluster", "TAGS": tag} | properties),
             queue_offset=offset,
             commit_log_offset=at,
             born_timestamp=EPOCH + t,
@@ -289,6 +290,37 @@ def test_a_look_was_a_whole_pause_before_the_next_one_however_late_its_answers_w
     result = replay(tape.save(tmp_path))
     assert result.differing == []
     assert result.uses[Tolerated.LATE_SUSPEND] == 0
+
+
+@pytest.mark.parametrize(("late", "accepted"), [(60, True), (350, True), (450, False)])
+def test_an_answer_of_a_look_may_be_seen_late_as_every_answer_may(tape, tmp_path, late, accepted):
+    """The looks are at 15,900 ms, 20,900 ms and so on; the second pull ends at one, and its answer comes `late`."""
+    first = tape.pull(800.0, 1, version=EPOCH)
+    tape.pulled(15_900.0, 1, first, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    second = tape.pull(5_000.0, 1, version=EPOCH)
+    tape.pulled(20_900.0 + late, 1, second, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    third = tape.pull(10_800.0, 1, version=EPOCH)
+    tape.pulled(25_900.0, 1, third, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    result = replay(tape.save(tmp_path))
+    fields = [(one.opaque, one.field) for one in result.differing]
+    assert fields == ([] if accepted else [(second.opaque, "time")])
+    assert result.uses[Tolerated.LATE_SUSPEND] == 0
+
+
+@pytest.mark.parametrize(("early", "accepted"), [(0, True), (1, True), (3, False)])
+def test_a_delayed_message_is_due_a_second_after_a_send_whose_ms_is_known_to_one(tape, tmp_path, early, accepted):
+    """The message of 100 ms shows the epoch; the delayed one of 200 ms is stored again `early` ms before 1,200 ms."""
+    tape.open(3)
+    tape.send(100, 3, "tagA", 100.2)
+    plain = message("tagA", 0, 0, 100)
+    of_delay = {"DELAY": "1", "REAL_TOPIC": "T", "REAL_QID": "0"}
+    tape.send(200.0, 3, "tagA", 201.9, len(plain), DELAY="1")
+    kept = message("tagA", 0, len(plain), 200, topic="SCHEDULE_TOPIC_XXXX", **of_delay)
+    again = message("tagA", 1, len(plain) + len(kept), 200, 1_000 - early, **of_delay)
+    pull = tape.pull(1_300, 1, version=EPOCH)
+    tape.pulled(1_301, 1, pull, 0, "FOUND", (2, 0, 2), plain + again)
+    fields = [one.field for one in replay(tape.save(tmp_path)).differing]
+    assert fields == ([] if accepted else ["body.records[1].store_timestamp"])
 
 
 def sent(tape, t=200.0, answered=200.9, tag="tagA"):

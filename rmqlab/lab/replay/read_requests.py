@@ -173,13 +173,15 @@ class ReadRequests:
         """How much later (ms) than its frame a pull was held, or less than 0 for a look that had begun earlier.
 
         Only what decides about a look counts: a pull answered at the first look that could end it may have been
-        checked late in that look, one that outlived that look was held too late for it.
+        checked late in that look, one that outlived that look was held too late for it. A time-out's answer may be
+        seen late, as every answer may: until the next look it is that of the look before.
         """
         clock = self._context.clock
         over = min(read.answered_at, clock.ends.get(read.line.conn, clock.end)) - read.line.t - hold_ms
         if over < 0:
             return 0
-        if not clock.is_at_look(read.answered_at) or over > clock.look_every - SETTLE_MS:
+        by_look = clock.has_timed_out(read) or clock.is_at_look(read.answered_at)
+        if not by_look or over > clock.look_every - SETTLE_MS:
             return _LATE_MS
         return -_LONG_LOOK_MS if over < _LONG_LOOK_MS else 0
 

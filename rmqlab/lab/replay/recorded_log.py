@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
 
+# The epoch is known to about a millisecond, and so are the ms of a send that no pull tells, and its delay's end.
+_EPOCH_MS = 1
+
 
 class RecordedLog:
     """Stores what is pending, runs the timers that deliver delayed messages, makes messages visible.
@@ -48,7 +51,7 @@ class RecordedLog:
         due = self._context.broker.timers.next_due()
         if due is not None and self._end not in self._places:
             told = self._context.clock.store_times.get(self._end, 0)
-            latest = told + 1 if told >= due else due + SETTLE_MS
+            latest = told + 1 if told >= due - _EPOCH_MS else due + SETTLE_MS
             yield latest - self._context.clock.epoch, self._run_timer
 
     def collect(self) -> int:
@@ -125,7 +128,7 @@ class RecordedLog:
         due = broker.timers.next_due()
         if due is None:
             return
-        broker.store.window = None, due, context.now + 1
+        broker.store.window = None, due - _EPOCH_MS, context.now + 1
         broker.now = due
         broker.timers.run_next()
         stored = self.collect()

@@ -2,7 +2,7 @@
 
 A recording shows when the recorder saw a frame, not when the broker's threads acted on it. So a request is handled at
 some moment between its frame and its answer, a stored message becomes visible at some moment after it is stored, and
-so on (`undetermined` lists all of it). A replay takes the order of the recording and departs from it only where an
+so on (`Tolerated` lists all of it). A replay takes the order of the recording and departs from it only where an
 answer demands it and only as far as those reasons allow: changes are put off until something recorded shows that they
 have happened, and what only reads is asked again after each. An answer that our broker does not give is never taken.
 

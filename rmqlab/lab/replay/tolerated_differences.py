@@ -58,7 +58,10 @@ class Tolerated(Enum):
     HALF_HEARTBEAT = (
         "a heartbeat changes the group's subscriptions first and its compiled filters after: a pull may look in between"
     )
-    TIMER_LAG = "a delayed message, due on its ms, is stored when the timer thread gets to it"
+    TIMER_LAG = (
+        "a delayed message, due on its ms as far as the recording tells it (to 1 ms), is stored when the timer thread "
+        "gets to it"
+    )
     NOTIFY_OPAQUE = (
         "the number of a request the broker sends by itself counts all commands of the process, the observer's "
         "unrecorded ones too"
