@@ -71,6 +71,8 @@ class ScheduledExecutor:
             if wait > 0 and await self._changed.wait(wait):
                 self._changed.clear()
                 continue
+            if not self._jobs:  # shut down in the very instant in which the wait was over
+                continue
             due, _, period, job = heappop(self._jobs)
             running = job()
             if running is not None:

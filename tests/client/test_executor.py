@@ -56,6 +56,23 @@ def test_after_the_shutdown_nothing_runs(world, node):
     assert len(ran) == 2
 
 
+def test_a_shutdown_in_the_very_instant_of_a_job_is_one(world, node):
+    """The wait has ended, and the thread has not gone on yet, when somebody shuts it down."""
+    timer, ran = ScheduledExecutor(node, "t"), []
+
+    async def job():
+        ran.append(1)
+
+    async def stopper():
+        await node.sleep(10)
+        timer.shutdown()
+
+    world.time.scheduler.spawn(stopper(), "stopper")
+    timer.schedule(job, 10)
+    world.run(100)
+    assert ran == []
+
+
 def test_a_lock_is_handed_on_in_order_and_waiting_can_end(world, node):
     lock, got = Lock(node), []
 

@@ -1,4 +1,4 @@
-"""The audit's filter of whole batches and the sweep's reduced broker decide as the one `Filter`, value by value."""
+"""The audit's filter of whole batches decides as the one `Filter`, value by value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pyarrow as pa
 from rmqlab.filter.filter import Filter
 from rmqlab.spark.audit.batch import Batch, BatchFilter
 from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX
-from rmqlab.spark.sweeps import reduced_group
 
 TAGS = ["AaAa", "BBBB", "TagA", "五", "", None]
 PRICES = ["6", "5", "5.5", "x", None]
@@ -44,19 +43,3 @@ def test_a_batch_is_filtered_as_each_of_its_messages(expression, kind):
     passed = [one.broker_passes(code, None, each) for code, each in zip(codes, properties, strict=True)]
     assert many.broker_passes(rows).tolist() == passed
     assert many.client_passes(rows).tolist() == [one.client_keeps(tag) for tag, _ in ROWS]
-
-
-@pytest.mark.parametrize(("members", "shared"), [(2, 0), (3, 2)])
-def test_the_reduced_broker_answers_a_pull_as_the_filter(members, shared):
-    names = [f"tag{number}" for number in range(members + shared)]
-    asked = [Filter.of("T", " || ".join([names[who], *names[members:]]), "TAG") for who in range(members)]
-    counted = (reduced_group._DELIVERED, reduced_group._BY_BROKER, reduced_group._BY_CLIENT)
-    fates = dict(zip((None, "tags_code", "client"), counted, strict=True))
-    for slot in range(members):
-        for owner in range(members):
-            for tag, name in enumerate(names):
-                run, waiting = np.zeros(9, np.int64), np.zeros((1, len(names)), np.int64)
-                run[reduced_group._SLOT], waiting[0, tag] = slot, 1
-                reduced_group._answer(run, waiting, np.array([1 << owner]), members, 0)
-                expected = fates[asked[slot].fate({"TAGS": name}, asked[owner])]
-                assert [int(run[at]) for at in counted] == [int(at == expected) for at in counted], (slot, owner, name)

@@ -157,7 +157,7 @@ from rmqlab.spark import read_store
 spark = open_session()
 folder = Path(sys.argv[1])
 axes = {"members": [2], "queues": [2], "shared": [0], "gap_ms": [0, 100], "delay_us": [200], "traffic": ["starting"]}
-whole = CATALOGUE["loss_whole"].sweep("loss_whole", runs=2, axes=axes)
+whole = CATALOGUE["loss"].sweep("loss", runs=2, axes=axes)
 swept = run_sweep(whole, folder / "there", session=spark, progress=lambda *told: print(told, file=sys.stderr))
 
 def deadly(seed, number):

@@ -1,8 +1,8 @@
 """The sweeps there are: what is varied, what a row measures, and the grid that is run unless another is asked for.
 
-Two machines measure. The reduced models (`reduced_group`, `reduced_heartbeats`) do some hundred thousand runs a second,
-the whole core some ten: simulated from seeds (`whole_group`, `storm`) or searched by the explorer (`searched_group`). A
-row of any is repeated exactly by its seed and parameters (`again`).
+A group is run by the whole core, simulated from seeds (`starting_group`, `storm`) or searched by the explorer
+(`searched_group`); heartbeats of a million clients, none of which waits for another, are worked out client by client
+(`heartbeats`). A row of any is repeated exactly by its seed and parameters (`sweep --row`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription, convert_scenario
 from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
-from rmqlab.spark.sweeps.reduced_group import COLUMNS, group_runs
-from rmqlab.spark.sweeps.reduced_heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
+from rmqlab.spark.sweeps.heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
 from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario
-from rmqlab.spark.sweeps.sweep import Scalar, Sweep, grid
+from rmqlab.spark.sweeps.starting_group import TRAFFIC, loss, starting_scenario, timing_of
+from rmqlab.spark.sweeps.sweep import Scalar, Sweep, grid, require_within
 from rmqlab.spark.sweeps.tag_group import GROUP, TOPIC
-from rmqlab.spark.sweeps.whole_group import TRAFFIC, group_start, loss_whole
 
-MESSAGES = 64
 STORM_SETTLES_MS = 25_000  # the next round by timer comes within 20 s
-LOSS_WHOLE, SCHEDULES, STORMS = "loss_whole", "schedules", "storms"
+LOSS, SCHEDULES, STORMS = "loss", "schedules", "storms"
 Figures = dict[str, Any]
 
 
@@ -74,30 +72,6 @@ class NamedSweep:
             except BadInput as error:
                 raise BadInput(f"sweep {name!r}: {error}") from error
         return Sweep(name, self.run, rows, seed=self.seed if seed is None else seed, version=self.version)
-
-
-def loss(
-    seed: int, *, members: int, queues: int, shared: int, gap_ms: int, delay_us: int, traffic: str, runs: int
-) -> Figures:
-    """Shares of the messages sent to a group that starts, over ``runs`` runs of the reduced model.
-
-    ``low`` and ``high`` are the 5th and 95th percentile of the share delivered in one run.
-    """
-    start = group_start(members, queues, shared, gap_ms, delay_us, traffic, MESSAGES)
-    found = group_runs(start, seed, 0, runs)
-    sent = found[:, 0]
-    shares = {
-        name: float(found[:, COLUMNS.index(name)].sum() / sent.sum())
-        for name in ("delivered", "dropped_by_broker_tag", "dropped_by_client")
-    }
-    each = found[:, COLUMNS.index("delivered")] / sent
-    return {
-        **shares,
-        "low": float(np.quantile(each, 0.05)),
-        "high": float(np.quantile(each, 0.95)),
-        "last_wins": float((found[:, COLUMNS.index("winner")] == members - 1).mean()),
-        "requests": float(found[:, COLUMNS.index("requests")].mean()),
-    }
 
 
 def heartbeats(seed: int, *, clients: int, period_ms: int, expiry_ms: int, scan_ms: int, lost: float) -> Figures:
@@ -174,39 +148,32 @@ def _storm_figures(run: Any, end: float) -> Figures:
     }
 
 
-def _check_group(*, runs: int, **group: Any) -> None:
-    group_start(**group, messages=MESSAGES)
-    _check_least("runs", runs, 1)
+def _check_group(*, delay_us: int, runs: int, **group: Any) -> None:
+    require_within(1, runs=runs)
+    timing_of(delay_us)
+    _check_scenario(starting_scenario(**group))
 
 
 def _check_search(*, gap_ms: int, lag_ms: int, budget: int, **group: Any) -> None:
-    for name, value, least in (("gap_ms", gap_ms, 0), ("lag_ms", lag_ms, 0), ("budget", budget, 1)):
-        _check_least(name, value, least)
-    convert_scenario(searched_scenario(gap_ms=gap_ms, **group).to_builtins(), "its scenario")
+    require_within(0, gap_ms=gap_ms, lag_ms=lag_ms)
+    require_within(1, budget=budget)
+    _check_scenario(searched_scenario(gap_ms=gap_ms, **group))
 
 
 def _check_storm(*, members: int, queues: int, strategy: str, gap_ms: int) -> None:
-    for name, value, least in (("members", members, 1), ("queues", queues, 1), ("gap_ms", gap_ms, 0)):
-        _check_least(name, value, least)
-    convert_scenario(storm_scenario(members, queues, strategy, gap_ms).to_builtins(), "its scenario")
+    require_within(1, members=members, queues=queues)
+    require_within(0, gap_ms=gap_ms)
+    _check_scenario(storm_scenario(members, queues, strategy, gap_ms))
 
 
-def _check_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise BadInput(f"{name} is {value}; the least is {least}")
+def _check_scenario(scenario: Scenario) -> None:
+    convert_scenario(scenario.to_builtins(), "its scenario")
 
 
 def _loss_rows(runs: int) -> list[dict[str, Scalar]]:
     return grid(
-        members=[1, 2, 3, 4, 6, 8], queues=[1, 4, 8, 16], shared=[0, 1, 2], gap_ms=[0, 100, 1_000, 60_000],
+        members=[1, 2, 3, 4, 6], queues=[1, 4, 8, 16], shared=[0, 1, 2], gap_ms=[0, 100, 1_000, 60_000],
         delay_us=[200, 1_000, 20_000], traffic=list(TRAFFIC), runs=[runs],
-    )  # fmt: skip
-
-
-def _whole_rows(runs: int) -> list[dict[str, Scalar]]:
-    return grid(
-        members=[2, 3, 4], queues=[4, 8], shared=[0, 1], gap_ms=[0, 100, 1_000], delay_us=[1_000, 20_000],
-        traffic=list(TRAFFIC), runs=[runs],
     )  # fmt: skip
 
 
@@ -230,13 +197,9 @@ def _storm_rows(_: int) -> list[dict[str, Scalar]]:
 
 
 CATALOGUE: Mapping[str, NamedSweep] = {
-    "loss": NamedSweep(
-        "what a group with tags of its members' own loses: members, queues, shared tags, gap, delays",
-        loss, _loss_rows, _check_group, 20_000, version=2, rows_a_task=4,
-    ),
-    LOSS_WHOLE: NamedSweep(
-        "the same through the whole core, run by run, with the model beside, and the choices of worst and best run",
-        loss_whole, _whole_rows, _check_group, 40, version=2,
+    LOSS: NamedSweep(
+        "what a group with tags of its members' own loses as it starts: members, queues, shared tags, gap, delays",
+        loss, _loss_rows, _check_group, 12, version=3,
     ),
     SCHEDULES: NamedSweep(
         "every order of frames that a budget of runs reaches (--runs): outcomes, what they lose, worst and best"

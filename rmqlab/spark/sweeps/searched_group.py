@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import default_settings
 from rmqlab.search.explorer.explore import Explorer
+from rmqlab.spark.sweeps.starting_group import require_traffic
 from rmqlab.spark.sweeps.tag_group import SETTLED_MS, TagGroup
-from rmqlab.spark.sweeps.whole_group import TRAFFIC
 
 if TYPE_CHECKING:
     from rmqlab.lab.scenario import Scenario
@@ -30,8 +29,7 @@ def searched_scenario(members: int, queues: int, shared: int, gap_ms: int, traff
     Raises:
         BadInput: another ``traffic``, or numbers that `TagGroup` refuses.
     """
-    if traffic not in TRAFFIC:
-        raise BadInput(f"traffic is {traffic!r}; it is one of {', '.join(TRAFFIC)}")
+    require_traffic(traffic)
     group = TagGroup(members, queues, shared)
     return group.scenario("searched", gap_ms, SETTLED_MS if traffic == "settled" else 0)
 
@@ -60,14 +58,15 @@ def schedules(
     ``lag_ms``: how much longer than a timer that is due a frame may be under way. ``exhausted``: no order is left.
     ``lost_counts`` and ``lost_shares``: messages lost by outcome, and its share (exact when exhausted, else of the runs
     drawn by chance, 0 for one that only the search has reached). ``lost_median`` is weighted by share, ``lost_min`` and
-    ``lost_max`` are of all outcomes reached.
+    ``lost_max`` are of all outcomes reached. Shares and median are None where the search did not end and no run was
+    drawn by chance: then nothing tells them.
     """
     found = explored_cell(
         seed, members=members, queues=queues, shared=shared, gap_ms=gap_ms, lag_ms=lag_ms, traffic=traffic,
         budget=budget,
     )  # fmt: skip
     lost = [len(one.lost) for one in found.outcomes]
-    shares = [one.share or 0.0 for one in found.outcomes]
+    shares = [one.share for one in found.outcomes]
     worst = _first(found, max(lost))
     best = _first(found, min(lost))
     return {
@@ -79,7 +78,7 @@ def schedules(
         "lost_median": weighted_median(lost, shares),
         "lost_max": max(lost),
         "lost_counts": lost,
-        "lost_shares": [round(share, 9) for share in shares],
+        "lost_shares": [None if share is None else round(share, 9) for share in shares],
         "worst_schedule": worst.schedule.to_json(),
         "best_schedule": best.schedule.to_json(),
     }
@@ -91,10 +90,13 @@ def _first(found: Exploration, lost: int) -> FoundOutcome:
     return min(same, key=lambda one: (len(one.schedule.taken), one.schedule.to_json()))
 
 
-def weighted_median(values: list[int], weights: list[float]) -> int:
-    """The least value that, with those below it, has half of the weight."""
-    half, total = sum(weights) / 2, 0.0
-    for value, weight in sorted(zip(values, weights, strict=True)):
+def weighted_median(values: list[int], weights: list[float | None]) -> int | None:
+    """The least value that, with those below it, has half of the weight; None if a weight is not known."""
+    known = [weight for weight in weights if weight is not None]
+    if len(known) < len(values):
+        return None
+    half, total = sum(known) / 2, 0.0
+    for value, weight in sorted(zip(values, known, strict=True)):
         total += weight
         if total >= half - 1e-9:
             return value

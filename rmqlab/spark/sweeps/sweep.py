@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import inf
 from typing import Any, NamedTuple
 
 from rmqlab.errors import BadInput
@@ -41,12 +42,18 @@ def grid(**axes: Iterable[Scalar]) -> list[dict[str, Scalar]]:
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
-def require_within(parameters: object, **limits: tuple[float, float]) -> None:
-    """Raise `BadInput` naming the first of these attributes that lies outside its limits, both included."""
-    for name, (low, high) in limits.items():
-        value = getattr(parameters, name)
+def require_within(low: float, high: float = inf, **values: float) -> None:
+    """Raise `BadInput` naming the first of these values that lies outside the limits, both included.
+
+    >>> require_within(1, 8, members=9)
+    Traceback (most recent call last):
+    rmqlab.errors.BadInput: members is 9; it lies between 1 and 8
+    """
+    for name, value in values.items():
         if not low <= value <= high:
-            raise BadInput(f"{name} is {value}; it lies between {low} and {high}")
+            raise BadInput(
+                f"{name} is {value}; " + (f"the least is {low}" if high == inf else f"it lies between {low} and {high}")
+            )
 
 
 class SweepRow(NamedTuple):

@@ -1,7 +1,4 @@
-"""A group whose members each ask for a tag of their own, and for some tags that all ask for; and how it starts.
-
-`GroupStart` has the parameters that the reduced model and the whole core take.
-"""
+"""A group whose members each ask for a tag of their own, and for some tags that all ask for."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
 TOPIC, GROUP = "T", "G"
 STARTS_APART_MS, SETTLED_MS = 1_000, 5_000
 LAST_LOOK_MS = 25_000  # a hold of 15 s, a check every 5 s, a commit every 5 s
-MAX_MEMBERS, MAX_SHARED, MAX_STARTING_QUEUES = 32, 16, 64
+MAX_MEMBERS, MAX_SHARED = 32, 16
 FATES = ("delivered", "dropped_by_broker_tag", "dropped_by_client", "waiting")
 
 
@@ -39,7 +36,9 @@ class TagGroup:
 
     def __post_init__(self) -> None:
         """Look at the numbers."""
-        require_within(self, members=(1, MAX_MEMBERS), queues=(1, MAX_QUEUES), shared=(0, MAX_SHARED))
+        require_within(1, MAX_MEMBERS, members=self.members)
+        require_within(1, MAX_QUEUES, queues=self.queues)
+        require_within(0, MAX_SHARED, shared=self.shared)
 
     def tags(self) -> list[str]:
         """All tags: the members' own, in starting order, then the shared ones."""
@@ -55,14 +54,22 @@ class TagGroup:
         wants = Subscription(type="TAG", expr=" || ".join([self.tag(number), *shared]))
         return Start(at_ms, who=f"C{number:02}", group=GROUP, subscribe={TOPIC: wants})
 
+    @staticmethod
+    def number_of(expression: str) -> int:
+        """Whose tag an expression of `start` begins with: the member's number."""
+        return int(expression.partition(" ")[0].removeprefix("tag"))
+
+    def messages(self) -> list[OutgoingMessage]:
+        """One message of every tag for every queue, queue by queue."""
+        return [
+            OutgoingMessage(f"{tag}-{queue}", tag, queue=queue) for queue in range(self.queues) for tag in self.tags()
+        ]
+
     def scenario(self, name: str, gap_ms: int, settle_ms: int) -> Scenario:
         """Everybody starts, ``gap_ms`` apart; ``settle_ms`` later, one message of every tag goes into every queue."""
         steps: list[Step] = [self.start(number, number * gap_ms) for number in range(self.members)]
         at = (self.members - 1) * gap_ms + settle_ms
-        messages = [
-            OutgoingMessage(f"{tag}-{queue}", tag, queue=queue) for queue in range(self.queues) for tag in self.tags()
-        ]
-        steps += [Send(at, topic=TOPIC, messages=messages), Offsets(at + LAST_LOOK_MS)]
+        steps += [Send(at, topic=TOPIC, messages=self.messages()), Offsets(at + LAST_LOOK_MS)]
         return Scenario(name, {TOPIC: self.queues}, steps)
 
     def settled(self) -> Scenario:
@@ -74,45 +81,6 @@ class TagGroup:
         found = counts(simulate(self.settled()))
         total = sum(found.values())
         return {fate: count / total for fate, count in found.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class GroupStart:
-    """Parameters of a run.
-
-    ``members`` start ``gap_ms`` after one another, in the order of their client ids. Each asks for a tag of its own
-    and for ``shared`` tags that all ask for. ``messages`` are sent ``every_ms`` from ``first_ms`` after the first start
-    on, one queue after the other, with tags drawn evenly. A frame takes ``delay_us``, and up to ``jitter`` times as
-    much again, drawn evenly. The broker's check of held pulls comes every 5 s, ``check_phase_ms`` after the first
-    start, drawn if negative.
-
-    Raises:
-        BadInput: a parameter out of its range; the text names it and the range.
-    """
-
-    members: int = 2
-    queues: int = 4
-    shared: int = 0
-    gap_ms: float = 1_000.0
-    delay_us: int = 1_000
-    jitter: float = 0.0
-    messages: int = 64
-    every_ms: float = 100.0
-    first_ms: float = 5_000.0
-    check_phase_ms: float = -1.0
-
-    def __post_init__(self) -> None:
-        """Look at the numbers."""
-        require_within(
-            self, members=(1, MAX_MEMBERS), queues=(1, MAX_STARTING_QUEUES), shared=(0, MAX_SHARED),
-            gap_ms=(0, 600_000), delay_us=(1, 10_000_000), jitter=(0, 1_000), messages=(0, 1_000_000),
-            every_ms=(0, 600_000), first_ms=(0, 86_400_000), check_phase_ms=(-1, 5_000),
-        )  # fmt: skip
-
-    @property
-    def group(self) -> TagGroup:
-        """The members and their tags."""
-        return TagGroup(self.members, self.queues, self.shared)
 
 
 def counts(run: Run) -> dict[str, int]:
