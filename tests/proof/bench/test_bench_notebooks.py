@@ -14,10 +14,10 @@ def test_every_lesson_runs_and_none_that_connects_comes_before_the_server():
     paths = notebooks.lessons()
     assert sorted(paths) == sorted(folder("notebooks").glob("*.ipynb"))
     assert [path.name[:2] for path in paths[: len(notebooks.FIRST)]] == list(notebooks.FIRST)
-    first = "".join(path.read_text(encoding="utf-8") for path in paths[:2])
+    first = "".join(path.read_text(encoding="utf-8") for path in paths[: notebooks.AT_ONCE])
     sessions = re.compile(r"rmqlab\.spark\((spark_at)?\)")  # another address is the lesson's own
     assert not sessions.search(first)
-    assert sessions.search(paths[2].read_text(encoding="utf-8"))
+    assert sessions.search(paths[notebooks.AT_ONCE].read_text(encoding="utf-8"))
 
 
 def test_a_suite_that_is_too_slow_is_told(monkeypatch, tmp_path):
