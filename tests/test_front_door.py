@@ -135,6 +135,8 @@ MOVES = st.lists(
         st.tuples(st.just("stop"), st.integers(0, 3)),
         st.tuples(st.just("pause"), st.integers(1, 30_000)),
         st.tuples(st.just("lose_heartbeat"), st.integers(1, 3)),
+        st.tuples(st.just("freeze"), st.integers(1, 40_000)),
+        st.tuples(st.just("clock"), st.sampled_from([-60_000, 60_000])),
         st.tuples(st.just("restart_broker"), st.integers(1, 5_000)),
         st.tuples(st.just("look"), st.none()),
     ),
@@ -171,6 +173,23 @@ def test_whatever_is_done_its_scenario_gives_the_same_bytes(moves, seed):
             getattr(lab, what)(running[0], value)
     scenario, lines = lab.scenario(), lab.finish().lines()
     assert lines == rmqlab.simulate(scenario, schedule=lab.schedule()).lines()
+
+
+def test_nothing_comes_between_a_step_that_takes_no_time_and_the_next_one():
+    """What is due in the instant of the freeze, and was posted before it, comes after the questions at the end."""
+    lab = rmqlab.Lab(topics={"T": 8})
+    lab.consumer("A", group="H", subscribe={"T": "tagA"})
+    for _ in range(3):
+        lab.step()
+    lab.consumer("B", group="G", subscribe={"T": "tagB"})
+    lab.stop("B")
+    lab.run(ms=5)
+    lab.consumer("C", group="G", subscribe={"T": "tagA"})
+    for _ in range(3):
+        lab.step()
+    lab.freeze("A", 40_000)
+    scenario, lines = lab.scenario(), lab.finish().lines()
+    assert lines == rmqlab.simulate(scenario).lines()
 
 
 def test_run_until_and_step_say_what_happened():
@@ -259,6 +278,7 @@ BAD = {
     "say how long": lambda lab: lab.run(),
     "was not started before": lambda lab: lab.stop("Z"),
     "one of the two": lambda lab: lab.subscribe("A", "T"),
+    "right is a Schedule": lambda lab: rmqlab.simulate(lab.scenario(), schedule=lab.schedule),
 }
 
 
