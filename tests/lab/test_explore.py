@@ -11,7 +11,7 @@ from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.run import Outcome, recorded_events
-from rmqlab.lab.scenario import read_scenarios
+from rmqlab.lab.scenario import convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser, SeededChooser, Timing
 from rmqlab.search.explorer.explore import Explorer
@@ -49,6 +49,19 @@ def test_the_states_of_small_models(scenario, states, merged, schedules, consume
     assert (explored.states, explored.merged) == (states, merged)
     (found,) = explored.outcomes
     assert (found.share, found.schedules, got(found)) == (pytest.approx(1), schedules, consumed)
+
+
+def test_a_state_with_a_variable_that_is_not_set_yet_can_be_read():
+    """The message is refused once, and B stands still meanwhile: a task of its client waits before it sets one."""
+    messages = [{"body": "m0"}, {"body": "m1", "tag": "c"}, {"body": "m2", "tag": "a"}]
+    pause = {"at": 20_000, "do": "pause", "who": "B", "forMs": 130_000}
+    sent = {"at": 20_001, "do": "send", "topic": "T", "messages": messages}
+    steps = [start("B", 0, "a", laterTimes=1), pause, sent]
+    explored = Explorer(
+        convert_scenario({"id": "x", "topics": {"T": 3}, "steps": steps}), budget=8, samples=0
+    ).explore()
+    assert explored.runs >= 8
+    assert {tuple(got(found)["B"]) for found in explored.outcomes} == {("m2", "m2")}
 
 
 @pytest.mark.row("S-03", "S-84")

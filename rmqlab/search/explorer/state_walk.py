@@ -173,6 +173,13 @@ def _coroutine(walk: Walk, thing: Any) -> Canonical:
     return tuple(state)
 
 
+def _cell(walk: Walk, thing: CellType) -> Canonical:
+    try:
+        return walk.of(thing.cell_contents)
+    except ValueError:  # a variable that its function has not set yet
+        return ("unset",)
+
+
 def _iterator(walk: Walk, thing: Any) -> Canonical:
     return walk.again(thing) or ("iterator", *map(walk.of, thing.__reduce__()[1:]))
 
@@ -203,7 +210,7 @@ _WAYS: tuple[tuple[type, Way], ...] = (
     (MethodType, lambda walk, thing: ("method", thing.__func__.__qualname__, walk.of(thing.__self__))),
     (BuiltinMethodType, lambda _, thing: ("builtin", thing.__name__)),
     (partial, lambda walk, thing: ("partial", *map(walk.of, (thing.func, thing.args, thing.keywords)))),
-    (CellType, lambda walk, thing: walk.of(thing.cell_contents)),
+    (CellType, _cell),
     (CoroutineType, _coroutine),
     (GeneratorType, _coroutine),
 )
