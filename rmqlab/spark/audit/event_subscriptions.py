@@ -144,7 +144,8 @@ class _Scenario:
         self.is_timed = epoch_ms is not None
         self.plain_names = scenario.plain_names
         self.zero = epoch_ms or 0
-        self._first: int | None = None
+        self._starts_at = next((step.at for step in scenario.steps if isinstance(step, Start)), 0)
+        self._begun: int | None = None
         self.members: dict[str, _Member] = {}
         self.resets: list[tuple[int, str, str]] = []
         for step in scenario.steps:
@@ -157,12 +158,12 @@ class _Scenario:
 
     @property
     def begun(self) -> int:
-        """Steps are timed from the first of them, events from the recording's beginning."""
-        return self.zero if self._first is None else self._first
+        """Steps are timed from when the topics had settled, events from the recording's beginning."""
+        return self.zero if self._begun is None else self._begun
 
     def begin(self, now: int) -> None:
-        """Note when a consumer was started, if it is the first."""
-        self._first = now if self._first is None else self._first
+        """Note when a consumer was started: the first tells when the steps began."""
+        self._begun = now - self._starts_at if self._begun is None else self._begun
 
 
 def _named(ending: str, moments: Iterable[Present]) -> str | None:

@@ -17,6 +17,7 @@ from rmqlab.spark.audit.fate_codes import (
     EARLY,
     IMPLIED,
     MAYBE,
+    MIXED,
     NO,
     NOBODYS,
     NOT_HELD,
@@ -103,6 +104,8 @@ class FateInference:
         sure = broker.known & np.where(gets, every & ~early, ~some)
         why = np.where(owner < 0, NOBODYS, CHANGED).astype(np.int8)
         why[early], why[~broker.known] = EARLY, NOT_HELD
+        if self._is_mixed():
+            sure[:], why[:] = False, MIXED
         jumped = gets & self._jumped(batch, begin)
         sure[jumped], why[jumped] = False, RESET
         covered = self._covered(owner)
@@ -141,6 +144,17 @@ class FateInference:
             # Where it is not known who was there when, the group may have been away for long.
             found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self._owners.clients))
         return found
+
+    def _is_mixed(self) -> bool:
+        """Tell whether a message may have waited for another subscription, since some member asks for other topics.
+
+        Its heartbeats take this topic out of the broker's table, so that pulls fail until the next heartbeat of a
+        member that asks for it (4.8.0 `ConsumerGroupInfo.updateSubscription`); it is given queues of the topic all the
+        same, and never pulls those. Where there was only one subscription all the time, that one decided.
+        """
+        asking = {one.client for one in self.asked}
+        texts = {(one.type, one.expression) for one in self.asked} | {(one.type, one.expression) for one in self.held}
+        return self.complete and len(texts) > 1 and not asking.issuperset(self._owners.clients)
 
     def _posted(
         self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: BrokerPasses

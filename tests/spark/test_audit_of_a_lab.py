@@ -1,0 +1,51 @@
+"""The store and the events of a lab that was driven by hand: what an audit says for certain is what the lab did."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
+
+import rmqlab
+from rmqlab.lab.fates import Fate
+from rmqlab.spark.audit.subscription_file import read_subscriptions
+from tests.spark.test_audit_of_a_tap import judged
+
+
+def audited(lab, folder):
+    """What an audit says of each message of topic T in group G, by queue and offset; and what the lab says."""
+    store = lab.write_store(folder / "store")
+    (folder / "events.jsonl").write_text(lab.finish().lines())
+    told = {(fate.queue, fate.offset): fate.fate for fate in lab.fates() if (fate.group, fate.topic) == ("G", "T")}
+    return judged(store, read_subscriptions(folder / "events.jsonl")), told
+
+
+def test_steps_are_timed_from_the_topics_and_not_from_the_first_member(tmp_path):
+    """The lab ran for a minute before A came; what A asks for from its second minute on counts from there."""
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.run(seconds=60)
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=60)
+    lab.subscribe("A", "T", "tagB")
+    lab.run(seconds=25)
+    lab.send("T", "tagB")
+    lab.run(seconds=30)
+    said, told = audited(lab, tmp_path)
+    assert told == {(0, 0): Fate.DELIVERED}
+    assert said == {(0, 0): (Fate.DELIVERED, "implied")}
+
+
+@pytest.mark.row("S-79")
+def test_members_that_subscribe_different_topics_leave_it_open_who_met_a_message(tmp_path):
+    """C takes T out of the broker's table, and leaves its queue of T alone: B comes two minutes later, and pulls."""
+    lab = rmqlab.Lab(topics={"T": 2, "U": 2})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.consumer("C", group="G", subscribe={"U": "tagA"})
+    lab.run(seconds=60)
+    lab.send("T", ["tagB"] * 2, queues=[0, 1])
+    lab.run(seconds=120)
+    lab.consumer("B", group="G", subscribe={"T": "tagB"})
+    lab.run(seconds=30)
+    said, told = audited(lab, tmp_path)
+    assert told == {(0, 0): Fate.DROPPED_BY_CLIENT, (1, 0): Fate.DELIVERED}  # the broker drops neither of them
+    assert said == dict.fromkeys(told, (Fate.PASSED, "unknown"))
