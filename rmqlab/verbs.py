@@ -43,15 +43,13 @@ def simulate(
     'delivered'
 
     Raises:
-        BadInput: it is no scenario, a setting is unknown, or the schedule is none or belongs to another run.
+        BadInput: it is no scenario, a setting is unknown, the seed is no whole number, or the schedule is none or that
+            of another run.
     """
     from rmqlab.lab.scenario_inputs import scenario_and_settings
     from rmqlab.lab.simulate import simulate as run
-    from rmqlab.runtime.schedule import Schedule
     from rmqlab.search.explorer.timings import chosen_times
 
-    if not isinstance(schedule, Schedule | None):
-        raise BadInput(f"schedule is a {type(schedule).__name__}; right is a Schedule, such as lab.schedule()")
     one, cluster = scenario_and_settings(scenario, settings, rules)
     return LabResult(run(one, cluster=cluster, **chosen_times(one, seed=seed, schedule=schedule)))
 

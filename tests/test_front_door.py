@@ -278,6 +278,8 @@ BAD = {
     "say how long": lambda lab: lab.run(),
     "was not started before": lambda lab: lab.stop("Z"),
     "one of the two": lambda lab: lab.subscribe("A", "T"),
+    "seed is 'x'; a whole number is wanted": lambda lab: rmqlab.simulate(lab.scenario(), seed="x"),
+    "seed is 1.5": lambda lab: rmqlab.Lab(topics={"T": 1}, seed=1.5),
     "right is a Schedule": lambda lab: rmqlab.simulate(lab.scenario(), schedule=lab.schedule),
 }
 

@@ -55,9 +55,8 @@ class HandDrivenSimulation(Simulation):
 
     def do(self, step: Step) -> None:
         """Do one step now; ``step.at`` is ``next_at``. Time passes as far as the step itself takes."""
-        if (
-            self.began_us + step.at * US_PER_MS > self._stepped_us
-        ):  # else it follows the last step, with nothing between
+        begins_us = self.began_us + step.at * US_PER_MS
+        if begins_us > self._stepped_us:  # else it follows the last step, with nothing between
             self.run_to(step.at)
         self.scenario.steps.append(step)
         driver, self._driver = self._driver, None

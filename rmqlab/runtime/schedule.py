@@ -166,6 +166,9 @@ class SeededChooser(Chooser):
     """
 
     def __init__(self, seed: int, rate: float = 1.0) -> None:
+        """Raises `BadInput` for a seed that is no whole number."""
+        if not isinstance(seed, int):
+            raise BadInput(f"seed is {seed!r}; a whole number is wanted")
         super().__init__()
         self._random = random.Random(seed)
         self._rate = rate
@@ -181,6 +184,9 @@ class ScheduledChooser(Chooser):
     """Replays a schedule; points it does not name take option 0."""
 
     def __init__(self, schedule: Schedule) -> None:
+        """Raises `BadInput` for what is no schedule."""
+        if not isinstance(schedule, Schedule):
+            raise BadInput(f"schedule is a {type(schedule).__name__}; right is a Schedule, such as lab.schedule()")
         super().__init__()
         self._taken: Mapping[int, tuple[str, int]] = schedule.taken
 

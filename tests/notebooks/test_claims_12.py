@@ -106,12 +106,15 @@ def test_what_each_change_brings(shown):
     "1/n² of the messages arrive for n members with tags of their own, if the queues divide evenly.",
 )
 def test_the_law_and_where_it_ends(shown):
-    """Live, each share is exact: the cells assert it; of the stored rows one run in twelve of one row is otherwise."""
+    """Live, each share is exact: the cells assert it; of the stored runs all but one are."""
     assert shown["c12-factors-hold"] == "'1/n², 1/n, 1/n and 1: in each run'"
+    otherwise = []
     for one in loss(shared=0, gap_ms=1_000, delay_us=1_000, traffic="settled"):
         members, queues = one["members"], one["queues"]
         expected = queues // members / queues / members
-        assert one["delivered"] == pytest.approx(expected, abs=1e-9 if (members, queues) != (6, 16) else 0.001)
+        assert one["delivered"] == pytest.approx(expected, abs=0.001)
+        otherwise += [arrived for arrived in one["each"] if arrived != queues // members]
+    assert len(otherwise) == 1  # of the 240 runs of these 20 rows
     for members, queues in ((4, 16), (4, 6), (3, 8), (4, 2)):
         assert TagGroup(members, queues).shares()["delivered"] == pytest.approx(queues // members / queues / members)
 

@@ -73,8 +73,11 @@ class FateInference:
 
     def property_names(self) -> set[str]:
         """The properties that some subscription looks at, besides TAGS and KEYS."""
-        texts = {(one.type, one.expression) for one in self.asked} | {(one.type, one.expression) for one in self.held}
-        return {name for text in texts for name in self._filter(*text).property_names} - {"TAGS", "KEYS"}
+        return {name for text in self._texts() for name in self._filter(*text).property_names} - {"TAGS", "KEYS"}
+
+    def _texts(self) -> set[tuple[str, str]]:
+        """The types and expressions of all subscriptions, of members and of the broker's table."""
+        return {(one.type, one.expression) for one in self.asked} | {(one.type, one.expression) for one in self.held}
 
     def subscriptions_at(self, times: NDArray[np.int64]) -> pa.Array:
         """The text of the subscription in force at each time (epoch ms), NULL where it is not known."""
@@ -153,8 +156,7 @@ class FateInference:
         same, and never pulls those. Where there was only one subscription all the time, that one decided.
         """
         asking = {one.client for one in self.asked}
-        texts = {(one.type, one.expression) for one in self.asked} | {(one.type, one.expression) for one in self.held}
-        return self.complete and len(texts) > 1 and not asking.issuperset(self._owners.clients)
+        return self.complete and len(self._texts()) > 1 and not asking.issuperset(self._owners.clients)
 
     def _posted(
         self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: BrokerPasses

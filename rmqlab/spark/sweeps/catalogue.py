@@ -20,12 +20,11 @@ from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from rmqlab.spark.sweeps.heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
 from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario
-from rmqlab.spark.sweeps.starting_group import TRAFFIC, loss, starting_scenario, timing_of
+from rmqlab.spark.sweeps.starting_group import TRAFFIC, checked_group, loss, timing_of
 from rmqlab.spark.sweeps.sweep import Scalar, Sweep, grid, require_within
 from rmqlab.spark.sweeps.tag_group import GROUP, TOPIC
 
 STORM_SETTLES_MS = 25_000  # the next round by timer comes within 20 s
-LOSS, SCHEDULES, STORMS = "loss", "schedules", "storms"
 Figures = dict[str, Any]
 
 
@@ -151,7 +150,7 @@ def _storm_figures(run: Any, end: float) -> Figures:
 def _check_group(*, delay_us: int, runs: int, **group: Any) -> None:
     require_within(1, runs=runs)
     timing_of(delay_us)
-    _check_scenario(starting_scenario(**group))
+    checked_group(**group)
 
 
 def _check_search(*, gap_ms: int, lag_ms: int, budget: int, **group: Any) -> None:
@@ -197,11 +196,11 @@ def _storm_rows(_: int) -> list[dict[str, Scalar]]:
 
 
 CATALOGUE: Mapping[str, NamedSweep] = {
-    LOSS: NamedSweep(
+    "loss": NamedSweep(
         "what a group with tags of its members' own loses as it starts: members, queues, shared tags, gap, delays",
         loss, _loss_rows, _check_group, 12, version=3,
     ),
-    SCHEDULES: NamedSweep(
+    "schedules": NamedSweep(
         "every order of frames that a budget of runs reaches (--runs): outcomes, what they lose, worst and best"
         " schedule", schedules, _schedule_rows, _check_search, 100,
     ),
@@ -209,7 +208,7 @@ CATALOGUE: Mapping[str, NamedSweep] = {
         "load of heartbeats and the time until silence is noticed: clients, period, expiry, scan, beats lost",
         heartbeats, _heartbeat_rows, Heartbeats, 1, rows_a_task=4,
     ),
-    STORMS: NamedSweep(
+    "storms": NamedSweep(
         "a group starts at once, through the whole core: what is asked, what moves, how long", storm, _storm_rows,
         _check_storm, 1,
     ),

@@ -36,22 +36,25 @@ def require_traffic(traffic: str) -> None:
         raise BadInput(f"traffic is {traffic!r}; it is one of {', '.join(TRAFFIC)}")
 
 
-def starting_scenario(
-    members: int, queues: int, shared: int, gap_ms: int, traffic: str, order: Random | None = None
-) -> Scenario:
+def checked_group(members: int, queues: int, shared: int, gap_ms: int, traffic: str) -> TagGroup:
+    """The group of a cell; raises `BadInput` for what `TagGroup` refuses, another ``traffic`` or a gap above 10 min."""
+    require_traffic(traffic)
+    require_within(0, MAX_GAP_MS, gap_ms=gap_ms)
+    return TagGroup(members, queues, shared)
+
+
+def starting_scenario(members: int, queues: int, shared: int, gap_ms: int, traffic: str, order: Random) -> Scenario:
     """Members start ``gap_ms`` apart; one message of every tag goes into every queue, in an order that `order` draws.
 
     ``traffic``: "starting" for messages spread evenly from the first start to 5 s behind the last, "settled" for all of
     them at that moment.
 
     Raises:
-        BadInput: another ``traffic``, or a number that `TagGroup` refuses.
+        BadInput: as `checked_group`.
     """
-    require_traffic(traffic)
-    require_within(0, MAX_GAP_MS, gap_ms=gap_ms)
-    group = TagGroup(members, queues, shared)
+    group = checked_group(members, queues, shared, gap_ms, traffic)
     messages = group.messages()
-    (order or Random(0)).shuffle(messages)
+    order.shuffle(messages)
     until = (members - 1) * gap_ms + SETTLED_MS
     steps: list[Step] = [group.start(number, number * gap_ms) for number in range(members)]
     if traffic == "settled":

@@ -51,9 +51,8 @@ def require_within(low: float, high: float = inf, **values: float) -> None:
     """
     for name, value in values.items():
         if not low <= value <= high:
-            raise BadInput(
-                f"{name} is {value}; " + (f"the least is {low}" if high == inf else f"it lies between {low} and {high}")
-            )
+            limits = f"the least is {low}" if high == inf else f"it lies between {low} and {high}"
+            raise BadInput(f"{name} is {value}; {limits}")
 
 
 class SweepRow(NamedTuple):
