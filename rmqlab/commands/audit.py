@@ -49,11 +49,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--subscriptions",
         type=Path,
         metavar="FILE",
-        help='who asked for what, one object a line: {"group", "topic", "type", "expr", "client", "until"}, with '
-        '"post": true if it comes with every pull (postSubscriptionWhenPull, lite pull); {"group", "topic", "type", '
-        '"expr", "held": true, "from"}: what the broker held; {"group", "clients", "from", "strategy"}: who was there; '
-        '{"group", "topic", "reset"}: when offsets were set by hand; or scenarios, or their events in a file or a '
-        "folder; or the folder of `rmqlab tap`: then what was stored meanwhile is audited. A store has only "
+        help='who asked for what, one object a line: {"group", "topic", "type", "expr", "client", "from", "until"}, '
+        'with "post": true if it comes with every pull (postSubscriptionWhenPull, lite pull); {"group", "topic", '
+        '"type", "expr", "held": true, "from"}: what the broker held; {"group", "clients", "from", "strategy"}: who '
+        'was there; {"group", "topic", "reset"}: when offsets were set by hand; or scenarios, or their events in a '
+        "file or a folder; or the folder of `rmqlab tap`: then what was stored meanwhile is audited. A store has only "
         "subscriptions of SQL92",
     )
     parser.add_argument(

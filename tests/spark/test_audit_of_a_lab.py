@@ -49,3 +49,18 @@ def test_members_that_subscribe_different_topics_leave_it_open_who_met_a_message
     said, told = audited(lab, tmp_path)
     assert told == {(0, 0): Fate.DROPPED_BY_CLIENT, (1, 0): Fate.DELIVERED}  # the broker drops neither of them
     assert said == dict.fromkeys(told, (Fate.PASSED, "unknown"))
+
+
+def test_a_member_that_subscribes_a_topic_late_leaves_open_who_met_what_came_before(tmp_path):
+    """C has a queue of T from the beginning, and pulls it as soon as it asks for T: nobody looked at it until then."""
+    lab = rmqlab.Lab(topics={"T": 2, "U": 2})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.consumer("C", group="G", subscribe={"U": "tagA"})
+    lab.run(seconds=60)
+    lab.send("T", ["tagB"] * 2, queues=[0, 1])
+    lab.run(seconds=120)
+    lab.subscribe("C", "T", "tagB")
+    lab.run(seconds=30)
+    said, told = audited(lab, tmp_path)
+    assert told == {(0, 0): Fate.DROPPED_BY_CLIENT, (1, 0): Fate.DELIVERED}
+    assert said == dict.fromkeys(told, (Fate.PASSED, "unknown"))

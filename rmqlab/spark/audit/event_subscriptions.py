@@ -12,6 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.scenario import ResetOffset, Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.spark.audit.subscriptions import (
+    ALWAYS,
     AVG,
     AVG_BY_CIRCLE,
     NEVER,
@@ -107,10 +108,10 @@ class _EventFacts:
                 known = self._ids.get((scenario_id, who))
                 client = known or _named(f"@{who}{suffix}", self._present.get(group, [])) or who
                 end = self._ends.get((scenario_id, who), NEVER)
-                for index, (_, topic, type_, expression) in enumerate(member.entries):
+                for index, (at, topic, type_, expression) in enumerate(member.entries):
                     later = [scenario.begun + one[0] for one in member.entries[index + 1 :] if one[1] == topic]
-                    until = min([end, *later]) if scenario.is_timed else NEVER
-                    asked[group, f"{topic}{suffix}"].append(Asked(client, type_, expression, until, member.post))
+                    since, until = (scenario.begun + at, min([end, *later])) if scenario.is_timed else (ALWAYS, NEVER)
+                    asked[group, f"{topic}{suffix}"].append(Asked(client, type_, expression, until, member.post, since))
             for at, group, topic in scenario.resets:
                 key = f"{group}{suffix}", f"{topic}{suffix}"
                 reset[key] = (*reset.get(key, ()), scenario.begun + at if scenario.is_timed else NEVER)

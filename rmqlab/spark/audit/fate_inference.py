@@ -149,14 +149,15 @@ class FateInference:
         return found
 
     def _is_mixed(self) -> bool:
-        """Tell whether a message may have waited for another subscription, since some member asks for other topics.
+        """Tell whether a message may have waited for another subscription, since some member did not ask for the topic.
 
         Its heartbeats take this topic out of the broker's table, so that pulls fail until the next heartbeat of a
         member that asks for it (4.8.0 `ConsumerGroupInfo.updateSubscription`); it is given queues of the topic all the
-        same, and never pulls those. Where there was only one subscription all the time, that one decided.
+        same, and does not pull those. Where there was only one subscription all the time, that one decided.
         """
-        asking = {one.client for one in self.asked}
-        return self.complete and len(self._texts()) > 1 and not asking.issuperset(self._owners.clients)
+        arrived = self._owners.arrived
+        in_time = {one.client for one in self.asked if one.since <= arrived.get(one.client, NEVER) + HELD_MS}
+        return self.complete and len(self._texts()) > 1 and not in_time.issuperset(self._owners.clients)
 
     def _posted(
         self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: BrokerPasses
@@ -178,10 +179,10 @@ class FateInference:
         untold = np.array([not one for one in told] + [self.telling != YES or not self.has_evidence])
         some, every = self._by_owner(batch, begin, owner, broker.some, broker.every, HELD_MS)
         some &= untold[owner]
-        for soon, later in self._owners.after(begin, batch.queues):
-            any_more, all_more = self._by_owner(batch, begin, later, broker.some, broker.every, HELD_MS)
-            some = np.logical_or(some, soon & any_more & untold[later])
-            every = np.logical_and(every, ~soon | all_more)
+        for may, other in self._owners.others(begin, batch.queues):
+            any_more, all_more = self._by_owner(batch, begin, other, broker.some, broker.every, HELD_MS)
+            some = np.logical_or(some, may & any_more & untold[other])
+            every = np.logical_and(every, ~may | all_more)
         # After the last member had left, somebody who is not listed must have been there.
         return some | (begin >= NEVER), every
 

@@ -1,7 +1,8 @@
 """What the frames of a recorder tell of subscriptions: `rmqlab tap` between clients and a broker writes them.
 
 Heartbeats say who asked for what and who was there, and what the broker held follows from them as in 4.8.0
-(`ConsumerGroupInfo.updateSubscription`). Who owned a queue does not: no heartbeat names the strategy.
+(`ConsumerGroupInfo.updateSubscription`). Who owned a queue does not: no heartbeat names the strategy. Where two members
+stamp different subscriptions in the same ms, the broker keeps the one that it reads first, and no frame tells which.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class _FrameFacts:
     def __init__(self) -> None:
         self.asked: dict[Key, list[Asked]] = defaultdict(list)
         self._held: dict[Key, list[HeldSubscription]] = defaultdict(list)
+        self._tied: set[Key] = set()  # two members' subscriptions had the same stamp
         self._present: dict[str, list[Present]] = defaultdict(list)
         self._groups: dict[str, ConsumerGroupInfo] = {}
         self._members: dict[str, dict[str, int]] = defaultdict(dict)  # by group: client id, its connection
@@ -95,6 +97,9 @@ class _FrameFacts:
                 self._zeros[1].append(one.sub_version - line.t)
                 if not is_retry_topic(str(one.topic)):
                     self._asks(now, group, client, one)
+                    kept = self._groups[group].subscription_table[one.topic]
+                    if kept.sub_version == one.sub_version and kept.sub_string != one.sub_string:
+                        self._tied.add((group, str(one.topic)))
             if client not in self._members[group]:
                 self._members[group][client] = line.conn
                 self._seen(now, group)
@@ -129,7 +134,7 @@ class _FrameFacts:
             return
         if last is not None and known[last].until == NEVER:
             known[last] = known[last]._replace(until=now)
-        known.append(Asked(client, *text))
+        known.append(Asked(client, *text, since=now))
 
     def _request(self, line: RecordedLine, command: RemotingCommand) -> None:
         fields = command.all_ext_fields() or {}
@@ -170,6 +175,7 @@ class _FrameFacts:
         asked = {
             (group, topic): [
                 one._replace(
+                    since=one.since + zero,
                     until=one.until if one.until == NEVER else one.until + zero,
                     post=(group, topic, one.client) in self._posts,
                 )
@@ -177,7 +183,11 @@ class _FrameFacts:
             ]
             for (group, topic), known in self.asked.items()
         }
-        held = {key: [one._replace(since=one.since + zero) for one in slots] for key, slots in self._held.items()}
+        held = {
+            key: [one._replace(since=one.since + zero) for one in slots]
+            for key, slots in self._held.items()
+            if key not in self._tied
+        }
         present = {
             group: [*_shifted(moments, zero), *([Present(end + zero, (), "")] if moments[-1].clients else [])]
             for group, moments in self._present.items()

@@ -31,8 +31,11 @@ HELD_MS: Final = 20_000
 """How long a held pull or an uncommitted offset may reach back: 15 s at the broker and 5 s between commits."""
 EXPIRED_MS: Final = 120_000 + 10_000 + HELD_MS
 """How long before a silent client left the list it may have stopped pulling."""
-SETTLED_MS: Final = 1_000
-"""How long after a member came or went the others may still tell the broker of it."""
+SETTLED_MS: Final = 400
+"""How long after a member came or went the others may still pull as before, and tell the broker of it.
+
+The longest of the 194 changes in the recordings of 4.8.0 took 198 ms.
+"""
 # The others ask for more than a store and the ids tell: the broker's name, rooms, a list of each member's own.
 _COMPUTED: Final[dict[str, type[AllocateMessageQueueStrategy]]] = {
     AVG: AllocateMessageQueueAveragely,
@@ -45,7 +48,11 @@ class Owners:
 
     def __init__(self, group: str, topic: str, queues: int, present: Sequence[Present], asked: Sequence[Asked]) -> None:
         """`queues` is how many the topic has, 0 if that is not known: then nothing is known of owners."""
-        self.clients = sorted({client for one in present for client in one.clients})
+        self.arrived: dict[str, int] = {}  # when (epoch ms) each client was there for the first time
+        for one in present:
+            for client in one.clients:
+                self.arrived.setdefault(client, one.since)
+        self.clients = sorted(self.arrived)
         self._since = np.array([one.since for one in present], np.int64)
         self._empty = [not one.clients for one in present]
         self._gone: list[set[int]] = [set()]
@@ -97,14 +104,20 @@ class Owners:
         known = queues < self._table.shape[1]
         return np.where(known, self._table[moments, np.where(known, queues, 0)], -1)
 
-    def after(self, times: Numbers, queues: Numbers) -> Iterator[tuple[Bools, Numbers]]:
-        """Yield which rows may have met another owner than the one at `times`, and who that was, change by change."""
+    def others(self, times: Numbers, queues: Numbers) -> Iterator[tuple[Bools, Numbers]]:
+        """Yield which rows may have met another owner than the one at `times`, and who that was, change by change.
+
+        That is the next one for a while before a change, and the one before until all members have heard of it.
+        """
         if not self:
             return
         first = self.at(times, queues)
         for moment in range(1, len(self._since)):
             since = int(self._since[moment])
             before = self.at(np.full(len(times), int(self._since[moment - 1])), queues)
+            still = (times >= since) & (times <= since + SETTLED_MS) & (before != first)
+            if still.any():
+                yield still, before
             reach = np.where(np.isin(before, list(self._gone[moment])), EXPIRED_MS, HELD_MS)
             soon = (times < since) & (times >= since - reach)
             if soon.any():

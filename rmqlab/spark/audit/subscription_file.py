@@ -72,7 +72,7 @@ def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscrip
             if flag_field(line, "held"):
                 held[key].append(HeldSubscription(kind, expression, since))
             else:
-                asked[key].append(Asked(client, kind, expression, until, post))
+                asked[key].append(Asked(client, kind, expression, until, post, since))
         except (BadInput, KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{place}: {reason(error)}; right would be {RIGHT}") from error
     if not lines:

@@ -1,7 +1,7 @@
 """Who asked for what, and what the broker held: subscriptions that an audit is given, or finds in `config/`.
 
-A file has one JSON object a line. `{"group", "topic", "type", "expr"}` is a member's subscription, with `client` and
-`until` (epoch ms) where they are known; with `"held": true` it is what the broker held for the group since `from`.
+A file has one JSON object a line. `{"group", "topic", "type", "expr"}` is a member's subscription, with `client`,
+`from` and `until` (epoch ms) where they are known; with `"held": true` it is what the broker held since `from`.
 `"post": true` says that the member sends its subscription with every pull, so that the broker filters by that one: a
 push consumer with `postSubscriptionWhenPull`, and every lite pull consumer.
 `{"group", "clients": [...], "from", "strategy"}` names a group's client ids since `from` ([]: nobody was there), and
@@ -37,7 +37,7 @@ _V = TypeVar("_V")
 
 
 class Asked(NamedTuple):
-    """What one member asked for: in force until `until` (epoch ms, included).
+    """What one member asked for: in force from `since` until `until` (epoch ms, both included).
 
     `post`: it sends that with every pull, and the broker filters by it and not by what it holds for the group (4.8.0
     `PullMessageProcessor`, flag `FLAG_SUBSCRIPTION`).
@@ -48,6 +48,7 @@ class Asked(NamedTuple):
     expression: str
     until: int = NEVER
     post: bool = False
+    since: int = ALWAYS
 
     @property
     def text(self) -> str:
