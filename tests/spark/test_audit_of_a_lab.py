@@ -64,3 +64,62 @@ def test_a_member_that_subscribes_a_topic_late_leaves_open_who_met_what_came_bef
     said, told = audited(lab, tmp_path)
     assert told == {(0, 0): Fate.DROPPED_BY_CLIENT, (1, 0): Fate.DELIVERED}
     assert said == dict.fromkeys(told, (Fate.PASSED, "unknown"))
+
+
+OPEN = (Fate.PASSED, "unknown")
+
+
+@pytest.mark.parametrize("stops", ["killed", "frozen and stopped"])
+def test_what_a_silent_member_may_not_have_looked_at_is_open_until_the_broker_has_missed_it(stops, tmp_path):
+    """A says nothing more, and stays on the list for two minutes: B looks at what came meanwhile."""
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=60)
+    if stops == "killed":
+        lab.kill("A", silent=True)
+    else:
+        lab.freeze("A")
+        lab.stop("A")
+    lab.run(seconds=10)
+    lab.send("T", ["tagA", "tagB"])
+    lab.run(seconds=40)
+    lab.consumer("B", group="G", subscribe={"T": "tagB"})
+    lab.run(seconds=130)
+    lab.send("T", ["tagA", "tagB"])
+    lab.run(seconds=30)
+    said, told = audited(lab, tmp_path)
+    assert told == {
+        (0, 0): Fate.DROPPED_BY_BROKER_TAG, (0, 1): Fate.DELIVERED,
+        (0, 2): Fate.DROPPED_BY_BROKER_TAG, (0, 3): Fate.DELIVERED,
+    }  # fmt: skip
+    assert said == {
+        (0, 0): OPEN, (0, 1): OPEN,
+        (0, 2): (Fate.DROPPED_BY_BROKER_TAG, "implied"), (0, 3): (Fate.DELIVERED, "implied"),
+    }  # fmt: skip
+
+
+def test_after_a_reset_another_subscription_may_have_met_what_was_dropped(tmp_path):
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=60)
+    lab.send("T", ["tagA", "tagB", "tagC"])
+    lab.run(seconds=30)
+    lab.subscribe("A", "T", "tagB")
+    lab.run(seconds=60)
+    lab.reset_offset("G", "T", 0)
+    lab.run(seconds=60)
+    said, told = audited(lab, tmp_path)
+    assert told == {(0, 0): Fate.DELIVERED, (0, 1): Fate.DELIVERED, (0, 2): Fate.DROPPED_BY_BROKER_TAG}
+    assert said == {(0, 0): (Fate.DELIVERED, "implied"), (0, 1): OPEN, (0, 2): (Fate.DROPPED_BY_BROKER_TAG, "implied")}
+
+
+def test_where_a_topic_got_more_queues_nothing_is_implied(tmp_path):
+    """Nobody pulls a new queue until the members have asked for the route anew."""
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=60)
+    lab.resize("T", 2)
+    lab.send("T", ["tagA", "tagB"], queues=[1, 1])
+    lab.run(seconds=90)
+    said, _ = audited(lab, tmp_path)
+    assert set(said.values()) == {OPEN}

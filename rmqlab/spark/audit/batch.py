@@ -12,7 +12,6 @@ from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.rules import tags_code
-from rmqlab.spark.audit.owners import HELD_MS
 from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rmqlab.spark.audit.owners import Owners
+    from rmqlab.spark.audit.owners import Owners, Window
     from rmqlab.spark.audit.subscriptions import Asked
 
     Bools = NDArray[np.bool_]
@@ -133,19 +132,19 @@ class BrokerPasses(NamedTuple):
 
 def at_broker(
     batch: Batch,
-    begin: NDArray[np.int64],
+    window: Window,
     topic: str,
     slots: Sequence[tuple[int, str, str]],
     asked: Sequence[Asked],
     owners: Owners,
     complete: bool,
 ) -> BrokerPasses:
-    """Judge messages that could be looked at from `begin` (epoch ms) on.
+    """Judge messages that may have been looked at within `window`.
 
     `slots` are what the broker held: since when (epoch ms), type and expression. `asked` is what members ask for,
     all of them if it is `complete`.
     """
-    rows = len(batch)
+    rows, begin = len(batch), window.first
     passes, known, some = np.zeros((3, rows), np.bool_)
     by_tag, every = np.ones((2, rows), np.bool_)
     for index, (since, kind, expression) in enumerate(slots):
@@ -156,13 +155,13 @@ def at_broker(
         passes[mine], by_tag[mine] = got[mine], one.is_tag
         known |= mine
         # A pull that is held begins at its old offset when it wakes, and meets what is held then.
-        may = mine | ((begin < since) & (begin >= since - HELD_MS))
+        may = mine | ((begin < since) & (window.last >= since))
         some |= may & got
         every &= ~may | got
     own = [batch_filter(topic, one.type, one.expression) for one in asked]
     if slots and own:
         # Who joins, and whoever gets other queues by that, registers its own: often for less than a look takes.
-        near = owners.is_near_change(begin)
+        near = owners.is_near_change(window)
         passed = [one.broker_passes(batch) for one in own]
         some |= near & reduce(np.logical_or, passed)
         every &= ~near | reduce(np.logical_and, passed)

@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.scenario import ResetOffset, Scenario, Start, Subscribe, convert_scenario
+from rmqlab.lab.scenario import ResetOffset, Resize, Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.spark.audit.subscriptions import (
     ALWAYS,
@@ -122,8 +122,11 @@ class _EventFacts:
             if moments and moments[-1].clients:
                 # Afterwards nobody looked: they may have left one by one, each taking over what another left.
                 present[group].append(Present(self._last[self._scenario_of[group]], (), strategy))
-        slots = {key: held for key, held in self._held.items() if held}
-        return Subscriptions(dict(asked), slots, frozenset(asked), present, reset)
+        # Nobody pulls a new queue until all have asked for the route anew, and owners follow from one number of queues.
+        resized = {f"{topic}{self._suffix(name)}" for name, one in self._scenarios.items() for topic in one.resized}
+        slots = {key: held for key, held in self._held.items() if held and key[1] not in resized}
+        complete = frozenset(key for key in asked if key[1] not in resized)
+        return Subscriptions(dict(asked), slots, complete, present, reset)
 
 
 class _Member:
@@ -149,6 +152,7 @@ class _Scenario:
         self._begun: int | None = None
         self.members: dict[str, _Member] = {}
         self.resets: list[tuple[int, str, str]] = []
+        self.resized = {step.topic for step in scenario.steps if isinstance(step, Resize)}
         for step in scenario.steps:
             if isinstance(step, Start):
                 self.members[step.who] = _Member(step)

@@ -28,7 +28,7 @@ from rmqlab.spark.audit.fate_codes import (
     YES,
     InferredFates,
 )
-from rmqlab.spark.audit.owners import HELD_MS, Owners
+from rmqlab.spark.audit.owners import HELD_MS, Owners, Window
 from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription, Present
 
 if TYPE_CHECKING:
@@ -94,10 +94,12 @@ class FateInference:
         """
         begin, early = self._begin(batch)
         owner = self._owners.at(begin, batch.queues)
-        broker = at_broker(batch, begin, self.topic, self._slot_texts(), self.asked, self._owners, self.complete)
-        some, every = self._by_any(batch, begin, owner, broker)
-        broker = self._posted(batch, begin, owner, broker)
-        _, likely = self._by_owner(batch, begin, owner, broker.passes, broker.passes, 0)
+        window = self._owners.window(begin, batch.queues)
+        broker = at_broker(batch, window, self.topic, self._slot_texts(), self.asked, self._owners, self.complete)
+        some, every = self._by_any(batch, window, owner, broker)
+        at_once = Window(begin, begin)
+        broker = self._posted(batch, at_once, owner, broker)
+        _, likely = self._by_owner(batch, at_once, owner, broker.passes, broker.passes, surely=False)
         gets = broker.known & likely
         fate = np.full(len(batch), CODE[Fate.DROPPED_BY_CLIENT], np.int8)
         fate[~broker.passes & broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_TAG]
@@ -109,8 +111,9 @@ class FateInference:
         why[early], why[~broker.known] = EARLY, NOT_HELD
         if self._is_mixed():
             sure[:], why[:] = False, MIXED
-        jumped = gets & self._jumped(batch, begin)
-        sure[jumped], why[jumped] = False, RESET
+        by_a_member = self._by_a_member(batch)
+        set_by_hand = np.where(gets, self._jumped(batch, begin), by_a_member & self._came_again(batch))
+        sure[set_by_hand], why[set_by_hand] = False, RESET
         covered = self._covered(owner)
         contrary = gets & (covered == YES)
         sure[contrary], why[contrary] = False, UNTOLD
@@ -119,7 +122,7 @@ class FateInference:
             # A log of all deliveries does not name it: nobody got it, by whichever stage.
             fate[~sure & ~early] = CODE[Fate.SKIPPED_BY_OFFSET]
             sure |= ~early
-        some = self._by_a_member(batch) & (covered != YES)
+        some = by_a_member & (covered != YES)
         for here, what in self._not_passed(batch):
             fate[here] = CODE[what]
             sure[here] = ~some[here]
@@ -148,6 +151,10 @@ class FateInference:
             found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self._owners.clients))
         return found
 
+    def _came_again(self, batch: Batch) -> Bools:
+        """Return what somebody may have looked at again, since the offsets were set: to a place before it, maybe."""
+        return batch.times <= max(self.reset, default=ALWAYS) + HELD_MS
+
     def _is_mixed(self) -> bool:
         """Tell whether a message may have waited for another subscription, since some member did not ask for the topic.
 
@@ -159,46 +166,47 @@ class FateInference:
         in_time = {one.client for one in self.asked if one.since <= arrived.get(one.client, NEVER) + HELD_MS}
         return self.complete and len(self._texts()) > 1 and not in_time.issuperset(self._owners.clients)
 
-    def _posted(
-        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: BrokerPasses
-    ) -> BrokerPasses:
+    def _posted(self, batch: Batch, window: Window, owner: NDArray[np.int64], broker: BrokerPasses) -> BrokerPasses:
         """Put the owner's own subscription where it comes with every pull."""
         passes, by_tag, known = broker.passes.copy(), broker.by_tag.copy(), broker.known.copy()
         for place, client in enumerate(self._owners.clients):
-            for one, mine in self._in_force(client, owner == place, begin, 0):
+            for one, mine in self._in_force(client, owner == place, window):
                 if one.post:
                     own = self._filter(one.type, one.expression)
                     passes[mine], by_tag[mine], known[mine] = own.broker_passes(batch)[mine], own.is_tag, True
         return broker._replace(passes=passes, by_tag=by_tag, known=known)
 
     def _by_any(
-        self, batch: Batch, begin: NDArray[np.int64], owner: NDArray[np.int64], broker: BrokerPasses
+        self, batch: Batch, window: Window, owner: NDArray[np.int64], broker: BrokerPasses
     ) -> tuple[Bools, Bools]:
         """Return which messages some possible owner that writes no trace gets, and which every possible one gets."""
         told = [self.telling == YES or client in self.traced for client in self._owners.clients]
         untold = np.array([not one for one in told] + [self.telling != YES or not self.has_evidence])
-        some, every = self._by_owner(batch, begin, owner, broker.some, broker.every, HELD_MS)
+        # What a pull brings is checked against the subscription at its start, and a pull may be held.
+        pulled = window._replace(first=window.first - HELD_MS)
+        some, every = self._by_owner(batch, pulled, owner, broker.some, broker.every)
         some &= untold[owner]
-        for may, other in self._owners.others(begin, batch.queues):
-            any_more, all_more = self._by_owner(batch, begin, other, broker.some, broker.every, HELD_MS)
+        for may, other in self._owners.others(window, batch.queues):
+            any_more, all_more = self._by_owner(batch, pulled, other, broker.some, broker.every)
             some = np.logical_or(some, may & any_more & untold[other])
             every = np.logical_and(every, ~may | all_more)
         # After the last member had left, somebody who is not listed must have been there.
-        return some | (begin >= NEVER), every
+        return some | (window.first >= NEVER), every
 
     def _by_owner(
         self,
         batch: Batch,
-        begin: NDArray[np.int64],
+        window: Window,
         owner: NDArray[np.int64],
         some_pass: Bools,
         all_pass: Bools,
-        reach: int,
+        *,
+        surely: bool = True,
     ) -> tuple[Bools, Bools]:
-        """Return what gets through for some, and for all, of the subscriptions `owner` may have within `reach` ms.
+        """Return what gets through for some, and for all, of the subscriptions `owner` may have within `window`.
 
         `some_pass` and `all_pass` are the same of what the broker held. If the owner or what it asked for is not known,
-        it may be any member.
+        it may be any member; `surely`, also one of which nothing is told.
         """
 
         def through(one: Asked) -> tuple[Bools, Bools]:
@@ -216,7 +224,7 @@ class FateInference:
         for place, client in enumerate(self._owners.clients):
             if not there[place]:
                 continue
-            for one, may in self._in_force(client, owner == place, begin, reach):
+            for one, may in self._in_force(client, owner == place, window):
                 if may.any():
                     any_of, all_of = through(one)
                     known |= may
@@ -227,7 +235,7 @@ class FateInference:
         each = [through(one) for one in self.asked]
         of_any = reduce(np.logical_or, [one for one, _ in each]) if each else some_pass
         of_all = reduce(np.logical_and, [one for _, one in each]) if each else all_pass
-        if reach and not self.complete:
+        if surely and not self.complete:
             of_any, of_all = of_any | some_pass, np.zeros(len(batch), np.bool_)
         if not self._owners.clients:
             return of_any.copy(), of_all.copy()
@@ -244,16 +252,11 @@ class FateInference:
             got |= own.client_passes(batch) & reduce(np.logical_or, by_broker)
         return np.asarray(got)
 
-    def _in_force(
-        self, client: str, rows: Bools, begin: NDArray[np.int64], reach: int
-    ) -> Iterator[tuple[Asked, Bools]]:
-        """Yield what a client asks for, and for which of `rows` that may be in force less than `reach` ms away.
-
-        Afterwards too: what a pull brings is checked against the subscription at its start, and a pull may be held.
-        """
+    def _in_force(self, client: str, rows: Bools, window: Window) -> Iterator[tuple[Asked, Bools]]:
+        """Yield what a client asks for, and for which of `rows` that may be in force within `window`."""
         before = ALWAYS
         for one in sorted((one for one in self.asked if one.client == client), key=lambda one: one.until):
-            yield one, rows & (begin - reach <= one.until) & (begin + reach > before)
+            yield one, rows & (window.first <= one.until) & (window.last > before)
             before = one.until
 
     def _covered(self, owner: NDArray[np.int64]) -> Codes:

@@ -9,7 +9,7 @@ may look at it again. A client that fell silent stays on the broker's list until
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,13 @@ _COMPUTED: Final[dict[str, type[AllocateMessageQueueStrategy]]] = {
 }
 
 
+class Window(NamedTuple):
+    """When (epoch ms) each message may have been looked at: could be first, has been at last."""
+
+    first: Numbers
+    last: Numbers
+
+
 class Owners:
     """The owners of the queues of one topic in one group."""
 
@@ -64,11 +71,11 @@ class Owners:
                 for client in clients:
                     share = _COMPUTED[strategy]().allocate(group, client, all_queues, list(clients))
                     self._table[moment, [queue.queue_id for queue in share or ()]] = place[client]
+        # Members that go one after another until nobody is left are shut down; nobody takes over from them.
+        ended = present[-1].since - SETTLED_MS if self._empty and self._empty[-1] else NEVER
         for before, now in pairwise(present):
-            left = set(before.clients) - set(now.clients)
-            # When the last one leaves, nobody is there who might have waited for it to be missed.
-            missed = {place[client] for client in left if not _said_goodbye(client, now.since, asked)}
-            self._gone.append(missed if now.clients else set())
+            left = set(before.clients) - set(now.clients) if now.since < ended else ()
+            self._gone.append({place[client] for client in left if not _said_goodbye(client, now.since, asked)})
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
@@ -89,11 +96,27 @@ class Owners:
                 found = np.where((found >= self._since[moment]) & (found < until), until, found)
         return found, early
 
-    def is_near_change(self, times: Numbers) -> Bools:
+    def window(self, times: Numbers, queues: Numbers) -> Window:
+        """Return when messages that could be looked at from `times` on may have been pulled for the first time.
+
+        Where the owner fell silent, somebody else looks once the broker has missed it, or when the next one comes.
+        """
+        last, first_owner = times + HELD_MS, self.at(times, queues)
+        for moment, gone in enumerate(self._gone):
+            since = int(self._since[moment]) if gone else NEVER
+            looked = int(self.begins(np.array([since]))[0][0])
+            if looked < NEVER:
+                owner = self.at(np.full(len(times), int(self._since[moment - 1])), queues)
+                missed = np.isin(first_owner, [-1, *gone]) | np.isin(owner, [-1, *gone])
+                silent = missed & (times < since) & (times >= since - EXPIRED_MS)
+                last = np.where(silent, np.maximum(last, looked + HELD_MS), last)
+        return Window(times, last)
+
+    def is_near_change(self, window: Window) -> Bools:
         """Return which messages may have been looked at while members came or went."""
-        near = np.zeros(len(times), np.bool_)
+        near = np.zeros(len(window.first), np.bool_)
         for since in self._since[1:]:
-            near |= (times >= since - HELD_MS) & (times <= since + SETTLED_MS)
+            near |= (window.last >= since) & (window.first <= since + SETTLED_MS)
         return near
 
     def at(self, times: Numbers, queues: Numbers) -> Numbers:
@@ -104,13 +127,14 @@ class Owners:
         known = queues < self._table.shape[1]
         return np.where(known, self._table[moments, np.where(known, queues, 0)], -1)
 
-    def others(self, times: Numbers, queues: Numbers) -> Iterator[tuple[Bools, Numbers]]:
-        """Yield which rows may have met another owner than the one at `times`, and who that was, change by change.
+    def others(self, window: Window, queues: Numbers) -> Iterator[tuple[Bools, Numbers]]:
+        """Yield which rows may have met another owner than the one at first, and who that was, change by change.
 
         That is the next one for a while before a change, and the one before until all members have heard of it.
         """
         if not self:
             return
+        times, last = window
         first = self.at(times, queues)
         for moment in range(1, len(self._since)):
             since = int(self._since[moment])
@@ -118,8 +142,7 @@ class Owners:
             still = (times >= since) & (times <= since + SETTLED_MS) & (before != first)
             if still.any():
                 yield still, before
-            reach = np.where(np.isin(before, list(self._gone[moment])), EXPIRED_MS, HELD_MS)
-            soon = (times < since) & (times >= since - reach)
+            soon = (times < since) & (last >= since)
             if soon.any():
                 later = self.at(np.full(len(times), since), queues)
                 may = soon & ((later != first) | (later != before))
@@ -128,6 +151,9 @@ class Owners:
 
 
 def _said_goodbye(client: str, since: int, asked: Sequence[Asked]) -> bool:
-    """Tell whether it is known that a client ended its subscription when it left, by being shut down."""
+    """Tell whether it is known that a client ended its subscription when it left, by being shut down.
+
+    One that left much later than its end stood still: the broker did not hear its goodbye.
+    """
     ends = [one.until for one in asked if one.client == client]
-    return bool(ends) and max(ends) <= since
+    return bool(ends) and since - HELD_MS <= max(ends) <= since
