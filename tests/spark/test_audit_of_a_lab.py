@@ -98,6 +98,21 @@ def test_what_a_silent_member_may_not_have_looked_at_is_open_until_the_broker_ha
     }  # fmt: skip
 
 
+def test_what_a_killed_member_did_not_look_at_is_open_also_if_the_broker_never_missed_it(tmp_path):
+    """B comes a minute after A's silent death, and everything ends before the broker takes A off its list."""
+    lab = rmqlab.Lab(topics={"T": 2})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=60)
+    lab.kill("A", silent=True)
+    lab.send("T", "tagB", queues=[1])
+    lab.run(seconds=60)
+    lab.consumer("B", group="G", subscribe={"T": "tagB"})
+    lab.run(seconds=30)
+    said, told = audited(lab, tmp_path)
+    assert told == {(1, 0): Fate.DELIVERED}
+    assert said == {(1, 0): OPEN}
+
+
 def test_after_a_reset_another_subscription_may_have_met_what_was_dropped(tmp_path):
     lab = rmqlab.Lab(topics={"T": 1})
     lab.consumer("A", group="G", subscribe={"T": "tagA"})

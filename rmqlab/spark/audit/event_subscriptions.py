@@ -9,6 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.scenario import ResetOffset, Resize, Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.spark.audit.subscriptions import (
@@ -107,7 +108,8 @@ class _EventFacts:
                 strategies[group].add(member.strategy)
                 known = self._ids.get((scenario_id, who))
                 client = known or _named(f"@{who}{suffix}", self._present.get(group, [])) or who
-                end = self._ends.get((scenario_id, who), NEVER)
+                killed = scenario.begun + member.killed_at if member.killed_at is not None else NEVER
+                end = min(self._ends.get((scenario_id, who), NEVER), killed)
                 for index, (at, topic, type_, expression) in enumerate(member.entries):
                     later = [scenario.begun + one[0] for one in member.entries[index + 1 :] if one[1] == topic]
                     since, until = (scenario.begun + at, min([end, *later])) if scenario.is_timed else (ALWAYS, NEVER)
@@ -130,11 +132,12 @@ class _EventFacts:
 
 
 class _Member:
-    """A consumer of a scenario; `entries` are its subscriptions: when (ms), topic, type, expression."""
+    """A consumer of a scenario; `entries`: when (ms) it subscribed, topic, type, expression; `killed_at` in ms."""
 
     def __init__(self, start: Start) -> None:
         self.group, self.strategy = start.group, _STRATEGIES[start.strategy]
         self.post = start.post or start.kind == "lite"
+        self.killed_at: int | None = None
         self.entries = [(start.at, topic, one.type, one.expr) for topic, one in start.subscribe.items()]
 
 
@@ -158,6 +161,8 @@ class _Scenario:
                 self.members[step.who] = _Member(step)
             elif isinstance(step, Subscribe):
                 self.members[step.who].entries.append((step.at, step.topic, step.type, step.expr))
+            elif isinstance(step, Kill):
+                self.members[step.who].killed_at = step.at
             elif isinstance(step, ResetOffset):
                 self.resets.append((step.at, step.group, step.topic))
 

@@ -63,6 +63,8 @@ class Owners:
         self._since = np.array([one.since for one in present], np.int64)
         self._empty = [not one.clients for one in present]
         self._gone: list[set[int]] = [set()]
+        ends = [max((one.until for one in asked if one.client == client), default=NEVER) for client in self.clients]
+        self._ends = np.array([*ends, NEVER], np.int64)  # that of an owner that nobody knows is the last
         place = {client: number for number, client in enumerate(self.clients)}
         self._table = np.full((len(present), queues), -1, np.int64)
         all_queues = [MessageQueue(topic, "", queue) for queue in range(queues)]
@@ -101,7 +103,8 @@ class Owners:
 
         Where the owner fell silent, somebody else looks once the broker has missed it, or when the next one comes.
         """
-        last, first_owner = times + HELD_MS, self.at(times, queues)
+        first_owner = self.at(times, queues)
+        last = np.where(times > self._ends[first_owner], NEVER, times + HELD_MS)
         for moment, gone in enumerate(self._gone):
             since = int(self._since[moment]) if gone else NEVER
             looked = int(self.begins(np.array([since]))[0][0])
@@ -109,7 +112,7 @@ class Owners:
                 owner = self.at(np.full(len(times), int(self._since[moment - 1])), queues)
                 missed = np.isin(first_owner, [-1, *gone]) | np.isin(owner, [-1, *gone])
                 silent = missed & (times < since) & (times >= since - EXPIRED_MS)
-                last = np.where(silent, np.maximum(last, looked + HELD_MS), last)
+                last = np.where(silent, looked + HELD_MS, last)
         return Window(times, last)
 
     def is_near_change(self, window: Window) -> Bools:
