@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MISSING = object()
+_WRONG = (ValueError, KeyError, TypeError, AttributeError)
 
 
 def look_to_json(look: Look) -> dict[str, Any]:
@@ -41,10 +42,16 @@ def look_to_json(look: Look) -> dict[str, Any]:
 def look_from_json(value: Mapping[str, Any]) -> Look:
     """The look that `look_to_json` wrote.
 
+    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` for what is none.
+
     >>> look_from_json({"namesrv": "127.0.0.1:9876", "at": 5}).took_ms
     0
     """
     look: Look = _read(Look, value)
+    for group in look.groups.values():
+        for client, member in group.members.items():
+            if client != member.client_id:
+                raise ValueError(f"the member {client!r} has the client_id {member.client_id!r}")
     return look
 
 
@@ -59,7 +66,7 @@ def read_look(path: Path) -> Look:
     text = read_text(path, "a look that `rmqlab doctor --save` wrote")
     try:
         return look_from_json(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except _WRONG as error:
         raise BadInput(f"{path}: no look is in it ({error}); give a file that `rmqlab doctor --save` wrote") from error
 
 
@@ -88,22 +95,30 @@ def _read(hint: Any, value: Any) -> Any:
     if origin in {types.UnionType, typing.Union}:
         (hint,) = (one for one in arguments if one is not types.NoneType)
         return None if value is None else _read(hint, value)
-    if value is None or hint in {str, int, float, bool}:
-        return value
+    if hint in {str, int, float, bool}:
+        return msgspec.convert(value, hint)
     if hint is MessageQueue:
         topic, broker, number = value.split("/")
         return MessageQueue(topic, broker, int(number))
     if origin is Counter:
-        return Counter({int(key): count for key, count in value.items()})
+        return Counter(msgspec.convert(value, dict[int, int], strict=False))
     if origin in {dict, Mapping}:
         key_hint, item_hint = arguments
         return {_key(key_hint, key): _read(item_hint, item) for key, item in value.items()}
     if origin in {list, set, frozenset}:
-        return origin(_read(arguments[0], item) for item in value)
+        return origin(_read(arguments[0], item) for item in msgspec.convert(value, list))
     if issubclass(hint, Enum):
         return hint[value]
     fields = _fields(hint)
-    return hint(**{name: _read(fields[name][0], field) for name, field in value.items()})
+    return hint(**{name: _field(name, fields[name][0], field) for name, field in value.items()})
+
+
+def _field(name: str, hint: Any, value: Any) -> Any:
+    """Read a field; an error names it."""
+    try:
+        return _read(hint, value)
+    except _WRONG as error:
+        raise TypeError(f"{name}: {error}") from error
 
 
 def _key(hint: Any, key: str) -> Any:

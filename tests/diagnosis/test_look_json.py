@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.look import Cost, MessageSeen, Unanswered
-from rmqlab.diagnosis.look_json import look_from_json, look_to_json
+from rmqlab.diagnosis.look_json import look_from_json, look_to_json, read_look
+from rmqlab.errors import BadInput
 from rmqlab.message.topics import MessageQueue
 from tests.diagnosis.conftest import M, look, passed
 from tests.diagnosis.recorded_looks import text_of, without_traces
@@ -37,3 +41,37 @@ def test_what_is_kept_names_no_place():
     assert "somebody" not in text
     assert "41234" not in text
     assert look_from_json(json.loads(text)).groups["G"].members["B"] == seen.groups["G"].members["B"]
+
+
+def places(value, path=()):
+    """The paths of everything in a JSON value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, one in inner:
+        yield (*path, name)
+        yield from places(one, (*path, name))
+
+
+def test_a_file_that_somebody_changed_is_judged_or_refused(tmp_path):
+    """Whatever stands where something else belongs."""
+    path, whole = tmp_path / "look.json", look_to_json(full_look())
+    refused = 0
+    for place in places(whole):
+        for other in (None, 5, -1.5, "x", [], {}, [1], {"a": 1}, True):
+            changed = json.loads(json.dumps(whole))
+            around = changed
+            for name in place[:-1]:
+                around = around[name]
+            around[place[-1]] = other
+            path.write_text(json.dumps(changed))
+            try:
+                diagnose(read_look(path))
+            except BadInput:
+                refused += 1
+    assert refused > 1_000
+
+
+def test_what_is_wrong_in_a_file_is_named(tmp_path):
+    path = tmp_path / "look.json"
+    path.write_text(json.dumps({"namesrv": "a:1", "at": 5, "cost": {"a:1": {"requests": "many"}}}))
+    with pytest.raises(BadInput, match=r"look\.json: no look is in it \(cost: requests: Expected `int`, got `str`\)"):
+        read_look(path)
