@@ -162,11 +162,13 @@ def test_arguments_that_say_nothing_are_refused(texts, problem):
 
 
 @pytest.mark.row("S-77", "S-86")
-def test_the_highest_version_has_the_slot_whoever_was_heard_last():
+@pytest.mark.parametrize(("versions", "holder"), [((9, 5), "A"), ((5, 9), "B"), ((5, 5), "A"), ((0, 0), "B")])
+def test_the_highest_version_has_the_slot_whoever_was_heard_last(versions, holder):
+    """Of equal ones the first heard; where none is told, the last."""
     one = LintGroup("G")
-    for client, text, version in (("A", "a", 9), ("B", "b", 5)):
+    for client, text, version in (("A", "a", versions[0]), ("B", "b", versions[1])):
         one.hear(LintMember(client, {"T": build_subscription("T", text, "TAG", version)}))
-    assert {witness.losses[0].holder for witness in lint(one).topics[0].witnesses} == {"A"}
+    assert {witness.losses[0].holder for witness in lint(one).topics[0].witnesses} == {holder}
 
 
 @pytest.mark.row("F-50")

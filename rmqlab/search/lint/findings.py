@@ -98,7 +98,8 @@ class Loss:
 class ExampleLoss:
     """A message on which members differ: who asks for it, and what becomes of it by who holds the slot.
 
-    ``losses``: one for each wish that may be in the slot; the first is that of the highest version, or heard last.
+    ``losses``: one for each wish that may be in the slot; the first for the highest version,
+    of equal ones the first heard; where none is told, the last heard.
     """
 
     message: Properties
@@ -107,7 +108,7 @@ class ExampleLoss:
 
     @property
     def expected(self) -> Fraction:
-        """The share lost while the slot is that of the highest version, or of the member heard last."""
+        """The share lost while the slot is that of the first loss."""
         return self.losses[0].lost
 
     def as_json(self) -> dict[str, Any]:

@@ -103,8 +103,9 @@ def _witness(
     places = {client: place for place, client in enumerate(by_name)}
 
     def latest(client: str) -> tuple[int, int]:
-        """The higher version has the slot (row S-77); where versions are not told, whoever was heard last."""
-        return by_name[client].subscriptions[topic].sub_version, places[client]
+        """The higher version has it, of equal ones the first heard (row S-77); where none is told, the last heard."""
+        version = by_name[client].subscriptions[topic].sub_version
+        return version, -places[client] if version else places[client]
 
     holders = [max(wish.members, key=latest) for wish in wishes if wish.data is not None]
     holders.sort(key=latest, reverse=True)
