@@ -12,6 +12,7 @@ import json
 import shutil
 from collections import defaultdict
 from copy import deepcopy
+from itertools import pairwise
 
 import pytest
 
@@ -24,7 +25,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
-from rmqlab.spark.audit.owners import Owners
+from rmqlab.spark.audit.owners import SETTLED_MS, Owners
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from rmqlab.spark.audit.subscriptions import ALWAYS, AVG_BY_CIRCLE, NEVER, Asked, Present, Subscriptions
@@ -253,6 +254,30 @@ def test_a_silent_client_leaves_more_to_the_next_owner_than_one_that_said_goodby
     _, (may, later) = found.others(found.window(times, queues), queues)
     assert may.tolist() == [False, True, True, False]
     assert found.clients[later[1]] == "B"
+
+
+def stamps(view):
+    """When (ms) the subscriptions in a look at a group were stamped."""
+    return [int(text.rpartition("@")[2]) for topic, text in view["subs"].items() if not topic.startswith("%")]
+
+
+def test_the_others_take_less_than_half_of_what_is_allowed_to_notice_a_change_of_members(golden):
+    """Whoever gets other queues stamps its subscription anew: the last stamp after a change says when all knew."""
+    took = []
+    for name in DECIDED:
+        looks = defaultdict(list)
+        with gzip.open(golden / "broker-4.8.0" / name / "events.jsonl.gz", "rt") as stream:
+            for event in map(json.loads, stream):
+                if event["ev"] == "broker" and "subs" in event.get("view", {}):
+                    looks[event["id"], event["group"]].append((event["t"], event["view"]))
+        for seen in looks.values():
+            for (_, before), (changed, now) in pairwise(seen):
+                if before["clients"] != now["clients"]:
+                    after = [view for t, view in seen if changed < t < changed + 3_000]
+                    same = [stamp for view in after if view["clients"] == now["clients"] for stamp in stamps(view)]
+                    took.append(max([changed, *same]) - changed)
+    assert len(took) == 228
+    assert max(took) == 198 < SETTLED_MS / 2
 
 
 def test_the_owner_before_may_pull_until_it_has_heard_of_the_next():
