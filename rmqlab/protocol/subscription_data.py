@@ -45,6 +45,10 @@ class SubscriptionData:
         """Whether it filters by tags: null, empty and `TAG` mean that, nothing else (case counts; row F-39)."""
         return self.expression_type in TAG_TYPES
 
+    def is_tied_with(self, other: SubscriptionData) -> bool:
+        """Whether two differ in the same version: the broker keeps the one that it reads first (row S-77)."""
+        return self.sub_version == other.sub_version and self != other
+
     def __eq__(self, other: object) -> bool:
         """Tell whether every serialised field agrees (`SubscriptionData.equals`)."""
         if self is other:

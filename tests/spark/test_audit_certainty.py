@@ -298,13 +298,13 @@ def test_nobody_looks_before_the_first_member_and_while_nobody_is_there():
     assert found.at(begin, numbers(0, 0, 0, 0)).tolist() == [0, 0, 1, 1]
 
 
-def beat(t, conn, client, expression, version):
+def beat(t, conn, client, expression, version, kind="TAG"):
     data = HeartbeatData(
         client,
         consumer_data_set=[
             ConsumerData(
                 "G", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING,
-                ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET, [build_subscription("T", expression, "TAG", version)],
+                ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET, [build_subscription("T", expression, kind, version)],
             )
         ],
     )  # fmt: skip
@@ -315,14 +315,22 @@ def beat(t, conn, client, expression, version):
 def test_two_stamps_of_the_same_ms_leave_open_what_the_broker_held(tmp_path):
     """It keeps the one that it reads first, of two connections; the recorder may have seen them the other way round."""
     lines = [{"t": 0.0, "conn": conn, "open": True} for conn in (1, 2)]
-    for name, stamps in (("apart", (1_000, 1_001)), ("tied", (1_000, 1_000))):
-        beats = [beat(10.0, 1, "A", "tagA", stamps[0]), beat(10.0, 2, "B", "tagB", stamps[1])]
+    for name, versions in (("apart", (1_000, 1_001)), ("tied", (1_000, 1_000))):
+        beats = [beat(10.0, 1, "A", "tagA", versions[0]), beat(10.0, 2, "B", "tagB", versions[1])]
         (tmp_path / name).mkdir()
         (tmp_path / name / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines + beats))
         (tmp_path / name / "broker.conf").write_text("")
     held = {name: read_subscriptions(tmp_path / name).held for name in ("apart", "tied")}
     assert [one.expression for one in held["apart"]["G", "T"]] == ["tagA", "tagB"]
     assert held["tied"] == {}
+
+
+def test_a_tag_and_a_condition_of_the_same_text_and_stamp_are_tied_too(tmp_path):
+    lines = [{"t": 0.0, "conn": conn, "open": True} for conn in (1, 2)]
+    lines += [beat(10.0, 1, "A", "a", 1_000), beat(10.0, 2, "B", "a", 1_000, kind="SQL92")]
+    (tmp_path / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "broker.conf").write_text("")
+    assert read_subscriptions(tmp_path).held == {}
 
 
 def test_two_processes_of_one_id_both_ask(tmp_path):

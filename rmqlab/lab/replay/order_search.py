@@ -153,9 +153,7 @@ def _is_tie(choice: OrderChoice) -> bool:
     """Tell whether two heartbeats bring different subscriptions of the same version: the first to come stays."""
     mine = {subscription.topic: subscription for subscription in _subscriptions(choice.first)}
     return any(
-        (other := mine.get(subscription.topic)) is not None
-        and other.sub_version == subscription.sub_version
-        and other != subscription
+        (other := mine.get(subscription.topic)) is not None and other.is_tied_with(subscription)
         for subscription in _subscriptions(choice.second)
     )
 

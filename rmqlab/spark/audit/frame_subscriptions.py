@@ -97,8 +97,7 @@ class _FrameFacts:
                 self._zeros[1].append(one.sub_version - line.t)
                 if not is_retry_topic(str(one.topic)):
                     self._asks(now, group, client, one)
-                    kept = self._groups[group].subscription_table[one.topic]
-                    if kept.sub_version == one.sub_version and kept.sub_string != one.sub_string:
+                    if one.is_tied_with(self._groups[group].subscription_table[one.topic]):
                         self._tied.add((group, str(one.topic)))
             if client not in self._members[group]:
                 self._members[group][client] = line.conn
