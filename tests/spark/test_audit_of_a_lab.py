@@ -20,6 +20,17 @@ def audited(lab, folder):
     return judged(store, read_subscriptions(folder / "events.jsonl")), told
 
 
+def lab_with_a_queue_that_nobody_pulls():
+    """A asks for T and C only for U, and each has a queue of T; two minutes ago a message went into either."""
+    lab = rmqlab.Lab(topics={"T": 2, "U": 2})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.consumer("C", group="G", subscribe={"U": "tagA"})
+    lab.run(seconds=60)
+    lab.send("T", ["tagB"] * 2, queues=[0, 1])
+    lab.run(seconds=120)
+    return lab
+
+
 def test_steps_are_timed_from_the_topics_and_not_from_the_first_member(tmp_path):
     """The lab ran for a minute before A came; what A asks for from its second minute on counts from there."""
     lab = rmqlab.Lab(topics={"T": 1})
@@ -38,12 +49,7 @@ def test_steps_are_timed_from_the_topics_and_not_from_the_first_member(tmp_path)
 @pytest.mark.row("S-79")
 def test_members_that_subscribe_different_topics_leave_it_open_who_met_a_message(tmp_path):
     """C takes T out of the broker's table, and leaves its queue of T alone: B comes two minutes later, and pulls."""
-    lab = rmqlab.Lab(topics={"T": 2, "U": 2})
-    lab.consumer("A", group="G", subscribe={"T": "tagA"})
-    lab.consumer("C", group="G", subscribe={"U": "tagA"})
-    lab.run(seconds=60)
-    lab.send("T", ["tagB"] * 2, queues=[0, 1])
-    lab.run(seconds=120)
+    lab = lab_with_a_queue_that_nobody_pulls()
     lab.consumer("B", group="G", subscribe={"T": "tagB"})
     lab.run(seconds=30)
     said, told = audited(lab, tmp_path)
@@ -53,12 +59,7 @@ def test_members_that_subscribe_different_topics_leave_it_open_who_met_a_message
 
 def test_a_member_that_subscribes_a_topic_late_leaves_open_who_met_what_came_before(tmp_path):
     """C has a queue of T from the beginning, and pulls it as soon as it asks for T: nobody looked at it until then."""
-    lab = rmqlab.Lab(topics={"T": 2, "U": 2})
-    lab.consumer("A", group="G", subscribe={"T": "tagA"})
-    lab.consumer("C", group="G", subscribe={"U": "tagA"})
-    lab.run(seconds=60)
-    lab.send("T", ["tagB"] * 2, queues=[0, 1])
-    lab.run(seconds=120)
+    lab = lab_with_a_queue_that_nobody_pulls()
     lab.subscribe("C", "T", "tagB")
     lab.run(seconds=30)
     said, told = audited(lab, tmp_path)

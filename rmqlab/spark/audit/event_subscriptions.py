@@ -155,7 +155,7 @@ class _Scenario:
         self._begun: int | None = None
         self.members: dict[str, _Member] = {}
         self.resets: list[tuple[int, str, str]] = []
-        self.resized = {step.topic for step in scenario.steps if isinstance(step, Resize)}
+        self.resized: set[str] = set()
         for step in scenario.steps:
             if isinstance(step, Start):
                 self.members[step.who] = _Member(step)
@@ -165,6 +165,8 @@ class _Scenario:
                 self.members[step.who].killed_at = step.at
             elif isinstance(step, ResetOffset):
                 self.resets.append((step.at, step.group, step.topic))
+            elif isinstance(step, Resize):
+                self.resized.add(step.topic)
 
     @property
     def begun(self) -> int:

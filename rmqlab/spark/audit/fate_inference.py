@@ -99,7 +99,7 @@ class FateInference:
         some, every = self._by_any(batch, window, owner, broker)
         at_once = Window(begin, begin)
         broker = self._posted(batch, at_once, owner, broker)
-        _, likely = self._by_owner(batch, at_once, owner, broker.passes, broker.passes, surely=False)
+        _, likely = self._by_owner(batch, at_once, owner, broker.passes, broker.passes, unlisted=False)
         gets = broker.known & likely
         fate = np.full(len(batch), CODE[Fate.DROPPED_BY_CLIENT], np.int8)
         fate[~broker.passes & broker.by_tag] = CODE[Fate.DROPPED_BY_BROKER_TAG]
@@ -201,12 +201,12 @@ class FateInference:
         some_pass: Bools,
         all_pass: Bools,
         *,
-        surely: bool = True,
+        unlisted: bool = True,
     ) -> tuple[Bools, Bools]:
         """Return what gets through for some, and for all, of the subscriptions `owner` may have within `window`.
 
         `some_pass` and `all_pass` are the same of what the broker held. If the owner or what it asked for is not known,
-        it may be any member; `surely`, also one of which nothing is told.
+        it may be any member; if it may be `unlisted`, also one of which nothing is told.
         """
 
         def through(one: Asked) -> tuple[Bools, Bools]:
@@ -235,7 +235,7 @@ class FateInference:
         each = [through(one) for one in self.asked]
         of_any = reduce(np.logical_or, [one for one, _ in each]) if each else some_pass
         of_all = reduce(np.logical_and, [one for _, one in each]) if each else all_pass
-        if surely and not self.complete:
+        if unlisted and not self.complete:
             of_any, of_all = of_any | some_pass, np.zeros(len(batch), np.bool_)
         if not self._owners.clients:
             return of_any.copy(), of_all.copy()

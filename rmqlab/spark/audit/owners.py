@@ -63,9 +63,11 @@ class Owners:
         self._since = np.array([one.since for one in present], np.int64)
         self._empty = [not one.clients for one in present]
         self._gone: list[set[int]] = [set()]
-        ends = [max((one.until for one in asked if one.client == client), default=NEVER) for client in self.clients]
-        self._ends = np.array([*ends, NEVER], np.int64)  # that of an owner that nobody knows is the last
+        # When (epoch ms) each ended its last subscription; the last place is that of an owner whom nobody knows.
+        self._ends = np.full(len(self.clients) + 1, NEVER)
         place = {client: number for number, client in enumerate(self.clients)}
+        for client, number in place.items():
+            self._ends[number] = max((one.until for one in asked if one.client == client), default=NEVER)
         self._table = np.full((len(present), queues), -1, np.int64)
         all_queues = [MessageQueue(topic, "", queue) for queue in range(queues)]
         for moment, (_, clients, strategy) in enumerate(present):
@@ -74,10 +76,17 @@ class Owners:
                     share = _COMPUTED[strategy]().allocate(group, client, all_queues, list(clients))
                     self._table[moment, [queue.queue_id for queue in share or ()]] = place[client]
         # Members that go one after another until nobody is left are shut down; nobody takes over from them.
-        ended = present[-1].since - SETTLED_MS if self._empty and self._empty[-1] else NEVER
+        ended = present[-1].since - SETTLED_MS if present and not present[-1].clients else NEVER
         for before, now in pairwise(present):
             left = set(before.clients) - set(now.clients) if now.since < ended else ()
-            self._gone.append({place[client] for client in left if not _said_goodbye(client, now.since, asked)})
+            self._gone.append({place[client] for client in left if not self._said_goodbye(place[client], now.since)})
+
+    def _said_goodbye(self, place: int, left: int) -> bool:
+        """Tell whether it is known that a client ended its subscription when it `left` (epoch ms), by being shut down.
+
+        One that left much later than its end stood still: the broker did not hear its goodbye.
+        """
+        return bool(left - HELD_MS <= self._ends[place] <= left)
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
@@ -106,13 +115,15 @@ class Owners:
         first_owner = self.at(times, queues)
         last = np.where(times > self._ends[first_owner], NEVER, times + HELD_MS)
         for moment, gone in enumerate(self._gone):
-            since = int(self._since[moment]) if gone else NEVER
-            looked = int(self.begins(np.array([since]))[0][0])
+            if not gone:
+                continue
+            since = self._since[moment]
+            looked = self.begins(np.array([since]))[0][0]
             if looked < NEVER:
-                owner = self.at(np.full(len(times), int(self._since[moment - 1])), queues)
-                missed = np.isin(first_owner, [-1, *gone]) | np.isin(owner, [-1, *gone])
-                silent = missed & (times < since) & (times >= since - EXPIRED_MS)
-                last = np.where(silent, looked + HELD_MS, last)
+                before, silent = self._owner_since(moment - 1, queues), [-1, *gone]
+                missed = np.isin(first_owner, silent) | np.isin(before, silent)
+                missed &= (times < since) & (times >= since - EXPIRED_MS)
+                last = np.where(missed, looked + HELD_MS, last)
         return Window(times, last)
 
     def is_near_change(self, window: Window) -> Bools:
@@ -130,6 +141,10 @@ class Owners:
         known = queues < self._table.shape[1]
         return np.where(known, self._table[moments, np.where(known, queues, 0)], -1)
 
+    def _owner_since(self, moment: int, queues: Numbers) -> Numbers:
+        """Return for each row its queue's owner, as `at` does, when the members of that moment had come."""
+        return self.at(np.full(len(queues), self._since[moment]), queues)
+
     def others(self, window: Window, queues: Numbers) -> Iterator[tuple[Bools, Numbers]]:
         """Yield which rows may have met another owner than the one at first, and who that was, change by change.
 
@@ -140,23 +155,14 @@ class Owners:
         times, last = window
         first = self.at(times, queues)
         for moment in range(1, len(self._since)):
-            since = int(self._since[moment])
-            before = self.at(np.full(len(times), int(self._since[moment - 1])), queues)
+            since = self._since[moment]
+            before = self._owner_since(moment - 1, queues)
             still = (times >= since) & (times <= since + SETTLED_MS) & (before != first)
             if still.any():
                 yield still, before
             soon = (times < since) & (last >= since)
             if soon.any():
-                later = self.at(np.full(len(times), since), queues)
+                later = self._owner_since(moment, queues)
                 may = soon & ((later != first) | (later != before))
                 if may.any():
                     yield may, later
-
-
-def _said_goodbye(client: str, since: int, asked: Sequence[Asked]) -> bool:
-    """Tell whether it is known that a client ended its subscription when it left, by being shut down.
-
-    One that left much later than its end stood still: the broker did not hear its goodbye.
-    """
-    ends = [one.until for one in asked if one.client == client]
-    return bool(ends) and since - HELD_MS <= max(ends) <= since
