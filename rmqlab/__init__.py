@@ -22,6 +22,7 @@ Experiments
     RULES           the rules by version: RULES["4.8.0"].source("client_keeps") shows one,
                     RULES["4.8.0"].replace(client_keeps=mine) replaces it, for `Lab(rules=...)`
     show            pictures, tables and controls for rows of your own
+    BadInput        the one exception of all of these; its text says what would be right
 
 Questions
     lint            do the members of a group subscribe the same, by meaning
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from rmqlab.auditing import audit as audit
     from rmqlab.diagnosis.doctor import doctor as doctor
     from rmqlab.diagnosis.explained import explain as explain
+    from rmqlab.errors import BadInput as BadInput
     from rmqlab.lab.lab import Lab as Lab
     from rmqlab.lessons.check import check as check
     from rmqlab.lessons.mutants import broken as broken
@@ -77,11 +79,11 @@ if TYPE_CHECKING:
     from rmqlab.verbs import tags as tags
 
 _MODULES = {
-    "RULES": "rules", "Lab": "lab.lab", "audit": "auditing", "broken": "lessons.mutants", "check": "lessons.check",
-    "doctor": "diagnosis.doctor", "explain": "diagnosis.explained", "explore": "verbs", "guess": "lessons.progress",
-    "lint": "verbs", "plan": "verbs", "progress": "lessons.progress", "quiz": "lessons.quiz", "read_store": "spark",
-    "replay": "verbs", "reproduce": "verbs", "serve": "serving", "show": "show", "simulate": "verbs", "spark": "spark",
-    "sql92": "verbs", "tags": "verbs",
+    "BadInput": "errors", "RULES": "rules", "Lab": "lab.lab", "audit": "auditing", "broken": "lessons.mutants",
+    "check": "lessons.check", "doctor": "diagnosis.doctor", "explain": "diagnosis.explained", "explore": "verbs",
+    "guess": "lessons.progress", "lint": "verbs", "plan": "verbs", "progress": "lessons.progress",
+    "quiz": "lessons.quiz", "read_store": "spark", "replay": "verbs", "reproduce": "verbs", "serve": "serving",
+    "show": "show", "simulate": "verbs", "spark": "spark", "sql92": "verbs", "tags": "verbs",
 }  # fmt: skip
 __all__ = list(_MODULES)
 __version__ = "0.1.0"

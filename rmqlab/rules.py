@@ -370,7 +370,14 @@ class Rules:
         return RuleSource(re.sub(r"  # noqa:[^\n]*", "", lines))
 
 
+class RulesByVersion(dict[str, Rules]):
+    """Rules by the version that has them; a version that is not here is a `BadInput` that names those that are."""
+
+    def __missing__(self, version: object) -> Rules:
+        raise BadInput(f"no rules of version {version!r}; there are those of {', '.join(self)}")
+
+
 DEFAULT_VERSION: Final = "4.8.0"
-RULES = {DEFAULT_VERSION: Rules(DEFAULT_VERSION)}
+RULES = RulesByVersion({DEFAULT_VERSION: Rules(DEFAULT_VERSION)})
 """The rules by version."""
 DEFAULT_RULES = RULES[DEFAULT_VERSION]

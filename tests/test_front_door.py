@@ -67,6 +67,12 @@ def test_every_name_is_there_shown_and_documented():
         _ = rmqlab.nothing
 
 
+def test_a_version_without_rules_is_named_with_those_there_are():
+    with pytest.raises(rmqlab.BadInput, match=r"no rules of version '5.9'; there are those of 4\.8\.0"):
+        rmqlab.RULES["5.9"]
+    assert rmqlab.RULES.get("5.9") is None
+
+
 def test_the_code_in_the_readme_runs(capsys):
     text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     section = text.partition("## In Python")[2].partition("\n## ")[0]

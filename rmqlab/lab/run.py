@@ -98,11 +98,13 @@ class Outcome:
         return ", ".join(f"{who} gets {' '.join(bodies)}" for who, bodies in consumed.items()) or "nobody gets anything"
 
     def as_json(self) -> dict[str, Any]:
-        """{"consumed": {who: [body…]}, "committed": {"topic/queue": n}}."""
+        """{"consumed": {who: [body…]}, "committed": {"topic/queue": n}}; of several groups, "group/topic/queue"."""
+        many = len({group for group, _, _ in self.committed}) > 1
+        committed = {f"{group}/{queue}" if many else queue: offset for group, queue, offset in self.committed}
         consumed: dict[str, list[str]] = {}
         for who, body, times in self.consumed:
             consumed.setdefault(who, []).extend([body] * times)
-        return {"consumed": consumed, "committed": {queue: offset for _, queue, offset in self.committed}}
+        return {"consumed": consumed, "committed": committed}
 
 
 def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecord]:

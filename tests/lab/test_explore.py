@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+import rmqlab
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import default_settings
@@ -120,6 +121,18 @@ def test_the_json_has_the_keys_others_rely_on(two):
     assert first["committed"] == {"T/0": 2, "T/1": 2}
     assert first["schedule"]["format"] == "rmqlab-schedule/1"
     assert 0.5 < first["share"] < 1
+
+
+def test_offsets_of_several_groups_are_told_by_group():
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "*"})
+    lab.consumer("B", group="H", subscribe={"T": "*"}, mode="broadcasting")  # commits nothing at the broker
+    lab.run(seconds=35)
+    lab.send("T", ["a", "b"])
+    lab.run(seconds=20)
+    told = lab.explore(budget=4)
+    assert {found.as_json()["committed"]["G/T/0"] for found in told.outcomes} == {2}
+    assert "committed G/T/0=2 H/T/0=0" in str(told)
 
 
 def test_the_same_seed_gives_the_same_bytes():
