@@ -6,11 +6,12 @@ Times are ms since the first consumer was started; versions too, as an exact clo
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import BROKER
-from rmqlab.lab.scenario import Start
+from rmqlab.lab.scenario import Start, Subscribe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,13 +53,24 @@ class RunView:
     """One group and one topic of a run (by default the first of each)."""
 
     def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:
-        """Raises `BadInput` when nobody in the run subscribes that topic in that group."""
+        """Raises `BadInput` when nobody in the run subscribes that topic in that group.
+
+        ``starts_with``: what each member asks for when it starts; ``asked``: what it asks for first, then or later;
+        ``asks``: all that it asks for, one after another.
+        """
         self.run = run
         starts = [step for step in run.scenario.steps if isinstance(step, Start)]
         self.group = group or (starts[0].group if starts else "")
         mine = [step for step in starts if step.group == self.group]
         self.topic = topic or next((name for step in mine for name in step.subscribe), "")
-        self.asked = {step.who: step.subscribe[self.topic].expr for step in mine if self.topic in step.subscribe}
+        self.starts_with = {step.who: step.subscribe[self.topic].expr for step in mine if self.topic in step.subscribe}
+        wishes = {who: [expression] for who, expression in self.starts_with.items()}
+        members = {step.who for step in mine}
+        for step in run.scenario.steps:
+            if isinstance(step, Subscribe) and step.topic == self.topic and step.who in members:
+                wishes.setdefault(step.who, []).append(step.expr)
+        self.asked = {who: expressions[0] for who, expressions in wishes.items()}
+        self.asks = {who: " → ".join(key for key, _ in groupby(expressions)) for who, expressions in wishes.items()}
         if not self.asked:
             raise BadInput(f"run {run.scenario.id!r}: no consumer of group {group!r} subscribes topic {topic!r}")
         self.names = sorted(self.asked)
@@ -108,7 +120,7 @@ class RunView:
 
     @cached_property
     def beats(self) -> list[Beat]:
-        """Every heartbeat of the group's members that carries the topic, as the broker got it."""
+        """Every heartbeat of the group's members that carries the topic, as the broker got it; no other group's."""
         found: list[Beat] = []
         facts = self.facts("heartbeat", "subscription", source=BROKER)
         for index, fact in enumerate(facts):
@@ -116,8 +128,8 @@ class RunView:
                 continue
             follows = facts[index + 1] if index + 1 < len(facts) else None
             taken = follows is not None and follows.kind == "subscription" and follows.t == fact.t
-            for _, told in fact["subscriptions"]:
-                if told.topic in {self.topic, self._long}:
+            for group, told in fact["subscriptions"]:
+                if self.run.short(group) == self.group and told.topic in {self.topic, self._long}:
                     version, place = self.version(told.sub_version), self.place(fact)
                     found.append(Beat(fact.t - self.zero, fact["client"], told.sub_string, version, taken, place))
         return found

@@ -89,7 +89,10 @@ def scenes(reading: RunView, deviations: Sequence[ScheduleDeviation] = ()) -> li
         later = f", {seconds(since - starts[index - 1][0])} later" if index else ""
         # what was chosen before the first start belongs to it
         mine = [moment for moment in moments if (since if index else -math.inf) <= moment.t < until]
-        found.append(Scene(f"{who} starts{later}: asks for {reading.asked[who]}", mine))
+        if who in reading.starts_with:
+            found.append(Scene(f"{who} starts{later}: asks for {reading.starts_with[who]}", mine))
+        else:
+            found.append(Scene(f"{who} starts{later}", mine))
     title = f"{len(reading.fates)} messages: {summary(reading.fates)}"
     found.append(Scene(title, sorted(_messages(reading), key=_time)))
     found.append(Scene("Offsets move on, whatever became of the messages", sorted(_commits(reading), key=_time)))
@@ -183,17 +186,17 @@ def _messages(reading: RunView) -> Iterator[Moment]:
         who = (fate.culprit,) if fate.culprit else ()
         at_broker = f"{fate.body}  {fate.tag or 'no tag'}  queue {fate.queue}"
         slot = slot_at(reading, t)
-        yield Moment(t, MomentKind.MESSAGE, who, _why(fate, reading), at_broker, slot, fate=fate.fate)
+        yield Moment(t, MomentKind.MESSAGE, who, _why(fate), at_broker, slot, fate=fate.fate)
 
 
-def _why(fate: MessageFate, reading: RunView) -> str:
+def _why(fate: MessageFate) -> str:
     match fate.fate.value:
         case "delivered":
             return f"delivered to {fate.culprit}"
         case "dropped_by_broker_tag":
             return f"{fate.culprit} pulls; the slot says {short(str(fate.subscription))}"
-        case "dropped_by_client" if fate.culprit in reading.asked:
-            return f"{fate.culprit} itself wants only {short(reading.asked[fate.culprit])}"
+        case "dropped_by_client" if fate.subscription:
+            return f"{fate.culprit} itself wants only {short(fate.subscription)}"
         case _:
             return LOOKS[fate.fate].words
 

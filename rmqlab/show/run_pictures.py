@@ -195,7 +195,7 @@ def _draw_slot(canvas: RunCanvas) -> None:
     for name, y in lanes.items():
         colour = canvas.asked(name)
         canvas.block(0.08, y - 0.17, SLOT_LEFT - 0.3, 0.34, colour)
-        label = f"{name}: {short(canvas.reading.asked[name])}"
+        label = f"{name}: {short(canvas.reading.asks[name])}"
         canvas.text(0.08 + (SLOT_LEFT - 0.3) / 2, y, label, colour=ink(colour))
         canvas.line((SLOT_LEFT - 0.1, right), (y, y), PALE, 6)
     canvas.text(0.08, ribbon + RIBBON / 2, "slot in broker", ha="left", bold=True)

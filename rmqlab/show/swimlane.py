@@ -107,7 +107,7 @@ def _lanes(canvas: RunCanvas, lanes: LanePlaces, story: list[Scene], height: flo
         canvas.line((x, x), (TOP - 0.08, height - BOTTOM), colour, 3)
         canvas.chip(x, 0.36, 0.86, 0.56, colour)
         canvas.text(x, 0.27, name, size=12, colour=ink(colour), bold=True)
-        asked = short(canvas.reading.asked[name])
+        asked = short(canvas.reading.asks[name])
         canvas.text(x, 0.5, asked if "…" in asked else f"asks {asked}", colour=ink(colour))
     canvas.text(lanes.middle, 0.24, "broker", size=12, bold=True)
     canvas.text(lanes.middle, 0.48, "colour: the group's one subscription")
@@ -199,7 +199,7 @@ def _alt(reading: RunView, story: list[Scene]) -> str:
     for slot in reading.slots[1:]:
         if slot.expression != slots[-1]:
             slots.append(slot.expression)
-    asks = ", ".join(f"{name} asks for {reading.asked[name]}" for name in reading.names)
+    asks = ", ".join(f"{name} asks for {reading.asks[name]}" for name in reading.names)
     return (
         f"Lanes for {', '.join(reading.names)} and the broker: {asks}. The group's one subscription in the broker is "
         f"{', then '.join(slots) or 'never set'}. Of {len(reading.fates)} messages: {summary(reading.fates)}. "
