@@ -15,7 +15,6 @@ from rmqlab.lab.link import FORMAT, Link, digest, unpack
 from rmqlab.lab.results import LabResult
 from rmqlab.lab.run_view import RunView, seconds
 from rmqlab.language import translate
-from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.show.moments import scenes
 from rmqlab.show.palette import LOOKS, Colours
 from rmqlab.show.swimlane import swimlane
@@ -24,13 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.lab.run import Run
-    from rmqlab.search.explorer.deviations import ScheduleDeviation
     from rmqlab.show.moments import Moment
 
 AFTER_MS = 30_000  # the run goes on so long after its last step: a round of rebalance and a commit of offsets
 ASKS = ("alloc", "offsets")
 REFUSALS = ("startFailed", "error")
-_shown: tuple[Run, list[ScheduleDeviation]] | None = None  # what `step` tells of
+_shown: tuple[Run, bool] | None = None  # what `step` tells of, and whether with the unusual choices
 
 
 def example(name: str) -> dict[str, Any]:
@@ -64,12 +62,8 @@ def show(state: dict[str, Any]) -> dict[str, Any]:
     wanted = _link(state)
     if not wanted.scenario.groups():
         raise BadInput("no consumer starts, so there is nothing to see; add a member")
-    if wanted.schedule is None:
-        run, deviations = wanted.run(), []
-    else:
-        told = replay_schedule(wanted.scenario, wanted.schedule, cluster=wanted.cluster())
-        run, deviations = told.run, list(told.deviations)
-    _shown = run, deviations
+    run = wanted.run()
+    _shown = run, wanted.schedule is not None
     groups = run.scenario.groups()
     result = LabResult(run)
     return {
@@ -95,8 +89,8 @@ def link(state: dict[str, Any]) -> str:
 def step(number: int | None, group: str | None = None) -> dict[str, str]:
     """The swimlane up to a moment of the story (the whole one without), and what happens in it."""
     story = _story(group)
-    run, deviations = _shown or (None, [])
-    picture = swimlane(run, group=group, deviations=deviations, step=number)
+    run, unusual = _shown or (None, False)
+    picture = swimlane(run, group=group, unusual=unusual, step=number)
     moment = story[-1 if number is None else number - 1] if story else None
     said = [] if moment is None else [", ".join(moment.who), moment.text, moment.at_broker]
     return {
@@ -111,8 +105,8 @@ def _story(group: str | None) -> list[Moment]:
     """The moments of the run that is shown, as its group lived it."""
     if _shown is None:
         raise BadInput("nothing was run yet")
-    run, deviations = _shown
-    return [moment for scene in scenes(RunView(run, group), deviations) for moment in scene.moments]
+    run, unusual = _shown
+    return [moment for scene in scenes(RunView(run, group), unusual=unusual) for moment in scene.moments]
 
 
 def orders(state: dict[str, Any], budget: int, progress: Callable[[Any], None] = lambda _: None) -> dict[str, Any]:

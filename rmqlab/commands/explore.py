@@ -9,7 +9,6 @@ from rmqlab.commands.output import Progress, check_target, make_folder, replace_
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.lab.scenario_inputs import chosen_scenario
-from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.search.explorer.exploration import exploration_lines
 from rmqlab.search.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
 from rmqlab.search.explorer.properties import BUILT_IN, RECEIVES, property_named
@@ -18,7 +17,6 @@ from rmqlab.search.explorer.timings import ASSUMED
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.search.explorer.exploration import Exploration
 
 SVG = ".svg"
@@ -123,7 +121,7 @@ def run(args: Namespace) -> int:
     if args.schedules is not None:
         _save(explored, args.schedules)
     if args.picture is not None:
-        _draw(explored, args.picture, cluster)
+        _draw(explored, args.picture)
     write_json(explored.as_json(), args.json)
     return 1 if args.property and unmet else 0
 
@@ -139,16 +137,15 @@ def _check_picture(path: Path) -> None:
         raise BadInput(f"--picture {path}: a picture ends in {' or '.join(PICTURES)}")
 
 
-def _draw(explored: Exploration, path: Path, cluster: ClusterConfig | None) -> None:
+def _draw(explored: Exploration, path: Path) -> None:
     from rmqlab.show.swimlane import story_picture, story_text
 
     shown = next((one for one in explored.verdicts if not one.holds and one.run is not None), None)
     run = explored.outcomes[0].run if shown is None or shown.run is None else shown.run
     title = "The most frequent outcome" if shown is None else f"{shown.property.name.capitalize()}: fails"
-    told = replay_schedule(explored.scenario, run.schedule, cluster=cluster)
     if path.suffix == SVG:
         # the file stands alone, so characters beyond ASCII are written as XML has them
-        text = story_picture(told, title).svg.encode("ascii", "xmlcharrefreplace").decode("ascii")
+        text = story_picture(run, title).svg.encode("ascii", "xmlcharrefreplace").decode("ascii")
     else:
-        text = story_text(told, title).encode("ascii", "backslashreplace").decode("ascii")
+        text = story_text(run, title).encode("ascii", "backslashreplace").decode("ascii")
     replace_file(path, text)

@@ -46,6 +46,11 @@ class Run:
     queues: dict[str, int] = field(default_factory=dict)
     under_way: str | None = None
 
+    @property
+    def unusual(self) -> list[Choice]:
+        """The choices made while the scenario ran that are not the usual ones, in order of time."""
+        return [choice for choice in self.choices if choice.t is not None]
+
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""
         return Outcome.of_events(self.events)

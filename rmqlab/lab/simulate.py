@@ -75,6 +75,10 @@ class Simulation(ScenarioSteps):
         if gauges_every_ms is not None:
             self.gauges = GaugeSampler(self.cluster, self.consumers, self.recorder, scenario.groups(), gauges_every_ms)
         node.visitor = node.spawn(self._drive(node), "scenario")
+        self.world.chooser.clock = self._moment
+
+    def _moment(self) -> tuple[float, int]:
+        return self.world.now_ms(), len(self.cluster.facts)
 
     def _may_crash(self) -> bool:
         """Whether a crash of the broker may come: then what it has written by then counts."""

@@ -15,7 +15,7 @@ from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.search.explorer.deviations import replay_schedule
-from rmqlab.search.explorer.explanation import blame
+from rmqlab.search.explorer.explanation import blame, deviation
 
 if TYPE_CHECKING:
     from rmqlab.search.explorer.exploration import Exploration, FoundOutcome
@@ -48,15 +48,16 @@ def first_starter_wins(answer: Any) -> str:
     """A schedule as text, with which A, who starts 12 s before B, has the slot."""
     if not isinstance(answer, str):
         raise CheckFailed(case="form")
-    told = replay_schedule(meet(gap_s=TASK_GAP_S).scenario(), Schedule.from_json(answer))
-    outcome = told.run.outcome()
+    run = replay_schedule(meet(gap_s=TASK_GAP_S).scenario(), Schedule.from_json(answer))
+    outcome = run.outcome()
     if outcome.bodies_of("B") or not outcome.bodies_of("A"):
         problem = f"It ends with: {outcome.words}."
-        raise CheckFailed(problem=problem, lines=blame(told.run))
-    if len(told.deviations) > 1:
-        problem = f"{len(told.deviations)} choices are unusual; one is enough."
-        raise CheckFailed(case="fewest", problem=problem, lines=[one.text for one in told.deviations])
-    return f"One unusual choice, and A has the slot: {told.deviations[0].text}."
+        raise CheckFailed(problem=problem, lines=blame(run))
+    unusual = [deviation(choice, run.schedule.timing) for choice in run.unusual]
+    if len(unusual) > 1:
+        problem = f"{len(unusual)} choices are unusual; one is enough."
+        raise CheckFailed(case="fewest", problem=problem, lines=unusual)
+    return f"One unusual choice, and A has the slot: {unusual[0]}."
 
 
 @lru_cache(maxsize=8)

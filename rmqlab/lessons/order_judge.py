@@ -14,9 +14,10 @@ from rmqlab.lessons.check import THEIRS, CheckFailed
 from rmqlab.lessons.mutants import FUNCTIONS
 from rmqlab.lessons.rule_judge import in_words, kinds_of, must_agree_in_cases, rule_text
 from rmqlab.rules import DEFAULT_RULES, Rules
-from rmqlab.search.explorer.exploration import FoundOutcome
+from rmqlab.search.explorer.explanation import blame, deviation
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
 from rmqlab.search.explorer.timings import search_timing
+from rmqlab.show.swimlane import story_picture
 
 if TYPE_CHECKING:
     from rmqlab.lab.lab import Lab
@@ -80,7 +81,7 @@ def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> Check
         if stopped:
             break
         if text is not None:
-            return _story(run, cluster, text)
+            return _story(run, text)
         reached.add(run.outcome())
     if stopped:
         return CheckFailed(problem=stopped[0])
@@ -122,11 +123,10 @@ def _endings(scenario: Scenario, cluster: ClusterConfig) -> set[Outcome]:
     return _KNOWN[key]
 
 
-def _story(run: Run, cluster: ClusterConfig, text: str) -> CheckFailed:
-    found = FoundOutcome(run.outcome(), 0.0, 0, run, cluster=cluster)
-    usual = [f"unusual  {one.text}" for one in found.replayed().deviations] or ["This is the usual order."]
-    lines = [*usual, *found.blame(), f"schedule  {found.schedule.to_json()}"]
-    picture = found.story("The shortest order in which your rule goes wrong")
+def _story(run: Run, text: str) -> CheckFailed:
+    unusual = [f"unusual  {deviation(choice, run.schedule.timing)}" for choice in run.unusual]
+    lines = [*(unusual or ["This is the usual order."]), *blame(run), f"schedule  {run.schedule.to_json()}"]
+    picture = story_picture(run, "The shortest order in which your rule goes wrong")
     return CheckFailed(problem=f"{text}.", lines=lines, picture=picture)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 T = TypeVar("T")
 
@@ -55,12 +55,18 @@ class Timing:
 
 
 class Choice(NamedTuple):
-    """One answered choice point: its number in the run, what was asked, and which of ``n`` options was taken."""
+    """One answered choice point: its number in the run, what was asked, and which of ``n`` options was taken.
+
+    Of an unusual choice (not the first option) ``t`` is when it was made, in ms since the run began, and ``order`` how
+    many facts the run had by then; ``t`` is None of all others, and of those made before the scenario began.
+    """
 
     number: int
     label: str
     n: int
     taken: int
+    t: float | None = None
+    order: int = 0
 
 
 @dataclass(slots=True)
@@ -137,10 +143,14 @@ def _timing(data: object, where: str) -> Timing:
 
 
 class Chooser:
-    """Answers choice points; the base class always takes option 0 (the nominal run)."""
+    """Answers choice points; the base class always takes option 0 (the nominal run).
+
+    ``clock`` gives the present moment (ms since the run began, number of facts); None until the scenario begins.
+    """
 
     def __init__(self) -> None:
         self.made: list[Choice] = []
+        self.clock: Callable[[], tuple[float, int]] | None = None
 
     def pick(self, number: int, label: str, n: int) -> int:
         """Option for choice point ``number``; overridden by the other choosers."""
@@ -150,8 +160,13 @@ class Chooser:
         """Ask choice point ``label`` with options 0..n-1 and remember the answer."""
         number = len(self.made)
         taken = self.pick(number, label, n)
-        self.made.append(Choice(number, label, n, taken))
+        at = self.clock() if taken and self.clock is not None else ()
+        self.made.append(Choice(number, label, n, taken, *at))
         return taken
+
+    def now_is_from(self, ms: float) -> bool:
+        """Whether the scenario runs, and for ``ms`` or longer."""
+        return self.clock is not None and self.clock()[0] >= ms
 
     def among(self, label: str, options: Sequence[T]) -> T:
         """The option that is chosen; of a single one nothing is asked."""

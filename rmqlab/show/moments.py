@@ -16,11 +16,10 @@ from rmqlab.lab.run_view import Beat, RunView, ranges, seconds, short
 from rmqlab.show.palette import LOOKS, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from rmqlab.lab.facts import Fact
     from rmqlab.lab.fates import MessageFate
-    from rmqlab.search.explorer.deviations import ScheduleDeviation
 
 
 class MomentKind(StrEnum):
@@ -63,14 +62,14 @@ class Scene:
     moments: list[Moment]
 
 
-def scenes(reading: RunView, deviations: Sequence[ScheduleDeviation] = ()) -> list[Scene]:
+def scenes(reading: RunView, *, unusual: bool = False) -> list[Scene]:
     """The story in scenes: each start, the messages, the offsets; empty scenes are left out.
 
-    ``deviations``: the choices that make this run another one than the usual.
+    With ``unusual`` the choices that make this run another one than the usual are moments too.
     """
     moments = sorted(
         [
-            *_deviations(reading, deviations),
+            *(_unusual(reading) if unusual else ()),
             *_faults(reading),
             *_beats(reading),
             *_notifications(reading),
@@ -139,10 +138,13 @@ def _beats(reading: RunView) -> Iterator[Moment]:
         yield Moment(beat.t, MomentKind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)
 
 
-def _deviations(reading: RunView, deviations: Iterable[ScheduleDeviation]) -> Iterator[Moment]:
-    for one in deviations:
-        t = one.t - reading.zero
-        yield Moment(t, MomentKind.CHOICE, (), "", one.text, _slot_after(reading, one.order), order=one.order - 0.5)
+def _unusual(reading: RunView) -> Iterator[Moment]:
+    from rmqlab.search.explorer.explanation import deviation
+
+    for choice in reading.run.unusual:
+        text, slot = deviation(choice, reading.run.schedule.timing), _slot_after(reading, choice.order)
+        t = float(choice.t or 0) - reading.zero
+        yield Moment(t, MomentKind.CHOICE, (), "", text, slot, order=choice.order - 0.5)
 
 
 def _faults(reading: RunView) -> Iterator[Moment]:

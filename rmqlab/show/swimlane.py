@@ -16,10 +16,7 @@ from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YEL
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rmqlab.lab.run import Run
-    from rmqlab.search.explorer.deviations import ReplayedSchedule, ScheduleDeviation
 
 # Inches.
 ROW, HEADING, TOP, BOTTOM = 0.33, 0.38, 0.74, 0.1
@@ -57,17 +54,17 @@ def swimlane(
     *,
     group: str | None = None,
     topic: str | None = None,
-    deviations: Sequence[ScheduleDeviation] = (),
+    unusual: bool = False,
     step: int | None = None,
     title: str | None = None,
 ) -> Picture:
     """The story of one group and topic, from the first start to the committed offsets.
 
-    ``deviations`` stand where they were chosen. With ``step`` the story ends with its ``step``-th moment (1 is the
-    first), which is marked; the picture keeps its size.
+    With ``unusual`` the unusual choices stand where they were made. With ``step`` the story ends with its ``step``-th
+    moment (1 is the first), which is marked; the picture keeps its size.
     """
     reading = RunView(run, group, topic)
-    story = scenes(reading, deviations)
+    story = scenes(reading, unusual=unusual)
     lanes = LanePlaces(reading.names)
     height = TOP + BOTTOM + sum(HEADING + ROW * len(scene.moments) for scene in story)
     told = story if step is None else _until(story, step)
@@ -217,26 +214,25 @@ def _table(story: list[Scene]) -> Table:
     return Table("Timeline, moment by moment", headers, rows)
 
 
-def story_picture(told: ReplayedSchedule, title: str, *, step: int | None = None) -> Picture:
-    """The swimlane of a schedule's run, its unusual choices where they were made; ``step`` as in ``swimlane``."""
-    group, topic = subject(told.run)
-    return swimlane(told.run, group=group, topic=topic, deviations=told.deviations, step=step, title=title)
+def story_picture(run: Run, title: str, *, step: int | None = None) -> Picture:
+    """The swimlane of a run, its unusual choices where they were made; ``step`` as in ``swimlane``."""
+    group, topic = subject(run)
+    return swimlane(run, group=group, topic=topic, unusual=True, step=step, title=title)
 
 
-def scenes_of(told: ReplayedSchedule) -> list[Scene]:
-    """The story of a schedule's run in scenes."""
-    return scenes(RunView(told.run, *subject(told.run)), told.deviations)
+def scenes_of(run: Run) -> list[Scene]:
+    """The story of a run in scenes, with its unusual choices."""
+    return scenes(RunView(run, *subject(run)), unusual=True)
 
 
-def story_text(told: ReplayedSchedule, title: str) -> str:
+def story_text(run: Run, title: str) -> str:
     """The same story in lines: what is unusual, who is to blame, every moment, and the schedule that repeats it."""
     from rmqlab.search.explorer.explanation import blame
 
-    run = told.run
     reading = RunView(run, *subject(run))
     lines = [title, f"scenario {run.scenario.id}, group {reading.group}, topic {reading.topic}", "", "who is to blame"]
     lines += [f"  {line}" for line in blame(run)] or ["  nobody: this is the usual order"]
-    for scene in scenes_of(told):
+    for scene in scenes_of(run):
         lines += ["", scene.title]
         for moment in scene.moments:
             who = f"{', '.join(moment.who)}: " if moment.who else ""

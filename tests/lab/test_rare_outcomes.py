@@ -18,7 +18,7 @@ def test_every_kept_schedule_ends_as_it_says():
     assert [one.name for one in found] == list(CIRCUMSTANCES)
     for one in found:
         for outcome in one.outcomes:
-            assert outcome.told().run.outcome().as_json()["consumed"] == outcome.consumed
+            assert outcome.told().outcome().as_json()["consumed"] == outcome.consumed
         assert sum(outcome.share for outcome in one.outcomes) == pytest.approx(1)
     by_name = {one.name: [outcome.consumed for outcome in one.outcomes] for one in found}
     assert by_name["usual"] == [{"B": ["MsgStr4", "MsgStr5"]}, {"A": ["MsgStr2", "MsgStr3"]}]

@@ -159,7 +159,7 @@ def test_rarer_outcomes(rare):
     counts = [delivered(one.consumed) for each in rare.values() for one in each.outcomes]
     assert (min(counts), max(counts)) == (0, 6)
     (nothing,) = [one for one in rare["sent while B starts"].outcomes if not one.consumed]
-    assert {fate.lost for fate in nothing.told().run.fates} == {True}
+    assert {fate.lost for fate in nothing.told().fates} == {True}
     sent = {name: [s.at for s in eight(name).steps if isinstance(s, Send)] for name in ("usual", "sent while B starts")}
     assert sent["sent while B starts"] < sent["usual"]
     run = meet().finish().run
@@ -175,7 +175,7 @@ def test_rarer_outcomes(rare):
 def test_who_takes_queues_over_reads_on_from_the_committed_offset(rare):
     ends = {"A": ["MsgStr0", "MsgStr1"], "B": ["MsgStr4", "MsgStr4", "MsgStr5", "MsgStr5"]}
     (twice,) = [one for one in rare["B is cut off"].outcomes if one.consumed == ends]
-    run = twice.told().run
+    run = twice.told()
     sent = max(event["t"] for event in run.events if event["ev"] == "sent")
     taken = next(
         f for f in of_topic(run, "rebalance") if f.source == "A" and f.t > sent and f["queues"] == [0, 1, 2, 3]

@@ -11,15 +11,18 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import Scenario, convert_scenario
 from rmqlab.runtime.schedule import Schedule
-from rmqlab.search.explorer.deviations import ReplayedSchedule, replay_schedule
+from rmqlab.search.explorer.deviations import replay_schedule
 from rmqlab.search.explorer.explore import Explorer
+
+if TYPE_CHECKING:
+    from rmqlab.lab.run import Run
 
 STORED: Final = ("explored", "eight_messages.jsonl")
 BUDGET, SAMPLES, SHORTENING = 900, 150, 400
@@ -75,16 +78,16 @@ class RareOutcome:
     schedule: Schedule
     shortened: bool
 
-    def told(self) -> ReplayedSchedule:
+    def told(self) -> Run:
         """Its schedule, run now.
 
         Raises:
             BadInput: the schedule does not lead to this outcome any more.
         """
-        told = replay_schedule(eight(self.circumstance), self.schedule, cluster=default_settings())
-        if told.run.outcome().as_json()["consumed"] != self.consumed:
+        run = replay_schedule(eight(self.circumstance), self.schedule, cluster=default_settings())
+        if run.outcome().as_json()["consumed"] != self.consumed:
             raise BadInput(f"{self.circumstance}: the stored schedule ends otherwise now; explore it anew")
-        return told
+        return run
 
 
 @dataclass(frozen=True, slots=True)

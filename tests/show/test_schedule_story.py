@@ -18,21 +18,21 @@ def usual():
     return replay_schedule(TWO_ON_TWO_QUEUES, Schedule("x", {}, Timing(open_orders=True)))
 
 
-def moments(told):
-    return [moment for scene in scenes(RunView(told.run), told.deviations) for moment in scene.moments]
+def moments(run):
+    return [moment for scene in scenes(RunView(run), unusual=True) for moment in scene.moments]
 
 
 @pytest.mark.row("S-82", "S-84")
 def test_while_the_clock_stands_still_moments_keep_their_order(usual):
     """A heartbeat changes the slot, then members are told, then they look again and stamp, then beats flip it."""
-    assert usual.deviations == ()
+    assert usual.unusual == []
     told = [(moment.kind, moment.who, moment.slot) for moment in moments(usual) if moment.t > 1_000]
     first = told.index((MomentKind.BEAT, ("B",), "b"))
     notified = next(index for index, one in enumerate(told) if one[0] is MomentKind.NOTIFY)
     looked = next(index for index, one in enumerate(told) if one[0] is MomentKind.REBALANCE and index > first)
     assert first < notified < looked
     beats = [(who, slot) for kind, (*who,), slot in told if kind is MomentKind.BEAT]
-    assert beats[-1][1] == usual.run.fates[0].subscription
+    assert beats[-1][1] == usual.fates[0].subscription
 
 
 def test_an_unusual_choice_stands_where_it_was_made():
@@ -42,7 +42,7 @@ def test_an_unusual_choice_stands_where_it_was_made():
         Explorer(TWO_ON_TWO_QUEUES, budget=30, samples=0).explore().outcomes, key=lambda one: -len(one.schedule.taken)
     )
     told = replay_schedule(TWO_ON_TWO_QUEUES, found.schedule)
-    assert len(told.deviations) == len(found.schedule.taken) == 1
+    assert len(told.unusual) == len(found.schedule.taken) == 1
     (moment,) = [moment for moment in moments(told) if moment.kind is MomentKind.CHOICE]
     assert " before " in moment.at_broker
     told_at = moments(told).index(moment)

@@ -1,4 +1,4 @@
-"""A run's deviations: the choices that are not the usual ones, told with their moments, or taken back one by one.
+"""A run's deviations, the choices that are not the usual ones: taken back one by one, or made once more.
 
 The shortest schedule is found by delta debugging (Zeller and Hildebrandt): try without halves of the deviations, then
 without quarters, down to single ones; what cannot be left out is then made as small as it can be. A deviation is known
@@ -8,17 +8,16 @@ by its label and by how often that label was asked before, so that taking one ba
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from rmqlab.lab.run import Run
-from rmqlab.lab.simulate import Simulation
-from rmqlab.runtime.schedule import Choice, Chooser, ScheduledChooser
-from rmqlab.search.explorer.explanation import deviation
+from rmqlab.lab.simulate import simulate
+from rmqlab.runtime.schedule import Chooser, ScheduledChooser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.lab.cluster import ClusterConfig
+    from rmqlab.lab.run import Run
     from rmqlab.lab.scenario import Scenario
     from rmqlab.runtime.schedule import Schedule
 
@@ -115,58 +114,10 @@ class ScheduleShortener:
         return run
 
 
-class ScheduleDeviation(NamedTuple):
-    """A choice that is not the usual one: when it was made (ms since the run began), its number, in words.
-
-    ``order``: how many facts the run had by then.
-    """
-
-    t: float
-    number: int
-    text: str
-    order: int
-
-
-class ReplayedSchedule(NamedTuple):
-    """The run of a schedule and its deviations, in order of time."""
-
-    run: Run
-    deviations: tuple[ScheduleDeviation, ...]
-
-
-class _Clocked(ScheduledChooser):
-    """Replays a schedule and remembers when each answer was given."""
-
-    def __init__(self, schedule: Schedule) -> None:
-        super().__init__(schedule)
-        self.simulation: Simulation | None = None
-        self.asked: list[tuple[float, Choice, int]] = []
-
-    def choose(self, label: str, n: int) -> int:
-        """As before; the time goes with it."""
-        taken = super().choose(label, n)
-        if taken and self.simulation is not None:
-            facts = len(self.simulation.cluster.facts)
-            self.asked.append((self.simulation.world.now_ms(), self.made[-1], facts))
-        return taken
-
-
-def replay_schedule(
-    scenario: Scenario,
-    schedule: Schedule,
-    *,
-    cluster: ClusterConfig | None = None,
-) -> ReplayedSchedule:
+def replay_schedule(scenario: Scenario, schedule: Schedule, *, cluster: ClusterConfig | None = None) -> Run:
     """Run a schedule of ``scenario`` again.
 
     Raises:
         BadInput: it belongs to another scenario, or other settings.
     """
-    chooser = _Clocked(schedule)
-    chooser.simulation = Simulation(scenario, chooser=chooser, timing=schedule.timing, cluster=cluster)
-    run = chooser.simulation.run()
-    told = [
-        ScheduleDeviation(t, choice.number, deviation(choice, schedule.timing), facts)
-        for t, choice, facts in chooser.asked
-    ]
-    return ReplayedSchedule(run, tuple(told))
+    return simulate(scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=cluster)

@@ -6,11 +6,10 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.lab.scenario import Scenario
 from rmqlab.search.explorer.choice_graph import Decision
-from rmqlab.search.explorer.deviations import MAX_RUNS, ReplayedSchedule, replay_schedule
+from rmqlab.search.explorer.deviations import MAX_RUNS
 from rmqlab.search.explorer.explanation import blame
 from rmqlab.search.explorer.properties import PropertyKind, RunProperty, duplicates
 
@@ -27,9 +26,8 @@ class FoundOutcome:
 
     ``share`` 0..1: of an exhausted space, where each option of each choice counts the same (not each order), else of
     the runs drawn, None if none was; ``sampled``: of the runs drawn by seed; ``run`` has the shortest schedule.
-    ``words`` says who got what; ``cluster`` are the settings and rules that the exploration had.
-    ``schedules``: how many schedules of the exhausted space end so, None when it is not exhausted. ``shortened``: False
-    when the limit of runs was reached before its schedule was as short as it gets.
+    ``words`` says who got what. ``schedules``: how many schedules of the exhausted space end so, None when it is not
+    exhausted. ``shortened``: False when the limit of runs was reached before its schedule was as short as it gets.
     """
 
     outcome: Outcome
@@ -38,8 +36,6 @@ class FoundOutcome:
     run: Run
     schedules: int | None = None
     shortened: bool = True
-    cluster: ClusterConfig | None = None
-    _replayed: ReplayedSchedule | None = None
 
     @property
     def words(self) -> str:
@@ -60,30 +56,24 @@ class FoundOutcome:
         """Who is to blame, in words."""
         return blame(self.run)
 
-    def replayed(self) -> ReplayedSchedule:
-        """The shortest schedule, run again: with the moments at which its choices are not the usual ones."""
-        if self._replayed is None:
-            self._replayed = replay_schedule(self.run.scenario, self.schedule, cluster=self.cluster)
-        return self._replayed
-
     @property
     def moments(self) -> int:
         """How many moments its story has."""
         from rmqlab.show.swimlane import scenes_of
 
-        return sum(len(scene.moments) for scene in scenes_of(self.replayed()))
+        return sum(len(scene.moments) for scene in scenes_of(self.run))
 
     def story(self, title: str | None = None, *, step: int | None = None) -> Picture:
         """What happens in the shortest schedule, moment by moment; with `step` only the first so many moments."""
         from rmqlab.show.swimlane import story_picture
 
-        return story_picture(self.replayed(), title or self.words, step=step)
+        return story_picture(self.run, title or self.words, step=step)
 
     def text(self, title: str | None = None) -> str:
         """The same story as lines, with the scenario and the schedule that repeat it, to send to a colleague."""
         from rmqlab.show.swimlane import story_text
 
-        return story_text(self.replayed(), title or self.words)
+        return story_text(self.run, title or self.words)
 
     def as_json(self) -> dict[str, Any]:
         """Share, consumed and committed, schedule, and what explains it."""

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.schedule import ScheduledChooser
 from rmqlab.search.explorer.choice_graph import decisions
-from rmqlab.search.explorer.deviations import MAX_RUNS, ScheduleShortener
+from rmqlab.search.explorer.deviations import MAX_RUNS, ScheduleShortener, replay_schedule
 from rmqlab.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
 from rmqlab.search.explorer.open_search import OpenSearch, ReachedEnding, gc_tuning
 from rmqlab.search.explorer.properties import PropertyKind, RunProperty, usual_properties
@@ -76,7 +75,6 @@ class Explorer:
         self._cluster = cluster
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
         self._search_for = partial(OpenSearch, scenario, self._key, cluster=cluster)
-        self._simulate = partial(simulate, scenario, cluster=cluster)
         self._properties = usual_properties(scenario) if properties is None else list(properties)
         self._varied = [checked_vary(vary)]
         self._searches = [self._search()]
@@ -139,7 +137,7 @@ class Explorer:
         return (run.outcome(), said, tuple(sorted({fate.body for fate in run.fates if fate.lost})))
 
     def _timed(self, chooser: Chooser) -> Run:
-        return self._simulate(chooser=chooser, timing=race_timing(self.scenario))
+        return simulate(self.scenario, chooser=chooser, timing=race_timing(self.scenario), cluster=self._cluster)
 
     def _draw(self, seed: int) -> None:
         run = self._timed(RaceChooser(seed))
@@ -160,7 +158,7 @@ class Explorer:
     def _checked(self, run: Run) -> Run:
         """The schedule of a run, replayed: what is handed out does what it says."""
         schedule = run.schedule
-        again = self._simulate(chooser=ScheduledChooser(schedule), timing=schedule.timing)
+        again = replay_schedule(self.scenario, schedule, cluster=self._cluster)
         self._checks += 1
         if self._key(again) != self._key(run):
             raise NotRepeatedError(f"schedule {schedule.to_json()} does not repeat its run")
@@ -212,9 +210,7 @@ class Explorer:
             outcome = ending.run.outcome()
             found = by_outcome.get(outcome)
             if found is None:
-                by_outcome[outcome] = FoundOutcome(
-                    outcome, None, self._counts.get(outcome, 0), ending.run, cluster=self._cluster
-                )
+                by_outcome[outcome] = FoundOutcome(outcome, None, self._counts.get(outcome, 0), ending.run)
             elif ending.deviations < len(found.schedule.taken):
                 found.run = ending.run
         return by_outcome
@@ -229,7 +225,7 @@ class Explorer:
                     key=lambda run: len(run.schedule.taken),
                 )
                 run, short = self._shorten(run, partial(_ends_with, outcome))
-                beyond.append(FoundOutcome(outcome, None, count, run, shortened=short, cluster=self._cluster))
+                beyond.append(FoundOutcome(outcome, None, count, run, shortened=short))
                 by_outcome[outcome] = beyond[-1]
         return beyond
 

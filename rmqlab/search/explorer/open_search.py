@@ -176,7 +176,7 @@ class _Pathfinder(Chooser):
 
     def _open(self) -> bool:
         open_from_ms = self._search.open_from_ms
-        return not open_from_ms or (self.simulation is not None and self.simulation.world.now_ms() >= open_from_ms)
+        return not open_from_ms or self.now_is_from(open_from_ms)
 
 
 OBJECTS: Final = 5_000  # that came and stayed before it looks; Python's own number is 700

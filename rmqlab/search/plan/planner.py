@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.cluster import default_settings
-from rmqlab.lab.simulate import TOPICS_SETTLE_MS, Simulation, simulate
-from rmqlab.runtime.schedule import ScheduledChooser
-from rmqlab.search.explorer.deviations import ScheduleShortener
+from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
+from rmqlab.search.explorer.deviations import ScheduleShortener, replay_schedule
 from rmqlab.search.explorer.explore import NotRepeatedError
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
 from rmqlab.search.explorer.timings import LATE_TIMING, RaceChooser
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rmqlab.lab.run import Run
-    from rmqlab.runtime.schedule import Chooser, Schedule
-    from rmqlab.runtime.virtual import VirtualTime
+    from rmqlab.runtime.schedule import Chooser
 
 
 BUDGET = 600
@@ -50,11 +48,10 @@ class _LateRaceChooser(RaceChooser):
 
     def __init__(self, seed: int, open_from_ms: float) -> None:
         super().__init__(seed)
-        self.world: VirtualTime | None = None
         self._open_from_ms = open_from_ms
 
     def pick(self, number: int, label: str, n: int) -> int:
-        late = self.world is not None and self.world.now_ms() >= self._open_from_ms
+        late = self.now_is_from(self._open_from_ms)
         return super().pick(number, label, n) if late or label == "broker uptime" else 0
 
 
@@ -102,13 +99,13 @@ class _Trial:
         if more_by_chance or found is None:
             run = self._shortened(run, cost, min(budget, SHORTENING))
         told = run.lines()
-        run, cost = self._replayed(run.schedule)
+        run = replay_schedule(self.course.scenario, run.schedule, cluster=default_settings())
         if run.lines() != told:
             raise NotRepeatedError(f"schedule {run.schedule.to_json()} does not repeat its run")
         return ProcedureResult(
             self.procedure, self.producers, self.course, search.exhausted and not more_by_chance, search.runs, drawn,
-            self._losses(search), run, cost, self.takes_ms, self.longest_wait_ms, self.duplicates,
-            lost_messages(run, cost), asks_of_producers(self.procedure, self.change),
+            self._losses(search), run, self.cost(run), self.takes_ms, self.longest_wait_ms, self.duplicates,
+            lost_messages(run, self.cost(run)), asks_of_producers(self.procedure, self.change),
         )  # fmt: skip
 
     def _ran(self) -> None:
@@ -149,10 +146,7 @@ class _Trial:
         return (cost.lost, cost.duplicates)
 
     def _timed(self, chooser: Chooser) -> Run:
-        simulation = Simulation(self.course.scenario, chooser=chooser, timing=LATE_TIMING, cluster=default_settings())
-        if isinstance(chooser, _LateRaceChooser):
-            chooser.world = simulation.world
-        return simulation.run()
+        return simulate(self.course.scenario, chooser=chooser, timing=LATE_TIMING, cluster=default_settings())
 
     def _shortened(self, run: Run, cost: RunCost, max_runs: int) -> Run:
         if not cost.lost:
@@ -160,12 +154,6 @@ class _Trial:
         return ScheduleShortener(self._timed, lambda other: len(self.cost(other).lost) >= len(cost.lost), max_runs).of(
             run
         )
-
-    def _replayed(self, schedule: Schedule) -> tuple[Run, RunCost]:
-        """A run from its schedule: what is handed out is what that does."""
-        chooser = ScheduledChooser(schedule)
-        run = simulate(self.course.scenario, chooser=chooser, timing=schedule.timing, cluster=default_settings())
-        return run, self.cost(run)
 
 
 def _badness(cost: RunCost) -> tuple[int, int]:
