@@ -15,13 +15,14 @@ from rmqlab.search.explorer.open_search import OpenSearch
 from rmqlab.search.plan.change import MessageKind, change_between, parse_subscription, text_of
 from rmqlab.search.plan.checklist import checklist
 from rmqlab.search.plan.planner import plan
-from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course, rollouts
+from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course
 from rmqlab.search.plan.run_cost import cost_of
 from tests.proof.bench.entries import benchmarks
 
 pytestmark = pytest.mark.slow
 
 NAMES = [one.name for one in PROCEDURES]
+WIDEN = "widen-then-narrow"
 KEEP, WAIT = Producers.KEEP, Producers.WAIT
 
 
@@ -65,9 +66,16 @@ def test_a_union_takes_what_either_takes(old, new):
 
 
 def test_a_union_that_is_one_of_the_two_needs_one_rollout():
-    assert rollouts(change("tagA", "tagA||tagB")) == [change("tagA", "tagA||tagB").new]
-    assert rollouts(change("tagA||tagB", "tagA")) == [change("tagA||tagB", "tagA").new]
-    assert [text_of(one) for one in rollouts(change("tagA", "tagB"))] == ["tagA||tagB", "tagB"]
+    assert change("tagA", "tagA||tagB").rollouts == [change("tagA", "tagA||tagB").new]
+    assert change("tagA||tagB", "tagA").rollouts == [change("tagA||tagB", "tagA").new]
+    assert [text_of(one) for one in change("tagA", "tagB").rollouts] == ["tagA||tagB", "tagB"]
+
+
+def test_what_cannot_be_written_as_one_is_rolled_out_one_by_one():
+    one = change("it's", "SQL92:a > 3")
+    assert one.union is None
+    one_by_one, widen = (next(each for each in PROCEDURES if each.name == name) for name in ("one-by-one", WIDEN))
+    assert checklist(widen, one) == checklist(one_by_one, one)
 
 
 @pytest.mark.parametrize(

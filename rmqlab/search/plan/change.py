@@ -86,9 +86,18 @@ class Change:
         """Whether both take the same messages."""
         return self.proven and MessageKind.OLD not in self.kinds and MessageKind.NEW not in self.kinds
 
+    @property
+    def rollouts(self) -> list[Subscription]:
+        """What members are given one after another when they are widened first; what changes nothing is left out."""
+        return [self.new] if self.union in {None, self.old, self.new} else [self.union, self.new]
+
     def passes(self, one: Subscription, kind: MessageKind) -> bool:
         """Whether a subscription takes messages of a kind."""
         return lets_pass(data_of(one), self.kinds[kind])
+
+    def taken_by(self, one: Subscription) -> set[MessageKind]:
+        """The kinds of messages that a subscription takes."""
+        return {kind for kind in self.kinds if self.passes(one, kind)}
 
     def message(self, kind: MessageKind, number: int, queue: int) -> OutgoingMessage:
         """Message ``number`` of a kind, for one queue."""

@@ -1,13 +1,17 @@
-"""What to do, step by step, for each procedure, with the admin command or the gauge to watch."""
+"""What to do, step by step, for each procedure, with the admin command or the gauge to watch.
+
+{old}, {new} and {union} stand for the subscriptions; GROUP, TOPIC and the like for names that the reader puts in.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from rmqlab.search.plan.change import MessageKind, text_of
-from rmqlab.search.plan.procedures import rollouts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rmqlab.search.plan.change import Change
     from rmqlab.search.plan.procedures import Procedure
 
@@ -33,8 +37,61 @@ AGREED = (
     "mqadmin consumerConnection -g GROUP: as many clients as members, and the expression you want. The gauge flips (how"
     " often the subscription changed in the last minute) is 0."
 )
-
-
+HOLD_NEW = "Producers send nothing yet that only {new} takes."
+RELEASE_NEW = "Producers may now send what only {new} takes."
+END_OLD = "Producers stop sending what only {old} takes."
+THERE_IS: Mapping[str, MessageKind] = {
+    HOLD_NEW: MessageKind.NEW, RELEASE_NEW: MessageKind.NEW, END_OLD: MessageKind.OLD,
+}  # fmt: skip
+"""Steps that are taken only where there are messages of this kind."""
+ROLL_OUT_NEW = "Restart the members one by one with {new}."
+CHECKLISTS: Mapping[str, Sequence[str]] = {
+    "stop-all": (
+        END_OLD,
+        DRAINED,
+        "Stop every member in good order (shutdown, so that offsets are committed and the broker is told).",
+        "mqadmin consumerConnection -g GROUP: no client is online. Wait if one is (a killed one: 120 s).",
+        "Start every member with {new}. They go on at the committed offsets: what was sent meanwhile waits.",
+        AGREED,
+        "mqadmin consumerProgress -g GROUP: Diff falls back to 0.",
+    ),
+    "one-by-one": (HOLD_NEW, END_OLD, DRAINED, f"{ROLL_OUT_NEW} {HALFWAY}", AGREED, RELEASE_NEW),
+    "new-group": (
+        TWICE,
+        CLONE,
+        "Start as many members in NEWGROUP with {new}.",
+        "mqadmin consumerConnection -g NEWGROUP: all are there; consumerProgress -g NEWGROUP: Diff falls to 0.",
+        END_OLD,
+        DRAINED,
+        "Stop the members of GROUP.",
+    ),
+    "widen-then-narrow": (
+        "Make sure that your application does the right thing with both kinds of messages.",
+        HOLD_NEW,
+        "Restart the members one by one with {union}.",
+        AGREED,
+        RELEASE_NEW,
+        END_OLD,
+        DRAINED,
+        ROLL_OUT_NEW,
+        AGREED,
+    ),
+    "new-topic": (
+        "mqadmin updateTopic -n NAMESRV -c CLUSTER -t NEWTOPIC: create the topic before anybody uses it.",
+        "Start members of NEWGROUP that subscribe * of NEWTOPIC.",
+        "mqadmin consumerConnection -g NEWGROUP: all are there.",
+        "Have the producers send what {new} takes to NEWTOPIC, and everything else as before.",
+        DRAINED,
+        "Stop the members of GROUP.",
+    ),
+}
+# What is left of "widen-then-narrow" where one rollout is enough.
+WIDEN_ONLY = (
+    "{new} takes all that {old} takes: one rollout is enough.", HOLD_NEW, ROLL_OUT_NEW, AGREED, RELEASE_NEW,
+)  # fmt: skip
+NARROW_ONLY = (
+    "{old} takes all that {new} takes: there is nothing to widen.", END_OLD, DRAINED, ROLL_OUT_NEW, AGREED,
+)  # fmt: skip
 ASKS_PRODUCERS = ("Producers ", "Have the producers ")  # how the steps begin that somebody else has to take
 
 
@@ -44,92 +101,10 @@ def asks_of_producers(procedure: Procedure, change: Change) -> list[str]:
 
 
 def checklist(procedure: Procedure, change: Change) -> list[str]:
-    """The steps for people, in order; GROUP, TOPIC and the like stand for real names."""
-    old, new = text_of(change.old), text_of(change.new)
-    hold_new, release_new, end_old = _of_producers(change)
-    match procedure.name:
-        case "stop-all":
-            return [
-                *end_old,
-                DRAINED,
-                "Stop every member in good order (shutdown, so that offsets are committed and the broker is told).",
-                "mqadmin consumerConnection -g GROUP: no client is online. Wait if one is (a killed one: 120 s).",
-                f"Start every member with {new}. They go on at the committed offsets: what was sent meanwhile waits.",
-                AGREED,
-                "mqadmin consumerProgress -g GROUP: Diff falls back to 0.",
-            ]
-        case "one-by-one":
-            return [
-                *hold_new,
-                *end_old,
-                DRAINED,
-                f"Restart the members one by one with {new}. {HALFWAY}",
-                AGREED,
-                *release_new,
-            ]
-        case "new-group":
-            return [
-                TWICE,
-                CLONE,
-                f"Start as many members in NEWGROUP with {new}.",
-                "mqadmin consumerConnection -g NEWGROUP: all are there; consumerProgress -g NEWGROUP: Diff falls to 0.",
-                *end_old,
-                DRAINED,
-                "Stop the members of GROUP.",
-            ]
-        case "widen-then-narrow":
-            return _widen(change, old, new)
-        case "new-topic":
-            return [
-                "mqadmin updateTopic -n NAMESRV -c CLUSTER -t NEWTOPIC: create the topic before anybody uses it.",
-                "Start members of NEWGROUP that subscribe * of NEWTOPIC.",
-                "mqadmin consumerConnection -g NEWGROUP: all are there.",
-                f"Have the producers send what {new} takes to NEWTOPIC, and everything else as before.",
-                DRAINED,
-                "Stop the members of GROUP.",
-            ]
-    raise AssertionError(procedure.name)
-
-
-def _widen(change: Change, old: str, new: str) -> list[str]:
-    hold_new, release_new, end_old = _of_producers(change)
-    waves = rollouts(change)
-    if len(waves) == 1:
-        if change.union == change.new:
-            return [
-                f"{new} takes all that {old} takes: one rollout is enough.",
-                *hold_new,
-                f"Restart the members one by one with {new}.",
-                AGREED,
-                *release_new,
-            ]
-        return [
-            f"{old} takes all that {new} takes: there is nothing to widen.",
-            *end_old,
-            DRAINED,
-            f"Restart the members one by one with {new}.",
-            AGREED,
-        ]
-    union = text_of(waves[0])
-    return [
-        "Make sure that your application does the right thing with both kinds of messages.",
-        *hold_new,
-        f"Restart the members one by one with {union}.",
-        AGREED,
-        *release_new,
-        *end_old,
-        DRAINED,
-        f"Restart the members one by one with {new}.",
-        AGREED,
-    ]
-
-
-def _of_producers(change: Change) -> tuple[list[str], list[str], list[str]]:
-    """What the producers do: hold back what only NEW takes, send it, end what only OLD takes; where there is such."""
-    old, new = text_of(change.old), text_of(change.new)
-    has_new, has_old = MessageKind.NEW in change.kinds, MessageKind.OLD in change.kinds
-    return (
-        [f"Producers send nothing yet that only {new} takes."] if has_new else [],
-        [f"Producers may now send what only {new} takes."] if has_new else [],
-        [f"Producers stop sending what only {old} takes."] if has_old else [],
-    )
+    """The steps for people, in order."""
+    steps = CHECKLISTS[procedure.name]
+    if procedure.name == "widen-then-narrow" and len(change.rollouts) == 1:
+        ways = {change.new: WIDEN_ONLY, change.old: NARROW_ONLY, None: CHECKLISTS["one-by-one"]}
+        steps = ways[change.union]
+    texts = {"old": text_of(change.old), "new": text_of(change.new), "union": text_of(change.rollouts[0])}
+    return [step.format(**texts) for step in steps if THERE_IS.get(step) in {None, *change.kinds}]

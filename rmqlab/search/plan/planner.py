@@ -23,10 +23,9 @@ from rmqlab.search.explorer.explore import NotRepeatedError
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
 from rmqlab.search.explorer.timings import LATE_TIMING, RaceChooser
 from rmqlab.search.plan.change import Change, change_between, parse_subscription
-from rmqlab.search.plan.checklist import asks_of_producers
 from rmqlab.search.plan.procedures import PROCEDURES, Procedure, Producers, Setting, course
 from rmqlab.search.plan.results import Plan, ProcedureResult
-from rmqlab.search.plan.run_cost import RunCost, cost_of, lost_messages
+from rmqlab.search.plan.run_cost import RunCost, cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,42 +84,31 @@ class _Trial:
             search.step()
             self._ran()
         drawn = min(DRAWN if search.exhausted else max(DRAWN, budget // ALONE), budget)
-        found = self._worst
+        by_search = self._worst
         for number in range(seed, seed + drawn):
             lost, _ = self._count(self._timed(_LateRaceChooser(number, self.change_at_ms)))
             self._drawn[len(lost)] += 1
             self._ran()
         if self._worst is None:
             raise BadInput(f"budget is {budget}; {self.procedure.name} needs at least one whole run")
-        run, cost = self._worst
-        more_by_chance = found is not None and len(cost.lost) > len(found[1].lost)
-        if found is not None and not more_by_chance:
-            run, cost = found
-        if more_by_chance or found is None:
-            run = self._shortened(run, cost, min(budget, SHORTENING))
-        told = run.lines()
-        run = replay_schedule(self.course.scenario, run.schedule, cluster=default_settings())
-        if run.lines() != told:
-            raise NotRepeatedError(f"schedule {run.schedule.to_json()} does not repeat its run")
+        worst, cost = self._worst
+        by_chance = by_search is None or len(cost.lost) > len(by_search[1].lost)
+        if by_search is not None and not by_chance:
+            worst, cost = by_search
+        elif cost.lost:
+            worst = self._shortened(worst, len(cost.lost), min(budget, SHORTENING))
+        again = replay_schedule(self.course.scenario, worst.schedule, cluster=default_settings())
+        if again.lines() != worst.lines():
+            raise NotRepeatedError(f"schedule {worst.schedule.to_json()} does not repeat its run")
         return ProcedureResult(
-            self.procedure, self.producers, self.course, search.exhausted and not more_by_chance, search.runs, drawn,
-            self._losses(search), run, self.cost(run), self.takes_ms, self.longest_wait_ms, self.duplicates,
-            lost_messages(run, self.cost(run)), asks_of_producers(self.procedure, self.change),
+            self.procedure, self.change, self.producers, self.course, search.exhausted and not by_chance, search.runs,
+            drawn, self._losses(search), again, self.cost(again), self.takes_ms, self.longest_wait_ms, self.duplicates,
         )  # fmt: skip
 
     def _ran(self) -> None:
         self._runs += 1
         if self._progress is not None and self._runs % TELL_EVERY == 1:
             self._progress(f"{self.procedure.name}, producers {self.producers}, {self._runs} runs")
-
-    def like(self, other: ProcedureResult) -> ProcedureResult:
-        """What another procedure with the same steps came to, under this one's name."""
-        return replace(
-            other,
-            procedure=self.procedure,
-            producers=self.producers,
-            conditions=asks_of_producers(self.procedure, self.change),
-        )
 
     def _losses(self, search: OpenSearch) -> dict[int, float]:
         losses = dict.fromkeys(sorted(self._reached), 0.0)
@@ -148,12 +136,9 @@ class _Trial:
     def _timed(self, chooser: Chooser) -> Run:
         return simulate(self.course.scenario, chooser=chooser, timing=LATE_TIMING, cluster=default_settings())
 
-    def _shortened(self, run: Run, cost: RunCost, max_runs: int) -> Run:
-        if not cost.lost:
-            return run
-        return ScheduleShortener(self._timed, lambda other: len(self.cost(other).lost) >= len(cost.lost), max_runs).of(
-            run
-        )
+    def _shortened(self, run: Run, lost: int, max_runs: int) -> Run:
+        """A run with fewer unusual choices that loses as many messages."""
+        return ScheduleShortener(self._timed, lambda other: len(self.cost(other).lost) >= lost, max_runs).of(run)
 
 
 def _badness(cost: RunCost) -> tuple[int, int]:
@@ -206,8 +191,7 @@ def plan(
         equal = next((one for one in tried if one.course == trial.course), None)
         if equal is None:
             with gc_tuning():
-                equal = trial.run(budget, seed)
+                tried.append(trial.run(budget, seed))
         else:
-            equal = trial.like(equal)
-        tried.append(equal)
+            tried.append(replace(equal, procedure=procedure, producers=behaviour))
     return Plan(change, setting, budget, seed, tried)

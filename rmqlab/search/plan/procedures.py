@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.scenario import (
@@ -20,9 +19,6 @@ from rmqlab.lab.scenario import (
     Subscription,
 )
 from rmqlab.search.plan.change import TOPIC, Change, MessageKind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NAME = "change"  # one for all: names on the wire carry it, and orders depend on names
 GROUP, NEW_GROUP, NEW_TOPIC = "G", "GNEW", "TNEW"
@@ -202,7 +198,7 @@ def _new_group(line: _Timeline) -> None:
 
 
 def _widen_then_narrow(line: _Timeline) -> None:
-    *widening, narrow = rollouts(line.change)
+    *widening, narrow = line.change.rollouts
     for wants in widening:
         line.rollout(wants)
     if line.change.union in {line.change.new, None}:
@@ -221,14 +217,6 @@ def _new_topic(line: _Timeline) -> None:
     line.switch()
     line.pause()
     line.wave(line.stop)
-
-
-def rollouts(change: Change) -> Sequence[Subscription]:
-    """What the members are given one after another when they are widened first; what changes nothing is left out."""
-    union = change.union
-    if union is None or union in {change.old, change.new}:
-        return [change.new]
-    return [union, change.new]
 
 
 @dataclass(frozen=True, slots=True)

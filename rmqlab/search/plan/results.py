@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.run import Run
 from rmqlab.search.explorer.timings import assumed
 from rmqlab.search.plan.change import Change, MessageKind, text_of
-from rmqlab.search.plan.checklist import checklist
+from rmqlab.search.plan.checklist import asks_of_producers, checklist
 from rmqlab.search.plan.procedures import Course, Procedure, Producers, Setting
-from rmqlab.search.plan.run_cost import LostByChange, RunCost
+from rmqlab.search.plan.run_cost import LostByChange, RunCost, lost_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,13 +29,13 @@ class ProcedureResult:
 
     The shares are exact (each option of each choice counts the same) if ``exhausted``, else those of the drawn runs.
 
-    ``conditions``: what the producers have to do, by the checklist or by how they were assumed to behave.
     ``exhausted``: no order of frames is left; ``runs`` = ``searched`` + ``drawn`` by seed. ``worst`` is a run
     that loses most (of those that lose nothing: one that takes most messages twice), ``cost`` what it cost;
     ``takes_ms``, ``longest_wait_ms`` (of a message that was taken) and ``duplicates`` are the highest of all runs.
     """
 
     procedure: Procedure
+    change: Change
     producers: Producers
     course: Course
     exhausted: bool
@@ -47,13 +47,21 @@ class ProcedureResult:
     takes_ms: int
     longest_wait_ms: int
     duplicates: int
-    lost: list[LostByChange] = field(default_factory=list)
-    conditions: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """The procedure and the producers, as files are called."""
         return f"{self.procedure.name}-{self.producers}"
+
+    @property
+    def lost(self) -> list[LostByChange]:
+        """The messages that the worst run lost."""
+        return lost_messages(self.worst, self.cost)
+
+    @property
+    def conditions(self) -> list[str]:
+        """What the producers have to do, by the checklist."""
+        return asks_of_producers(self.procedure, self.change)
 
     @property
     def lossless(self) -> bool:

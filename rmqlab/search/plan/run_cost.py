@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.scenario import Send, Start
-from rmqlab.search.plan.change import Change, MessageKind
+from rmqlab.search.plan.change import MessageKind
 
 if TYPE_CHECKING:
-    from rmqlab.lab.fates import MessageFate
     from rmqlab.lab.run import Run
+    from rmqlab.search.plan.change import Change
 
 CHANGES = frozenset({"starting", "started", "stopping", "stopped", "offsetReset"})
 
@@ -49,30 +49,32 @@ def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
     A message is wanted if a member that ran when it was sent asks for it, or if both OLD and NEW take it. It is lost if
     nobody has taken it when everything has come to rest.
     """
-    sent = _sent(run)
-    later = [step for step in run.scenario.steps if isinstance(step, Start)]
+    starts = [step for step in run.scenario.steps if isinstance(step, Start)]
+    takes = {one: change.taken_by(one) for one in {one for step in starts for one in step.subscribe.values()}}
+    topics = {
+        message.body: step.topic for step in run.scenario.steps if isinstance(step, Send) for message in step.messages
+    }
     running: dict[str, Start] = {}
     wanted: dict[str, float] = {}
     taken: Counter[str] = Counter()
     waits: dict[str, float] = {}
-    begin = end = change_at_ms
-    passes: dict[tuple[str, str, MessageKind], bool] = {}
+    end = change_at_ms
     for event in run.events:
         what = event["ev"]
         if what in CHANGES and event["t"] >= change_at_ms:
             end = event["t"]
         match what:
             case "started":
-                running[event["who"]] = next(step for step in later if step.who == event["who"])
-                later.remove(running[event["who"]])
+                running[event["who"]] = next(step for step in starts if step.who == event["who"])
+                starts.remove(running[event["who"]])
             case "stopping":
                 running.pop(event["who"], None)
             case "sent":
-                kind, topic = sent[event["body"]]
-                if kind is MessageKind.BOTH or any(
-                    _asks(change, step, topic, kind, passes) for step in running.values()
-                ):
-                    wanted[event["body"]] = event["t"]
+                body, topic = event["body"], topics[event["body"]]
+                asked = [takes[step.subscribe[topic]] for step in running.values() if topic in step.subscribe]
+                kind = _kind_of(body)
+                if kind is MessageKind.BOTH or any(kind in kinds for kinds in asked):
+                    wanted[body] = event["t"]
             case "consume":
                 body = event["body"]
                 taken[body] += 1
@@ -80,38 +82,19 @@ def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
                     waits[body] = event["t"] - wanted[body]
     lost = tuple(body for body in wanted if not taken[body])
     twice = sum(times - 1 for times in taken.values())
-    return RunCost(lost, twice, round(end - begin), round(max(waits.values(), default=0)), len(wanted))
-
-
-def _sent(run: Run) -> dict[str, tuple[MessageKind, str]]:
-    return {
-        message.body: (MessageKind(message.body.partition("-")[0]), step.topic)
-        for step in run.scenario.steps
-        if isinstance(step, Send)
-        for message in step.messages
-    }
-
-
-def _asks(
-    change: Change, step: Start, topic: str, kind: MessageKind, passes: dict[tuple[str, str, MessageKind], bool]
-) -> bool:
-    one = step.subscribe.get(topic)
-    if one is None:
-        return False
-    key = (one.type, one.expr, kind)
-    if key not in passes:
-        passes[key] = change.passes(one, kind)
-    return passes[key]
+    return RunCost(lost, twice, round(end - change_at_ms), round(max(waits.values(), default=0)), len(wanted))
 
 
 def lost_messages(run: Run, cost: RunCost) -> list[LostByChange]:
     """Each message lost, with the stage that let it go by."""
-    fates: dict[str, list[MessageFate]] = {}
-    for fate in run.fates:
-        fates.setdefault(fate.body, []).append(fate)
     found = []
     for body in cost.lost:
-        fate = next((one for one in fates[body] if one.lost), fates[body][0])
-        kind = MessageKind(body.partition("-")[0])
+        fates = [fate for fate in run.fates if fate.body == body]
+        fate = next((one for one in fates if one.lost), fates[0])
+        kind = _kind_of(body)
         found.append(LostByChange(body, kind, fate.queue, fate.fate.value, fate.culprit, fate.subscription))
     return found
+
+
+def _kind_of(body: str) -> MessageKind:
+    return MessageKind(body.partition("-")[0])
