@@ -57,7 +57,7 @@ class Ownership:
         """Raises `BadInput` when nobody subscribes that topic in that group."""
         self.view = RunView(run, group, topic)
         self.zero, self.end = self.view.zero, self.view.zero + self.view.end
-        self.queues = max(run.queues.get(self.view.topic, 0), self.view.queues)
+        self.queues = self.view.queues
         self.events = self._events()
         self.members = list(dict.fromkeys(event.who for event in self.events if event.what == "joins"))
         self.spans = self._spans()

@@ -56,7 +56,7 @@ class RunView:
         """Raises `BadInput` when nobody in the run subscribes that topic in that group.
 
         ``starts_with``: what each member asks for when it starts; ``asked``: what it asks for first, then or later;
-        ``asks``: all that it asks for, one after another.
+        ``asks``: all that it asks for, one after another; ``broadcasting``: all members are.
         """
         self.run = run
         starts = [step for step in run.scenario.steps if isinstance(step, Start)]
@@ -65,6 +65,7 @@ class RunView:
         self.topic = topic or next((name for step in mine for name in step.subscribe), "")
         self.starts_with = {step.who: step.subscribe[self.topic].expr for step in mine if self.topic in step.subscribe}
         wishes = {who: [expression] for who, expression in self.starts_with.items()}
+        self.broadcasting = all(step.mode == "broadcasting" for step in mine)
         members = {step.who for step in mine}
         for step in run.scenario.steps:
             if isinstance(step, Subscribe) and step.topic == self.topic and step.who in members:
@@ -135,13 +136,18 @@ class RunView:
         return found
 
     @cached_property
-    def owners(self) -> dict[int, str]:
-        """Who owned each queue when the scenario last asked; a queue that nobody owned is missing."""
-        owners: dict[int, str] = {}
+    def owners(self) -> dict[int, list[str]]:
+        """Who owned each queue when the scenario last asked, by name; a queue that nobody owned is missing."""
+        held: dict[str, list[int]] = {}
         for event in self.run.events:
             if event["ev"] == "alloc" and event["who"] in self.asked:
-                owners = {queue: who for queue, who in owners.items() if who != event["who"]}
-                owners |= dict.fromkeys(event["queues"].get(self.topic, ()), event["who"])
+                if event["who"] in held:  # it is asked again, so all are; who is gone is not asked
+                    held.clear()
+                held[event["who"]] = event["queues"].get(self.topic, [])
+        owners: dict[int, list[str]] = {}
+        for who, queues in sorted(held.items()):
+            for queue in queues:
+                owners.setdefault(queue, []).append(who)
         return owners
 
     @cached_property
@@ -155,8 +161,8 @@ class RunView:
 
     @property
     def queues(self) -> int:
-        """Number of queues of the topic."""
-        return self.run.scenario.topics[self.topic]
+        """Number of queues of the topic, those that came later among them."""
+        return max(self.run.queues.get(self.topic, 0), self.run.scenario.topics[self.topic])
 
 
 def seconds(ms: float) -> str:

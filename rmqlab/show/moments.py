@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import Beat, RunView, ranges, seconds, short
-from rmqlab.show.palette import LOOKS, summary
+from rmqlab.show.palette import LOOKS, counted, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def scenes(reading: RunView, *, unusual: bool = False) -> list[Scene]:
             found.append(Scene(f"{who} starts{later}: asks for {reading.starts_with[who]}", mine))
         else:
             found.append(Scene(f"{who} starts{later}", mine))
-    title = f"{len(reading.fates)} messages: {summary(reading.fates)}"
+    title = f"{counted(reading)}: {summary(reading.fates)}"
     found.append(Scene(title, sorted(_messages(reading), key=_time)))
     found.append(Scene("Offsets move on, whatever became of the messages", sorted(_commits(reading), key=_time)))
     return [scene for scene in found if scene.moments]
@@ -212,7 +212,7 @@ def _commits(reading: RunView) -> Iterator[Moment]:
         if mine.get(fact["queue"]) != fact["offset"]:
             mine[fact["queue"]] = fact["offset"]
     for who in reading.names:
-        queues = sorted(queue for queue, owner in reading.owners.items() if owner == who)
+        queues = sorted(queue for queue, owners in reading.owners.items() if who in owners)
         last = [_first_commit(reading, who, queue, done.get(who, {}).get(queue)) for queue in queues]
         if queues and None not in last:
             t = max(fact.t for fact in last if fact is not None) - reading.zero

@@ -87,6 +87,11 @@ class Colours(dict[str | None, str]):
         return GREY
 
 
+def counted(reading: RunView) -> str:
+    """How many messages there are, or copies of messages where each member gets its own."""
+    return f"{len(reading.fates)} copies" if reading.broadcasting else f"{len(reading.fates)} messages"
+
+
 def summary(fates: Iterable[MessageFate]) -> str:
     """How many messages met which fate, in words."""
     counts = Counter(one.fate for one in fates)

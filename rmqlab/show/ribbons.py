@@ -130,6 +130,9 @@ def _longest(stretches: Sequence[OwnersRecord], *, doubles: bool) -> str:
 
 
 def _summary(life: Ownership, stretches: Sequence[OwnersRecord]) -> str:
+    if life.view.broadcasting:
+        nobody = _longest(stretches, doubles=False)
+        return f"{len(life.told)} told · each member takes all queues · longest with none: {nobody}"
     return (
         f"{life.moves} moves · {len(life.told)} told · longest with two owners: {_longest(stretches, doubles=True)}"
         f" · longest with none: {_longest(stretches, doubles=False)}"
@@ -150,7 +153,8 @@ def _table(life: Ownership, stretches: Sequence[OwnersRecord]) -> Table:
         )
         for one in stretches
     ]  # fmt: skip
-    marked = frozenset(number for number, one in enumerate(stretches) if one.members != 1)
+    most = len(life.members) if life.view.broadcasting else 1
+    marked = frozenset(number for number, one in enumerate(stretches) if not 1 <= one.members <= most)
     headers = ("queue", "owner", "from, s", "to, s", "for")
     return Table("Who owned which queue (marked: two owners, or none)", headers, rows, marked)
 

@@ -14,7 +14,7 @@ from rmqlab.language import translate
 from rmqlab.show.canvas import RunCanvas, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import telling_beats
-from rmqlab.show.palette import GREY, LOOKS, PALE, WHITE, ink, summary
+from rmqlab.show.palette import GREY, LOOKS, PALE, WHITE, counted, ink, summary
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -76,18 +76,24 @@ def _draw(canvas: RunCanvas, column: float) -> None:
         y += depth
     for queue, (committed, maximum) in sorted(reading.offsets.items()):
         behind = maximum - committed if isinstance(committed, int) else "?"
-        text = f"offset {committed} of {maximum}: lag {behind}" if column >= ROOMY else f"{committed}/{maximum}"
+        if reading.broadcasting:  # each member keeps its own offsets: the broker knows of no lag
+            text = f"next offset {maximum}" if column >= ROOMY else str(maximum)
+        else:
+            text = f"offset {committed} of {maximum}: lag {behind}" if column >= ROOMY else f"{committed}/{maximum}"
         canvas.text(LEFT + (queue + 0.5) * column, y + 0.15, text)
     _legend(canvas, y + FOOT)
 
 
 def _header(canvas: RunCanvas, queue: int, column: float) -> None:
     x = LEFT + queue * column
-    owner = canvas.reading.owners.get(queue)
-    colour = PALE if owner is None else canvas.asked(owner)
+    owners = canvas.reading.owners.get(queue, [])
+    colour = canvas.asked(owners[0]) if len(owners) == 1 else PALE
     canvas.block(x + GAP / 2, HEADLINE + 0.06, column - GAP, 0.5, colour)
     name = f"queue {queue}" if column >= NARROW else f"q{queue}"
-    owned = "nobody's" if owner is None else f"{owner} owns it" if column >= ROOMY else str(owner)
+    if column < ROOMY:
+        owned = ", ".join(owners) or "nobody's"
+    else:
+        owned = f"{owners[0]} owns it" if len(owners) == 1 else f"{', '.join(owners)} own it" if owners else "nobody's"
     canvas.text(x + column / 2, HEADLINE + 0.21, name, colour=ink(colour), bold=True)
     canvas.text(x + column / 2, HEADLINE + 0.43, owned, colour=ink(colour))
 
@@ -117,7 +123,7 @@ def _where(fate: MessageFate) -> str:
         case Fate.DROPPED_BY_CLIENT | Fate.DROPPED_BY_HOOK:
             return f"dropped by {fate.culprit} itself"
         case Fate.DROPPED_BY_BROKER_TAG | Fate.DROPPED_BY_BROKER_BITMAP | Fate.DROPPED_BY_BROKER_SQL:
-            return "dropped by broker"
+            return f"dropped by broker for {fate.member}" if fate.member else "dropped by broker"
         case _:
             return LOOKS[fate.fate].words
 
@@ -141,6 +147,8 @@ def headline(reading: RunView) -> str:
     """The outcome in one line."""
     delivered = sum(fate.fate is Fate.DELIVERED for fate in reading.fates)
     lost = sum(fate.lost for fate in reading.fates)
+    if reading.broadcasting:
+        return f"{delivered} of {len(reading.fates)} copies delivered, {lost} lost; each member gets its own copies"
     unasked = sum(not fate.asked for fate in reading.fates)
     nobody = f", {unasked} that nobody asked for" if unasked else ""
     lag = sum(end - done for done, end in reading.offsets.values() if isinstance(done, int))
@@ -149,12 +157,13 @@ def headline(reading: RunView) -> str:
 
 def _alt(reading: RunView) -> str:
     owned: dict[str, list[int]] = {}
-    for queue, owner in sorted(reading.owners.items()):
-        owned.setdefault(owner, []).append(queue)
-    owners = "; ".join(f"{who} owns queues {', '.join(map(str, mine))}" for who, mine in sorted(owned.items()))
+    for queue, owners in sorted(reading.owners.items()):
+        for owner in owners:
+            owned.setdefault(owner, []).append(queue)
+    told = "; ".join(f"{who} owns queues {', '.join(map(str, mine))}" for who, mine in sorted(owned.items()))
     return (
-        f"{headline(reading)}. Grid of {reading.queues} queues by message tag: {owners or 'nobody owns a queue'}. "
-        f"{len(reading.fates)} messages: {summary(reading.fates)}."
+        f"{headline(reading)}. Grid of {reading.queues} queues by message tag: {told or 'nobody owns a queue'}. "
+        f"{counted(reading)}: {summary(reading.fates)}."
     )
 
 
@@ -162,8 +171,8 @@ def _table(reading: RunView) -> Table:
     """One row for each message, in sending order."""
     rows = [
         (
-            fate.body, fate.tag, fate.queue, fate.offset, reading.owners.get(fate.queue), LOOKS[fate.fate].words,
-            fate.culprit, fate.subscription,
+            fate.body, fate.tag, fate.queue, fate.offset, ", ".join(reading.owners.get(fate.queue, [])) or None,
+            LOOKS[fate.fate].words, fate.culprit, fate.subscription,
         )
         for fate in reading.fates
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from rmqlab.lab.run_view import RunView, seconds, short
 from rmqlab.show.canvas import RunCanvas, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import Moment, MomentKind, Scene, scenes
-from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YELLOW, ink, summary
+from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YELLOW, counted, ink, summary
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _alt(reading: RunView, story: list[Scene]) -> str:
     asks = ", ".join(f"{name} asks for {reading.asks[name]}" for name in reading.names)
     return (
         f"Lanes for {', '.join(reading.names)} and the broker: {asks}. The group's one subscription in the broker is "
-        f"{', then '.join(slots) or 'never set'}. Of {len(reading.fates)} messages: {summary(reading.fates)}. "
+        f"{', then '.join(slots) or 'never set'}. Of {counted(reading)}: {summary(reading.fates)}. "
         f"{sum(len(scene.moments) for scene in story)} moments, listed in the table."
     )
 

@@ -98,7 +98,7 @@ def ownership(reading):
     everybody = sorted(ids.values(), key=utf16_key)
     for who, client_id in sorted(ids.items()):
         mine = DEFAULT_RULES.allocate(client_id, range(reading.queues), everybody)
-        owned = sorted(queue for queue, owner in reading.owners.items() if owner == who)
+        owned = sorted(queue for queue, owners in reading.owners.items() if owners == [who])
         if mine != owned:
             changes = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
             order = ", ".join(f"{name} {one}" for name, one in sorted(ids.items(), key=lambda pair: utf16_key(pair[1])))

@@ -54,3 +54,47 @@ def test_a_client_that_changed_its_mind_drops_by_what_it_asks_now(lab):
     told = [row[3] for row in lab.swimlane().table.rows if "itself wants only" in row[3]]
     assert len(told) == len(dropped)
     assert {fate.subscription for fate in dropped} == {text.rpartition(" ")[2] for text in told}
+
+
+def test_each_member_of_a_broadcasting_group_has_its_copy():
+    lab = rmqlab.Lab(topics={"T": 2})
+    for who, tag in (("A", "tagA"), ("B", "tagB")):
+        lab.consumer(who, group="G", subscribe={"T": tag}, mode="broadcasting")
+        lab.run(seconds=10)
+    lab.send("T", ["tagA", "tagB"] * 2)
+    lab.run(seconds=30)
+    grid, fates = lab.grid(), lab.fates()
+    delivered, lost = len(fates.where(fate="delivered")), len(fates.where(lost=True))
+    assert grid.alt.startswith(f"{delivered} of 8 copies delivered, {lost} lost; each member gets its own copies. ")
+    assert "A owns queues 0, 1; B owns queues 0, 1. 8 copies: " in grid.alt
+    assert "dropped by broker for A" in grid.svg
+    assert "A, B own it" in grid.svg
+    assert "lag" not in grid.svg  # the broker has no offsets of such a group
+    assert "Of 8 copies:" in lab.swimlane().alt
+    ribbons = lab.ribbons()
+    assert "each member takes all queues" in ribbons.alt
+    assert not ribbons.table.marked
+
+
+def test_two_owners_at_once_are_both_named():
+    greedy = rmqlab.RULES["4.8.0"].replace(allocate=lambda current, queues, everybody: list(queues))
+    lab = rmqlab.Lab(topics={"T": 2}, rules=greedy)
+    lab.consumer("A", group="G", subscribe={"T": "*"})
+    lab.consumer("B", group="G", subscribe={"T": "*"})
+    lab.run(seconds=30)
+    assert "A, B own it" in lab.grid().svg
+    assert "A owns queues 0, 1; B owns queues 0, 1." in lab.grid().alt
+    assert "each member takes all queues" not in lab.ribbons().alt
+    assert lab.ribbons().table.marked
+
+
+def test_queues_that_come_later_have_their_columns():
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "*"})
+    lab.resize("T", 3)
+    lab.run(seconds=40)
+    lab.send("T", ["x"] * 3)
+    lab.run(seconds=5)
+    grid = lab.grid()
+    assert "Grid of 3 queues" in grid.alt
+    assert all(f">queue {queue}<" in grid.svg for queue in range(3))

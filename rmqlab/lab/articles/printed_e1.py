@@ -131,7 +131,7 @@ def conclusions(run: Run) -> list[Figure]:
         who: sorted({str(fate.tag) for fate in reading.fates if fate.culprit == who and fate.fate is Fate.DELIVERED})
         for who in reading.names
     }
-    owned = {who: sorted(queue for queue, owner in reading.owners.items() if owner == who) for who in reading.names}
+    owned = {who: sorted(queue for queue, owners in reading.owners.items() if who in owners) for who in reading.names}
     starts = [event["who"] for event in run.events if event["ev"] == "starting"]
     return [
         Figure("1. tags in each of the four queues", [["tagA", "tagB"]] * 4, by_queue),
