@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor, RebalanceLockManager
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService, ProducerManager
-from rmqlab.broker.config_manager import BrokerTables
 from rmqlab.broker.consumer_filter_manager import PERSIST_PERIOD_MS as FILTER_PERIOD_MS
 from rmqlab.broker.consumer_filter_manager import CommitLogDispatcherCalcBitMap, ConsumerFilterManager
 from rmqlab.broker.consumer_manage_processor import (
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker_config import BrokerConfig
+    from rmqlab.broker.config_manager import ConfigManager
     from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
     from rmqlab.broker.processor import Handler
     from rmqlab.broker.pull_request_hold_service import PullRequest
@@ -64,7 +64,8 @@ class Broker:
     to be woken (`run_timers`); ask again after every call, since a message that arrives makes the pulls that wait for
     it due at once. `choose(label, n)` is asked for every random number of Java; `observe(event)` hears what
     happened. `on_register` gets what the broker tells the name servers: at once, 10 s later, then every 30 s, and
-    whenever a topic is made. `tables.files()` are what 4.8.0 keeps in the store's `config` folder.
+    whenever a topic is made. `config_managers` have what 4.8.0 keeps in the
+    store's `config` folder, in the order in which it loads them.
 
     Requests are answered by code (`register_processor`), others not at all. `rpc_hooks` see every command first.
     """
@@ -107,7 +108,7 @@ class Broker:
         )
         self.rebalance_lock_manager = RebalanceLockManager()
         self.schedule_message_service = ScheduleMessageService(store, timers)
-        self.tables = BrokerTables(
+        self.config_managers: tuple[ConfigManager, ...] = (
             self.topic_config_manager,
             self.consumer_offset_manager,
             self.subscription_group_manager,

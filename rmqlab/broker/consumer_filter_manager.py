@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from rmqlab.broker.config_manager import ConfigManager, by_name, file_text
 from rmqlab.filter.bloom import BitsArray, BloomFilter, BloomFilterError
 from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.message_filter import ConsumerFilterData
 from rmqlab.filter.sql92.errors import ExpressionRefused
-from rmqlab.message.java import hash_map_order
-from rmqlab.protocol import fastjson
-from rmqlab.protocol.serializable import RemotingSerializable, to_json
+from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab.protocol.subscription_data import TAG, TAG_TYPES
 from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.processor import Timers
@@ -34,12 +33,14 @@ LOADED_DEAD_SINCE_MS = 30_000
 _LOADED_CAPACITY = 16
 
 
-class ConsumerFilterManager:
+class ConsumerFilterManager(ConfigManager):
     """Keeps filter data by topic and group. TAG subscriptions have none.
 
     A group that leaves is not forgotten but marked dead, so that its bits go on being computed when messages arrive.
     Making one tells the store how long bitmaps are.
     """
+
+    file_name = "consumerFilter.json"
 
     def __init__(
         self, config: BrokerConfig, store_config: MessageStoreConfig, timers: Timers, rules: Rules = DEFAULT_RULES
@@ -256,17 +257,15 @@ def filter_data_body(data: FilterDataByTopic, capacity: int = TOPICS_CAPACITY) -
     topics = {str(topic): groups for topic, groups in data.items()}
     return _File(
         {
-            topic: _Topic(
-                {group: _stored(topics[topic][group]) for group in _order(topics[topic], _GROUPS_CAPACITY)}, topic
-            )
-            for topic in _order(topics, capacity)
+            topic: _Topic({group: _stored(one) for group, one in by_name(groups, _GROUPS_CAPACITY).items()}, topic)
+            for topic, groups in by_name(topics, capacity).items()
         }
     )
 
 
 def filter_data_text(data: ConsumerFilterData | None) -> str:
     """Write one group's filter data as the admin tool is shown it."""
-    return "null" if data is None else fastjson.pretty(to_json(_stored(data)))
+    return "null" if data is None else file_text(_stored(data))
 
 
 def decode_filter_data(text: str) -> FilterDataByTopic | None:
@@ -282,10 +281,6 @@ def decode_filter_data(text: str) -> FilterDataByTopic | None:
         for topic, groups in stored.filter_data_by_topic.items()
         if groups is not None
     }
-
-
-def _order(names: Mapping[str, object], capacity: int) -> list[str]:
-    return list(map(str, hash_map_order(names, capacity)))
 
 
 def _stored(data: ConsumerFilterData) -> ConsumerFilterData:

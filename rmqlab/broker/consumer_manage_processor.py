@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo, ProducerManager
+from rmqlab.broker.config_manager import ConfigManager, by_name, by_number
 from rmqlab.broker.consumer_manager import ConsumerManager
 from rmqlab.broker.processor import BrokerHooks, require, success, system_error
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
@@ -19,7 +20,11 @@ from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.message.java import split
 from rmqlab.message.topics import retry_topic
-from rmqlab.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from rmqlab.protocol.bodies import (
+    CheckClientRequestBody,
+    ConsumerOffsetSerializeWrapper,
+    GetConsumerListByGroupResponseBody,
+)
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (
@@ -43,18 +48,30 @@ if TYPE_CHECKING:
 
 TOPIC_GROUP_SEPARATOR = "@"
 NOT_FOUND = -1
+_CAPACITY = 1024  # of the table's ConcurrentHashMap, which decides the order in the file
 
 
-class ConsumerOffsetManager:
+class ConsumerOffsetManager(ConfigManager):
     """Keeps, for each "topic@group", the next offset to consume of each queue.
 
     Whoever commits wins, forwards or backwards. The text key is Java's, and so is its weakness: a topic or group with
     an "@" in its name is stored, and then passed over wherever the key is split.
     """
 
+    file_name = "consumerOffset.json"
+
     def __init__(self, hooks: BrokerHooks) -> None:
         self._hooks = hooks
         self.offset_table: dict[str, dict[int, int]] = {}
+
+    def body(self) -> ConsumerOffsetSerializeWrapper:
+        """Return every committed offset."""
+        table = by_name(self.offset_table, _CAPACITY)
+        return ConsumerOffsetSerializeWrapper({key: by_number(queues) for key, queues in table.items()})
+
+    def decode(self, text: str) -> None:
+        """Take in the offsets of a file; others are forgotten."""
+        self.offset_table = ConsumerOffsetSerializeWrapper.decode(text.encode()).offset_table
 
     def commit_offset(self, client_host: str, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Store an offset; `client_host` ("ip:port") says who committed it."""

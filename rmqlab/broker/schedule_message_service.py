@@ -8,6 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from rmqlab.broker.config_manager import ConfigManager, by_number
 from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_DELAY_TIME_LEVEL,
@@ -15,6 +18,7 @@ from rmqlab.message.properties import (
     PROPERTY_REAL_TOPIC,
 )
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
+from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab.store.config import delay_level_to_queue_id, queue_id_to_delay_level
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import is_ext_addr
@@ -31,12 +35,20 @@ DELAY_FOR_A_WHILE_MS = 100
 DELAY_FOR_A_PERIOD_MS = 10_000
 
 
-class ScheduleMessageService:
+class DelayOffsetSerializeWrapper(RemotingSerializable):
+    """delayOffset.json: the next offset to deliver of each delay level."""
+
+    offset_table: dict[int, int] = msgspec.field(default_factory=dict)
+
+
+class ScheduleMessageService(ConfigManager):
     """Moves delayed messages on. `offset_table` is what Java persists: level to the next offset in its queue.
 
     Java looks at every level every 100 ms from one second after the start. A level whose queue holds nothing new is
     not looked at here: it sleeps, and a message that arrives wakes it at the next moment Java would have looked.
     """
+
+    file_name = "delayOffset.json"
 
     def __init__(self, store: MessageStore, timers: Timers) -> None:
         self._store = store
@@ -46,6 +58,14 @@ class ScheduleMessageService:
         # Levels asleep, each with the time at which Java would look next.
         self._asleep: dict[int, int] = {}
         self._started = False
+
+    def body(self) -> DelayOffsetSerializeWrapper:
+        """Return how far each delay level has been delivered."""
+        return DelayOffsetSerializeWrapper(by_number(self.offset_table))
+
+    def decode(self, text: str) -> None:
+        """Take in the offsets of a file."""
+        self.offset_table.update(DelayOffsetSerializeWrapper.decode(text.encode()).offset_table)
 
     def start(self, now: int) -> None:
         """Watch every level from now on, each from its offset in `offset_table`; once is enough."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.config_manager import ConfigManager, by_name
 from rmqlab.broker.processor import named
 from rmqlab.message.topics import (
     AUTO_CREATE_TOPIC_KEY_TOPIC,
@@ -33,7 +34,9 @@ from rmqlab.protocol.topic_config import (
     PERM_READ_WRITE,
     DataVersion,
     SubscriptionGroupConfig,
+    SubscriptionGroupWrapper,
     TopicConfig,
+    TopicConfigSerializeWrapper,
     is_inherited,
 )
 
@@ -46,14 +49,17 @@ if TYPE_CHECKING:
 
 SCHEDULE_TOPIC_QUEUE_NUM = 18
 BENCHMARK_QUEUE_NUM = 1024
+_CAPACITY = 2048  # of both tables' ConcurrentHashMaps, which decides the order in the files
 
 
-class TopicConfigManager:
+class TopicConfigManager(ConfigManager):
     """Name to configuration of every topic of the broker, and the version of that table.
 
     `system_topics` are the names nobody may create or delete: 4.8.0's own, and the broker's and the cluster's names.
     `on_create` is called when a topic was made on demand. Persisting is left to whoever runs the broker.
     """
+
+    file_name = "topics.json"
 
     def __init__(self, config: BrokerConfig, timers: Timers, on_create: Callable[[], None] = lambda: None) -> None:
         self._config = config
@@ -80,6 +86,16 @@ class TopicConfigManager:
     def _add_system_topic(self, topic: str, queue_nums: int, perm: int = PERM_READ_WRITE) -> None:
         self.system_topics.add(topic)
         self.topic_config_table[topic] = TopicConfig(topic, queue_nums, queue_nums, perm)
+
+    def body(self) -> TopicConfigSerializeWrapper:
+        """Return every topic, and the table's version."""
+        return TopicConfigSerializeWrapper(by_name(self.topic_config_table, _CAPACITY), self.data_version)
+
+    def decode(self, text: str) -> None:
+        """Take in the topics of a file; those that are not in it stay."""
+        loaded = TopicConfigSerializeWrapper.decode(text.encode())
+        self.topic_config_table.update(loaded.topic_config_table)
+        self.data_version = loaded.data_version
 
     def refusal_of(self, topic: str | None) -> str | None:
         """Return why no user's topic may have this name, None when it may: it is RocketMQ's own, or the broker's."""
@@ -175,14 +191,26 @@ SYSTEM_GROUPS = (
 )
 
 
-class SubscriptionGroupManager:
-    """Name to configuration of every consumer group, and the version of that table. Nothing here persists."""
+class SubscriptionGroupManager(ConfigManager):
+    """Name to configuration of every consumer group, and the version of that table."""
+
+    file_name = "subscriptionGroup.json"
 
     def __init__(self, config: BrokerConfig, timers: Timers) -> None:
         self._config = config
         self._timers = timers
         self.subscription_group_table = {name: SubscriptionGroupConfig(name) for name in SYSTEM_GROUPS}
         self.data_version = DataVersion(timers.now)
+
+    def body(self) -> SubscriptionGroupWrapper:
+        """Return every consumer group, and the table's version."""
+        return SubscriptionGroupWrapper(by_name(self.subscription_group_table, _CAPACITY), self.data_version)
+
+    def decode(self, text: str) -> None:
+        """Take in the groups of a file; those that are not in it stay."""
+        loaded = SubscriptionGroupWrapper.decode(text.encode())
+        self.subscription_group_table.update(loaded.subscription_group_table)
+        self.data_version = loaded.data_version
 
     def find_subscription_group_config(self, group: str) -> SubscriptionGroupConfig | None:
         """Return a group's configuration; an unknown group is made with the defaults (row S-58).

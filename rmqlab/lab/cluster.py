@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from rmqlab.broker.config_manager import ConfigFile
+    from rmqlab.broker.config_manager import ConfigManager
     from rmqlab.protocol.serializable import RemotingSerializable
     from rmqlab.protocol.topic_config import BrokerRegistration
     from rmqlab.runtime.schedule import Chooser, Timing
@@ -152,7 +152,7 @@ class Cluster:
         self.on_disk: dict[str, RemotingSerializable] = {}
         self._uptime_ms = uptime
         self._writes = False
-        self._files: dict[str, ConfigFile] = {}
+        self._tables: dict[str, ConfigManager] = {}
 
     def _reput_late(self) -> None:
         if len(self.world.timing.reput_us) > 1:
@@ -195,7 +195,7 @@ class Cluster:
         """
         uptime_ms = self._uptime_ms if uptime_ms is None else uptime_ms
         self._writes = True
-        self._files = {file.name: file for file in self.broker.tables.files()}
+        self._tables = {table.file_name: table for table in self.broker.config_managers}
         now_us = self.world.scheduler.now_us
         for name, usual_ms in NOW_AND_THEN.items():
             offsets = name == "consumerOffset.json"
@@ -205,16 +205,16 @@ class Cluster:
 
     def _write(self, name: str, period_ms: int, broker: Broker) -> None:
         if broker is self.broker and self.broker_server.up:
-            self.on_disk[name] = self._files[name].body()
+            self.on_disk[name] = self._tables[name].body()
             now_us = self.world.scheduler.now_us
             self.world.scheduler.at(now_us + period_ms * US_PER_MS, self._write, name, period_ms, broker)
 
     def stop_broker(self, *, crash: bool) -> None:
         """End the broker's process. In good order it writes its files and tells the name server."""
         broker, routes = self.broker, self.namesrv.route_info_manager
-        for file in broker.tables.files():
-            if not crash or file.name not in NOW_AND_THEN:
-                self.on_disk[file.name] = file.body()
+        for table in broker.config_managers:
+            if not crash or table.file_name not in NOW_AND_THEN:
+                self.on_disk[table.file_name] = table.body()
         self.broker_server.stop()
         if not self.namesrv_server.up:
             return
@@ -230,9 +230,9 @@ class Cluster:
         observe = self.broker.observe
         del self._store.dispatchers[0]  # the bit maps of the broker before
         broker = self._make_broker(now, None)
-        for file in broker.tables.files():
-            if file.name in self.on_disk:
-                file.decode(file_text(self.on_disk[file.name]))
+        for table in broker.config_managers:
+            if table.file_name in self.on_disk:
+                table.decode(file_text(self.on_disk[table.file_name]))
         delays = broker.schedule_message_service
         delays.shutdown()
         delays.start(now)

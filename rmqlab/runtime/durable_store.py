@@ -50,7 +50,7 @@ class DurableStore:
         self._broker = broker
         self._store = broker.message_store
         self._used = used
-        self._files = {file.name: file for file in broker.tables.files()}
+        self._tables = {table.file_name: table for table in broker.config_managers}
         self._index: FileIndexService | None = None
         self._executor = ThreadPoolExecutor(1, "rmqlab flush")
         self._flushing: dict[str, Future[None]] = {}
@@ -67,8 +67,8 @@ class DurableStore:
         """Take in what the folder holds. Raises BadInput."""
         folder, store = self._folder, self._store
         config = store.config
-        for file in self._files.values():
-            folder.load_config(file)
+        for table in self._tables.values():
+            folder.load_config(table)
         self._checkpoint = folder.checkpoint()
         if config.message_index_enable:
             self._index = store.index_service = FileIndexService(config, folder.segments, _file_number)
@@ -131,7 +131,7 @@ class DurableStore:
             store.dispatch()
             if self._index is not None:
                 self._index.write()
-            persisted = [self._persist(name) for name in self._files]
+            persisted = [self._persist(name) for name in self._tables]
             folder.segments.flush()
             self._note_flushed()
             in_order = all(persisted) and store.running_flags.is_writeable and store.dispatch_behind_bytes() == 0
@@ -194,7 +194,7 @@ class DurableStore:
     def _persist(self, name: str) -> bool:
         """Write a file of `config/`; False when it stays as it was. One that fails keeps none of the others back."""
         try:
-            self._folder.persist(self._files[name])
+            self._folder.persist(self._tables[name])
         except OSError as error:
             logger.error("config/%s: %s", name, error)  # noqa: TRY400 - the next time may be better
             return False

@@ -18,7 +18,7 @@ from rmqlab.runtime.file_segments import FileSegments, sync_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rmqlab.broker.config_manager import ConfigFile
+    from rmqlab.broker.config_manager import ConfigManager
 
 _CHECKPOINT = struct.Struct(">qqq")
 _CHECKPOINT_BYTES = 4096
@@ -110,18 +110,18 @@ class StoreFolder:
 
     # config
 
-    def load_config(self, file: ConfigFile) -> None:
-        """Take in a file of `config/`, or its `.bak` when it is empty or damaged; without both nothing happens.
+    def load_config(self, table: ConfigManager) -> None:
+        """Take in a table's file of `config/`, or its `.bak` when it is empty or damaged; without both nothing happens.
 
         Raises BadInput when neither can be read.
         """
-        path = self.root / "config" / file.name
+        path = self.root / "config" / table.file_name
         wrong: Exception | None = None
-        for candidate in (path, path.with_name(f"{file.name}.bak")):
+        for candidate in (path, path.with_name(f"{path.name}.bak")):
             try:
                 text = candidate.read_text(encoding="utf-8")
                 if text:
-                    file.decode(text)
+                    table.decode(text)
                     return
             except FileNotFoundError:
                 continue
@@ -130,19 +130,19 @@ class StoreFolder:
         if wrong is not None:
             raise BadInput(f"{path} and its .bak cannot be read: {wrong}; mend one of them, or delete both")
 
-    def persist(self, file: ConfigFile) -> None:
-        """Write a file of `config/`; what it held becomes its `.bak`. At every moment one of the two is whole.
+    def persist(self, table: ConfigManager) -> None:
+        """Write a table's file of `config/`; what it held becomes its `.bak`. At every moment one of the two is whole.
 
         Raises OSError.
         """
-        path = self.root / "config" / file.name
+        path = self.root / "config" / table.file_name
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = file.encode().encode("utf-8", "surrogatepass")
+        data = table.encode().encode("utf-8", "surrogatepass")
         before = None
         with contextlib.suppress(FileNotFoundError):
             before = path.read_bytes()
         if before is not None:
-            _write(path.with_name(f"{file.name}.bak"), before)
+            _write(path.with_name(f"{path.name}.bak"), before)
         _write(path, data)
         sync_folder(path.parent)
 

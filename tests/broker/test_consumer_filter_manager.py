@@ -148,7 +148,7 @@ def test_data_dead_for_a_day_is_removed():
     assert (made.get("T", "G"), made.get("T", "H") is None) == (None, False)
     made.un_register("H")
     timers.now += DAY_MS
-    assert file_text(made.body()) == '{\n\t"filterDataByTopic":{}\n}'
+    assert made.encode() == '{\n\t"filterDataByTopic":{}\n}'
     assert made.filter_data_by_topic == {}
 
 
@@ -176,7 +176,7 @@ def test_what_is_loaded_was_alive_until_half_a_minute_ago():
     timers.now = 100_000
     made.register_topic("T", "young", "a > 5", "SQL92", 1)
     other, later = manager(now=101_000)
-    other.decode(file_text(made.body()))
+    other.decode(made.encode())
     assert {data.consumer_group: data.dead_time for data in other.get_by_topic("T")} == {
         "old": 71_000,
         "dead": 1500,
@@ -193,7 +193,7 @@ def test_a_changed_bloom_filter_drops_everything_persisted():
     made, _ = manager()
     made.register_topic("T", "G", "a > 5", "SQL92", 1)
     other, _ = manager(expect_consumer_num_use_filter=64)
-    other.decode(file_text(made.body()))
+    other.decode(made.encode())
     assert other.filter_data_by_topic == {}
 
 
@@ -201,7 +201,7 @@ def test_a_changed_bloom_filter_drops_everything_persisted():
 def test_an_expression_that_compiles_no_more_is_loaded_without_its_tree():
     made, _ = manager()
     made.register_topic("T", "G", "a > 5", "SQL92", 1)
-    text = file_text(made.body()).replace("a > 5", "a >")
+    text = made.encode().replace("a > 5", "a >")
     made.decode(text)
     data = made.get("T", "G")
     assert (data.expression, data.compiled_expression) == ("a >", None)
@@ -227,7 +227,7 @@ def test_every_ten_seconds_and_when_the_file_is_written_long_dead_filters_are_fo
     manager = bench.broker.consumer_filter_manager
     channel = bench.channel()
     bench.subscribe(channel, "G", {"T": "a > 5"}, version=1, kind="SQL92")
-    (text,) = [file.encode() for file in bench.broker.tables.files() if file.name == "consumerFilter.json"]
+    text = bench.broker.consumer_filter_manager.encode()
     assert decode_filter_data(text)["T"]["G"].expression == "a > 5"
     bench.pass_time(5_000)
     bench.broker.on_channel_close(channel, bench.now)
@@ -235,7 +235,7 @@ def test_every_ten_seconds_and_when_the_file_is_written_long_dead_filters_are_fo
     assert manager.get("T", "G") is not None
     bench.pass_time(1)
     assert manager.get("T", "G") is None
-    assert decode_filter_data(file_text(manager.body())) == {}
+    assert decode_filter_data(manager.encode()) == {}
 
 
 @pytest.mark.row("F-46")
@@ -243,7 +243,7 @@ def test_a_broker_that_starts_again_computes_bits_before_anybody_is_back(make_be
     switches = {"enable_property_filter": True, "enable_calc_filter_bit_map": True}
     first = make_bench(config=switches)
     first.subscribe(first.channel(), "G", {"T": "a > 5"}, version=1, kind="SQL92")
-    written = file_text(first.broker.consumer_filter_manager.body())
+    written = first.broker.consumer_filter_manager.encode()
     again = make_bench(config=switches)
     again.now += 60_000
     again.broker.now = again.now

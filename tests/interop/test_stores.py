@@ -64,7 +64,7 @@ def test_recorded_stores_open_in_ours(golden, tmp_path, name):
         found = {message.msg_id: message for topic in topics for message in broker.messages(topic)}
         assert found == in_log
         assert {key: (found[key].queue_id, found[key].queue_offset, found[key].body.decode()) for key in sent} == sent
-        ours = broker.call(lambda broker: {file.name: file.encode() for file in broker.tables.files()})
+        ours = broker.call(lambda broker: {table.file_name: table.encode() for table in broker.config_managers})
         for file in ("consumerOffset.json", "subscriptionGroup.json", "delayOffset.json"):
             assert json_of(ours[file]) == json_of(texts[file])
         some = next(message for message in found.values() if message.msg_id in sent)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.config_manager import file_text
 from rmqlab.errors import BadInput
 from rmqlab.events import Filtered
 from rmqlab.filter.filter import Filter
@@ -257,7 +256,7 @@ class FilterBench:
     def restart(self) -> None:
         """Stop the broker in good order and start another on the same store, with what was written to its files."""
         self.broker.now = self.now
-        written = file_text(self.broker.consumer_filter_manager.body())
+        written = self.broker.consumer_filter_manager.encode()
         topics = self.broker.topic_config_manager.topic_config_table
         del self.store.dispatchers[0]
         self.broker = self._started()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.broker.broker import Broker
+    from rmqlab.broker.config_manager import ConfigManager
     from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
     from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
@@ -38,18 +39,17 @@ class AdminTopics:
         self._groups = broker.subscription_group_manager
         self._clean_service = broker.message_store.clean_service
         self._stats = stats
-        tables = broker.tables
         self.handlers: dict[int, Handler] = {
             RequestCode.DELETE_TOPIC_IN_BROKER: with_header(DeleteTopicRequestHeader, self._delete_topic),
             RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self._create_group,
             RequestCode.DELETE_SUBSCRIPTIONGROUP: with_header(DeleteSubscriptionGroupRequestHeader, self._delete_group),
             # These are alive: what is told of them is how they are now.
             RequestCode.GET_ALL_TOPIC_CONFIG: without_header(
-                lambda: success(tables.topics().encode(), CommandHeader())
+                lambda: success(broker.topic_config_manager.body().encode(), CommandHeader())
             ),
-            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: without_header(lambda: success(tables.groups().encode())),
-            RequestCode.GET_ALL_CONSUMER_OFFSET: without_header(lambda: success(tables.offsets().encode())),
-            RequestCode.GET_ALL_DELAY_OFFSET: without_header(lambda: success(tables.delays().encode())),
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: _table(broker.subscription_group_manager),
+            RequestCode.GET_ALL_CONSUMER_OFFSET: _table(broker.consumer_offset_manager),
+            RequestCode.GET_ALL_DELAY_OFFSET: _table(broker.schedule_message_service),
         }
 
     def _delete_topic(self, header: DeleteTopicRequestHeader, _now: int) -> RemotingCommand:
@@ -73,6 +73,10 @@ class AdminTopics:
         if self._config.auto_delete_unused_stats:
             self._stats.on_group_deleted(header.group_name)
         return success()
+
+
+def _table(manager: ConfigManager) -> Handler:
+    return without_header(lambda: success(manager.body().encode()))
 
 
 # The table's length when `Configuration` fills its properties; it decides the order of the lines.

@@ -114,8 +114,8 @@ def write_store(broker: Broker, folder: Path) -> Path:
             for one in queue.mapped_files:
                 written = target.segments(queue.directory, one.file_from_offset, one.file_size)
                 written.append(bytes(one.start) + one.segment.read(0, one.segment.size))
-        for file in broker.tables.files():
-            target.persist(file)
+        for table in broker.config_managers:
+            target.persist(table)
     finally:
         target.release(in_order=True)
     return folder
