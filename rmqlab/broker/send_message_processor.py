@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.topic_config_manager import TopicConfigManager
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.topic_config import TopicConfig
-    from rmqlab.store.dispatch_request import AppendMessageResult, PutMessageResult
+    from rmqlab.store.dispatch_request import PutMessageResult
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
@@ -188,17 +188,15 @@ class SendMessageProcessor:
         code = _CODE_OF_STORED.get(result.status)
         if code is None:
             return self._answer(*_REFUSAL_OF_STATUS[result.status])
-        if result.append_result is None:
-            return self._answer(code, None)
-        return self._answer(code, None, self._stored(message, result.append_result, queue_id, now))
+        return self._answer(code, None, self._stored(message, result, queue_id, now))
 
     def _stored(
-        self, message: MessageExt, appended: AppendMessageResult, queue_id: int, now: int
+        self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int
     ) -> SendMessageResponseHeader:
         """Count what was stored, and say where it is."""
         if self._hooks.on_put is not None:
-            self._hooks.on_put(message.topic, appended.msg_num, appended.wrote_bytes, now)
-        return SendMessageResponseHeader(appended.msg_id, queue_id, appended.logics_offset)
+            self._hooks.on_put(message.topic, result.msg_num, result.wrote_bytes, now)
+        return SendMessageResponseHeader(result.msg_id, queue_id, result.logics_offset)
 
     def _answer(
         self, code: ResponseCode, remark: str | None, header: SendMessageResponseHeader | None = None

@@ -239,7 +239,7 @@ class Cluster:
         broker.observe, broker.on_register = observe, self._register
         self.broker = broker
         if self.broker_server.reput is not None:
-            self._store.dispatch_deferred()  # a broker that starts brings its queues up first
+            self._store.dispatch()  # a broker that starts brings its queues up first
         self.broker_server.start(broker)
         self._reput_late()
         if self._writes:

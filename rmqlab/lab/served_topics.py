@@ -59,9 +59,9 @@ def put_message(broker: Broker, message: Message, queue: int | None, turns: Iter
         ),
         broker.now,
     )
-    if result.append_result is None or not result.is_ok:
+    if not result.is_ok:
         raise ServeError(f"message of topic {topic!r} was not stored: {result.status.name}")
-    return result.append_result.msg_id
+    return result.msg_id
 
 
 def _check_topic(broker: Broker, topic: object) -> None:

@@ -55,20 +55,19 @@ class BrokerHandler:
         self._broker = broker
         self._store = broker.message_store
         self._durable = durable
-        self._defers = not self._store.config.async_dispatch
         self.next_timer = broker.next_timer
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Answer a command."""
         store = self._store
         if command.code in _SENDS:
-            store.defers_dispatch = self._defers
+            store.defers_dispatch = True
             try:
                 answer = self._broker.handle(channel, command, now)
             finally:
                 store.defers_dispatch = False
         else:
-            store.dispatch_deferred()
+            store.dispatch()
             answer = self._broker.handle(channel, command, now)
         if self._durable is not None:
             self._durable.persist_changed()
@@ -81,7 +80,7 @@ class BrokerHandler:
 
     def after_answers(self) -> None:
         """Dispatch what was sent."""
-        self._store.dispatch_deferred()
+        self._store.dispatch()
 
     def run_timers(self, now: int) -> None:
         """Run what is due."""

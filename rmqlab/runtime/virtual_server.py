@@ -162,5 +162,5 @@ class LateReput:
             self._network.scheduler.at(server.hold.until_us, self._reput)
             return
         self._broker.now = server.now()
-        self._broker.message_store.dispatch_deferred()
+        self._broker.message_store.dispatch()
         server.arm_timer()

@@ -35,7 +35,6 @@ from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import delay_level_to_queue_id
 from rmqlab.store.dispatch_request import (
-    AppendMessageResult,
     AppendMessageStatus,
     PutMessageResult,
     PutMessageStatus,
@@ -67,12 +66,12 @@ class CommitLog:
     """
 
     __slots__ = (
-        "_rules",
         "base_offset",
         "config",
         "delay_levels",
         "mapped_file_queue",
         "mapped_file_size",
+        "rules",
         "topic_queue_table",
     )
 
@@ -84,7 +83,7 @@ class CommitLog:
         base_offset: int = 0,
         rules: Rules = DEFAULT_RULES,
     ) -> None:
-        self._rules = rules
+        self.rules = rules
         self.config = config
         self.delay_levels = delay_levels
         self.mapped_file_size = config.mapped_file_size_commit_log
@@ -148,15 +147,14 @@ class CommitLog:
         self, data: bytes, position: int = 0, *, check_crc: bool = False
     ) -> DispatchRequest:
         """Read the record at `position` of `data` for dispatch; see `dispatch_request`."""
-        return check_message_and_return_size(data, position, self.delay_levels, self._rules, check_crc=check_crc)
+        return check_message_and_return_size(data, position, self.delay_levels, self.rules, check_crc=check_crc)
 
-    def put_message(self, msg: MessageExtBrokerInner, now: int, *, set_v6_flags: bool = True) -> PutMessageResult:
-        """Append a message stored at `now` (epoch ms) and return where it went.
+    def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
+        """Append a message stored at `now` (epoch ms); return where it went, which stands in `msg` too.
 
-        `set_v6_flags` marks IPv6 addresses in the sys flag, as `putMessage` does; `asyncPutMessage`, which Java's
-        broker calls for what producers send, does not (False), so that an IPv6 address raises `RecordError` unless
-        the flag is there. A delay level moves the message to `SCHEDULE_TOPIC_XXXX` and keeps its topic and queue as
-        properties. Raises `NumberFormatError` for a delay level that is no number.
+        A delay level moves the message to `SCHEDULE_TOPIC_XXXX` and keeps its topic and queue as properties. Raises
+        `NumberFormatError` for a delay level that is no number, `RecordError` for an IPv6 address that the sys flag
+        does not mark (see `mark_v6_addresses`).
         """
         msg.store_timestamp = now
         msg.body_crc = body_crc(msg.body)
@@ -164,8 +162,6 @@ class CommitLog:
             level = msg.delay_time_level
             if level > 0:
                 self._delay(msg, level)
-        if set_v6_flags:
-            _set_v6_flags(msg)
         # Java makes the file and the queue's number before it looks whether the message is too large
         self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
         _check_host(msg, msg.store_host, STOREHOSTADDRESS_V6_FLAG)
@@ -178,12 +174,12 @@ class CommitLog:
         if size > self.config.max_message_size:
             return _too_large(AppendMessageStatus.MESSAGE_SIZE_EXCEEDED)
         result = self._append(msg, [pack_record(msg, size, body, topic, properties)], is_batch=False)
-        if result.is_ok and result.append_result is not None:
-            msg.queue_offset = result.append_result.logics_offset
-            msg.commit_log_offset = result.append_result.wrote_offset
+        if result.is_ok:
+            msg.queue_offset, msg.commit_log_offset = result.logics_offset, result.wrote_offset
+            msg.store_size = size
         return result
 
-    def put_messages(self, batch: MessageExt, now: int, *, set_v6_flags: bool = True) -> PutMessageResult:
+    def put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
         """Append the messages in the body of `batch`; all go into one file and into the queue of `batch`.
 
         A batch is neither a transaction nor delayed (MESSAGE_ILLEGAL). Raises `RecordError` for a body that is no
@@ -192,8 +188,6 @@ class CommitLog:
         batch.store_timestamp = now
         if batch.sys_flag & TRANSACTION_MASK != TRANSACTION_NOT_TYPE or batch.delay_time_level > 0:
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
-        if set_v6_flags:
-            _set_v6_flags(batch)
         records = encode_batch(batch, self.config.max_message_size)
         self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
         _check_host(batch, batch.store_host, STOREHOSTADDRESS_V6_FLAG)
@@ -239,7 +233,8 @@ class CommitLog:
             if is_queued:
                 self.topic_queue_table[key] = queue_offset + len(placed)
         mapped_file.last_modified = msg.store_timestamp
-        appended = AppendMessageResult(
+        return PutMessageResult(
+            PutMessageStatus.PUT_OK,
             AppendMessageStatus.PUT_OK if is_written else AppendMessageStatus.END_OF_FILE,
             wrote_offset,
             total if is_written else blank,
@@ -248,11 +243,10 @@ class CommitLog:
             queue_offset,
             len(placed) if is_written else 1,
         )
-        return PutMessageResult(PutMessageStatus.PUT_OK, appended)
 
 
 def _too_large(status: AppendMessageStatus) -> PutMessageResult:
-    return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL, AppendMessageResult(status))
+    return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL, status)
 
 
 def _check_host(msg: MessageExt, host: Host, bit: int) -> None:
@@ -264,7 +258,8 @@ def _check_host(msg: MessageExt, host: Host, bit: int) -> None:
         )
 
 
-def _set_v6_flags(msg: MessageExt) -> None:
+def mark_v6_addresses(msg: MessageExt) -> None:
+    """Mark IPv6 addresses in the sys flag: `putMessage` does so, `asyncPutMessage` does not (a bug of Java's)."""
     if msg.born_host.is_v6:
         msg.sys_flag |= BORNHOST_V6_FLAG
     if msg.store_host.is_v6:

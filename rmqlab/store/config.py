@@ -113,9 +113,7 @@ class MessageStoreConfig(Settings):
     """Sizes in bytes, times in ms, ratios in percent, `file_reserved_time` in hours.
 
     `properties()` and `from_properties()` use Java's names. What concerns disks and slaves is kept as told and has no
-    effect in memory; what has none anywhere is in `broker_config.INERT`. `async_dispatch` is ours: when set, a put
-    leaves the consume queues alone and the owner calls `MessageStore.dispatch` (Java's thread does so within a
-    millisecond).
+    effect in memory; what has none anywhere is in `broker_config.INERT`.
     """
 
     store_path_root_dir: str = f"{_HOME}/store"
@@ -155,7 +153,6 @@ class MessageStoreConfig(Settings):
     offset_check_in_slave: bool = False
     disk_fall_recorded: bool = True
     default_query_max_num: int = 32
-    async_dispatch: bool = field(default=False, metadata={"name": None})
 
     @property
     def consume_queue_file_size(self) -> int:

@@ -146,9 +146,7 @@ def _check(
     return request
 
 
-def request_of_put(
-    msg: MessageExtBrokerInner, wrote_offset: int, size: int, delay_levels: DelayLevels, rules: Rules
-) -> DispatchRequest | None:
+def request_of_put(msg: MessageExtBrokerInner, delay_levels: DelayLevels, rules: Rules) -> DispatchRequest | None:
     """Return what reading the record of `msg`, just written, would give; None when only its bytes can tell.
 
     Text that is not ASCII may not survive being written, and addresses of both kinds lie differently.
@@ -159,8 +157,8 @@ def request_of_put(
     request = DispatchRequest(
         topic=topic,
         queue_id=msg.queue_id,
-        commit_log_offset=wrote_offset,
-        msg_size=size,
+        commit_log_offset=msg.commit_log_offset,
+        msg_size=msg.store_size,
         store_timestamp=msg.store_timestamp,
         consume_queue_offset=msg.queue_offset,
         sys_flag=msg.sys_flag,
@@ -225,14 +223,16 @@ class PutMessageStatus(Enum):
 
 
 @dataclass(slots=True)
-class AppendMessageResult:
-    """Where a record (or a batch of `msg_num` records) went.
+class PutMessageResult:
+    """The store's status, and the commit log's (`AppendMessageResult`) when the message got that far.
 
-    `wrote_offset` is its commit log offset, `wrote_bytes` its size, `logics_offset` its queue offset, `msg_id` its
-    offsetMsgId (for a batch: all of them, separated by commas), `store_timestamp` epoch ms.
+    `wrote_offset` is the commit log offset of the record (or batch of `msg_num` records), `wrote_bytes` its size,
+    `logics_offset` its queue offset, `msg_id` its offsetMsgId (for a batch: all of them, separated by commas),
+    `store_timestamp` epoch ms.
     """
 
-    status: AppendMessageStatus
+    status: PutMessageStatus
+    append_status: AppendMessageStatus | None = None
     wrote_offset: int = 0
     wrote_bytes: int = 0
     msg_id: str = ""
@@ -242,21 +242,8 @@ class AppendMessageResult:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the bytes are in the log."""
-        return self.status is AppendMessageStatus.PUT_OK
-
-
-@dataclass(slots=True)
-class PutMessageResult:
-    """The store's status, and the commit log's when the message got that far."""
-
-    status: PutMessageStatus
-    append_result: AppendMessageResult | None = None
-
-    @property
-    def is_ok(self) -> bool:
         """Whether the message is in the log, whatever the disk or the slave said."""
-        return self.append_result is not None and self.append_result.is_ok
+        return self.append_status is AppendMessageStatus.PUT_OK
 
 
 @dataclass(slots=True)

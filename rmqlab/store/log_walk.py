@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from rmqlab.message.message import MessageExt
 from rmqlab.message.record import BLANK_MAGIC_CODE, MESSAGE_MAGIC_CODE, body_crc, message_length, pack_record
 from rmqlab.message.sysflag import TRANSACTION_ROLLBACK_TYPE
+from rmqlab.store.dispatch_request import request_of_put
 from rmqlab.store.mapped_file_queue import SegmentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
+    from rmqlab.message.message import MessageExtBrokerInner
     from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.dispatch_request import DispatchRequest, RunningFlags
     from rmqlab.store.mapped_file_queue import MappedFile
@@ -26,9 +28,12 @@ _MIN_CHUNK = 4 * 1024 * 1024
 
 
 class ReputMessageService:
-    """Reads the commit log from `reput_from_offset` on, record by record, and hands each to `dispatch`."""
+    """Reads the commit log from `reput_from_offset` on, record by record, and hands each to `dispatch`.
 
-    __slots__ = ("_commit_log", "_dispatch", "_running_flags", "reput_from_offset")
+    What was just put, `written` by commit log offset, need not be read back.
+    """
+
+    __slots__ = ("_commit_log", "_dispatch", "_running_flags", "reput_from_offset", "written")
 
     def __init__(
         self,
@@ -41,6 +46,7 @@ class ReputMessageService:
         self._dispatch = dispatch
         self._running_flags = running_flags
         self.reput_from_offset = reput_from_offset
+        self.written: dict[int, MessageExtBrokerInner] = {}
 
     def behind(self) -> int:
         """Bytes of commit log that are not dispatched yet."""
@@ -58,20 +64,19 @@ class ReputMessageService:
         except SegmentError:
             self._running_flags.is_writeable = False
 
-    def dispatch_put(self, request: DispatchRequest) -> None:
-        """Dispatch the message at `reput_from_offset`, whose record was just written and need not be read again."""
-        try:
-            self._dispatch(request)
-            self.reput_from_offset += request.msg_size
-        except SegmentError:
-            self._running_flags.is_writeable = False
-
     def _do_reput(self, until: int | None) -> None:
         commit_log = self._commit_log
         self.reput_from_offset = max(self.reput_from_offset, commit_log.min_offset)
-        limit = max(_MIN_CHUNK, commit_log.config.max_message_size)
         end = commit_log.max_offset if until is None else min(until, commit_log.max_offset)
         while self.reput_from_offset < end:
+            put = self.written.pop(self.reput_from_offset, None)
+            request = None if put is None else request_of_put(put, commit_log.delay_levels, commit_log.rules)
+            if request is not None:
+                self._dispatch(request)
+                self.reput_from_offset += request.msg_size
+                continue
+            self.written.clear()
+            limit = max(_MIN_CHUNK, commit_log.config.max_message_size)
             chunk = commit_log.get_data(self.reput_from_offset, limit)
             if chunk is None or not self._dispatch_chunk(chunk, end, is_cut=len(chunk) == limit):
                 return

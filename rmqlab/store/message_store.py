@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import utf16_length
-from rmqlab.message.message import Host, MessageExtBrokerInner
+from rmqlab.message.message import Host
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import QUEUED_TYPES, TRANSACTION_MASK
 from rmqlab.message.topics import TOPIC_MAX_LENGTH
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.clean_service import CleanService
-from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog
+from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog, mark_v6_addresses
 from rmqlab.store.config import BrokerRole, DelayLevels, FlushDiskType
 from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
 from rmqlab.store.dispatch_request import (
@@ -21,7 +20,6 @@ from rmqlab.store.dispatch_request import (
     PutMessageStatus,
     RunningFlags,
     StoreStatsService,
-    request_of_put,
 )
 from rmqlab.store.index_service import query_log, query_message
 from rmqlab.store.log_walk import ReputMessageService
@@ -32,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.filter.message_filter import MessageFilter
-    from rmqlab.message.message import MessageExt
+    from rmqlab.message.message import MessageExt, MessageExtBrokerInner
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
-    from rmqlab.store.dispatch_request import AppendMessageResult, DispatchRequest
+    from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.index_file import FileIndexService
     from rmqlab.store.index_service import QueryMessageResult
     from rmqlab.store.mapped_file_queue import SegmentFactory
@@ -54,8 +52,8 @@ class MessageStore:
     `base_offset` is where the commit log begins (bytes), `physical_memory_size` (bytes) decides what counts as "on
     disk". `dispatchers` see every dispatched message in order, then `message_arriving` hears that it can be read.
     `flush_requests` counts the puts that may be answered only when the log is on disk (SYNC_FLUSH). While
-    `defers_dispatch` is set puts are left to `dispatch_deferred`, so that they can be answered before; it is called
-    before anybody reads.
+    `defers_dispatch` is set a put leaves consume queues and index alone, so that it can be answered before, and the
+    owner calls `dispatch` before anybody reads (Java's thread does so within a millisecond).
     """
 
     def __init__(
@@ -89,68 +87,65 @@ class MessageStore:
         self.dispatchers: list[CommitLogDispatcher] = [self.build_consume_queue]
         self.message_arriving: CommitLogDispatcher | None = None
         self.flush_requests = 0
-        self.is_shutdown = False
         self.defers_dispatch = False
-        self._deferred: deque[tuple[MessageExtBrokerInner | None, AppendMessageResult]] = deque()
 
     def shutdown(self) -> None:
         """Refuse puts and reads from now on."""
-        self.is_shutdown = True
+        self.running_flags.is_readable = self.running_flags.is_writeable = False
 
     # puts
 
     def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
-        """Store `msg` at `now` (epoch ms) and dispatch it, unless `config.async_dispatch` is set.
+        """Store `msg` at `now` (epoch ms) and dispatch it, unless `defers_dispatch` is set.
 
         This is `putMessage`, with which Java stores what the broker makes itself; see `async_put_message` for what
         producers send. Raises what `CommitLog.put_message` raises.
         """
-        return self._put(msg, msg, now, set_v6_flags=True)
+        mark_v6_addresses(msg)
+        return self._put(msg, msg, now)
 
     def async_put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
         """Store `msg` as `asyncPutMessage` does: IPv6 addresses are not marked in the sys flag (a bug of Java's)."""
-        return self._put(msg, msg, now, set_v6_flags=False)
+        return self._put(msg, msg, now)
 
     def async_put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
         """Store the messages in the body of `batch` as `asyncPutMessages` does; raises as `CommitLog.put_messages`."""
-        return self._put(batch, None, now, set_v6_flags=False)
+        return self._put(batch, None, now)
 
-    def _put(
-        self, msg: MessageExt, single: MessageExtBrokerInner | None, now: int, *, set_v6_flags: bool
-    ) -> PutMessageResult:
+    def _put(self, msg: MessageExt, single: MessageExtBrokerInner | None, now: int) -> PutMessageResult:
         """Store and dispatch a message (`single` is the same) or a batch (None).
 
         A medium that takes nothing counts as a full disk until somebody finds that it takes something again.
         Java writes through a mapping, where such a medium ends the process.
         """
         config = self.config
-        if self.is_shutdown or config.broker_role is BrokerRole.SLAVE or not self.running_flags.is_writeable:
+        if config.broker_role is BrokerRole.SLAVE or not self.running_flags.is_writeable:
             return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
         if self._is_illegal(msg, single):
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
         try:
             if single is None:
-                result = self.commit_log.put_messages(msg, now, set_v6_flags=set_v6_flags)
+                result = self.commit_log.put_messages(msg, now)
             else:
-                result = self.commit_log.put_message(single, now, set_v6_flags=set_v6_flags)
+                result = self.commit_log.put_message(single, now)
         except SegmentCreateError:
             result = PutMessageResult(PutMessageStatus.CREATE_MAPEDFILE_FAILED)
         except SegmentError:
             self.running_flags.is_writeable = False
             result = PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
-        stats, appended = self.store_stats_service, result.append_result
-        if result.status is not PutMessageStatus.PUT_OK or appended is None:
+        if result.status is not PutMessageStatus.PUT_OK:
             return result
-        stats.single_put_message_topic_times_total[msg.topic] += appended.msg_num
-        stats.single_put_message_topic_size_total[msg.topic] += appended.wrote_bytes
+        stats = self.store_stats_service
+        stats.single_put_message_topic_times_total[msg.topic] += result.msg_num
+        stats.single_put_message_topic_size_total[msg.topic] += result.wrote_bytes
         if config.flush_disk_type is FlushDiskType.SYNC_FLUSH and msg.wait_store_msg_ok:
             self.flush_requests += 1
         if config.broker_role is BrokerRole.SYNC_MASTER and msg.wait_store_msg_ok:
             result.status = PutMessageStatus.SLAVE_NOT_AVAILABLE  # none is ever connected
-        if self.defers_dispatch:
-            self._deferred.append((single, appended))
-        elif not config.async_dispatch:
-            self._dispatch_put(single, appended)
+        if single is not None and result.is_ok:
+            self.reput_message_service.written[result.wrote_offset] = single
+        if not self.defers_dispatch:
+            self.dispatch()
         return result
 
     def _is_illegal(self, msg: MessageExt, single: MessageExtBrokerInner | None) -> bool:
@@ -168,17 +163,6 @@ class MessageStore:
             return len(msg.body or b"") > self.config.max_message_size
         return utf16_length(single.properties_string or "") > MAX_PROPERTIES_LENGTH
 
-    def _dispatch_put(self, single: MessageExtBrokerInner | None, appended: AppendMessageResult) -> None:
-        """Dispatch what was just put: one message from itself if nothing before it waits, all else from the log."""
-        reput, offset = self.reput_message_service, appended.wrote_offset
-        is_next = appended.is_ok and offset == reput.reput_from_offset
-        if is_next and single is not None:
-            request = request_of_put(single, offset, appended.wrote_bytes, self.delay_levels, self.rules)
-            if request is not None:
-                reput.dispatch_put(request)
-                return
-        reput.do_reput()
-
     # dispatch
 
     def dispatch(self, until: int | None = None) -> None:
@@ -188,11 +172,6 @@ class MessageStore:
         may have come at a moment.
         """
         self.reput_message_service.do_reput(until)
-
-    def dispatch_deferred(self) -> None:
-        """Dispatch what was put since the last call, if anything was (`defers_dispatch`)."""
-        while self._deferred:
-            self._dispatch_put(*self._deferred.popleft())
 
     def dispatch_behind_bytes(self) -> int:
         """Bytes of commit log not dispatched yet."""
@@ -240,7 +219,7 @@ class MessageStore:
         `on_filtered(queue offset, "consume_queue" or "commit_log")` is called for every entry the filter rejects.
         The rules are in `queue_reader`.
         """
-        if self.is_shutdown or not self.running_flags.is_readable:
+        if not self.running_flags.is_readable:
             return None
         queue = self.find_consume_queue(topic, queue_id)
         try:

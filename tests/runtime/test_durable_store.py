@@ -154,7 +154,7 @@ def test_an_orderly_end_and_a_new_beginning(opened, tmp_path):
     assert again.broker.topic_config_manager.select_topic_config("T").write_queue_nums == 2
     assert again.broker.consumer_offset_manager.query_offset("G", "T", 0) == 7
     result = again.put("T", b"more", queue=1)
-    assert result.append_result.logics_offset == 20
+    assert result.logics_offset == 20
     assert again.report.holes == []
 
 
@@ -176,7 +176,7 @@ def test_kill_at_every_record_and_inside(opened, tmp_path, monkeypatch):
                 again = Opened(tmp_path / "cut")
                 kept = {0: before[0][: (number + 1) // 2], 1: before[1][: number // 2]}
                 assert all_of(again) == kept, (number, cut)
-                assert again.put("T", b"new", queue=0).append_result.logics_offset == len(kept[0])
+                assert again.put("T", b"new", queue=0).logics_offset == len(kept[0])
                 assert again.read("T", 0)[-1] == (len(kept[0]), b"new")
                 assert again.by_key("T", f"k{number}") == []
                 again.kill()
@@ -215,7 +215,7 @@ def test_flipped_bytes_in_the_log(opened, tmp_path, abort):
             assert got == others, (number, place)
             mine = [m for m in after[queue] if m[0] == index]
             assert mine in ([], [before[queue][index]]), (number, place)
-            assert again.put("T", b"new", queue=queue).append_result.logics_offset in {11, 12}
+            assert again.put("T", b"new", queue=queue).logics_offset in {11, 12}
             again.kill()
 
 
@@ -243,7 +243,7 @@ def test_what_is_deleted_is_made_anew(opened, tmp_path, gone, abort):
     again = opened()
     assert all_of(again) == before
     assert again.by_key("T", "k5") == [dict(before[1])[2]]
-    assert again.put("T", b"new", queue=1).append_result.logics_offset == 20
+    assert again.put("T", b"new", queue=1).logics_offset == 20
 
 
 def test_flipped_bytes_in_queues_and_index(opened, tmp_path):
@@ -275,7 +275,7 @@ def test_a_long_log_is_not_read_whole_after_an_orderly_end(opened, monkeypatch):
     again = opened()
     assert 0 < again.report.records < 200
     assert all_of(again) == before
-    assert again.put("T", b"new", queue=0).append_result.logics_offset == 100
+    assert again.put("T", b"new", queue=0).logics_offset == 100
 
 
 def test_a_long_log_after_a_crash_is_read_from_the_checkpoint(opened, monkeypatch):
@@ -359,7 +359,7 @@ def test_without_a_log_there_are_no_queues(opened, tmp_path):
     shutil.rmtree(tmp_path / "store" / "commitlog")
     again = opened()
     assert all_of(again) == {0: [], 1: []}
-    assert again.put("T", b"first").append_result.logics_offset == 0
+    assert again.put("T", b"first").logics_offset == 0
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ V6 = Host.parse("[::1]:10911")
 FIXED = 91 + len("T")
 
 
-def put(store, one, **how):
-    result = store.commit_log.put_message(one, NOW, **how)
-    return result.status.name, result.append_result and result.append_result.status.name
+def put(store, one):
+    result = store.commit_log.put_message(one, NOW)
+    return result.status.name, result.append_status and result.append_status.name
 
 
 def test_a_message_that_leaves_fewer_than_8_bytes_goes_to_the_next_file(make_store, message):
@@ -107,7 +107,7 @@ def test_prepared_and_rolled_back_messages_take_no_place_in_a_queue(make_store, 
     offsets = []
     for kind in kinds:
         one = message(sys_flag=kind, properties={"DELAY": "1"} if kind == TRANSACTION_PREPARED_TYPE else {})
-        offsets.append(store.put_message(one, NOW).append_result.logics_offset)
+        offsets.append(store.put_message(one, NOW).logics_offset)
     assert offsets == [0, 0, 1, 0, 2]
     assert store.get_max_offset_in_queue("T", 0) == 3
     assert store.get_max_offset_in_queue("SCHEDULE_TOPIC_XXXX", 0) == 0
@@ -116,20 +116,20 @@ def test_prepared_and_rolled_back_messages_take_no_place_in_a_queue(make_store, 
 def test_ipv6_addresses_need_their_flag_which_only_the_synchronous_path_sets(make_store, message):
     store = make_store()
     one = message(born_host=V6, store_host=V6)
-    result = store.commit_log.put_message(one, NOW)
+    result = store.put_message(one, NOW)
     assert one.sys_flag == BORNHOST_V6_FLAG | STOREHOSTADDRESS_V6_FLAG
-    assert result.append_result.wrote_bytes == len(b"hello") + len("TAGS\x01TagA\x02") + FIXED + 24
-    assert len(result.append_result.msg_id) == 56
+    assert result.wrote_bytes == len(b"hello") + len("TAGS\x01TagA\x02") + FIXED + 24
+    assert len(result.msg_id) == 56
     assert store.look_message_by_offset(0).born_host == V6
     for hosts in ({"born_host": V6}, {"store_host": V6}):
         before = store.max_phy_offset
         with pytest.raises(RecordError) as raised:
-            put(store, message(**hosts), set_v6_flags=False)
+            put(store, message(**hosts))
         assert raised.value.java_error == "BufferOverflowException"
         assert store.max_phy_offset == before
     assert store.commit_log.topic_queue_table == {"T-0": 1}
     flagged = message(born_host=V6, sys_flag=BORNHOST_V6_FLAG)
-    assert put(store, flagged, set_v6_flags=False) == ("PUT_OK", "PUT_OK")
+    assert put(store, flagged) == ("PUT_OK", "PUT_OK")
 
 
 def batch(message, parts, **fields):
@@ -141,8 +141,8 @@ def test_a_batch_goes_into_one_file_and_one_queue(make_store, message):
     store = make_store(mapped_file_size_commit_log=1000)
     store.put_message(message(b"x" * 600), NOW)
     result = store.async_put_messages(batch(message, [b"one", b"two", b"three"]), NOW)
-    assert (result.append_result.wrote_offset, result.append_result.msg_num) == (1000, 3)
-    assert len(result.append_result.msg_id.split(",")) == 3
+    assert (result.wrote_offset, result.msg_num) == (1000, 3)
+    assert len(result.msg_id.split(",")) == 3
     records = store.get_message("g", "T", 0, 1, 32, None).messages
     found = decode_records(b"".join(records))
     assert [one.body for one in found] == [b"one", b"two", b"three"]
@@ -152,12 +152,12 @@ def test_a_batch_goes_into_one_file_and_one_queue(make_store, message):
 
 
 def test_a_batch_too_leaves_8_bytes_at_the_end_of_a_file(make_store, message):
-    size = make_store().async_put_messages(batch(message, [b"x"]), NOW).append_result.wrote_bytes
+    size = make_store().async_put_messages(batch(message, [b"x"]), NOW).wrote_bytes
     for left, offset in ((8, 0), (7, 1000)):
         result = make_store(mapped_file_size_commit_log=1000).async_put_messages(
             batch(message, [b"x", b"x" * (1000 - left - 2 * size + 1)]), NOW
         )
-        assert result.append_result.wrote_offset == offset
+        assert result.wrote_offset == offset
 
 
 def test_a_batch_is_neither_delayed_nor_a_transaction_and_not_too_large(make_store, message):
@@ -179,7 +179,7 @@ def test_a_batch_is_neither_delayed_nor_a_transaction_and_not_too_large(make_sto
 def test_a_log_that_begins_in_the_middle_of_a_file(make_store, message):
     store = make_store(base_offset=98_843_386_814)
     host = Host("172.16.1.15", 10911)
-    results = [store.put_message(message(b"MsgStr", store_host=host), NOW).append_result for _ in range(2)]
+    results = [store.put_message(message(b"MsgStr", store_host=host), NOW) for _ in range(2)]
     assert results[0].msg_id == "AC10010F00002A9F00000017038663BE"
     assert results[1].wrote_offset == 98_843_386_814 + results[0].wrote_bytes
     assert (store.commit_log.min_offset, store.max_phy_offset) == (

@@ -37,7 +37,7 @@ def test_lengths_are_counted_in_characters_first(make_store, message):
     store = make_store()
     assert store.put_message(message(topic="t" * 127), NOW).status is OK
     assert store.put_message(message(topic="t" * 128), NOW).status is PutMessageStatus.MESSAGE_ILLEGAL
-    assert store.put_message(message(properties_string="x" * 32768), NOW).append_result is None
+    assert store.put_message(message(properties_string="x" * 32768), NOW).append_status is None
     # characters of three bytes pass the check; the length then wraps in its byte, and dispatch cannot read it
     for count in (50, 127):
         assert store.put_message(message(topic="中" * count), NOW).status is OK
@@ -80,7 +80,8 @@ def test_dispatch_goes_through_the_dispatchers_and_then_tells_who_listens(make_s
 
 
 def test_dispatch_can_wait(make_store, message):
-    store = make_store(async_dispatch=True, max_message_size=5_000_000)
+    store = make_store(max_message_size=5_000_000)
+    store.defers_dispatch = True
     for body in (b"x" * 3_000_000, b"y" * 3_000_000, b"z"):
         store.put_message(message(body), NOW)
     assert store.dispatch_behind_bytes() == store.max_phy_offset
@@ -237,14 +238,14 @@ def test_every_message_can_be_read_at_its_queue_offset(make_store_of, puts, log_
             batch = make_store_of.message(
                 encode_messages(Message(topic, body) for body in parts), None, topic, queue_id
             )
-            begin = store.async_put_messages(batch, NOW).append_result.logics_offset
+            begin = store.async_put_messages(batch, NOW).logics_offset
             expected |= {(topic, queue_id, begin + index): body for index, body in enumerate(parts)}
             continue
         for body in parts:
             flag = {"prepared": TRANSACTION_PREPARED_TYPE, "commit": TRANSACTION_COMMIT_TYPE}.get(kind, 0)
             properties = {"DELAY": "2"} if kind == "delayed" else {"TAGS": "x"}
             one = make_store_of.message(body, None, topic, queue_id, sys_flag=flag, properties=properties)
-            offset = store.put_message(one, NOW).append_result.logics_offset
+            offset = store.put_message(one, NOW).logics_offset
             if kind != "prepared":
                 expected[one.topic, one.queue_id, offset] = body
     for (topic, queue_id, offset), body in expected.items():

@@ -113,6 +113,6 @@ class ReplyMessageProcessor(SendMessageProcessor):
         header = None if remark is not None else SendMessageResponseHeader("0", message.queue_id, 0)
         if self._config.store_reply_message_enable:
             result = self._store.async_put_message(message, self._timers.now)
-            if result.is_ok and result.append_result is not None:
-                header = self._stored(message, result.append_result, message.queue_id, self._timers.now)
+            if result.is_ok:
+                header = self._stored(message, result, message.queue_id, self._timers.now)
         return self._answer(ResponseCode.SUCCESS if remark is None else ResponseCode.SYSTEM_ERROR, remark, header)

@@ -197,11 +197,10 @@ class _QueueCheck:
         """Store a message anew, so that the queue's offset can move on; the message is now that copy."""
         inner = renewed(message, message.properties)
         result = self._store.put_message(inner, self._now)
-        if result.status is not PutMessageStatus.PUT_OK or result.append_result is None:
+        if result.status is not PutMessageStatus.PUT_OK:
             return False
-        appended = result.append_result
-        message.queue_offset, message.commit_log_offset = appended.logics_offset, appended.wrote_offset
-        message.msg_id = appended.msg_id
+        message.queue_offset, message.commit_log_offset = result.logics_offset, result.wrote_offset
+        message.msg_id = result.msg_id
         message.properties = inner.properties
         return True
 

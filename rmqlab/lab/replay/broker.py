@@ -69,25 +69,13 @@ class ReplayedStore(MessageStore):
     times_taken = 0
     stored: list[tuple[tuple[str, int], int, int]]
 
-    def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
-        """Store a message of the broker's own."""
-        return self._note(super().put_message(msg, self._time(now)), msg)
-
-    def async_put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
-        """Store a producer's message."""
-        return self._note(super().async_put_message(msg, self._time(now)), msg)
-
-    def async_put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
-        """Store a producer's messages."""
-        return self._note(super().async_put_messages(batch, self._time(now)), batch)
-
-    def _note(self, result: PutMessageResult, msg: MessageExt) -> PutMessageResult:
-        put = result.append_result
-        if put is not None:
+    def _put(self, msg: MessageExt, single: MessageExtBrokerInner | None, now: int) -> PutMessageResult:
+        put = super()._put(msg, single, self._time(now))
+        if put.append_status is not None:
             self.stored += [
                 ((msg.topic, msg.queue_id), put.logics_offset + index, put.wrote_offset) for index in range(put.msg_num)
             ]
-        return result
+        return put
 
     def _time(self, now: int) -> int:
         put_at, earliest, latest = self.window
@@ -156,11 +144,11 @@ class ReplayedBroker(Broker):
     def __init__(self, properties: Mapping[str, str], clock: RecordedClock, rules: Rules = DEFAULT_RULES) -> None:
         """Read all settings from the recorded broker's; raises `BadInput` for a value that does not fit."""
         store_config = MessageStoreConfig.from_properties(properties)
-        store_config.async_dispatch = True
         config = BrokerConfig.from_properties(properties)
         self.store = ReplayedStore(store_config, store_host=Host(config.broker_ip1, config.listen_port), rules=rules)
         self.store.clock = clock
         self.store.stored = []
+        self.store.defers_dispatch = True
         self.outgoing: list[tuple[int, RemotingCommand]] = []
         self._woken: list[Callable[[], None]] = []
         self._dispatched = NO_QUEUE

@@ -137,7 +137,8 @@ class BloomBroker:
     def __init__(self, workload: Workload, *, switch: bool) -> None:
         """Subscribe every group, store every message."""
         self.workload, self.switch = workload, switch
-        self.store = MessageStore(MessageStoreConfig(enable_consume_queue_ext=switch, async_dispatch=True))
+        self.store = MessageStore(MessageStoreConfig(enable_consume_queue_ext=switch))
+        self.store.defers_dispatch = True
         config = BrokerConfig(
             enable_property_filter=True,
             enable_calc_filter_bit_map=switch,

@@ -9,6 +9,7 @@ from rmqlab.message.java import NumberFormatError
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import BLANK_MAGIC_CODE, RecordError, read_record
+from rmqlab.store.commit_log import mark_v6_addresses
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE, MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 from tests.proof.clients.batch_send import encode_messages
@@ -45,9 +46,9 @@ def _run(vector: Vector) -> dict[str, object]:
         mapped_file_size_commit_log=take(vector, "mappedFileSize", int),
         mapped_file_size_consume_queue=(200 if entries is None else entries) * CQ_STORE_UNIT_SIZE,
         max_message_size=take(vector, "maxMessageSize", int | None) or 65536,
-        async_dispatch=True,
     )
     store = MessageStore(config)
+    store.defers_dispatch = True
     store.commit_log.topic_queue_table |= _initial_queue_offsets(vector)
     messages, recorded = take(vector, "messages", list), take(vector, "puts", list)
     if len(messages) != len(recorded):
@@ -92,7 +93,7 @@ def _put(
     log = store.commit_log
     singles: dict[str, Callable[[MessageExtBrokerInner, int], PutMessageResult]] = {
         "sync": log.put_message,
-        "async": lambda message, now: log.put_message(message, now, set_v6_flags=False),
+        "async": log.put_message,
         "store": store.put_message,
         "store_async": store.async_put_message,
     }
@@ -101,6 +102,8 @@ def _put(
     now = take(given, "storeTimestamp", int, where)
     answer: dict[str, object] = {"error": None}
     message = _message(given, where)
+    if path in {"sync", "batch"}:
+        mark_v6_addresses(message)  # as `CommitLog.putMessage` and `putMessages` do themselves
     try:
         if path in singles:
             result = singles[path](message, now)
@@ -108,7 +111,7 @@ def _put(
             message.body = _batch_body(given, where)
             answer["batch_body_hex"] = message.body.hex()
             now = take(recorded, "record_storeTimestamp", int | None, f"puts[{index}]") or now
-            result = log.put_messages(message, now, set_v6_flags=path == "batch")
+            result = log.put_messages(message, now)
     except RecordError as error:
         return {**answer, **_NOTHING, "error": error.java_error}
     except NumberFormatError:
@@ -118,19 +121,18 @@ def _put(
 
 
 def _result(result: PutMessageResult) -> dict[str, object]:
-    appended = result.append_result
-    if appended is None:
+    if result.append_status is None:
         return {**_NOTHING, "status": result.status.value}
-    written = appended.is_ok and appended.wrote_bytes > 0
+    written = result.is_ok and result.wrote_bytes > 0
     return {
         "status": result.status.value,
-        "append_status": appended.status.value,
-        "wroteOffset": appended.wrote_offset,
-        "wroteBytes": appended.wrote_bytes,
-        "logicsOffset": appended.logics_offset,
-        "msgNum": appended.msg_num,
-        "msgId": appended.msg_id,
-        "record_storeTimestamp": appended.store_timestamp if written else None,
+        "append_status": result.append_status.value,
+        "wroteOffset": result.wrote_offset,
+        "wroteBytes": result.wrote_bytes,
+        "logicsOffset": result.logics_offset,
+        "msgNum": result.msg_num,
+        "msgId": result.msg_id,
+        "record_storeTimestamp": result.store_timestamp if written else None,
     }
 
 
