@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -78,8 +78,8 @@ class BrokerConfig(Settings):
     broker_cluster_name: str = "DefaultCluster"
     broker_name: str = "broker-a"
     broker_id: int = MASTER_ID
-    broker_ip1: str = "127.0.0.1"
-    broker_ip2: str = "127.0.0.1"
+    broker_ip1: str = field(default="127.0.0.1", metadata={"name": "brokerIP1"})
+    broker_ip2: str = field(default="127.0.0.1", metadata={"name": "brokerIP2"})
     listen_port: int = 10911
     namesrv_addr: str | None = None
     broker_permission: int = PERM_READ_WRITE
@@ -119,11 +119,6 @@ class BrokerConfig(Settings):
         """Read a whole number. Raises `NumberFormatError`."""
         return parse_long(text)
 
-    @staticmethod
-    def property_name(item: Field[object]) -> str | None:
-        """Return the 4.8.0 name of a field, None when the field is ours."""
-        return None if "name" in item.metadata else wire_name(item.name)
-
     def update(self, properties: Mapping[str, str], *, where: str = "") -> None:
         """Set what `properties` names; names of other settings are passed over (see `unknown_keys`)."""
         Settings.update(self, properties, where=where)
@@ -156,13 +151,6 @@ class BrokerConfig(Settings):
     def ha_server_addr(self) -> str:
         """The address of the replication service: one port above the listening one (`BrokerStartup`)."""
         return f"{self.broker_ip2}:{self.listen_port + 1}"
-
-
-@cache
-def wire_name(name: str) -> str:
-    """Return the properties key of a field: broker_ip1 is brokerIP1, long_polling_enable is longPollingEnable."""
-    head, *tail = name.split("_")
-    return head + "".join(word.upper() if word.startswith("ip") else word.capitalize() for word in tail)
 
 
 @cache

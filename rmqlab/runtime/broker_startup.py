@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.runtime.serve_config import ServeConfig
-    from rmqlab.store.mapped_file_queue import SegmentFactory
+    from rmqlab.store.mapped_file_queue import Segments
     from rmqlab.store.recovery import RecoveryReport
 
 T = TypeVar("T")
@@ -180,7 +180,7 @@ class BrokerStartup:
     def _open_store(self, settings: BrokerConfig) -> MessageStore:
         """Make the store, in the folder if there is one. Raises BadInput."""
         config = self.config
-        segments: SegmentFactory = in_memory
+        segments: Segments = in_memory
         if config.folder is not None:
             folder = StoreFolder(config.folder, commit_log=config.commit_log)
             folder.open()

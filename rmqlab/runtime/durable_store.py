@@ -78,7 +78,6 @@ class DurableStore:
                 self._load_index(self._index)
             report = Recovery(
                 store,
-                folder.segments,
                 last_exit_ok=folder.last_exit_ok,
                 checkpoint=min(self._checkpoint.physic_msg_timestamp, self._checkpoint.logics_msg_timestamp),
                 index_end=-1 if self._index is None else self._index.end_phy_offset,

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rmqlab.rules import Rules
     from rmqlab.store.config import DelayLevels, MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.mapped_file_queue import SegmentFactory
+    from rmqlab.store.mapped_file_queue import Segments
 
 END_FILE_MIN_BLANK_LENGTH = 8
 MAX_PROPERTIES_LENGTH = 32767
@@ -79,7 +79,7 @@ class CommitLog:
         self,
         config: MessageStoreConfig,
         delay_levels: DelayLevels,
-        factory: SegmentFactory,
+        segments: Segments,
         base_offset: int = 0,
         rules: Rules = DEFAULT_RULES,
     ) -> None:
@@ -87,7 +87,7 @@ class CommitLog:
         self.config = config
         self.delay_levels = delay_levels
         self.mapped_file_size = config.mapped_file_size_commit_log
-        self.mapped_file_queue = MappedFileQueue("commitlog", self.mapped_file_size, factory)
+        self.mapped_file_queue = MappedFileQueue("commitlog", self.mapped_file_size, segments)
         self.base_offset = base_offset
         if base_offset:
             self.mapped_file_queue.begin_at(base_offset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -55,20 +55,12 @@ class Settings:
         """Read a whole number. Raises `NumberFormatError`."""
         return parse_int(text)
 
-    @staticmethod
-    def property_name(item: Field[object]) -> str | None:
-        """Return the Java name of a field, None when the field is ours."""
-        if "name" in item.metadata:
-            given: str | None = item.metadata["name"]
-            return given
-        return camel_case(item.name)
-
     @classmethod
     @cache
     def property_names(cls) -> dict[str, str]:
-        """Return the fields that Java has: their names here, and Java's."""
-        named = ((item.name, cls.property_name(item)) for item in fields(cls))  # type: ignore[arg-type]
-        return {name: java for name, java in named if java is not None}
+        """Return the fields that Java has: their names here, and Java's. `name` of a field's metadata: None is ours."""
+        known = ((item.name, item.metadata.get("name", camel_case(item.name))) for item in fields(cls))  # type: ignore[arg-type]
+        return {name: java for name, java in known if java is not None}
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], *, where: str = "") -> Self:

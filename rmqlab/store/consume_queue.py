@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.mapped_file_queue import SegmentFactory, StoredSegments
+    from rmqlab.store.mapped_file_queue import Segments
 
 ENTRY = Struct(">qiq")
 _BLANK_ENTRY = ENTRY.pack(0, 0x7FFFFFFF, 0)
@@ -38,17 +38,17 @@ class ConsumeQueue:
         "topic",
     )
 
-    def __init__(self, topic: str, queue_id: int, config: MessageStoreConfig, factory: SegmentFactory) -> None:
+    def __init__(self, topic: str, queue_id: int, config: MessageStoreConfig, segments: Segments) -> None:
         self.topic = topic
         self.queue_id = queue_id
         self.mapped_file_size = config.consume_queue_file_size
-        self.mapped_file_queue = MappedFileQueue(f"consumequeue/{topic}/{queue_id}", self.mapped_file_size, factory)
+        self.mapped_file_queue = MappedFileQueue(f"consumequeue/{topic}/{queue_id}", self.mapped_file_size, segments)
         self.max_physic_offset = -1
         self.min_logic_offset = 0
         self.consume_queue_ext: ConsumeQueueExt | None = None
         if config.enable_consume_queue_ext:
             ext_size = config.mapped_file_size_consume_queue_ext
-            self.consume_queue_ext = ConsumeQueueExt(topic, queue_id, ext_size, factory)
+            self.consume_queue_ext = ConsumeQueueExt(topic, queue_id, ext_size, segments)
 
     @property
     def min_offset_in_queue(self) -> int:
@@ -190,13 +190,13 @@ class ConsumeQueue:
         if self.consume_queue_ext is not None:
             self.consume_queue_ext.truncate_by_min_address(min_ext_addr)
 
-    def load(self, stored: StoredSegments) -> bool:
+    def load(self) -> bool:
         """Take in the files that are there and find the last entry; False when a file is missing between others.
 
         Raises SegmentError.
         """
         queue = self.mapped_file_queue
-        queue.load(stored)
+        queue.load()
         files = queue.mapped_files
         for one in files[:-1]:
             one.set_wrote_position(self.mapped_file_size)
@@ -210,7 +210,7 @@ class ConsumeQueue:
                 sizes.pop()
             self.truncate_to(last.file_from_offset // CQ_STORE_UNIT_SIZE + len(sizes))
         if self.consume_queue_ext is not None:
-            self.consume_queue_ext.load(stored)
+            self.consume_queue_ext.load()
         size = self.mapped_file_size
         return all(after.file_from_offset - one.file_from_offset == size for one, after in pairwise(files))
 

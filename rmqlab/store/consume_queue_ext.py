@@ -14,7 +14,7 @@ from rmqlab.message.java import LONG_MIN
 from rmqlab.store.mapped_file_queue import MappedFileQueue
 
 if TYPE_CHECKING:
-    from rmqlab.store.mapped_file_queue import SegmentFactory, StoredSegments
+    from rmqlab.store.mapped_file_queue import Segments
 
 END_BLANK_DATA_LENGTH = 4
 MAX_ADDR = -(1 << 31) - 1
@@ -74,8 +74,8 @@ class ConsumeQueueExt:
 
     __slots__ = ("mapped_file_queue",)
 
-    def __init__(self, topic: str, queue_id: int, mapped_file_size: int, factory: SegmentFactory) -> None:
-        self.mapped_file_queue = MappedFileQueue(f"consumequeue_ext/{topic}/{queue_id}", mapped_file_size, factory)
+    def __init__(self, topic: str, queue_id: int, mapped_file_size: int, segments: Segments) -> None:
+        self.mapped_file_queue = MappedFileQueue(f"consumequeue_ext/{topic}/{queue_id}", mapped_file_size, segments)
 
     def get(self, address: int) -> CqExtUnit | None:
         """Return the unit at `address`, None when nothing is there."""
@@ -106,10 +106,10 @@ class ConsumeQueueExt:
             mapped_file.append(_END_MARK.ljust(queue.mapped_file_size - position, b"\0"))
         return NO_ADDRESS
 
-    def load(self, stored: StoredSegments) -> None:
+    def load(self) -> None:
         """Take in the files that are there and find the last unit (`recover`). Raises SegmentError."""
         queue = self.mapped_file_queue
-        queue.load(stored)
+        queue.load()
         for one in queue.mapped_files:
             position, data = 0, one.select_from(0) or b""
             while (size := _unit_size(data, position)) > 0:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.mapped_file_queue import Segment, StoredSegments
+    from rmqlab.store.mapped_file_queue import Segment, Segments
 
 DIRECTORY = "index"
 _HEADER = Struct(">qqqqii")
@@ -126,9 +126,9 @@ class FileIndexService:
     is made anew: its slots may lead nowhere.
     """
 
-    def __init__(self, config: MessageStoreConfig, stored: StoredSegments, file_number: Callable[[], int]) -> None:
+    def __init__(self, config: MessageStoreConfig, segments: Segments, file_number: Callable[[], int]) -> None:
         self._config = config
-        self._stored = stored
+        self._segments = segments
         self._file_number = file_number
         self._waiting: list[DispatchRequest] = []
         self._keys: list[Key] = []
@@ -140,7 +140,7 @@ class FileIndexService:
         """Take in the files that are there. Raises SegmentError."""
         config = self._config
         size = file_size(config.max_hash_slot_num, config.max_index_num)
-        for number, segment, _ in self._stored.load(DIRECTORY, size):
+        for number, segment, _ in self._segments.load(DIRECTORY, size):
             self.files.append(IndexFile(segment, config.max_hash_slot_num, config.max_index_num))
             self._last_number = number
         if not last_exit_ok and self.files:
@@ -171,7 +171,9 @@ class FileIndexService:
             return before
         config = self._config
         self._last_number = max(self._file_number(), self._last_number + 1)
-        segment = self._stored(DIRECTORY, self._last_number, file_size(config.max_hash_slot_num, config.max_index_num))
+        segment = self._segments(
+            DIRECTORY, self._last_number, file_size(config.max_hash_slot_num, config.max_index_num)
+        )
         created = IndexFile(segment, config.max_hash_slot_num, config.max_index_num)
         if before is not None:
             created.begin_after(before.end_phy_offset, before.end_timestamp)

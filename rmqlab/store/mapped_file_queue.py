@@ -5,7 +5,6 @@ A file's bytes are a segment: in memory here, in a folder in `runtime.file_segme
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -52,13 +51,6 @@ class Segment(Protocol):
         ...
 
 
-SegmentFactory = Callable[[str, int, int], Segment]
-"""(directory, offset of the segment's first byte in its queue, capacity in bytes) -> an empty segment.
-
-It may raise SegmentCreateError.
-"""
-
-
 class StoredSegment(NamedTuple):
     """A segment that was there before: its first byte's offset, and when it was last written (epoch ms).
 
@@ -71,11 +63,15 @@ class StoredSegment(NamedTuple):
     last_modified: int
 
 
-class StoredSegments(Protocol):
-    """A medium that outlives the process: a `SegmentFactory` that also hands out what it holds."""
+class Segments(Protocol):
+    """A medium: it makes segments, and hands out those that an earlier process left there."""
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
-        """Make an empty segment."""
+        """Make an empty segment of `capacity` bytes for the file at an offset. Raises SegmentCreateError."""
+        ...
+
+    def takes_topic(self, topic: str) -> bool:
+        """Tell whether a topic's queues can have a directory."""
         ...
 
     def load(self, directory: str, capacity: int) -> list[StoredSegment]:
@@ -122,9 +118,27 @@ class MemorySegment:
         self._data.clear()
 
 
-def in_memory(directory: str, file_from_offset: int, capacity: int) -> Segment:  # noqa: ARG001 - memory has no names
-    """Segment factory of a store that lives and dies with its process."""
-    return MemorySegment()
+class MemorySegments:
+    """The medium of a store that lives and dies with its process."""
+
+    def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
+        """Make an empty segment."""
+        return MemorySegment()
+
+    def takes_topic(self, topic: str) -> bool:
+        """Take every topic."""
+        return True
+
+    def load(self, directory: str, capacity: int) -> list[StoredSegment]:
+        """Return nothing."""
+        return []
+
+    def directories(self, directory: str) -> list[str]:
+        """Return nothing."""
+        return []
+
+
+in_memory = MemorySegments()
 
 
 class MappedFile:
@@ -186,17 +200,17 @@ class MappedFile:
 class MappedFileQueue:
     """Files of `mapped_file_size` bytes each, oldest first; offsets are those of the one long file."""
 
-    __slots__ = ("directory", "factory", "mapped_file_size", "mapped_files")
+    __slots__ = ("directory", "mapped_file_size", "mapped_files", "segments")
 
-    def __init__(self, directory: str, mapped_file_size: int, factory: SegmentFactory) -> None:
+    def __init__(self, directory: str, mapped_file_size: int, segments: Segments) -> None:
         self.directory = directory
         self.mapped_file_size = mapped_file_size
-        self.factory = factory
+        self.segments = segments
         self.mapped_files: list[MappedFile] = []
 
-    def load(self, stored: StoredSegments) -> None:
+    def load(self) -> None:
         """Take in the files that are there; each counts as written to its size. Raises SegmentError."""
-        for one in stored.load(self.directory, self.mapped_file_size):
+        for one in self.segments.load(self.directory, self.mapped_file_size):
             mapped_file = MappedFile(one.segment, one.file_from_offset, self.mapped_file_size)
             mapped_file.last_modified = one.last_modified
             self.mapped_files.append(mapped_file)
@@ -223,7 +237,7 @@ class MappedFileQueue:
         self._create(offset - start, start).first_create_in_queue = True
 
     def _create(self, file_from_offset: int, start: int = 0) -> MappedFile:
-        segment = self.factory(self.directory, file_from_offset, self.mapped_file_size)
+        segment = self.segments(self.directory, file_from_offset, self.mapped_file_size)
         created = MappedFile(segment, file_from_offset, self.mapped_file_size, start)
         self.mapped_files.append(created)
         return created

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.index_file import FileIndexService
     from rmqlab.store.index_service import QueryMessageResult
-    from rmqlab.store.mapped_file_queue import SegmentFactory
+    from rmqlab.store.mapped_file_queue import Segments
     from rmqlab.store.queue_reader import GetMessageResult
 
     CommitLogDispatcher = Callable[[DispatchRequest], None]
@@ -59,7 +59,7 @@ class MessageStore:
     def __init__(
         self,
         config: MessageStoreConfig,
-        segments: SegmentFactory = in_memory,
+        segments: Segments = in_memory,
         store_host: Host = Host("127.0.0.1", 10911),  # noqa: B008 - immutable
         base_offset: int = 0,
         *,
@@ -69,7 +69,6 @@ class MessageStore:
         self.rules = rules
         self.config = config
         self.segments = segments
-        self._takes_topic: Callable[[str], bool] = getattr(segments, "takes_topic", _any_topic)
         self.store_host = store_host
         self.delay_levels = DelayLevels(config.message_delay_level)
         self.commit_log = CommitLog(config, self.delay_levels, segments, base_offset, rules)
@@ -156,7 +155,7 @@ class MessageStore:
         """
         topic = msg.topic
         if topic not in self.consume_queue_table and (
-            utf16_length(topic) > TOPIC_MAX_LENGTH or not self._takes_topic(topic)
+            utf16_length(topic) > TOPIC_MAX_LENGTH or not self.segments.takes_topic(topic)
         ):
             return True
         if single is None:
@@ -295,7 +294,3 @@ class MessageStore:
         index = self.index_service
         query_offset = partial(query_log, self.commit_log) if index is None else index.query_offset
         return query_message(query_offset, self.commit_log, topic, key, max_num, begin, end)
-
-
-def _any_topic(_topic: str) -> bool:
-    return True

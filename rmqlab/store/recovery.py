@@ -11,7 +11,6 @@ from rmqlab.message.java import to_utf8
 from rmqlab.message.record import message_length
 from rmqlab.message.sysflag import QUEUED_TYPES, TRANSACTION_MASK
 from rmqlab.message.topics import SCHEDULE_TOPIC
-from rmqlab.store.consume_queue import ConsumeQueue
 from rmqlab.store.consume_queue_ext import is_ext_addr
 from rmqlab.store.dispatch_request import is_sound
 from rmqlab.store.log_walk import LogScan
@@ -19,8 +18,9 @@ from rmqlab.store.log_walk import LogScan
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rmqlab.store.consume_queue import ConsumeQueue
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.mapped_file_queue import MappedFile, StoredSegments
+    from rmqlab.store.mapped_file_queue import MappedFile
     from rmqlab.store.message_store import MessageStore
 
 CHECKED_WHOLE_BYTES = 16 * 1024 * 1024
@@ -42,18 +42,15 @@ class RecoveryReport(NamedTuple):
 
 
 class Recovery:
-    """Loads what a medium holds into an empty store and mends it.
+    """Loads what the medium of an empty store holds, and mends it.
 
     `last_exit_ok`: no `abort` file was left. `checkpoint` is the store time (epoch ms) up to which log and queues were
     on disk for sure. `index_end` is the commit log offset of the last message in the index, -1 when the index is to be
     built anew. Raises SegmentError.
     """
 
-    def __init__(
-        self, store: MessageStore, stored: StoredSegments, *, last_exit_ok: bool, checkpoint: int, index_end: int = -1
-    ) -> None:
+    def __init__(self, store: MessageStore, *, last_exit_ok: bool, checkpoint: int, index_end: int = -1) -> None:
         self._store = store
-        self._stored = stored
         self._last_exit_ok = last_exit_ok
         self._checkpoint = checkpoint
         self._index_end = index_end
@@ -67,7 +64,7 @@ class Recovery:
         """Load, check, mend, and dispatch what the queues lack."""
         store = self._store
         log = store.commit_log
-        log.mapped_file_queue.load(self._stored)
+        log.mapped_file_queue.load()
         self._load_queues()
         files = log.mapped_file_queue.mapped_files
         if not files:
@@ -104,14 +101,13 @@ class Recovery:
     # loading
 
     def _load_queues(self) -> None:
-        table = self._store.consume_queue_table
-        for topic in self._stored.directories("consumequeue"):
-            for name in self._stored.directories(f"consumequeue/{topic}"):
+        segments = self._store.segments
+        for topic in segments.directories("consumequeue"):
+            for name in segments.directories(f"consumequeue/{topic}"):
                 if not name.lstrip("-").isdecimal():
                     continue
-                queue = ConsumeQueue(topic, int(name), self._store.config, self._store.segments)
-                table.setdefault(topic, {})[queue.queue_id] = queue
-                if not queue.load(self._stored):
+                queue = self._store.find_consume_queue(topic, int(name))
+                if not queue.load():
                     self._bad.add((topic, queue.queue_id))
 
     def _queues(self) -> Iterator[ConsumeQueue]:

@@ -187,7 +187,7 @@ class _QueueCheck:
             if first_offset in self._removed:
                 self._done.append(self._removed.pop(first_offset))
                 return True
-        inner = renewed(message, message.properties)
+        inner = renewed(message)
         inner.properties.setdefault(PROPERTY_TRANSACTION_PREPARED_QUEUE_OFFSET, str(message.queue_offset))
         inner.properties = in_hash_map_order(inner.properties)
         inner.properties_string = properties_to_string(inner.properties)
@@ -195,7 +195,7 @@ class _QueueCheck:
 
     def _put_back(self, message: MessageExt) -> bool:
         """Store a message anew, so that the queue's offset can move on; the message is now that copy."""
-        inner = renewed(message, message.properties)
+        inner = renewed(message)
         result = self._store.put_message(inner, self._now)
         if result.status is not PutMessageStatus.PUT_OK:
             return False
@@ -227,7 +227,7 @@ class _QueueCheck:
         config = self._service.topics.create_topic_in_send_message_back_method(
             TRANS_CHECK_MAX_TIME_TOPIC, 1, PERM_READ | PERM_WRITE, 0
         )
-        inner = renewed(message, message.properties)
+        inner = renewed(message)
         inner.topic, inner.queue_id, inner.reconsume_times = config.topic_name, 0, message.reconsume_times
         self._store.put_message(inner, self._now)
 

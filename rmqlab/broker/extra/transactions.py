@@ -33,8 +33,6 @@ from rmqlab.store.config import BrokerRole
 from rmqlab.store.dispatch_request import PutMessageStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rmqlab.broker.processor import Handler
     from rmqlab.message.message import Host, MessageExt
     from rmqlab.store.dispatch_request import PutMessageResult
@@ -167,23 +165,23 @@ def _final_message(half: MessageExt, header: EndTransactionRequestHeader) -> Mes
     )
 
 
-def renewed(message: MessageExt, properties: Mapping[str, str]) -> MessageExtBrokerInner:
-    """Return a half message as it is stored again with these properties.
+def renewed(message: MessageExt) -> MessageExtBrokerInner:
+    """Return a half message as it is stored again.
 
     WAIT is set to false after the text of its properties was made.
     """
-    ordered = in_hash_map_order(properties)
+    properties = in_hash_map_order(message.properties)
     inner = MessageExtBrokerInner(
         topic=message.topic,
         body=message.body,
-        properties=ordered,
+        properties=properties,
         queue_id=message.queue_id,
         sys_flag=message.sys_flag,
         born_timestamp=message.born_timestamp,
         born_host=message.born_host,
         store_host=message.store_host,
         msg_id=message.msg_id,
-        properties_string=properties_to_string(ordered),
+        properties_string=properties_to_string(properties),
     )
     inner.wait_store_msg_ok = False
     inner.properties = in_hash_map_order(inner.properties)
