@@ -50,10 +50,7 @@ def white_addresses(pattern: str | None) -> Matches:
         return _several(_braces(pattern))
     if "," in pattern:
         return _several([part for part in pattern.split(",") if part])
-    if "*" in pattern or "-" in pattern:
-        return _range(pattern)
-    _check_address(pattern)
-    return lambda address: _expand(address) == _expand(pattern)
+    return _range(pattern) if "*" in pattern or "-" in pattern else _several([pattern])
 
 
 def _braces(pattern: str) -> list[str]:
@@ -68,30 +65,18 @@ def _braces(pattern: str) -> list[str]:
 
 
 def _several(addresses: list[str]) -> Matches:
-    for address in addresses:
-        _check_address(address)
-    expanded = {_expand(address) for address in addresses}
-    return lambda address: _expand(address) in expanded
+    known = [_parsed(address) for address in addresses]
+    for address, parsed in zip(addresses, known, strict=True):
+        if parsed is None:
+            raise AclError(f"Netaddress examine Exception netaddress is {address}")
+    return lambda address: _parsed(address) in known
 
 
-def _check_address(address: str) -> None:
-    if _version(address) is None:
-        raise AclError(f"Netaddress examine Exception netaddress is {address}")
-
-
-def _version(address: str) -> int | None:
+def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(address).version
+        return ipaddress.ip_address(address)
     except ValueError:
         return None
-
-
-def _expand(address: str) -> str:
-    """Return an address in full, IPv6 in eight groups of four digits, upper case; other text as it is."""
-    try:
-        return ipaddress.ip_address(address).exploded.upper()
-    except ValueError:
-        return address
 
 
 def _range(pattern: str) -> Matches:
@@ -106,9 +91,8 @@ def _range(pattern: str) -> Matches:
         raise AclError(f"RangeRemoteAddressStrategy netaddress examine scope Exception value {parts[at]} ")
 
     def matches(address: str) -> bool:
-        if _version(address) != 4:
-            return False
-        numbers = [int(part) for part in address.split(".")]
+        parsed = _parsed(address)
+        numbers = list(parsed.packed) if isinstance(parsed, ipaddress.IPv4Address) else [-1]
         return numbers[:at] == head and low <= numbers[at] <= high
 
     return matches
@@ -129,6 +113,19 @@ ADMIN_CODES = frozenset({
 _PERMISSIONS = {"PUB": PUB, "SUB": SUB, "PUB|SUB": PUB | SUB, "SUB|PUB": PUB | SUB}
 
 Needed = dict[str, int]
+_GROUP = 0  # no permission: a group, which stands as its retry topic and needs SUB
+# Names of the fields that hold a topic or a group, each with the permission it needs.
+_TOPIC_AND_GROUP = (("topic", SUB), ("consumerGroup", _GROUP))
+_NEEDED: Mapping[int, tuple[tuple[str, int], ...]] = {
+    RequestCode.SEND_MESSAGE: (("topic", PUB),),
+    RequestCode.SEND_MESSAGE_V2: (("b", PUB),),
+    RequestCode.CONSUMER_SEND_MSG_BACK: (("originTopic", PUB), ("group", _GROUP)),
+    **dict.fromkeys(PULLS, _TOPIC_AND_GROUP),
+    RequestCode.QUERY_MESSAGE: (("topic", SUB),),
+    RequestCode.UNREGISTER_CLIENT: (("consumerGroup", _GROUP),),
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: (("consumerGroup", _GROUP),),
+    RequestCode.UPDATE_CONSUMER_OFFSET: (("consumerGroup", _GROUP), ("topic", SUB)),
+}
 
 
 @dataclass(slots=True)
@@ -235,43 +232,18 @@ def _permission(text: str | None) -> int:
 
 def _needed(command: RemotingCommand, fields: Mapping[str, str | None]) -> Needed:
     """Which permission a request needs of which topic; a group stands as its retry topic."""
-    code, needed = command.code, Needed()
-
-    def need(topic: str | None, permission: int) -> None:
-        if topic is not None:
-            needed[topic] = permission
-
-    def need_group(group: str | None) -> None:
-        if group is not None:
-            needed[retry_topic(group)] = SUB
-
-    if code == RequestCode.SEND_MESSAGE:
-        need(fields.get("topic"), PUB)
-    elif code == RequestCode.SEND_MESSAGE_V2:
-        need(fields.get("b"), PUB)
-    elif code == RequestCode.CONSUMER_SEND_MSG_BACK:
-        need(fields.get("originTopic"), PUB)
-        need_group(fields.get("group"))
-    elif code in PULLS:
-        need(fields.get("topic"), SUB)
-        need_group(fields.get("consumerGroup"))
-    elif code == RequestCode.QUERY_MESSAGE:
-        need(fields.get("topic"), SUB)
-    elif code == RequestCode.HEART_BEAT:
+    named = [(fields.get(name), permission) for name, permission in _NEEDED.get(command.code, ())]
+    if command.code == RequestCode.HEART_BEAT:
         try:
             consumers = HeartbeatData.decode(command.body or b"").consumer_data_set
         except FrameError as error:
             raise AclError(str(error)) from error
         for consumer in consumers:
-            need_group(consumer.group_name)
-            for subscription in consumer.subscription_data_set:
-                need(subscription.topic, SUB)
-    elif code in {RequestCode.UNREGISTER_CLIENT, RequestCode.GET_CONSUMER_LIST_BY_GROUP}:
-        need_group(fields.get("consumerGroup"))
-    elif code == RequestCode.UPDATE_CONSUMER_OFFSET:
-        need_group(fields.get("consumerGroup"))
-        need(fields.get("topic"), SUB)
-    return needed
+            named.append((consumer.group_name, _GROUP))
+            named += [(subscription.topic, SUB) for subscription in consumer.subscription_data_set]
+    return {
+        name if permission else retry_topic(name): permission or SUB for name, permission in named if name is not None
+    }
 
 
 def _check(account: PlainAccount, code: int, needed: Needed) -> None:
