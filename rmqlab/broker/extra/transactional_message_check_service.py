@@ -256,7 +256,7 @@ class _QueueCheck:
         found = None
         if result.status is GetMessageStatus.FOUND:
             size = sum(map(len, result.messages))
-            self._service.stats.get(GROUP, topic, None, result.message_count, size, self._now)
+            self._service.stats.get(GROUP, topic, None, len(result.messages), size, self._now)
             decoded = (decode_record(record, decompress_body=False) for record in result.messages)
             found = [message for message in decoded if message is not None] or None
         return _Pulled(found, result.next_begin_offset, result.status in _NO_NEW)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor import NOT_SET, NULL_POINTER, ProcessorError, require, success, system_error, with_header
+from rmqlab.broker.processor import NOT_SET, ProcessorError, named, require, success, system_error, with_header
 from rmqlab.message.java import NumberFormatError, parse_int
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import (
@@ -118,10 +118,7 @@ class TransactionalMessageService:
 
 
 def _check_prepare_message(half: MessageExt, header: EndTransactionRequestHeader) -> str | None:
-    group = half.properties.get(PROPERTY_PRODUCER_GROUP)
-    if group is None:
-        raise ProcessorError(NULL_POINTER)
-    if group != header.producer_group:
+    if named(half.properties.get(PROPERTY_PRODUCER_GROUP)) != header.producer_group:
         return "The producer group wrong"
     if half.queue_offset != header.tran_state_table_offset:
         return "The transaction state table offset wrong"
@@ -135,54 +132,25 @@ def _final_message(half: MessageExt, header: EndTransactionRequestHeader) -> Mes
 
     Java takes three properties away after the text of the properties was made, so the stored text keeps them.
     """
-    properties = in_hash_map_order(half.properties)
-    text = properties_to_string(properties)
     try:
-        queue_id = parse_int(properties.get(PROPERTY_REAL_QUEUE_ID))
+        queue_id = parse_int(half.properties.get(PROPERTY_REAL_QUEUE_ID))
     except NumberFormatError as error:
         raise ProcessorError(f"java.lang.NumberFormatException: {error}") from None
-    topic = properties.get(PROPERTY_REAL_TOPIC)
-    if topic is None:
-        raise ProcessorError(NULL_POINTER)
+    final = MessageExtBrokerInner.again(half, named(half.properties.get(PROPERTY_REAL_TOPIC)), queue_id)
     for name in (PROPERTY_REAL_TOPIC, PROPERTY_REAL_QUEUE_ID, PROPERTY_TRANSACTION_PREPARED):
-        properties.pop(name, None)
-    return MessageExtBrokerInner(
-        topic=topic,
-        body=half.body,
-        flag=half.flag,
-        properties=properties,
-        transaction_id=half.unique_id,
-        queue_id=queue_id,
-        queue_offset=header.tran_state_table_offset,
-        sys_flag=reset_transaction_value(half.sys_flag, header.commit_or_rollback),
-        born_timestamp=half.born_timestamp,
-        born_host=half.born_host,
-        store_timestamp=half.store_timestamp,
-        store_host=half.store_host,
-        reconsume_times=half.reconsume_times,
-        prepared_transaction_offset=header.commit_log_offset,
-        properties_string=text,
-    )
+        final.properties.pop(name, None)
+    final.sys_flag = reset_transaction_value(half.sys_flag, header.commit_or_rollback)
+    final.prepared_transaction_offset = header.commit_log_offset
+    return final
 
 
 def renewed(message: MessageExt) -> MessageExtBrokerInner:
-    """Return a half message as it is stored again.
+    """Return a half message as it is stored again, without its flag and how often it was consumed.
 
     WAIT is set to false after the text of its properties was made.
     """
-    properties = in_hash_map_order(message.properties)
-    inner = MessageExtBrokerInner(
-        topic=message.topic,
-        body=message.body,
-        properties=properties,
-        queue_id=message.queue_id,
-        sys_flag=message.sys_flag,
-        born_timestamp=message.born_timestamp,
-        born_host=message.born_host,
-        store_host=message.store_host,
-        msg_id=message.msg_id,
-        properties_string=properties_to_string(properties),
-    )
+    inner = MessageExtBrokerInner.again(message, message.topic, message.queue_id)
+    inner.flag = inner.reconsume_times = 0
     inner.wait_store_msg_ok = False
     inner.properties = in_hash_map_order(inner.properties)
     return inner
