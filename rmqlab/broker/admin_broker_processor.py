@@ -19,9 +19,7 @@ from rmqlab.protocol.admin_headers import CreateTopicRequestHeader, ResetOffsetR
 from rmqlab.protocol.bodies import (
     LockBatchRequestBody,
     LockBatchResponseBody,
-    MessageQueueForC,
     ResetOffsetBody,
-    ResetOffsetBodyForC,
     UnlockBatchRequestBody,
 )
 from rmqlab.protocol.codes import V3_0_7_SNAPSHOT, RequestCode, ResponseCode, version_desc
@@ -74,7 +72,7 @@ class AdminBrokerProcessor:
             ),
             RequestCode.LOCK_BATCH_MQ: self._lock_batch_mq,
             RequestCode.UNLOCK_BATCH_MQ: self._unlock_batch_mq,
-            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self._reset_offset,
+            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: with_header(ResetOffsetRequestHeader, self._reset_offset),
         }
 
     def _create_topic(self, header: CreateTopicRequestHeader, _now: int) -> RemotingCommand:
@@ -132,12 +130,11 @@ class AdminBrokerProcessor:
         self.locks.unlock_batch(body.consumer_group, body.mq_set, body.client_id)
         return success()
 
-    def _reset_offset(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
+    def _reset_offset(self, header: ResetOffsetRequestHeader, _now: int) -> RemotingCommand:
         """Tell every consumer of a group where to go on, by time (-1: at the end).
 
         Without `isForce` nobody moves forward. The broker's own table is left to the consumers' next commits.
         """
-        header = command.decode_header(ResetOffsetRequestHeader)
         topic, group, timestamp = header.topic, header.group, header.timestamp
         config = self.topics.select_topic_config(topic)
         if config is None:
@@ -155,16 +152,11 @@ class AdminBrokerProcessor:
             queue = MessageQueue(topic, self.config.broker_name, queue_id)
             offsets[queue] = target if header.is_force or target < consumed else consumed
         offsets = {queue: offsets[queue] for queue in message_queue_order(offsets)}
-        return self._tell_consumers(command, ResetOffsetRequestHeader(topic, group, timestamp), offsets)
+        return self._tell_consumers(ResetOffsetRequestHeader(topic, group, timestamp), offsets)
 
-    def _tell_consumers(
-        self, command: RemotingCommand, header: ResetOffsetRequestHeader, offsets: dict[MessageQueue, int]
-    ) -> RemotingCommand:
+    def _tell_consumers(self, header: ResetOffsetRequestHeader, offsets: dict[MessageQueue, int]) -> RemotingCommand:
         """Send all members the offsets (`Broker2Client.resetOffset`)."""
-        answer_body = body = ResetOffsetBody(offset_table=offsets).encode()
-        if command.language == "CPP":
-            rows = [MessageQueueForC(q.topic, q.broker_name, q.queue_id, offset) for q, offset in offsets.items()]
-            body = ResetOffsetBodyForC(offset_table=rows).encode()
+        body = ResetOffsetBody(offset_table=offsets).encode()
         info = self.consumers.get_consumer_group_info(header.group)
         if info is None or not info.channel_info_table:
             return RemotingCommand.response(
@@ -178,7 +170,7 @@ class AdminBrokerProcessor:
                 return system_error(f"the client does not support this feature. version={version}")
             request = RemotingCommand.request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, header, body)
             self.broker2client.send_oneway(member.channel, request)
-        return success(answer_body, remark=NOT_SET)
+        return success(body, remark=NOT_SET)
 
 
 REBALANCE_LOCK_MAX_LIVE_TIME_MS = 60_000

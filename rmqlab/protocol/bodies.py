@@ -52,21 +52,6 @@ class ResetOffsetBody(RemotingSerializable):
     offset_table: dict[MessageQueue, int] = msgspec.field(default_factory=dict)
 
 
-class MessageQueueForC(RemotingSerializable):
-    """A queue with its offset: C++ clients cannot read maps whose keys are objects."""
-
-    topic: str = NULL
-    broker_name: str = NULL
-    queue_id: int = 0
-    offset: int = 0
-
-
-class ResetOffsetBodyForC(RemotingSerializable):
-    """RESET_CONSUMER_CLIENT_OFFSET 220 for a C++ client."""
-
-    offset_table: list[MessageQueueForC] = msgspec.field(default_factory=list)
-
-
 class KVTable(RemotingSerializable):
     """Names and values: answers to 28, 103 and 219."""
 

@@ -133,18 +133,6 @@ def test_every_consumer_is_told_where_to_go_on(bench):
     assert reset(bench, topic="NONE").remark.endswith("no topic in this broker. topic=NONE")
 
 
-def test_a_consumer_that_speaks_c_gets_a_list(bench):
-    bench.topic("T", queues=1)
-    bench.broker.consumer_offset_manager.commit_offset("h", "G", "T", 0, 0)
-    channel = bench.channel()
-    bench.subscribe(channel, "G", {"T": "*"})
-    header = ResetOffsetRequestHeader(topic="T", group="G", timestamp=0, is_force=True)
-    bench.ask(bench.channel(), RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header, language="CPP")
-    assert json.loads(channel.sent[-1].body) == {
-        "offsetTable": [{"topic": "T", "brokerName": "broker-a", "queueId": 0, "offset": 0}]
-    }
-
-
 def running_info(bench, admin, client="A"):
     header = GetConsumerRunningInfoRequestHeader(consumer_group="G", client_id=client)
     return bench.ask(admin, RequestCode.GET_CONSUMER_RUNNING_INFO, header)
