@@ -159,7 +159,7 @@ class PullMessageProcessor:
                 body = b"".join(result.messages) if code is ResponseCode.SUCCESS else None
                 if body is not None and self.hooks.on_get is not None:
                     self.hooks.on_get(
-                        header.consumer_group, header.topic, header.queue_id, result.message_count, len(body), now
+                        header.consumer_group, header.topic, header.queue_id, len(result.messages), len(body), now
                     )
                 response = RemotingCommand.response(code, result.status.name, answer, body)
         if (
@@ -229,7 +229,7 @@ class PullMessageProcessor:
             return
         client, group = self.parts.consumers.client_id(channel, header.consumer_group), header.consumer_group
         status, following, count = (None, None, 0) if result is None else (
-            result.status.name, result.next_begin_offset, result.message_count,
+            result.status.name, result.next_begin_offset, len(result.messages),
         )  # fmt: skip
         at = header.queue_id, header.queue_offset
         self.hooks.observe(Pull(client, group, header.topic, *at, int(code), status, following, count, held))

@@ -95,15 +95,16 @@ class SendMessageProcessor:
             header = command.decode_header(SendMessageRequestHeaderV2)
         send = self._send_batch if header.batch else self._send
         try:
-            check_message(self._config, self._topics, channel, header)
-            return send(channel, command, header, now)
+            topic_config = check_message(self._config, self._topics, channel, header)
+            return send(channel, command, header, topic_config, now)
         except Refused as refused:
             return self._answer(refused.code, refused.remark)
         except (NumberFormatError, RecordError) as error:
             raise ProcessorError(_java_exception(error)) from error
 
-    def _send(self, channel: Channel, command: RemotingCommand, header: SendHeader, now: int) -> RemotingCommand:
-        topic_config = self._topic_config(header)
+    def _send(
+        self, channel: Channel, command: RemotingCommand, header: SendHeader, topic_config: TopicConfig, now: int
+    ) -> RemotingCommand:
         queue_id = self._queue_id(header, topic_config)
         message = MessageExtBrokerInner(topic=header.topic, queue_id=queue_id)
         if is_retry_topic(header.topic):
@@ -119,9 +120,10 @@ class SendMessageProcessor:
             result = self._store.async_put_message(message, now)
         return self._put_answer(message, result, queue_id, now)
 
-    def _send_batch(self, channel: Channel, command: RemotingCommand, header: SendHeader, now: int) -> RemotingCommand:
+    def _send_batch(
+        self, channel: Channel, command: RemotingCommand, header: SendHeader, topic_config: TopicConfig, now: int
+    ) -> RemotingCommand:
         """Store a batch; the store writes the batch's own properties behind those of each message in its body."""
-        topic_config = self._topic_config(header)
         queue_id = self._queue_id(header, topic_config)
         length = utf16_length(header.topic)
         if length > TOPIC_MAX_LENGTH:
@@ -153,12 +155,6 @@ class SendMessageProcessor:
         message.born_host = Host.parse(channel.remote_address)
         message.store_host = self._store_host
         message.reconsume_times = header.reconsume_times or 0
-
-    def _topic_config(self, header: SendHeader) -> TopicConfig:
-        topic_config = self._topics.select_topic_config(header.topic)
-        if topic_config is None:
-            raise ProcessorError(NULL_POINTER)
-        return topic_config
 
     def _queue_id(self, header: SendHeader, topic_config: TopicConfig) -> int:
         """Return the queue asked for, or one of the broker's choice.
@@ -224,9 +220,9 @@ def check_message(
     config: BrokerConfig,
     topics: TopicConfigManager,
     channel: Channel,
-    header: SendMessageRequestHeader | SendMessageRequestHeaderV2,
-) -> None:
-    """Check whether the broker takes a message; a topic it does not know is made when that is allowed.
+    header: SendHeader,
+) -> TopicConfig:
+    """Return the topic of a message that the broker takes; one it does not know is made when that is allowed.
 
     A broker that may not be written to refuses ordered topics only, since clients no longer see it as writable
     anyway. A queue id counts as valid up to the larger of the topic's read and write queue numbers, and a negative one
@@ -258,3 +254,4 @@ def check_message(
     if header.queue_id >= max(topic_config.write_queue_nums, topic_config.read_queue_nums):
         remark = f"request queueId[{header.queue_id}] is illegal, {topic_config} Producer: {channel.remote_address}"
         raise Refused(ResponseCode.SYSTEM_ERROR, remark)
+    return topic_config

@@ -87,7 +87,6 @@ class QueryMessageResult:
     """Records found, in the order of the commit log; where the index ends (epoch ms, commit log offset)."""
 
     messages: list[bytes] = field(default_factory=list)
-    buffer_total_size: int = 0
     index_last_update_timestamp: int = 0
     index_last_update_phyoffset: int = 0
 
@@ -122,7 +121,6 @@ def query_message(
             if number == 0:
                 last_query_time = commit_log.pickup_store_timestamp(offset, len(record))
             result.messages.append(record)
-            result.buffer_total_size += len(record)
-        if result.buffer_total_size > 0 or last_query_time < begin:
+        if result.messages or last_query_time < begin:
             break
     return result

@@ -45,7 +45,7 @@ class GetMessageStatus(Enum):
 class GetMessageResult:
     """Messages of a queue as records (commit log bytes), and where to go on.
 
-    Offsets count messages; `buffer_total_size` is in bytes.
+    Offsets count messages.
     """
 
     status: GetMessageStatus = GetMessageStatus.NO_MESSAGE_IN_QUEUE
@@ -53,18 +53,7 @@ class GetMessageResult:
     min_offset: int = 0
     max_offset: int = 0
     messages: list[bytes] = field(default_factory=list)
-    buffer_total_size: int = 0
     suggest_pulling_from_slave: bool = False
-
-    @property
-    def message_count(self) -> int:
-        """Number of records."""
-        return len(self.messages)
-
-    def add_message(self, record: bytes) -> None:
-        """Take one more record."""
-        self.messages.append(record)
-        self.buffer_total_size += len(record)
 
 
 class QueueReader:
@@ -155,23 +144,22 @@ class QueueReader:
         next_phy_file_start_offset: int | None = None
         in_memory = config.max_transfer_bytes_on_message_in_memory, config.max_transfer_count_on_message_in_memory
         on_disk = config.max_transfer_bytes_on_message_in_disk, config.max_transfer_count_on_message_in_disk
-        max_phy_offset_pulling = 0
-        looked_at = 0
+        max_phy_offset_pulling = looked_at = total = 0
+        messages = result.messages
         for looked_at, (offset_py, size_py, tags_code) in enumerate(ENTRY.iter_unpack(entries)):
             max_phy_offset_pulling = offset_py
             # messages of a file that is gone are passed over without another look
             if next_phy_file_start_offset is not None and offset_py < next_phy_file_start_offset:
                 continue
-            total, count = result.buffer_total_size, len(result.messages)
             bounds = on_disk if max_offset_py - offset_py > memory else in_memory
-            if self._rules.is_the_batch_full(size_py, max_msg_nums, total, count, *bounds):
+            if self._rules.is_the_batch_full(size_py, max_msg_nums, total, len(messages), *bounds):
                 break
             if message_filter is not None and not _layer_1(queue, message_filter, tags_code):
                 _rejected(result, on_filtered, offset + looked_at, "consume_queue")
                 continue
             record = commit_log.get_message(offset_py, size_py)
             if record is None:
-                if total == 0:
+                if not messages:
                     result.status = GetMessageStatus.MESSAGE_WAS_REMOVING
                 next_phy_file_start_offset = commit_log.roll_next_file(offset_py)
                 continue
@@ -181,7 +169,8 @@ class QueueReader:
                 _rejected(result, on_filtered, offset + looked_at, "commit_log")
                 continue
             stats.get_message_transfered_msg_count += 1
-            result.add_message(record)
+            messages.append(record)
+            total += len(record)
             result.status = GetMessageStatus.FOUND
             next_phy_file_start_offset = None
         else:
@@ -189,7 +178,7 @@ class QueueReader:
         fall_behind = max_offset_py - max_phy_offset_pulling
         if config.disk_fall_recorded:
             stats.disk_fall_behind_size[group, queue.topic, queue_id] = fall_behind
-        result.next_begin_offset = self._rules.next_offset(offset, looked_at, len(result.messages))
+        result.next_begin_offset = self._rules.next_offset(offset, looked_at, len(messages))
         result.suggest_pulling_from_slave = fall_behind > memory
         if result.status is GetMessageStatus.FOUND:
             stats.get_message_times_total_found += 1
@@ -206,7 +195,7 @@ def _layer_1(queue: ConsumeQueue, message_filter: MessageFilter, tags_code: int)
 
 
 def _rejected(result: GetMessageResult, on_filtered: OnFiltered | None, queue_offset: int, layer: str) -> None:
-    if result.buffer_total_size == 0:
+    if not result.messages:
         result.status = GetMessageStatus.NO_MATCHED_MESSAGE
     if on_filtered is not None:
         on_filtered(queue_offset, layer)

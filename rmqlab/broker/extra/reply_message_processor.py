@@ -49,12 +49,12 @@ class ReplyMessageProcessor(SendMessageProcessor):
         else:
             header = command.decode_header(SendMessageRequestHeaderV2).v1()
         try:
-            check_message(self._config, self._topics, channel, header)
+            topic_config = check_message(self._config, self._topics, channel, header)
         except Refused as refused:
             return self._answer(refused.code, refused.remark)
         message = MessageExtBrokerInner(
             topic=header.topic,
-            queue_id=self._queue_id(header, self._topic_config(header)),
+            queue_id=self._queue_id(header, topic_config),
             body=command.body,
             flag=header.flag,
             properties=in_hash_map_order(string_to_properties(header.properties)),
