@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Body = bytes | RemotingSerializable | None
-LONGEST_ODD_BODY: Final = 1024 * 1024
-"""Ours, in bytes: what is no plain JSON, such as maps with objects as keys, takes a hundred times as long to read."""
 RESPONSE: Final = 1
 ONEWAY: Final = 2
 
@@ -108,7 +106,7 @@ class RemotingCommand(CommandFields):
         Raises FrameError when it is no JSON object of this kind.
         """
         content = self.content
-        return content if isinstance(content, cls) else cls.decode(self.body or b"", LONGEST_ODD_BODY)
+        return content if isinstance(content, cls) else cls.decode(self.body or b"")
 
     def all_ext_fields(self) -> Mapping[str, str | None] | None:
         """`ext_fields`, overlaid with the fields of `header`."""

@@ -1,7 +1,7 @@
 """JSON as fastjson 1.2.69 reads and writes it.
 
-Written text is plain JSON, but for numbers and objects as keys of a map, which fastjson leaves unquoted. Read text may
-also have unquoted and single-quoted names, any number of commas, comments and more escapes.
+Written text is plain JSON, but for numbers and objects as keys of a map, which fastjson leaves unquoted. Bodies are
+read so. Headers may also have unquoted and single-quoted names, any number of commas, comments and more escapes.
 """
 
 from __future__ import annotations
@@ -17,33 +17,9 @@ from rmqlab.protocol.header import FrameError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_COMMENT = r"/\*.*?(?:\*/|\Z)|//[^\n]*(?:\n|\Z)"
-_SPACE = re.compile(rf"(?:[\x00-\x20\x7f]+|{_COMMENT})*", re.DOTALL)
-# After a value U+001A is fastjson's mark of the end: what follows it is not read.
-_SPACE_AFTER_VALUE = re.compile(rf"(?:[\x00-\x19\x1b-\x20\x7f]+|\x1a.*|{_COMMENT})*", re.DOTALL)
-# Before a name and its colon fewer characters are blanks (`skipWhitespace`).
-_SPACE_AT_NAME = re.compile(rf"(?:[ \b\t\n\f\r]+|{_COMMENT})*", re.DOTALL)
-_SPACE_AT_COLON = re.compile(r"[ \b\t\n\f\r]*")
-_NUMBER = re.compile(r"([+-]?\d+(\.\d*)?([eE][+-]?\d+)?)[LSBFD]?")  # Java's letters for the type are passed over
-# After a field of the outermost object fastjson passes over one token, unless it is an unknown word.
-_STRAY = re.compile(r"[+-]?\d+(\.\d*)?|(?:null|true|false|undefined|new|TreeSet)(?![\w$])|[-+;.()\[\]{]")
 _BYTE_ORDER_MARK = "\ufeff"
 _MAX_PLACES = 100
-_MAX_DIGITS = 4_300  # ours: as many as Python takes of an integer
 _TRAILING_ZEROS = re.compile(r"\.0*$")
-_PLAIN_IN = {quote: re.compile(f"[^{quote}\\\\]+") for quote in "\"'"}
-_HEX = re.compile(r"[0-9a-fA-F]+")
-_NAME = re.compile("[A-Za-z_$\u0100-\U0010ffff][A-Za-z0-9_$\u0100-\U0010ffff]*")
-_WORDS: Final[dict[str, object]] = {
-    "null": None,
-    "NULL": None,
-    "undefined": None,
-    "NaN": None,
-    "true": True,
-    "false": False,
-}
-_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "F": "\f", "r": "\r", **{c: c for c in "\"'/\\"}}
-_ESCAPES |= {str(digit): chr(digit) for digit in range(8)}
 _SPECIAL = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
@@ -57,80 +33,57 @@ class Pairs(list[tuple[Any, Any]]):
     """The fields of an object in the order they were written, repeated names included."""
 
 
-def read(data: bytes, longest_odd: int | None = None) -> object:
-    """Return the value of a text: dict, list, str, int, Decimal, bool or None; raises FrameError.
+def read(data: bytes) -> object:
+    """Return the value of a body: dict, list, str, int, Decimal, bool or None; raises FrameError.
 
-    A blank text is None. An object as the key of a map is a tuple of its (name, value) pairs. A text of more than
-    `longest_odd` bytes is read as plain JSON only.
+    A blank text is None. An object as the key of a map is a tuple of its (name, value) pairs. Python's own parser reads
+    it: names that are numbers or objects become marked texts on the way.
     """
-    return _read(data, _PLAIN, dict, longest_odd)
-
-
-def read_pairs(data: bytes, longest_odd: int | None = None) -> object:
-    """Return the value of a text with `Pairs` for every object; raises FrameError.
-
-    A text of more than `longest_odd` bytes is read as plain JSON only.
-    """
-    return _read(data, _PAIRED, Pairs, longest_odd)
-
-
-def _read(
-    data: bytes, decoder: json.JSONDecoder, make: Callable[[Pairs], Any], longest_odd: int | None = None
-) -> object:
-    if longest_odd is not None and len(data) > longest_odd:
-        try:
-            return _read_plain(data.decode(), decoder)
-        except (ValueError, RecursionError):
-            raise FrameError(
-                "JSONException", f"{len(data)} bytes that are no plain JSON; at most {longest_odd} are read with care"
-            ) from None
-    text = from_utf8(data).removeprefix(_BYTE_ORDER_MARK)  # one of them, as `JSONScanner` does
+    text = from_utf8(data)
+    if not text.strip():
+        return None
     try:
-        return _read_plain(text, decoder)
+        return _PLAIN.decode(text)
     except (ValueError, RecursionError):
         pass
     try:
-        return _FastjsonParser(text, make).document()
-    except RecursionError as error:
-        raise FrameError("StackOverflowError", "the brackets go too deep") from error
-    except (ValueError, ArithmeticError) as error:  # a number that Python does not take
+        return _ODD_NAMES_MARKED.decode(_ODD_NAME.sub(_mark, text))
+    except (ValueError, RecursionError) as error:
         raise FrameError("JSONException", str(error)) from error
 
 
-def _read_plain(text: str, decoder: json.JSONDecoder) -> object:
-    """Read plain JSON, or plain JSON but for numbers and flat objects as names; raises ValueError.
-
-    The odd names become marked texts for Python's fast parser: tables of queues are read in a twentieth of the time.
-    """
+def read_pairs(data: bytes) -> object:
+    """Return the value of a header's text with `Pairs` for every object; raises FrameError."""
+    text = from_utf8(data).removeprefix(_BYTE_ORDER_MARK)  # one of them, as `JSONScanner` does
     try:
-        return decoder.decode(text)
-    except ValueError:
-        if decoder is not _PLAIN or "\\u0000" in text:
-            raise
-    return _ODD_NAMES_MARKED.decode(_ODD_NAME.sub(_mark, text))
+        return _PAIRED.decode(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return _LenientReader(text).document()
+    except RecursionError as error:
+        raise FrameError("StackOverflowError", "the brackets go too deep") from error
+    except ValueError as error:  # a number that Python does not take
+        raise FrameError("JSONException", str(error)) from error
+
+
+_TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_ODD_NAME = re.compile(rf'{_TEXT}|\{{(?:[^{{}}"]++|{_TEXT})*+\}}(?=:)|(?<=[{{,])-?\d++(?=:)', re.DOTALL)
 
 
 def _mark(match: re.Match[str]) -> str:
     """Mark a number or an object that stands for a name; a text stays as it is."""
     found = match[0]
-    if found[0] == '"':
-        return found
-    return json.dumps(f"\0{found}", ensure_ascii=False) if found[0] == "{" else f'"\\u0000{found}"'
+    return found if found[0] == '"' else json.dumps(f"\0{found}", ensure_ascii=False)
 
 
 def _with_odd_names(fields: dict[str, Any]) -> dict[Any, Any]:
-    for name in fields:
-        if name[:1] == "\0":
-            return {_odd_name(name) if name[:1] == "\0" else name: value for name, value in fields.items()}
-    return fields
+    return {_odd_name(name) if name[:1] == "\0" else name: value for name, value in fields.items()}
 
 
 def _odd_name(name: str) -> object:
-    return tuple(_PLAIN.decode(name[1:]).items()) if name[1] == "{" else int(name[1:])
-
-
-_TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_ODD_NAME = re.compile(rf'{_TEXT}|\{{(?:[^{{}}"]++|{_TEXT})*+\}}(?=:)|(?<=[{{,])-?\d++(?=:)', re.DOTALL)
+    value = _PLAIN.decode(name[1:])
+    return tuple(value.items()) if isinstance(value, dict) else value
 
 
 def _refuse(word: str) -> object:
@@ -209,14 +162,11 @@ def to_int(value: Any, bits: int = 32) -> int | None:
 
 
 def _of_decimal(value: Decimal, bits: int) -> int:
-    """Cut the fraction and keep the low bits; beyond a hundred places nothing is cut (`TypeUtils.intValue`)."""
-    exponent, half = int(value.as_tuple().exponent), 1 << (bits - 1)
-    if -_MAX_PLACES <= exponent <= _MAX_PLACES and value.adjusted() <= _MAX_DIGITS:
-        return (int(value) + half & (1 << bits) - 1) - half
-    number = 0 if not value else int(value) if value.adjusted() < bits else half  # 1e1000000000 is never written out
-    if number != value or not -half <= number < half:
+    """Cut the fraction and keep the low bits (`TypeUtils.intValue`); numbers of absurd length are refused unwritten."""
+    if abs(int(value.as_tuple().exponent)) > _MAX_PLACES or value.adjusted() > _MAX_PLACES:
         raise FrameError("ArithmeticException", f"a number of {bits} bits is wanted exactly")
-    return number
+    half = 1 << (bits - 1)
+    return (int(value) + half & (1 << bits) - 1) - half
 
 
 def to_long(value: Any) -> int | None:
@@ -267,135 +217,87 @@ def _hash_ordered(value: Any) -> Any:
     return value
 
 
-class _FastjsonParser:
-    """Reads what plain JSON does not allow."""
+_SINGLE_QUOTED = _TEXT.replace('"', "'")
+_NUMBER = r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?[LSBFD]?"  # Java's letters for the type are passed over
+_NAME = re.compile("[A-Za-z_$\u0100-\U0010ffff][A-Za-z0-9_$\u0100-\U0010ffff]*")
+_TOKEN = re.compile(
+    r"(?:[\x00-\x20\x7f]|/\*.*?(?:\*/|\Z)|//[^\n]*)*"
+    rf"({_TEXT}|{_SINGLE_QUOTED}|{_NUMBER}|{_NAME.pattern}|.|\Z)",
+    re.DOTALL,
+)
+_WORDS: Final[dict[str, object]] = {
+    "null": None,
+    "NULL": None,
+    "undefined": None,
+    "NaN": None,
+    "true": True,
+    "false": False,
+}
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "F": "\f", "r": "\r", **{c: c for c in "\"'/\\"}}
+_ESCAPES |= {str(digit): chr(digit) for digit in range(8)}
 
-    def __init__(self, text: str, make: Callable[[Pairs], Any]) -> None:
-        self._text = text
-        self._make = make
-        self._at = 0
-        self._depth = 0
+
+class _LenientReader:
+    """Reads what plain JSON does not allow, token by token."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = _TOKEN.findall(text)[::-1]  # the last one, at the front, is empty: the end
 
     def document(self) -> object:
-        if not self._peek():
-            return None
-        value = self._value()
-        if self._peek(_SPACE_AFTER_VALUE):
-            raise self._error("the end")
+        value = self._value(self._tokens.pop(), is_outermost=True) if self._tokens[-1] else None
+        if self._tokens[-1]:
+            raise _missing("the end", self._tokens[-1])
         return value
 
-    def _peek(self, blanks: re.Pattern[str] = _SPACE) -> str:
-        """Pass over blanks and comments; return the next character, or nothing at the end."""
-        match = blanks.match(self._text, self._at)
-        if match:
-            self._at = match.end()
-        return self._text[self._at : self._at + 1]
-
-    def _value(self) -> Any:
-        mark = self._peek()
-        if mark == "{":
-            return self._object()
-        if mark == "[":
+    def _value(self, part: str, *, is_outermost: bool = False) -> Any:
+        if part == "{":
+            return self._object(is_outermost=is_outermost)
+        if part == "[":
             return self._list()
-        if mark and mark in "\"'":
-            return self._string()
-        number = _NUMBER.match(self._text, self._at)
-        if number:
-            self._at = number.end()
-            return Decimal(number[1]) if number[2] or number[3] else int(number[1])
-        word = _NAME.match(self._text, self._at)
-        if word and word[0] in _WORDS:
-            self._at = word.end()
-            return _WORDS[word[0]]
-        raise self._error("a value")
+        if part[:1] in {'"', "'"} and len(part) > 1:
+            unescaped = _ESCAPE.sub(_unescaped, part[1:-1])
+            return unescaped.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        if re.fullmatch(_NUMBER, part):
+            number = part.rstrip("LSBFD")
+            return int(number) if number.lstrip("+-").isdecimal() else Decimal(number)
+        if part in _WORDS:
+            return _WORDS[part]
+        raise _missing("a value", part)
 
-    def _object(self) -> Any:
-        pairs = Pairs()
-        self._at += 1
-        self._depth += 1
-        while (mark := self._peek(_SPACE_AT_NAME)) != "}":
-            if mark == ",":
-                self._at += 1
+    def _object(self, *, is_outermost: bool) -> Pairs:
+        pairs, tokens = Pairs(), self._tokens
+        while (part := tokens.pop()) != "}":
+            if part == ",":
                 continue
-            name = self._name(mark)
-            if self._peek(_SPACE_AT_COLON if self._depth == 1 else _SPACE_AT_NAME) != ":":
-                raise self._error("':'")
-            self._at += 1
-            value = self._value()
-            pairs.append((name, value))
-            if self._peek(_SPACE_AFTER_VALUE) not in {",", "}"}:
-                self._pass_over_a_token(value)
-        self._at += 1
-        self._depth -= 1
-        return self._make(pairs)
-
-    def _pass_over_a_token(self, before: Any) -> None:
-        is_possible = self._depth == 1 and before.__class__ is not list and before != self._make(Pairs())
-        if is_possible and self._text[self._at : self._at + 1] in {'"', "'"}:
-            self._string()
-        elif is_possible and (stray := _STRAY.match(self._text, self._at)):
-            self._at = stray.end()
-        else:
-            raise self._error("',' or '}'")
-
-    def _name(self, mark: str) -> Any:
-        if mark and mark in "\"'":
-            return self._string()
-        if mark == "{":
-            return tuple(dict(self._object()).items())
-        number = _NUMBER.match(self._text, self._at)
-        if number:
-            self._at = number.end()
-            return Decimal(number[1]) if number[2] or number[3] else int(number[1])
-        name = _NAME.match(self._text, self._at)
-        if not name:
-            raise self._error("a name")
-        self._at = name.end()
-        return name[0]
+            name = part if _NAME.fullmatch(part) else self._value(part)
+            if tokens.pop() != ":":
+                raise _missing("':'", part)
+            pairs.append((name, self._value(tokens.pop())))
+            if tokens[-1] not in {",", "}"}:
+                # after a field of the outermost object fastjson passes over one token that is no word
+                stray = tokens.pop()
+                if not is_outermost or not stray or _NAME.fullmatch(stray):
+                    raise _missing("',' or '}'", stray)
+        return pairs
 
     def _list(self) -> list[Any]:
-        result: list[Any] = []
-        self._at += 1
-        while (mark := self._peek()) != "]":
-            if mark == ",":
-                self._at += 1
-                continue
-            result.append(self._value())  # a missing comma is no fault here
-        self._at += 1
-        return result
+        items: list[Any] = []
+        while (part := self._tokens.pop()) != "]":
+            if part != ",":
+                items.append(self._value(part))  # a missing comma is no fault here
+        return items
 
-    def _string(self) -> str:
-        quote = self._text[self._at]
-        plain = _PLAIN_IN[quote]
-        self._at += 1
-        parts: list[str] = []
-        while (char := self._text[self._at : self._at + 1]) != quote:
-            if not char:
-                self._at += 1
-                raise self._error("a closing quote")
-            if char == "\\":
-                self._at += 1
-                parts.append(self._escape())
-            elif found := plain.match(self._text, self._at):
-                parts.append(found[0])
-                self._at = found.end()
-        self._at += 1
-        return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
-    def _escape(self) -> str:
-        char = self._text[self._at : self._at + 1]
-        self._at += 1
-        if char in _ESCAPES and char:
-            return _ESCAPES[char]
-        digits = {"u": 4, "x": 2}.get(char, 0)
-        code = self._text[self._at : self._at + digits]
-        self._at += digits
-        if len(code) < max(digits, 1) or not _HEX.fullmatch(code):
-            raise self._error("an escape")
-        return chr(int(code, 16))
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2]
+    if not code and match[3] not in _ESCAPES:
+        raise _missing("an escape", match[0])
+    return chr(int(code, 16)) if code else _ESCAPES[match[3]]
 
-    def _error(self, wanted: str) -> FrameError:
-        return FrameError("JSONException", f"{wanted} is missing at character {self._at}")
+
+def _missing(wanted: str, part: str) -> FrameError:
+    return FrameError("JSONException", f"{wanted} is missing at {part[:20]!r}")
 
 
 def pretty(value: object, indent: str = "") -> str:

@@ -72,8 +72,6 @@ class _PlainHeader(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 _PLAIN: Final = msgspec.json.Decoder(_PlainHeader)
-LONGEST_ODD_HEADER: Final = 64 * 1024
-"""Ours, in bytes: what is no plain JSON, as every client writes it, takes a hundred times as long to read."""
 _QUOTES = 16  # around six names and two texts
 
 
@@ -109,7 +107,7 @@ def read(command: CommandFields, header: bytes) -> bool:
 
 
 def _read_with_care(command: CommandFields, header: bytes) -> bool:
-    pairs = fastjson.read_pairs(header, LONGEST_ODD_HEADER)
+    pairs = fastjson.read_pairs(header)
     if not isinstance(pairs, fastjson.Pairs):
         if pairs is None or pairs in ([], ""):
             raise FrameError("NullPointerException", "the header holds no object")

@@ -32,12 +32,9 @@ class RemotingSerializable(msgspec.Struct, rename="camel"):
         return fastjson.write(to_json(self))
 
     @classmethod
-    def decode(cls, data: bytes, longest_odd: int | None = None) -> Self:
-        """Read a body; raises FrameError when it is no JSON object of this kind.
-
-        One of more than `longest_odd` bytes is read as plain JSON only.
-        """
-        body = _reader(cls)(fastjson.read(data, longest_odd))
+    def decode(cls, data: bytes) -> Self:
+        """Read a body; raises FrameError when it is no JSON object of this kind."""
+        body = _reader(cls)(fastjson.read(data))
         if not isinstance(body, cls):
             raise FrameError("NullPointerException", f"the body of {cls.__name__} is empty")
         return body

@@ -67,14 +67,12 @@ def decode(text: str) -> RemotingCommand:
         ('\ufeff\n{"code":1}\n', "code", 1),
         ('\ufeff/**/{"code":1}', "code", 1),
         ('\x00\x0b\x7f{"code":1}\x7f\x00', "code", 1),
-        ('{"code":1}\x1a and whatever follows', "code", 1),
         ('{"code":\x1a1}', "code", 1),
         ('{"code":1}/* no end', "code", 1),
         ('{"code":1}//', "code", 1),
         ('{//c\n"code"\b\f:1}', "code", 1),
         ('{"extFields":{"a"/**/:"b"}}', "ext_fields", {"a": "b"}),
         ('{"code":1"a",\'remark\':"r"}', "remark", "r"),
-        ('{"code":1null,"flag":2}', "flag", 2),
         ('{"code":1{,"flag":2}', "flag", 2),
         ('{"remark":"r"1.5,"flag":2}', "flag", 2),
         ('{"version":317L}', "version", 317),
@@ -99,8 +97,8 @@ def test_lenient_texts(text, field, value):
         '{"remark":"\\u12"}', '{"remark":"\\u1_23"}', "{c-ode:11}",
         '{"x":{"y":1;}}', '{"code":11x}', '[{"code":11}]', "[1]", "true", "1", '"{}"', "x", "[" * 100_000,
         '\ufeff\ufeff{"code":1}', ' \ufeff{"code":1}', '{"code":1}\ufeff', '{\ufeff"code":1}', '\xa0{"code":1}',
-        '{"code":1}/', '{\x00"code":1}', '{"code"\x00:1}', '{"code"/**/:1}', '{"code":1\x1a,"flag":2}', '{"code":1Set}',
-        '{"code":1NaN}', '{"extFields":{};}', '{"code":1.0X}', "{\xe9:1}",
+        '{"code":1}/', '{"code":1Set}',
+        '{"code":1NaN}', '{"code":1.0X}', "{\xe9:1}",
     ],
 )  # fmt: skip
 def test_texts_that_fastjson_refuses(text):
@@ -111,7 +109,7 @@ def test_texts_that_fastjson_refuses(text):
 
 @pytest.mark.parametrize(
     ("number", "code"),
-    [("1.9", 1), ("1e2", 100), ("4294967297.5", 1), ("0e-200", 0), ("7" + "0" * 150 + "e-150", 7), ("0e1000000000", 0)],
+    [("1.9", 1), ("1e2", 100), ("4294967297.5", 1)],
 )
 def test_numbers_with_a_fraction_or_an_exponent(number, code):
     command = RemotingCommand()
