@@ -5,6 +5,7 @@ Source: `DefaultMQPushConsumerImpl`, `DefaultLitePullConsumerImpl`, `PullAPIWrap
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.offset_store import OffsetStore
     from rmqlab.client.process_queue import ProcessQueue
+    from rmqlab.client.rebalance_impl import RebalanceImpl
     from rmqlab.message.message import MessageExt
     from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
@@ -49,12 +51,14 @@ class MQConsumer(MQConsumerInner):
     """
 
     kind: str
+    rebalance_impl: RebalanceImpl
 
     def __init__(self, group: str, instance: MQClientInstance, config: ConsumerConfig) -> None:
         """Not started."""
         self.group_name = group
         self.instance = instance
         self.state = ServiceState.CREATE_JUST
+        self.paused = False
         self.message_model = config.message_model
         self.consume_from_where = config.consume_from_where
         self.allocate_strategy = config.allocate_strategy
@@ -85,14 +89,42 @@ class MQConsumer(MQConsumerInner):
         wishes = "; ".join(wanted) or "nothing"
         return f"<{type(self).__name__} {name} of group {self.group_name}: {wishes}; owns {owns or 'nothing'}>"
 
-    def begin_start(self) -> None:
-        """The first checks of a start; raises `MQClientError` when it was started before, or for the group's name."""
+    # ---- life
+
+    async def start(self) -> None:
+        """Register, start the timers, ask for routes, have expressions checked; raises `MQClientError`.
+
+        When a broker refuses an expression the error comes after the timers have begun: the consumer goes on beating
+        and pulling (row F-98).
+        """
         if self.state is not ServiceState.CREATE_JUST:
             raise MQClientError(
                 f"The {self.kind} service state not OK, maybe started once, {self.state}{suggest_todo()}"
             )
         self.state = ServiceState.START_FAILED
         check_consumer_group(self.group_name)
+        self.register()
+        await self.instance.start()
+        self.state = ServiceState.RUNNING
+        await self.update_routes()
+        await self.instance.check_client_in_broker()
+
+    async def shutdown(self) -> None:
+        """Commit, unregister at the brokers, stop the instance when nobody else uses it."""
+        if self.state is not ServiceState.RUNNING:
+            return
+        await self.stop_consuming()
+        await self.persist_consumer_offset()
+        await self.instance.unregister_consumer(self.group_name)
+        await self.instance.shutdown()
+        for process_queue in self.process_queue_table.values():
+            process_queue.dropped = True
+        self.process_queue_table.clear()
+        self.state = ServiceState.SHUTDOWN_ALREADY
+
+    @abstractmethod
+    async def stop_consuming(self) -> None:
+        """Begin nothing new."""
 
     def register(self) -> None:
         """Join the instance; `MQClientError` when the client id has a consumer of the group: it may start later."""
@@ -114,6 +146,15 @@ class MQConsumer(MQConsumerInner):
         self.subscription_inner[topic] = built
         return built
 
+    async def subscribe(self, topic: str, expression: str | None = "*", expression_type: str | None = None) -> None:
+        """Subscribe, stamped with the client's clock (row S-81); a running consumer sends a heartbeat at once (H-17).
+
+        Raises `MQClientError` for an expression that cannot be read; brokers check SQL92 at the start only.
+        """
+        self.put_subscription(topic, expression, expression_type)
+        if self.state is not ServiceState.CREATE_JUST:
+            await self.instance.send_heartbeat_to_all_broker_with_lock()
+
     async def update_routes(self) -> None:
         """Ask the name server for the route of every topic subscribed."""
         for topic in hash_map_order(self.subscription_inner):
@@ -123,6 +164,11 @@ class MQConsumer(MQConsumerInner):
         """Commit the offsets of the queues held."""
         if self.state is ServiceState.RUNNING:
             await self.offset_store.persist_all(set(self.process_queue_table))
+
+    async def do_rebalance(self) -> None:
+        """Look again which queues are ours, unless suspended."""
+        if not self.paused:
+            await self.rebalance_impl.do_rebalance()
 
     # ---- pulls
 

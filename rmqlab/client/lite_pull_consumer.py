@@ -72,7 +72,7 @@ class RebalanceLitePullImpl(RebalanceImpl):
 
 
 class DefaultLitePullConsumer(MQConsumer):
-    """A lite pull consumer that subscribes, and shares queues with its group.
+    """A lite pull consumer that subscribes, and shares queues with its group; its first heartbeat comes after 1 s.
 
     In Java it may also assign itself queues, seek in them and pause them.
     """
@@ -98,35 +98,16 @@ class DefaultLitePullConsumer(MQConsumer):
 
     # ---- life
 
-    async def start(self) -> None:
-        """Register, start the timers, ask for routes, check expressions; raises `MQClientError`.
-
-        The first heartbeat comes with its timer, after 1 s.
-        """
-        self.begin_start()
-        self.register()
-        await self.instance.start()
-        self.state = ServiceState.RUNNING
-        await self.update_routes()
-        await self.instance.check_client_in_broker()
-
-    async def shutdown(self) -> None:
-        """Commit, unregister at the brokers, stop the instance when nobody else uses it."""
-        if self.state is not ServiceState.RUNNING:
-            return
-        await self.persist_consumer_offset()
-        await self.instance.unregister_consumer(self.group_name)
+    async def stop_consuming(self) -> None:
+        """Begin no more pulls."""
         self._pool.shutdown_now()
-        await self.instance.shutdown()
-        self.state = ServiceState.SHUTDOWN_ALREADY
 
     # ---- what to read
 
     async def subscribe(self, topic: str, expression: str | None = "*", expression_type: str | None = None) -> None:
-        """Share a topic with the group; a running consumer sends a heartbeat. Raises `MQClientError`."""
-        self.put_subscription(topic, expression, expression_type)
+        """Share a topic with the group; a running consumer asks for its route at once. Raises `MQClientError`."""
+        await super().subscribe(topic, expression, expression_type)
         if self.state is ServiceState.RUNNING:
-            await self.instance.send_heartbeat_to_all_broker_with_lock()
             await self.update_routes()
 
     def assign_topic(self, topic: str, queues: Collection[MessageQueue]) -> None:
@@ -242,9 +223,3 @@ class DefaultLitePullConsumer(MQConsumer):
                 self.offset_store.update_offset(queue, assigned.consume_offset, increase_only=False)
         if self.message_model is MessageModel.BROADCASTING:
             await self.offset_store.persist_all(list(self.assigned))
-
-    # ---- what the instance's threads call
-
-    async def do_rebalance(self) -> None:
-        """Look again which queues are ours."""
-        await self.rebalance_impl.do_rebalance()

@@ -57,7 +57,6 @@ class DefaultMQPushConsumer(MQConsumer):
         """A consumer that has not started, on the instance of its client id."""
         self.config = config or PushConsumerConfig()
         super().__init__(group, instance, self.config)
-        self.paused = False
         self.start_timestamp = instance.runtime.now()
         self.rebalance_impl = RebalancePushImpl(self, self.config)
         self.listener = listener
@@ -66,62 +65,32 @@ class DefaultMQPushConsumer(MQConsumer):
     # ---- life
 
     async def start(self) -> None:
-        """Start, in Java's order: register, timers, routes, check of expressions, heartbeat, rebalance.
+        """Start as every consumer does, then send a heartbeat and rebalance at once."""
+        await super().start()
+        await self.instance.send_heartbeat_to_all_broker_with_lock()
+        self.instance.rebalance_service.wakeup()
 
-        Raises `MQClientError`. When a broker refuses an expression the error comes after the timers have begun: the
-        consumer goes on beating and pulling (row F-98).
-        """
-        self.begin_start()
-        instance, config = self.instance, self.config
+    def register(self) -> None:
+        """Join the instance, with the group's retry topic, and make what calls the listener; raises `MQClientError`."""
         if self.listener is None:
             raise MQClientError(f"messageListener is null{suggest_todo()}")
         if self.message_model is MessageModel.CLUSTERING:
             self.put_subscription(*self.instance.rules.retry_subscription(self.group_name))
-        self.register()
-        service = ConsumeMessageOrderlyService if config.orderly else ConsumeMessageConcurrentlyService
-        self._service = service(self, config, self.rebalance_impl, self.listener)
+        super().register()
+        service = ConsumeMessageOrderlyService if self.config.orderly else ConsumeMessageConcurrentlyService
+        self._service = service(self, self.config, self.rebalance_impl, self.listener)
         self._service.start()
-        await instance.start()
-        self.state = ServiceState.RUNNING
-        await self.update_routes()
-        await instance.check_client_in_broker()
-        await instance.send_heartbeat_to_all_broker_with_lock()
-        instance.rebalance_service.wakeup()
 
-    async def shutdown(self) -> None:
-        """Commit, unregister at the brokers, stop the instance when nobody else uses it."""
-        if self.state is not ServiceState.RUNNING or self._service is None:
-            return
-        await self._service.shutdown()
-        await self.persist_consumer_offset()
-        await self.instance.unregister_consumer(self.group_name)
-        await self.instance.shutdown()
-        for process_queue in self.process_queue_table.values():
-            process_queue.dropped = True
-        self.process_queue_table.clear()
-        self.state = ServiceState.SHUTDOWN_ALREADY
-
-    # ---- subscriptions
-
-    async def subscribe(self, topic: str, expression: str | None = "*", expression_type: str | None = None) -> None:
-        """Subscribe, stamped with the client's clock (row S-81); a running consumer sends a heartbeat at once (H-17).
-
-        Raises `MQClientError` for an expression that cannot be read; brokers check SQL92 at the start only.
-        """
-        self.put_subscription(topic, expression, expression_type)
-        if self.state is not ServiceState.CREATE_JUST:
-            await self.instance.send_heartbeat_to_all_broker_with_lock()
+    async def stop_consuming(self) -> None:
+        """Hand nothing more to the listener, and give locks back."""
+        if self._service is not None:
+            await self._service.shutdown()
 
     def unsubscribe(self, topic: str) -> None:
         """Forget a topic, silently: brokers learn it with the next heartbeat (row H-17)."""
         self.subscription_inner.pop(topic, None)
 
     # ---- what the instance's threads call
-
-    async def do_rebalance(self) -> None:
-        """Look again which queues are ours, unless suspended."""
-        if not self.paused:
-            await self.rebalance_impl.do_rebalance()
 
     async def pull_message(self, request: PullRequest) -> None:
         """Make one pull, or put it off: not running, suspended, too much cached, not locked, no subscription."""
