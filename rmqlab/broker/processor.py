@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.events import Event, Observer
 from rmqlab.protocol.codes import ResponseCode
-from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.command import ONEWAY, RemotingCommand
 
 if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
@@ -213,7 +213,7 @@ class Broker2Client:
         """Send a request that nobody answers."""
         self._opaque += 1
         request.opaque = self._opaque
-        request.mark_oneway()
+        request.flag |= ONEWAY
         channel.send(request)
 
     def call_client(self, channel: Channel, request: RemotingCommand, on_answer: OnAnswer) -> None:

@@ -40,7 +40,7 @@ class Server(Protocol):
     """A broker or name server: called with the time (epoch ms), answers at once or later through the channel."""
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Serve one request; None: the answer comes later, or never."""
+        """Serve one request; None: the answer comes later, or never (nobody waits for that of a one-way request)."""
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
         """A connection is gone."""

@@ -75,10 +75,6 @@ class RemotingCommand(CommandFields):
         """Whether nobody waits for an answer (bit 1 of `flag`)."""
         return bool(self.flag & ONEWAY)
 
-    def mark_oneway(self) -> None:
-        """Say that nobody waits for an answer."""
-        self.flag |= ONEWAY
-
     def reply_to(self, request: RemotingCommand) -> RemotingCommand:
         """Make this the response to `request`, as the server does before it writes it; returns self.
 

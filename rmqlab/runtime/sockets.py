@@ -13,7 +13,7 @@ import random
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from rmqlab.protocol.command import RemotingCommand, SerializeType
+from rmqlab.protocol.command import ONEWAY, RemotingCommand, SerializeType
 from rmqlab.protocol.header import FrameError
 from rmqlab.runtime.frames import BadFrame, FrameDecoder
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
@@ -177,7 +177,7 @@ class SocketRuntime:
         """Send a request that has no answer."""
         connection = await self._connection(address)
         self._prepare(command)
-        command.mark_oneway()
+        command.flag |= ONEWAY
         connection.write(command.encode())
 
     def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:

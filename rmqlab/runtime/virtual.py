@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import ONEWAY
 from rmqlab.runtime.lanes import NO_FRAME
 from rmqlab.runtime.network import C2S, Connection, Hold, Machine, Network
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
@@ -162,7 +163,7 @@ class VirtualNode(Machine):
         connection = self.connections.get(address) or self.world.connect(self, address)
         self._opaque += 1
         command.opaque = self._opaque
-        command.mark_oneway()
+        command.flag |= ONEWAY
         connection.carry(command, C2S)
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> VirtualTask:

@@ -68,8 +68,8 @@ class VirtualServer(Machine):
         answer = self.handler.handle(connection, command, self.now())
         if self.reput is not None:
             self.reput.look()
-        if answer is not None and not command.is_oneway:
-            connection.send(answer.reply_to(command))
+        if answer is not None:
+            connection.send(answer)
         self.arm_timer()
 
     def lost(self, connection: Connection, *, fail_pending: bool = False) -> None:

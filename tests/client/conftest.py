@@ -48,8 +48,8 @@ class RouteServer:
             route.queue_datas.append(QueueData(name, config.read_queue_nums, config.write_queue_nums, config.perm))
             route.broker_datas.append(BrokerData("c", name, {0: addr, **self.world.slaves.get(name, {})}))
         if not route.broker_datas:
-            return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, f"No topic route info for: {topic}")
-        return RemotingCommand.response(ResponseCode.SUCCESS, body=route.encode())
+            return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST).reply_to(command)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=route.encode()).reply_to(command)
 
     def on_channel_close(self, channel, now):
         pass

@@ -49,7 +49,7 @@ def answering(world, *codes):
             return (
                 None
                 if code is None
-                else RemotingCommand.response(code, "why", SendMessageResponseHeader("0" * 32, 0, 0))
+                else RemotingCommand.response(code, "why", SendMessageResponseHeader("0" * 32, 0, 0)).reply_to(command)
             )
 
     server.handler = Broker()

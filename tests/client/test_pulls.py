@@ -153,7 +153,7 @@ def test_the_source_of_a_filter_class_follows_each_heartbeat(world):
             received.append((command.code, command.header.to_ext_fields(), command.body))
             from rmqlab.protocol.command import RemotingCommand
 
-            return RemotingCommand.response(0)
+            return RemotingCommand.response(0).reply_to(command)
 
         def on_channel_close(self, channel, now):
             pass

@@ -23,7 +23,7 @@ from rmqlab.protocol.bodies import (
     LockBatchResponseBody,
     UnlockBatchRequestBody,
 )
-from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.command import ONEWAY, RemotingCommand
 from rmqlab.protocol.consumer_headers import (
     GetConsumerListByGroupRequestHeader,
     NotifyConsumerIdsChangedRequestHeader,
@@ -63,7 +63,7 @@ class Tape:
         request = RemotingCommand.request(code, header, body)
         request.opaque = next(self._opaques)
         if oneway:
-            request.mark_oneway()
+            request.flag |= ONEWAY
         self.frame(t, conn, "c2s", request)
         return request
 
@@ -73,7 +73,7 @@ class Tape:
     def notice(self, t, conn, opaque=500, group="G"):
         request = RemotingCommand.request(40, NotifyConsumerIdsChangedRequestHeader(consumer_group=group))
         request.opaque = opaque
-        request.mark_oneway()
+        request.flag |= ONEWAY
         self.frame(t, conn, "s2c", request)
 
     def beat(self, t, conn, tags, version, client="A", answered=None, topics=("T",)):

@@ -8,7 +8,7 @@ from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol import namesrv as headers
 from rmqlab.protocol.bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.command import ONEWAY, RemotingCommand
 from rmqlab.protocol.namesrv import BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
 from rmqlab.protocol.topic_config import (
     BrokerRegistration,
@@ -236,6 +236,6 @@ def test_no_answer_to_unknown_one_way_and_response_commands(channel):
     assert server.handle(channel, RemotingCommand.request(RequestCode.PULL_MESSAGE), 0) is None
     assert server.handle(channel, RemotingCommand.response(0), 0) is None
     oneway = RemotingCommand.request(RequestCode.PUT_KV_CONFIG, headers.PutKVConfigRequestHeader("n", "k", "v"))
-    oneway.mark_oneway()
+    oneway.flag |= ONEWAY
     assert server.handle(channel, oneway, 0) is None
     assert server.kv_config == {"n": {"k": "v"}}

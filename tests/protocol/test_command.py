@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.protocol.codes import LANGUAGES, RequestCode, ResponseCode
-from rmqlab.protocol.command import RemotingCommand, SerializeType
+from rmqlab.protocol.command import ONEWAY, RemotingCommand, SerializeType
 from rmqlab.protocol.consumer_headers import (
     GetConsumerListByGroupRequestHeader,
     PullMessageRequestHeader,
@@ -132,7 +132,7 @@ def test_flags():
     command = RemotingCommand(1)
     assert not command.is_response
     assert not command.is_oneway
-    command.mark_oneway()
+    command.flag |= ONEWAY
     assert (command.flag, command.is_oneway) == (2, True)
     command.flag |= 1
     assert (command.flag, command.is_response) == (3, True)

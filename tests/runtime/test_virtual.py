@@ -31,7 +31,7 @@ class EchoServer:
             return None
         if command.code == PUSH:
             channel.send(RemotingCommand.request(PUSH, body=b"news"))
-        return RemotingCommand.response(0, body=command.body)
+        return RemotingCommand.response(0, body=command.body).reply_to(command)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
         self.log.append((channel.remote_address, "close", now))

@@ -161,7 +161,7 @@ class FilterServer:
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Answer an upload (302) at once and a pull (11) when the broker has answered; nothing else is answered."""
         if command.code == RequestCode.REGISTER_MESSAGE_FILTER_CLASS:
-            return self._upload(command)
+            return self._upload(command).reply_to(command)
         if command.code == RequestCode.PULL_MESSAGE:
             return self._pull(channel, command)
         return None
@@ -207,7 +207,9 @@ class FilterServer:
         if info is None or info.match is None:
             missing = "not registered" if info is None else "registered but no class"
             remark = f"Find Filter class failed, {missing}"
-            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark, PullMessageResponseHeader())
+            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark, PullMessageResponseHeader()).reply_to(
+                command
+            )
         match = info.match
 
         def answer(response: RemotingCommand | None) -> None:
