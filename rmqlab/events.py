@@ -117,11 +117,11 @@ class Pull(AtBroker, frozen=True):
 
 
 class Filtered(AtBroker, frozen=True):
-    """The broker's filter dropped a message from a pull's answer, by this subscription of that version."""
+    """The broker's filter dropped a message from a pull's answer, by this subscription; None: nobody knows which."""
 
     stage: Stage
     subscription: str | None
-    version: int
+    version: int | None
 
 
 class Wake(Event, frozen=True):

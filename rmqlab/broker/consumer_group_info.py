@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.protocol.channel import Channel
-from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import DEFAULT_RULES, Rules
 
@@ -112,20 +112,3 @@ class ConsumerGroupInfo:
                 if topic not in table:
                     on_change(topic, old, None)
         return held.keys() != table.keys()
-
-
-def hear(
-    groups: dict[str, ConsumerGroupInfo], name: str, told: ConsumerData, now: int
-) -> list[tuple[str | None, SubscriptionData | None, SubscriptionData | None]]:
-    """Let a group, known or new, hear what a heartbeat tells of it; return topic, old and new of every change.
-
-    Who reads the frames of a recording follows by it what the broker held.
-    """
-    info = groups.get(name)
-    if info is None:
-        info = groups[name] = ConsumerGroupInfo(
-            name, told.consume_type, told.message_model, told.consume_from_where, now
-        )
-    changes: list[tuple[str | None, SubscriptionData | None, SubscriptionData | None]] = []
-    info.update_subscription(told.subscription_data_set, now, lambda *change: changes.append(change))
-    return changes

@@ -130,13 +130,14 @@ class GroupMember:
         mine = [entry for entry in self.asked if entry[1] == message.topic]
         for index, (_, _, kind, expression) in enumerate(mine):
             over = mine[index + 1][0] if index + 1 < len(mine) else None
-            if (over is None or over >= message.t) and _filter(kind, expression).wants(message.properties):
+            if (over is None or over >= message.t) and filter_of(kind, expression).wants(message.properties):
                 return True
         return False
 
 
 @lru_cache
-def _filter(kind: str, expression: str) -> Filter:
+def filter_of(kind: str | None, expression: str | None) -> Filter:
+    """The filter of a subscription's type and text, made once."""
     return Filter.of(None, expression, kind)
 
 

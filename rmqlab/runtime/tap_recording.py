@@ -11,8 +11,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.broker.consumer_group_info import ConsumerGroupInfo, hear
+from rmqlab.broker.heard_groups import HeardGroups
 from rmqlab.errors import BadInput
+from rmqlab.events import Register, SubscriptionChanged, Unregister
 from rmqlab.files import atomic_write
 from rmqlab.message.java_properties import properties_line
 from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode, code_name
@@ -21,9 +22,10 @@ from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from rmqlab.events import Event
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -134,8 +136,7 @@ class TapSummary:
         self.requests: Counter[int] = Counter()
         self.beats: dict[str, Beats] = {}
         self.pulls: dict[tuple[str, str, int], Pulls] = {}
-        self.groups: dict[str, ConsumerGroupInfo] = {}
-        self.members: dict[str, dict[int, str]] = {}
+        self.groups = HeardGroups()
         self.changes: list[dict[str, object]] = []
         self._pulling: dict[tuple[int, int], Pulls] = {}
 
@@ -153,7 +154,8 @@ class TapSummary:
             if command.code == RequestCode.HEART_BEAT:
                 return self._heartbeat(t, conn, HeartbeatData.decode(command.body or b""))
             if command.code == RequestCode.UNREGISTER_CLIENT:
-                return self._unregister(t, conn, command.decode_header(UnregisterClientRequestHeader))
+                group = command.decode_header(UnregisterClientRequestHeader).consumer_group
+                return [] if group is None else self._lines(t, self.groups.leave(conn, group), "leaves")
         except (FrameError, RemotingCommandException):
             return [f"{_at(t)} connection {conn}: a request of code {command.code} that cannot be read"]
         if command.code in PULLS:
@@ -166,43 +168,31 @@ class TapSummary:
             beats.longest_pause = max(beats.longest_pause, t - beats.last)
         beats.count += 1
         beats.last = t
-        lines = []
-        for consumer in data.consumer_data_set:
-            group = consumer.group_name
-            members = self.members.setdefault(group, {})
-            if conn not in members:
-                members[conn] = data.client_id
-                lines.append(f"{_at(t)} {data.client_id} joins {group} ({len(members)} now)")
-            for topic, old, new in hear(self.groups, group, consumer, int(t)):
-                row = {
-                    "t": t,
-                    "group": group,
-                    "topic": topic,
-                    "by": data.client_id,
-                    "old": _told(old),
-                    "new": _told(new),
-                }
-                self.changes.append(row)
-                if _told(old) != _told(new):
-                    lines.append(f"{_at(t)} {group} {topic}: {_told(old)} -> {_told(new)} by {data.client_id}")
-        return lines
-
-    def _unregister(self, t: float, conn: int, header: UnregisterClientRequestHeader) -> list[str]:
-        group = header.consumer_group
-        return [] if group is None else self._leave(t, conn, group, "leaves")
+        return self._lines(t, self.groups.beat(conn, data.client_id, data, t))
 
     def close(self, t: float, conn: int) -> list[str]:
         """A connection is gone."""
-        return [line for group in list(self.members) for line in self._leave(t, conn, group, "lost by")]
+        return self._lines(t, self.groups.close(conn), "lost by")
 
-    def _leave(self, t: float, conn: int, group: str, how: str) -> list[str]:
-        members = self.members.get(group, {})
-        client_id = members.pop(conn, None)
-        if client_id is None:
-            return []
-        if not members:
-            self.groups.pop(group, None)
-        return [f"{_at(t)} {client_id} {how} {group} ({len(members)} left)"]
+    def _lines(self, t: float, events: Iterable[Event], how: str = "") -> list[str]:
+        """What came of a frame, in words; `how` a client went."""
+        lines = []
+        for event in events:
+            if isinstance(event, SubscriptionChanged):
+                old, new = _told(event.old), _told(event.new)
+                row = {"t": t, "group": event.group, "topic": event.topic, "by": event.client, "old": old, "new": new}
+                self.changes.append(row)
+                if old != new:
+                    lines.append(f"{_at(t)} {event.group} {event.topic}: {old} -> {new} by {event.client}")
+            elif isinstance(event, Register):
+                lines.append(f"{_at(t)} {event.client} joins {event.group} ({self._count(event.group)} now)")
+            elif isinstance(event, Unregister):
+                lines.append(f"{_at(t)} {event.client} {how} {event.group} ({self._count(event.group)} left)")
+        return lines
+
+    def _count(self, group: str) -> int:
+        info = self.groups.table.get(group)
+        return 0 if info is None else len(info.channel_info_table)
 
     def _pull(self, conn: int, command: RemotingCommand) -> None:
         fields = command.all_ext_fields() or {}
@@ -225,13 +215,13 @@ class TapSummary:
             },
             "groups": {
                 group: {
-                    "members": sorted(self.members.get(group, {}).values()),
+                    "members": sorted(info.client_ids),
                     "subscriptions": {
                         str(topic): _told(data)
                         for topic, data in sorted(info.subscription_table.items(), key=lambda item: str(item[0]))
                     },
                 }
-                for group, info in sorted(self.groups.items())
+                for group, info in sorted(self.groups.table.items())
             },
             "changes": self.changes,
             "pulls": [

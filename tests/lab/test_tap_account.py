@@ -10,12 +10,21 @@ import pytest
 
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.events import Filtered, Heartbeat
+from rmqlab.filter.filter import Filter
+from rmqlab.lab.facts import BROKER, Fact
+from rmqlab.lab.fates import LOSING, Fate, SendRecord
 from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
-from rmqlab.lab.replay.frames import read_recording
+from rmqlab.lab.recorded.likely_droppers import LikelyDroppers
+from rmqlab.lab.replay.frames import LineKind, RecordedLine, read_recording
+from rmqlab.lab.run import sent_messages
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
+from rmqlab.rules import tags_code
 
 pytestmark = pytest.mark.slow
 
@@ -128,3 +137,77 @@ def test_the_verb_writes_tables_of_a_recording_and_says_what_frames_do_not_tell(
     assert ("192.0.2.2@A_p-article-000", "G_p-article-000", "T_p-article-000", "tagA") in {
         (row["who"], row["group"], row["topic"], row["expression"]) for row in tables["beats"]
     }
+
+
+def drops_that_cannot_be(run, properties):
+    """Facts of a drop by a subscription that lets the message pass."""
+    found = []
+    for fact in run.facts.of("filtered"):
+        known = properties.get((fact["topic"], fact["queue"], fact["offset"]))
+        kind = TAG if fact["stage"] == "tags_code" else SQL92
+        if known is not None and fact["subscription"] is not None:
+            passes = Filter.of(None, fact["subscription"], kind).broker_passes(
+                tags_code(known.get("TAGS")), None, known
+            )
+            found += [fact] if passes else []
+    return found
+
+
+def test_no_subscription_is_said_to_drop_what_it_lets_pass(recorded):
+    """Frames of two connections may stand in another order than the broker acted in, and two versions may be equal."""
+    folder, bare = recorded
+    drops = 0
+    for run in recorded_accounts(folder):
+        sent = sent_messages(run.scenario, run.events)
+        properties = {(one.topic, one.queue, one.offset): one.properties for one in sent}
+        assert drops_that_cannot_be(run, properties) == []
+        drops += sum(fact["subscription"] is not None for fact in run.facts.of("filtered"))
+    account = tap_account(bare)
+    assert sum(fact["subscription"] is not None for fact in account.facts.of("filtered")) == drops
+    tags = {(event["topic"], event["queue"], event["offset"]): {"TAGS": event["tag"]} if event["tag"] else {}
+            for event in account.events if event["ev"] == "sent"}  # fmt: skip
+    by_tag = [fact for fact in drops_that_cannot_be(account, tags) if fact["stage"] == "tags_code"]
+    assert by_tag == []
+
+
+def test_who_dropped_is_open_where_several_or_none_may_have():
+    def heard(client, text):
+        return Fact(0, BROKER, Heartbeat(client, ["G"], [], [("G", build_subscription("T", text, TAG, 7))]))
+
+    sent = [SendRecord("T", 0, 0, "", "tagA", "", 0, {"TAGS": "tagA"})]
+    drop = Fact(1, BROKER, Filtered("A", "G", "T", 0, 0, "tags_code", "tagA", 7))
+    for others, dropper in (
+        ([], None), (["tagA || tagB"], None), (["tagB"], "tagB"), (["tagB", "tagB"], "tagB"), (["tagB", "tagC"], None)
+    ):  # fmt: skip
+        likely = LikelyDroppers(FrameAccount(""), sent)
+        for number, text in enumerate(others):
+            likely.see(heard(str(number), text))
+        assert likely.see(drop)["subscription"] == dropper
+
+
+def test_two_clients_of_one_id_are_two_and_one_that_was_frozen_is_one():
+    def account(*, frozen):
+        reader_lines = [
+            RecordedLine(1, 0, LineKind.FRAME, 1, True, heartbeat("A", "tagA", 1)),
+            *([RecordedLine(2, 5, LineKind.CONTROL, control="freeze", conns=(1,))] if frozen else []),
+            RecordedLine(3, 10, LineKind.FRAME, 2, True, heartbeat("A", "tagB", 2)),
+            RecordedLine(4, 20, LineKind.CLOSE, 1),
+        ]
+        told = FrameAccount("")
+        reader = FrameReader(lambda client: (told, client), reader_lines)
+        for line in reader_lines:
+            reader.see(line)
+        return [(fact.kind, fact["client"]) for fact in told.facts if fact.kind != "subscription"]
+
+    apart = [("heartbeat", "A"), ("heartbeat", "A (connection 2)"), ("unregister", "A")]
+    assert account(frozen=False) == apart
+    assert account(frozen=True) == [("heartbeat", "A"), ("heartbeat", "A")]
+
+
+def heartbeat(client, text, version):
+    consumer = ConsumerData(
+        "G", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
+        [build_subscription("T", text, TAG, version)],
+    )  # fmt: skip
+    data = HeartbeatData(client, consumer_data_set=[consumer])
+    return RemotingCommand.request(RequestCode.HEART_BEAT, body=data.encode())

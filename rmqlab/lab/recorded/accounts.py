@@ -20,6 +20,7 @@ from rmqlab.events import Commit
 from rmqlab.lab.facts import Fact, FactLog
 from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
+from rmqlab.lab.recorded.likely_droppers import LikelyDroppers
 from rmqlab.lab.recorded_events import (
     Consumed,
     Recorded,
@@ -49,7 +50,7 @@ from rmqlab.runtime.schedule import Schedule
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rmqlab.lab.replay.frames import RecordedLine
+    from rmqlab.lab.replay.frames import RecordedLine, Recording
     from rmqlab.lab.run import Event
     from rmqlab.protocol.command import RemotingCommand
 
@@ -115,6 +116,8 @@ def _events(folder: Path) -> Iterator[_Recorded]:
 
 def _account(account: _Recorded) -> Run:
     group_of = {step.who: step.group for step in account.scenario.steps if isinstance(step, Start)}
+    sent = sent_messages(account.scenario, account.events)
+    account.facts[:] = map(LikelyDroppers(account, sent).see, account.facts)
     last: dict[tuple[str, str], int] = {}
     consumed = [event for event in account.events if event["ev"] == "consume" and event["who"] in group_of]
     for event in consumed:
@@ -131,7 +134,6 @@ def _account(account: _Recorded) -> Run:
             ))
         )  # fmt: skip
     account.facts.sort(key=lambda fact: fact.t)
-    sent = sent_messages(account.scenario, account.events)
     fates = FateClassifier(account.facts, account.owners).fates(sent, _members_of_events(account))
     return Run(account.scenario, account.events, FactLog(account.facts), fates, Schedule(account.scenario.id))
 
@@ -168,6 +170,20 @@ _STORED = frozenset({
 })  # fmt: skip
 
 
+def read_frames(folder: Path) -> tuple[Recording, FrameReader, FrameAccount]:
+    """Read all frames of a recording as one account, with all names as they are on the wire.
+
+    Raises:
+        BadInput: there is no such recording.
+    """
+    recording = read_recording(folder)
+    told = FrameAccount("")
+    reader = FrameReader(lambda client: (told, client) if client else None, recording.lines)
+    for line in recording.lines:
+        reader.see(line)
+    return recording, reader, told
+
+
 def tap_account(folder: Path) -> Run:
     """Read a recording as one account under its folder's name, with all names as they are on the wire.
 
@@ -176,17 +192,14 @@ def tap_account(folder: Path) -> Run:
     Raises:
         BadInput: there is no such recording, or its frames have neither a consumer's heartbeat nor a message sent.
     """
-    recording = read_recording(folder)
-    told = FrameAccount("")
-    frames = FrameReader(lambda client: (told, client) if client else None, recording.lines)
-    for line in recording.lines:
-        frames.see(line)
+    recording, _, told = read_frames(folder)
     sends = list(_sends(recording.lines))
     if not sends and not any(fact.kind == "heartbeat" for fact in told.facts):
         raise BadInput(f"{folder}: no consumer beats in these frames and nobody sends, so there is nothing to tell")
     sent = [message for message, _ in sends if message is not None]
-    members = _members_of_frames(told)
-    facts = sorted([*told.facts, *told.given], key=lambda fact: fact.t)
+    members = members_of_frames(told)
+    facts = [*map(LikelyDroppers(told, sent).see, told.facts), *told.given]
+    facts.sort(key=lambda fact: fact.t)
     fates = [_as_known(fate, told) for fate in FateClassifier(facts, told.owners).fates(sent, members)]
     events = [event for _, event in sends] + [
         _line(fact.t, TapCommit(*astuple(fact.event))) for fact in told.facts if isinstance(fact.event, Commit)
@@ -203,7 +216,7 @@ def _as_known(fate: MessageFate, told: FrameAccount) -> MessageFate:
     return replace(fate, fate=Fate.PASSED) if unseen or fate.fate is Fate.SKIPPED_BY_OFFSET else fate
 
 
-def _members_of_frames(told: FrameAccount) -> list[GroupMember]:
+def members_of_frames(told: FrameAccount) -> list[GroupMember]:
     """Who was in a group, from its first heartbeat until it left; who came again is there a second time."""
     found: list[GroupMember] = []
     there: dict[tuple[str, str], GroupMember] = {}
