@@ -99,7 +99,7 @@ def _runs(search: OpenSearch) -> Iterator[Run]:
     with gc_tuning():
         while not search.exhausted and search.runs < BUDGET:
             search.step()
-            yield from (ending.run for ending in search.endings[seen:])
+            yield from search.endings[seen:]
             seen = len(search.endings)
 
 

@@ -12,6 +12,7 @@ from rmqlab.search.explorer.choice_graph import Decision
 from rmqlab.search.explorer.deviations import MAX_RUNS
 from rmqlab.search.explorer.explanation import blame
 from rmqlab.search.explorer.properties import PropertyKind, RunProperty, duplicates
+from rmqlab.search.explorer.timings import assumed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +130,7 @@ class Exploration:
     searches. ``times_open``: a second search opened the timers as well. ``beyond``: outcomes that only runs by chance
     reached. ``shortening``: runs that shortening schedules took. ``decisions``: which choices decide, odds by index of
     ``outcomes``; None when the space was not exhausted. ``varied``: what the last search opened beside the order of
-    frames; ``timings``: what it assumed of the rest.
+    frames.
     """
 
     scenario: Scenario
@@ -147,7 +148,6 @@ class Exploration:
     shortening: int = 0
     decisions: Decision | None = None
     varied: tuple[str, ...] = ()
-    assumptions: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         """What the verb prints."""
@@ -158,6 +158,11 @@ class Exploration:
         from rmqlab.show.outcome_tree import outcome_tree
 
         return outcome_tree(self)
+
+    @property
+    def assumptions(self) -> list[str]:
+        """What the last search assumed of all that it did not vary, in words."""
+        return assumed(self.varied)
 
     @property
     def not_shortened(self) -> int:

@@ -18,9 +18,9 @@ from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.choice_graph import decisions
 from rmqlab.search.explorer.deviations import MAX_RUNS, ScheduleShortener, replay_schedule
 from rmqlab.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
-from rmqlab.search.explorer.open_search import OpenSearch, ReachedEnding, gc_tuning
+from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
 from rmqlab.search.explorer.properties import PropertyKind, RunProperty, usual_properties
-from rmqlab.search.explorer.timings import ALL, TIMES, RaceChooser, assumed, checked_vary, race_timing, search_timing
+from rmqlab.search.explorer.timings import ALL, TIMES, RaceChooser, checked_vary, race_timing, search_timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Outcome, Run
     from rmqlab.lab.scenario import Scenario
     from rmqlab.runtime.schedule import Chooser
+    from rmqlab.search.explorer.choice_graph import Decision
 
 BUDGET = 2_000
 SAMPLES = 200  # drawn beside a search that came to its end
@@ -78,7 +79,7 @@ class Explorer:
         self._properties = usual_properties(scenario) if properties is None else list(properties)
         self._varied = [checked_vary(vary)]
         self._searches = [self._search()]
-        self._drawn: dict[tuple[Any, ...], ReachedEnding] = {}
+        self._drawn: dict[tuple[Any, ...], Run] = {}
         self._counts: dict[Outcome, int] = {}
         self._may_shorten = shortening
         self._shortening = self._checks = 0
@@ -126,9 +127,9 @@ class Explorer:
 
     def _unreached(self) -> set[Outcome]:
         """Outcomes that were drawn and that no search has reached."""
-        return self._counts.keys() - {ending.run.outcome() for ending in self._endings()}
+        return self._counts.keys() - {run.outcome() for run in self._endings()}
 
-    def _endings(self) -> Iterator[ReachedEnding]:
+    def _endings(self) -> Iterator[Run]:
         for search in self._searches:
             yield from search.endings
 
@@ -143,9 +144,7 @@ class Explorer:
         run = self._timed(RaceChooser(seed))
         key, outcome = self._key(run), run.outcome()
         self._counts[outcome] = self._counts.get(outcome, 0) + 1
-        ending = self._drawn.get(key)
-        if ending is None or len(run.schedule.taken) < ending.deviations:
-            self._drawn[key] = ReachedEnding(key, run, len(run.schedule.taken))
+        self._drawn[key] = min(self._drawn.get(key, run), run, key=_deviations)
 
     def _shorten(self, run: Run, same: Callable[[Run], bool]) -> tuple[Run, bool]:
         """A shorter run, and whether shortening came to its end: not when a limit of runs came first."""
@@ -198,21 +197,17 @@ class Explorer:
             len(self._searches) > 1,
             beyond,
             self._shortening,
-            None if whole is None else decisions(whole.graph, _outcomes(whole), [found.outcome for found in outcomes]),
+            None if whole is None else _decisions(whole, outcomes),
             self._varied[-1],
-            assumed(self._varied[-1]),
         )
 
     def _reached(self) -> dict[Outcome, FoundOutcome]:
         """The outcomes that a search has reached, each with the run of fewest deviations."""
         by_outcome: dict[Outcome, FoundOutcome] = {}
-        for ending in self._endings():
-            outcome = ending.run.outcome()
-            found = by_outcome.get(outcome)
-            if found is None:
-                by_outcome[outcome] = FoundOutcome(outcome, None, self._counts.get(outcome, 0), ending.run)
-            elif ending.deviations < len(found.schedule.taken):
-                found.run = ending.run
+        for run in self._endings():
+            outcome = run.outcome()
+            found = by_outcome.setdefault(outcome, FoundOutcome(outcome, None, self._counts.get(outcome, 0), run))
+            found.run = min(found.run, run, key=_deviations)
         return by_outcome
 
     def _beyond(self, by_outcome: dict[Outcome, FoundOutcome]) -> list[FoundOutcome]:
@@ -220,10 +215,7 @@ class Explorer:
         beyond = []
         for outcome, count in sorted(self._counts.items(), key=lambda pair: -pair[1]):
             if outcome not in by_outcome:
-                run = min(
-                    (one.run for one in self._drawn.values() if one.run.outcome() == outcome),
-                    key=lambda run: len(run.schedule.taken),
-                )
+                run = min((one for one in self._drawn.values() if one.outcome() == outcome), key=_deviations)
                 run, short = self._shorten(run, partial(_ends_with, outcome))
                 beyond.append(FoundOutcome(outcome, None, count, run, shortened=short))
                 by_outcome[outcome] = beyond[-1]
@@ -231,15 +223,16 @@ class Explorer:
 
     def _judge(self, one: RunProperty, exhausted: bool) -> PropertyVerdict:
         """Whether a property holds in all runs made, and the shortest of them that speaks against it or for it."""
-        shortened = True
-        speaking = [ending for ending in self._endings() if one.says(ending.run) is not None]
-        wanted = one.kind is PropertyKind.SOMETIMES
-        run = min(speaking, key=lambda ending: ending.deviations).run if speaking else None
+
+        def speaks(run: Run) -> bool:
+            return one.says(run) is not None
+
+        shortened, wanted = True, one.kind is PropertyKind.SOMETIMES
+        run = min(filter(speaks, self._endings()), key=_deviations, default=None)
         if run is None:
-            drawn = [ending for ending in self._drawn.values() if one.says(ending.run) is not None]
-            if drawn:
-                shortest = min(drawn, key=lambda ending: ending.deviations).run
-                run, shortened = self._shorten(shortest, lambda other: one.says(other) is not None)
+            run = min(filter(speaks, self._drawn.values()), key=_deviations, default=None)
+            if run is not None:
+                run, shortened = self._shorten(run, speaks)
         elif not wanted:
             run = self._checked(run)
         text = None if run is None else one.says(run)
@@ -249,14 +242,19 @@ class Explorer:
 def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:
     """Give the outcomes their shares and numbers of schedules in a space that was searched to its end."""
     shares, paths = search.graph.shares(), search.graph.schedules()
-    for number, ending in enumerate(search.endings):
-        found = by_outcome[ending.run.outcome()]
+    for number, run in enumerate(search.endings):
+        found = by_outcome[run.outcome()]
         found.share = (found.share or 0.0) + shares.get(number, 0.0)
         found.schedules = (found.schedules or 0) + paths.get(number, 0)
 
 
-def _outcomes(search: OpenSearch) -> list[Outcome]:
-    return [ending.run.outcome() for ending in search.endings]
+def _decisions(search: OpenSearch, outcomes: Sequence[FoundOutcome]) -> Decision:
+    ends = [run.outcome() for run in search.endings]
+    return decisions(search.graph, ends, [found.outcome for found in outcomes])
+
+
+def _deviations(run: Run) -> int:
+    return len(run.schedule.taken)
 
 
 def _ends_with(outcome: Outcome, run: Run) -> bool:

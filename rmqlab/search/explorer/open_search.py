@@ -9,22 +9,20 @@ schedule needs.
 from __future__ import annotations
 
 import gc
-from collections.abc import Hashable
 from contextlib import contextmanager
-from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from rmqlab.lab.run import Run
 from rmqlab.lab.simulate import Simulation
 from rmqlab.runtime.schedule import Chooser, Timing
 from rmqlab.search.explorer.choice_graph import ChoiceGraph
 from rmqlab.search.explorer.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from rmqlab.lab.cluster import ClusterConfig
+    from rmqlab.lab.run import Run
     from rmqlab.lab.scenario import Scenario
 
 
@@ -32,20 +30,11 @@ class KnownStateError(BaseException):
     """The run has come to a state that was reached before: nothing new lies ahead. Not an ``Exception``."""
 
 
-@dataclass(slots=True)
-class ReachedEnding:
-    """A way to end: the first run that did, with the fewest deviations, and how many there were on its path."""
-
-    key: Hashable
-    run: Run
-    deviations: int
-
-
 class OpenSearch:
     """Searches one scenario. ``key_of(run)`` says which endings count as equal; ``timing`` what else is open.
 
-    ``graph``, ``endings`` (as the graph numbers them) and ``runs`` grow with every ``step``; ``exhausted`` is True once
-    nothing is left to try.
+    ``graph``, ``endings`` (of each a run with the fewest deviations, as the graph numbers them) and ``runs`` grow with
+    every ``step``; ``exhausted`` is True once nothing is left to try.
     """
 
     def __init__(
@@ -62,7 +51,7 @@ class OpenSearch:
         self.open_from_ms = open_from_ms
         self.timing = timing or Timing(open_orders=True)
         self.graph = ChoiceGraph()
-        self.endings: list[ReachedEnding] = []
+        self.endings: list[Run] = []
         self.runs = 0
         self._key_of = key_of
         self._cluster = cluster
@@ -97,12 +86,11 @@ class OpenSearch:
     def _ending(self, run: Run) -> int:
         key = self._key_of(run)
         number = self._numbers.get(key)
-        deviations = len(run.schedule.taken)
         if number is None:
             number = self._numbers[key] = len(self.endings)
-            self.endings.append(ReachedEnding(key, run, deviations))
-        elif deviations == self.endings[number].deviations and _size(run) < _size(self.endings[number].run):
-            self.endings[number].run = run
+            self.endings.append(run)
+        elif _size(run) < _size(self.endings[number]):
+            self.endings[number] = run
         return number
 
     def arrive(
@@ -135,8 +123,10 @@ def _by_move(label: str, moves: Sequence[int]) -> str:
     return " | ".join(text for _, text in sorted(zip(moves, texts, strict=True)))
 
 
-def _size(run: Run) -> tuple[Any, ...]:
-    return tuple((number, taken) for number, (_, taken) in sorted(run.schedule.taken.items()))
+def _size(run: Run) -> tuple[int, list[tuple[int, int]]]:
+    """How many deviations a run has; of as many the earlier and lower ones are fewer."""
+    taken = run.schedule.taken
+    return len(taken), [(number, option) for number, (_, option) in sorted(taken.items())]
 
 
 class _Pathfinder(Chooser):

@@ -114,7 +114,7 @@ class _Trial:
         losses = dict.fromkeys(sorted(self._reached), 0.0)
         if search.exhausted:
             for number, share in search.graph.shares().items():
-                losses[len(self.cost(search.endings[number].run).lost)] += share
+                losses[len(self.cost(search.endings[number]).lost)] += share
         else:
             for lost, runs in self._drawn.items():
                 losses[lost] += runs / self._drawn.total()
