@@ -30,7 +30,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="SCENARIO",
         help="a scenario file, one scenario a line; FILE#ID or FILE#LINE chooses one; not needed when there is one",
     )
-    parser.add_argument("--id", metavar="ID", help="which of its scenarios, like FILE#ID")
     parser.add_argument("--budget", type=int, default=BUDGET, metavar="N", help=f"at most about N runs ({BUDGET})")
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the first seed of the runs drawn by chance (0)"
@@ -48,13 +47,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=SHORTENING,
         metavar="N",
         help=f"at most N more runs to shorten the schedules of outcomes that only chance has found ({SHORTENING})",
-    )
-    parser.add_argument(
-        "--lag",
-        type=int,
-        default=0,
-        metavar="MS",
-        help="frames may be under way MS longer than a timer that is due (0)",
     )
     parser.add_argument(
         "--vary",
@@ -92,7 +84,7 @@ def run(args: Namespace) -> int:
     if args.picture is not None:
         _check_picture(args.picture)
         check_target(args.picture, "--picture")
-    path, scenario = chosen_scenario(args.scenario, args.id)
+    path, scenario = chosen_scenario(args.scenario)
     if not scenario.groups():
         raise BadInput(f"{scenario.id}: no consumer is started in it, so there is nothing to explore")
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(path.parent)
@@ -103,7 +95,6 @@ def run(args: Namespace) -> int:
         seed=args.seed,
         samples=args.samples,
         shortening=args.shorten,
-        lag_ms=args.lag,
         vary=() if args.vary is None else args.vary.split(","),
         cluster=cluster,
         properties=properties,

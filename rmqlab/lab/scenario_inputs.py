@@ -18,18 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-def chosen_scenario(text: str, wanted: str | None = None) -> tuple[Path, Scenario]:
-    """The file and the scenario that FILE, FILE#ID or FILE#LINE (the first line is 1) means, or FILE with an id.
+def chosen_scenario(text: str) -> tuple[Path, Scenario]:
+    """The file and the scenario that FILE, FILE#ID or FILE#LINE (the first line is 1) means.
 
     Raises:
         BadInput: the file cannot be read, has several scenarios and none is chosen, or has not the one wanted.
     """
-    path = Path(text)
+    path, wanted = Path(text), None
     if not path.exists() and "#" in text:
-        name, _, after = text.rpartition("#")
-        if wanted is not None and wanted != after:
-            raise BadInput(f"--id {wanted}: {text} chooses another one; give one of the two")
-        path, wanted = Path(name), after
+        name, _, wanted = text.rpartition("#")
+        path = Path(name)
     numbered = numbered_scenarios(path)
     by_id = {scenario.id: scenario for scenario in numbered.values()}
     if wanted is None:

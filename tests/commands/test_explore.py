@@ -23,34 +23,32 @@ def files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted", "found"),
+    ("text", "found"),
     [
-        ("single.jsonl", None, "one-queue"),
-        ("both.jsonl#x", None, "x"),
-        ("both.jsonl#3", None, "x"),
-        ("both.jsonl#2", None, "one-queue"),
-        ("both.jsonl", "one-queue", "one-queue"),
+        ("single.jsonl", "one-queue"),
+        ("both.jsonl#x", "x"),
+        ("both.jsonl#3", "x"),
+        ("both.jsonl#2", "one-queue"),
     ],
 )
-def test_a_scenario_is_named_by_file_id_or_line(files, text, wanted, found):
-    path, scenario = chosen_scenario(str(files / text), wanted)
+def test_a_scenario_is_named_by_file_id_or_line(files, text, found):
+    path, scenario = chosen_scenario(str(files / text))
     assert scenario.id == found
     assert path.is_file()
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted", "problem"),
+    ("text", "problem"),
     [
-        ("both.jsonl", None, r"both.jsonl has 2 scenarios; choose one with .*both.jsonl#ID: one-queue, x"),
-        ("both.jsonl#y", None, "y: no scenario of .*both.jsonl has this id or line; it has one-queue, x"),
-        ("both.jsonl#1", None, "1: no scenario"),
-        ("both.jsonl#x", "one-queue", "--id one-queue: .* chooses another one"),
-        ("missing.jsonl", None, "there is no such file"),
+        ("both.jsonl", r"both.jsonl has 2 scenarios; choose one with .*both.jsonl#ID: one-queue, x"),
+        ("both.jsonl#y", "y: no scenario of .*both.jsonl has this id or line; it has one-queue, x"),
+        ("both.jsonl#1", "1: no scenario"),
+        ("missing.jsonl", "there is no such file"),
     ],
 )
-def test_what_names_none_is_answered_with_what_would(files, text, wanted, problem):
+def test_what_names_none_is_answered_with_what_would(files, text, problem):
     with pytest.raises(BadInput, match=problem):
-        chosen_scenario(str(files / text), wanted)
+        chosen_scenario(str(files / text))
 
 
 def test_outcomes_are_printed_saved_and_repeated_by_simulate(files, capsys):

@@ -21,6 +21,7 @@ from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
+from rmqlab.lab.scenario_inputs import chosen_scenario
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import NULL, FrameError
@@ -81,7 +82,7 @@ Groups = dict[str, LintGroup]
 
 
 def read_groups(text: str) -> Groups:
-    """The groups of FILE, FILE#ID (a scenario) or a recording's folder, by name.
+    """The groups of FILE, FILE#ID or FILE#LINE (a scenario) or a recording's folder, by name.
 
     Raises:
         BadInput: it cannot be read, or has something that is none of the three; the text names where.
@@ -89,22 +90,15 @@ def read_groups(text: str) -> Groups:
     path = Path(text)
     if path.is_dir():
         return _of_frames(path)
-    wanted = None
-    if not path.exists() and "#" in text:
-        name, _, wanted = text.rpartition("#")
-        path = Path(name)
     groups: Groups = {}
-    seen = []
+    if not path.exists() and "#" in text:
+        _of_scenario(groups, chosen_scenario(text)[1], alone=True)
+        return groups
     for where, value in _values(path):
         if isinstance(value, dict) and "steps" in value:
-            scenario = convert_scenario(value, where)
-            seen.append(scenario.id)
-            if wanted is None or wanted == scenario.id:
-                _of_scenario(groups, scenario, alone=wanted is not None)
+            _of_scenario(groups, convert_scenario(value, where), alone=False)
         else:
             _of_value(groups, value, where)
-    if wanted is not None and wanted not in seen:
-        raise BadInput(f"{wanted}: no scenario of {path} has this id; it has {', '.join(seen[:8]) or 'none'}")
     return groups
 
 
