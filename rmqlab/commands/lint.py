@@ -71,6 +71,6 @@ def run(args: Namespace) -> int:
     out = text_stream(args)
     for one in found:
         print("\n".join(lint_lines(one)), file=out)
-    worst = max((one.verdict for one in found), key=list(LintVerdict).index, default=LintVerdict.CONSISTENT)
+    worst = LintVerdict.worst(one.verdict for one in found)
     write_json({"verdict": str(worst), "groups": [one.as_json() for one in found]}, args.json)
     return 1 if worst is LintVerdict.INCONSISTENT else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -109,6 +110,18 @@ def test_a_run_of_the_whole_core_loses_what_was_predicted(texts):
 def _same(member, data):
     mine = member.subscriptions["T"]
     return (mine.expression_type, mine.sub_string) == (data.expression_type, data.sub_string)
+
+
+@pytest.mark.parametrize("others", [("A:T=a", "B:T=b"), ("A:T=a", "B:U=a")])
+def test_beside_a_class_filter_no_example_is_given(others):
+    """Who asks for a message, and what becomes of it, is up to the class."""
+    one = group(*others)
+    by_class = replace(build_subscription("T", "com.example.Keep", "TAG"), class_filter_mode=True)
+    one.hear(LintMember("C", {"T": by_class}))
+    topic = next(each for each in lint(one).topics if each.topic == "T")
+    assert topic.verdict is LintVerdict.INCONSISTENT
+    assert topic.witnesses == ()
+    assert "a class filter cannot be looked into" in str(lint(one))
 
 
 @pytest.mark.row("S-93", "S-79")

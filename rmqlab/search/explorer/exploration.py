@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rmqlab.show.figure import Picture
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FoundOutcome:
     """One way to end.
 

@@ -10,6 +10,7 @@ are; when that too leaves out what was drawn, or the budget is used up, nothing 
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -75,12 +76,11 @@ class Explorer:
         self.scenario = scenario
         self._cluster = cluster
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
-        self._search_for = partial(OpenSearch, scenario, self._key, cluster=cluster)
         self._properties = usual_properties(scenario) if properties is None else list(properties)
-        self._varied = [checked_vary(vary)]
-        self._searches = [self._search()]
+        self._varied: tuple[str, ...] = checked_vary(vary)  # by the last of the searches
+        self._searches: list[OpenSearch] = []
         self._drawn: dict[tuple[Any, ...], Run] = {}
-        self._counts: dict[Outcome, int] = {}
+        self._counts: Counter[Outcome] = Counter()
         self._may_shorten = shortening
         self._shortening = self._checks = 0
 
@@ -95,8 +95,7 @@ class Explorer:
             return self._result()
 
     def _run_all(self, progress: Callable[[int], None] | None) -> None:
-        search = self._searches[0]
-        self._go_on(search, self._budget - self._samples, progress)
+        search = self._search(self._budget - self._samples, progress)
         drawn = self._samples if search.exhausted else self._budget - search.runs
         if self._samples:
             for number, seed in enumerate(range(self._seed, self._seed + drawn), 1):
@@ -105,25 +104,26 @@ class Explorer:
                     progress(search.runs + number)
         left = self._budget - search.runs - drawn
         for more in (TIMES, ALL):
-            wider = checked_vary([*self._varied[-1], *more])
-            if not (self._searches[-1].exhausted and left > 0 and self._unreached()):
+            if not (search.exhausted and left > 0 and self._unreached()):
                 break
-            if wider != self._varied[-1]:
-                self._varied.append(wider)
-                self._searches.append(self._search())
-                self._go_on(self._searches[-1], left, progress)
-                left -= self._searches[-1].runs
+            wider = checked_vary([*self._varied, *more])
+            if wider != self._varied:
+                self._varied = wider
+                search = self._search(left, progress)
+                left -= search.runs
 
     # Runs.
 
-    def _search(self) -> OpenSearch:
-        return self._search_for(timing=search_timing(self.scenario, self._varied[-1], self._lag_ms * 1_000))
-
-    def _go_on(self, search: OpenSearch, max_runs: int, progress: Callable[[int], None] | None) -> None:
+    def _search(self, max_runs: int, progress: Callable[[int], None] | None) -> OpenSearch:
+        """Search what is varied now, with at most so many runs."""
+        timing = search_timing(self.scenario, self._varied, self._lag_ms * 1_000)
+        search = OpenSearch(self.scenario, self._key, timing=timing, cluster=self._cluster)
+        self._searches.append(search)
         while not search.exhausted and search.runs < max_runs:
             search.step()
             if progress is not None and search.runs % TELL_EVERY == 0:
-                progress(sum(one.runs for one in self._searches) + sum(self._counts.values()))
+                progress(sum(one.runs for one in self._searches) + self._counts.total())
+        return search
 
     def _unreached(self) -> set[Outcome]:
         """Outcomes that were drawn and that no search has reached."""
@@ -143,7 +143,7 @@ class Explorer:
     def _draw(self, seed: int) -> None:
         run = self._timed(RaceChooser(seed))
         key, outcome = self._key(run), run.outcome()
-        self._counts[outcome] = self._counts.get(outcome, 0) + 1
+        self._counts[outcome] += 1
         self._drawn[key] = min(self._drawn.get(key, run), run, key=_deviations)
 
     def _shorten(self, run: Run, same: Callable[[Run], bool]) -> tuple[Run, bool]:
@@ -170,7 +170,7 @@ class Explorer:
         whole = last if last.exhausted and self._counts.keys() <= by_outcome.keys() else None
         verdicts = [self._judge(one, whole is not None) for one in self._properties]
         beyond = self._beyond(by_outcome)
-        total = sum(self._counts.values())
+        total = self._counts.total()
         if whole is not None:
             _weigh(whole, by_outcome)
         else:
@@ -198,7 +198,7 @@ class Explorer:
             beyond,
             self._shortening,
             None if whole is None else _decisions(whole, outcomes),
-            self._varied[-1],
+            self._varied,
         )
 
     def _reached(self) -> dict[Outcome, FoundOutcome]:
@@ -206,7 +206,7 @@ class Explorer:
         by_outcome: dict[Outcome, FoundOutcome] = {}
         for run in self._endings():
             outcome = run.outcome()
-            found = by_outcome.setdefault(outcome, FoundOutcome(outcome, None, self._counts.get(outcome, 0), run))
+            found = by_outcome.setdefault(outcome, FoundOutcome(outcome, None, self._counts[outcome], run))
             found.run = min(found.run, run, key=_deviations)
         return by_outcome
 

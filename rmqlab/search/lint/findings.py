@@ -23,9 +23,13 @@ class LintVerdict(StrEnum):
     UNDECIDED = "not decided"
     INCONSISTENT = "inconsistent"
 
+    @classmethod
+    def worst(cls, verdicts: Iterable[LintVerdict]) -> LintVerdict:
+        """The worst of some verdicts; of none that all is consistent."""
+        return max(verdicts, key=list(cls).index, default=cls.CONSISTENT)
+
 
 Properties = dict[str, str]
-_ORDER = list(LintVerdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,7 @@ class TopicLint:
     @property
     def verdict(self) -> LintVerdict:
         """The worst of its differences."""
-        return _worst(one.verdict for one in self.differences)
+        return LintVerdict.worst(one.verdict for one in self.differences)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
@@ -174,7 +178,7 @@ class GroupLint:
     @property
     def verdict(self) -> LintVerdict:
         """The worst of its topics."""
-        return _worst(one.verdict for one in self.topics)
+        return LintVerdict.worst(one.verdict for one in self.topics)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
@@ -186,10 +190,6 @@ class GroupLint:
             "notes": list(self.notes),
             "admin_tool_says_same": self.tool,
         }
-
-
-def _worst(verdicts: Iterable[LintVerdict]) -> LintVerdict:
-    return max(verdicts, key=_ORDER.index, default=LintVerdict.CONSISTENT)
 
 
 def _message(properties: Properties | None) -> dict[str, Any] | None:

@@ -52,14 +52,14 @@ def lint(group: LintGroup) -> GroupLint:
 
 
 def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> TopicLint:
-    by_text: dict[Any, list[str]] = {}
-    data: dict[Any, SubscriptionData | None] = {}
+    alike: dict[Any, list[LintMember]] = {}
     for member in members:
-        mine = member.subscriptions.get(topic)
-        key = None if mine is None else (mine.expression_type or "TAG", mine.sub_string, mine.class_filter_mode)
-        by_text.setdefault(key, []).append(member.client)
-        data[key] = mine
-    wishes = [Wish(data[key], tuple(clients)) for key, clients in by_text.items()]
+        data = member.subscriptions.get(topic)
+        key = None if data is None else (data.expression_type or "TAG", data.sub_string, data.class_filter_mode)
+        alike.setdefault(key, []).append(member)
+    wishes = [
+        Wish(them[-1].subscriptions.get(topic), tuple(member.client for member in them)) for them in alike.values()
+    ]
     wishes.sort(key=lambda wish: wish.data is None)
     first, *others = wishes
     differences = tuple(WishDifference(first, other, _apart(first, other)) for other in others)
@@ -69,7 +69,11 @@ def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> Top
             if message is not None and message not in messages:
                 messages.append(message)
         if one.second.data is None and not messages:
-            messages += _any_message(first)
+            # one that somebody asks for, to show what is lost where others do not subscribe the topic
+            apart = _apart(first, Wish(build_subscription(topic, " || ", "TAG"), ()))
+            messages += [] if apart is None or apart.only_first is None else [apart.only_first]
+    if any(wish.data is not None and wish.data.class_filter_mode for wish in wishes):
+        messages = []  # who asks for them, and what becomes of them, nobody can tell
     witnesses = [_witness(topic, message, members, wishes, queues) for message in messages]
     return TopicLint(topic, tuple(wishes), differences, tuple(witnesses), queues)
 
@@ -81,19 +85,6 @@ def _apart(first: Wish, second: Wish) -> Apart | None:
         return tell_apart(first.data, second.data)
     except CannotTellError:
         return None
-
-
-def _any_message(wish: Wish) -> list[Properties]:
-    """A message that somebody asks for, for the loss where others do not subscribe the topic."""
-    try:
-        found = (
-            None
-            if wish.data is None
-            else tell_apart(wish.data, build_subscription(wish.data.topic, " || ", "TAG")).only_first
-        )
-    except CannotTellError:
-        found = None
-    return [] if found is None else [found]
 
 
 def _witness(
@@ -109,10 +100,11 @@ def _witness(
 
     holders = [max(wish.members, key=latest) for wish in wishes if wish.data is not None]
     holders.sort(key=latest, reverse=True)
-    asked = tuple(one.client for one in members if asks(one, topic, message))
-    return ExampleLoss(
-        message, asked, tuple(loss(topic, message, members, by_name[holder], queues) for holder in holders)
-    )
+    asking = [one.client for one in members if topic in one.subscriptions]
+    asked = tuple(client for client in asking if lets_pass(by_name[client].subscriptions[topic], message))
+    slots = {holder: by_name[holder].subscriptions[topic] for holder in holders}
+    losses = tuple(_loss(holder, topic, slot, message, asked, members, queues) for holder, slot in slots.items())
+    return ExampleLoss(message, asked, losses)
 
 
 def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterable[str]:
@@ -203,27 +195,25 @@ def shares(members: Sequence[LintMember], queues: int | None) -> dict[str, Fract
     return {one: Fraction(len(allocate("G", one, every, ids)), queues) for one in ids}
 
 
-def loss(
-    topic: str, message: Properties, members: Sequence[LintMember], holder: LintMember, queues: int | None
+def _loss(
+    holder: str,
+    topic: str,
+    slot: SubscriptionData,
+    message: Properties,
+    asked: Sequence[str],
+    members: Sequence[LintMember],
+    queues: int | None,
 ) -> Loss:
-    """What becomes of ``message`` while the broker holds ``holder``'s subscription of ``topic``."""
-    slot = holder.subscriptions[topic]
+    """What becomes of ``message`` while the broker holds ``slot``, the subscription of ``holder``."""
     part = shares(members, queues)
-    wanted = [one.client for one in members if asks(one, topic, message)]
     fates = {one.client: fate(one.subscriptions.get(topic), slot, message) for one in members}
     got = {client for client, one in fates.items() if one is Fate.DELIVERED}
     if all(one.settings.get("messageModel") == "BROADCASTING" for one in members):
-        part = {client: Fraction(1, len(wanted)) for client in wanted}
+        part = {client: Fraction(1, len(asked)) for client in asked}
     stuck = sum((share for client, share in part.items() if fates[client] is Fate.NO_OWNER), Fraction(0))
     kept = sum((share for client, share in part.items() if client in got), Fraction(0))
-    unasked = tuple(client for client in fates if client in got and client not in wanted)
-    return Loss(holder.client, sum(part.values(), Fraction(0)) - kept - stuck, stuck, fates, unasked)
-
-
-def asks(member: LintMember, topic: str, message: Mapping[str, str]) -> bool:
-    """Whether a member's own subscription lets a message pass."""
-    mine = member.subscriptions.get(topic)
-    return mine is not None and lets_pass(mine, message)
+    unasked = tuple(client for client in fates if client in got and client not in asked)
+    return Loss(holder, sum(part.values(), Fraction(0)) - kept - stuck, stuck, fates, unasked)
 
 
 def fate(owner: SubscriptionData | None, slot: SubscriptionData, message: Mapping[str, str]) -> Fate:
