@@ -82,8 +82,7 @@ class ProducerManager:
         self._hooks = hooks
         self.group_channel_table: dict[str, dict[Channel, ClientChannelInfo]] = {}
         self.client_channel_table: dict[str, Channel] = {}
-        self._is_expired = rules.is_expired
-        self.expired_timeout_ms = rules.channel_expired_ms
+        self._rules = rules
         self._turn = 0
 
     def register_producer(self, group: str, client_channel_info: ClientChannelInfo, now: int) -> None:
@@ -119,9 +118,10 @@ class ProducerManager:
 
     def scan_not_active_channel(self, now: int) -> None:
         """Forget connections silent for more than 120 s, then close them."""
+        rules = self._rules
         for group, table in self.group_channel_table.items():
             for channel, info in list(table.items()):
-                if self._is_expired(now, info.last_update_timestamp, self.expired_timeout_ms):
+                if rules.is_expired(now, info.last_update_timestamp, rules.channel_expired_ms):
                     table.pop(channel, None)
                     self.client_channel_table.pop(info.client_id, None)
                     self._hooks.tell(Expired(group, info.client_id))

@@ -158,7 +158,13 @@ class ConsumerFilterManager(ConfigManager):
     def body(self) -> RemotingSerializable:
         """Clean up, then return everything as `config/consumerFilter.json` has it."""
         self.clean()
-        return filter_data_body(self.filter_data_by_topic, self._capacity)
+        topics = {str(topic): groups for topic, groups in self.filter_data_by_topic.items()}
+        return _File(
+            {
+                topic: _Topic({group: _stored(one) for group, one in by_name(groups, _GROUPS_CAPACITY).items()}, topic)
+                for topic, groups in by_name(topics, self._capacity).items()
+            }
+        )
 
     def decode(self, text: str) -> None:
         """Load the text of what `body` gave. Raises `FrameError` for a text fastjson could not read.
@@ -247,20 +253,6 @@ class _Topic(RemotingSerializable):
 
 class _File(RemotingSerializable):
     filter_data_by_topic: dict[str, _Topic | None] | None = None
-
-
-def filter_data_body(data: FilterDataByTopic, capacity: int = TOPICS_CAPACITY) -> RemotingSerializable:
-    """Return all filter data as the file has it.
-
-    `capacity` is the length of the topics' table: another one after a file was loaded.
-    """
-    topics = {str(topic): groups for topic, groups in data.items()}
-    return _File(
-        {
-            topic: _Topic({group: _stored(one) for group, one in by_name(groups, _GROUPS_CAPACITY).items()}, topic)
-            for topic, groups in by_name(topics, capacity).items()
-        }
-    )
 
 
 def filter_data_text(data: ConsumerFilterData | None) -> str:

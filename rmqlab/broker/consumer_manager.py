@@ -86,17 +86,13 @@ class ConsumerIdsChangeListener:
 
 
 class ConsumerManager:
-    """Registers members, forgets them, and tells the listener about both.
-
-    `expired_timeout_ms`: a member silent for longer is forgotten; 120 s is a constant in 4.8.0.
-    """
+    """Registers members, forgets them, and tells the listener about both."""
 
     def __init__(self, listener: ConsumerIdsChangeListener, rules: Rules, hooks: BrokerHooks) -> None:
         self.listener = listener
         self._hooks = hooks
         self.consumer_table: dict[str, ConsumerGroupInfo] = {}
         self._rules = rules
-        self.expired_timeout_ms = rules.channel_expired_ms
 
     def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
         """Return a group that is online, or None."""
@@ -188,10 +184,11 @@ class ConsumerManager:
         No event is fired, not even for a group that ends: its members elsewhere learn nothing, and its SQL92 filter
         data stays alive (row H-43).
         """
+        rules = self._rules
         for group, info in list(self.consumer_table.items()):
             table = info.channel_info_table
             for channel, client in list(table.items()):
-                if self._rules.is_expired(now, client.last_update_timestamp, self.expired_timeout_ms):
+                if rules.is_expired(now, client.last_update_timestamp, rules.channel_expired_ms):
                     channel.close()
                     info.do_channel_close_event(channel)
                     self._hooks.tell(Expired(group, client.client_id))

@@ -105,13 +105,6 @@ def consumer_send_msg_back(parts: SendParts, _channel: Channel, command: Remotin
     return success()
 
 
-class QueuePlace(NamedTuple):
-    """Where a message goes."""
-
-    topic: str
-    queue_id: int
-
-
 def max_reconsume_times(command: RemotingCommand, header: RetryHeader, group_config: SubscriptionGroupConfig) -> int:
     """Return how often a message is retried: as the client says, or for old clients as its group is configured.
 
@@ -124,12 +117,12 @@ def max_reconsume_times(command: RemotingCommand, header: RetryHeader, group_con
     return header.max_reconsume_times
 
 
-def dead_letter_place(group: str, topics: TopicConfigManager, choose: Callable[[str, int], int]) -> QueuePlace:
-    """Return the place of a group's dead letters; the topic is made when it is new, and nobody may pull from it."""
+def dead_letter_place(group: str, topics: TopicConfigManager, choose: Callable[[str, int], int]) -> tuple[str, int]:
+    """Return topic and queue of a group's dead letters; a new topic is made, from which nobody may pull."""
     topic = dlq_topic(group)
     queue_id = choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
     topics.create_topic_in_send_message_back_method(topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0)
-    return QueuePlace(topic, queue_id)
+    return topic, queue_id
 
 
 def _copy_for(message: MessageExt, topic: str, queue_id: int) -> MessageExtBrokerInner:

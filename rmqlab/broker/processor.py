@@ -101,10 +101,6 @@ class Timers:
         self._heap = [entry for entry in self._heap if entry[2] != name]
         heapq.heapify(self._heap)
 
-    def names(self) -> list[str]:
-        """Return the names of all timers, those due first in front."""
-        return [entry[2] for entry in sorted(self._heap, key=lambda entry: entry[:2])]
-
     def upcoming(self) -> list[tuple[int, str, Callable[[int], None]]]:
         """Return due time, name and action of all timers, in the order they will run."""
         return [(entry[0], entry[2], entry[4]) for entry in sorted(self._heap, key=lambda entry: entry[:2])]

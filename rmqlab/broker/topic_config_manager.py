@@ -25,8 +25,8 @@ from rmqlab.message.topics import (
     TOOLS_CONSUMER_GROUP,
     TRANS_HALF_TOPIC,
     is_system_group,
-    is_system_topic,
     reply_topic,
+    validate_not_system_topic,
     validate_topic,
 )
 from rmqlab.protocol.topic_config import (
@@ -100,8 +100,8 @@ class TopicConfigManager(ConfigManager):
     def refusal_of(self, topic: str | None) -> str | None:
         """Return why no user's topic may have this name, None when it may: it is RocketMQ's own, or the broker's."""
         remark = validate_topic(topic)
-        if remark is None and topic is not None and (topic in self.system_topics or is_system_topic(topic)):
-            return f"The topic[{topic}] is conflict with system topic."
+        if remark is None and topic is not None:
+            remark = validate_not_system_topic(topic, self.system_topics)
         return remark
 
     def select_topic_config(self, topic: str) -> TopicConfig | None:

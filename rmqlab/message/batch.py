@@ -10,7 +10,7 @@ from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.message import Message
 from rmqlab.message.properties import in_hash_map_order, properties_to_string, string_to_properties
 from rmqlab.message.record import RecordError, body_crc, message_length, pack_record
-from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOSTADDRESS_V6_FLAG
+from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOST_V6_FLAG
 
 if TYPE_CHECKING:
     from rmqlab.message.message import MessageExt
@@ -73,7 +73,7 @@ def encode_batch(batch: MessageExt, max_message_size: int) -> list[bytes]:
         total += size
         if total > max_message_size:
             raise RecordError("RuntimeException", "message size exceeded")
-        for host, bit in ((batch.born_host, BORNHOST_V6_FLAG), (batch.store_host, STOREHOSTADDRESS_V6_FLAG)):
+        for host, bit in ((batch.born_host, BORNHOST_V6_FLAG), (batch.store_host, STOREHOST_V6_FLAG)):
             if host.is_v6 and not batch.sys_flag & bit:
                 raise RecordError(
                     "BufferOverflowException", f"batch from {host.text}: an IPv6 address needs its bit in the sys flag"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.message.java import hash_set_order, is_blank, string_hash, to_int32, utf16_length
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 RETRY_GROUP_TOPIC_PREFIX = "%RETRY%"
 DLQ_GROUP_TOPIC_PREFIX = "%DLQ%"
@@ -84,9 +84,9 @@ def is_system_group(group: str) -> bool:
     return group.startswith(CID_RMQ_SYS_PREFIX)
 
 
-def is_system_topic(topic: str) -> bool:
-    """Tell whether `topic` is one of RocketMQ's own."""
-    return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX)
+def is_system_topic(topic: str, system_topics: Collection[str] = SYSTEM_TOPICS) -> bool:
+    """Tell whether `topic` is one of RocketMQ's own; a broker has more `system_topics`."""
+    return topic in system_topics or topic.startswith(SYSTEM_TOPIC_PREFIX)
 
 
 def is_valid_name(name: str) -> bool:
@@ -105,9 +105,9 @@ def validate_topic(topic: str | None) -> str | None:
     return None
 
 
-def validate_not_system_topic(topic: str) -> str | None:
+def validate_not_system_topic(topic: str, system_topics: Collection[str] = SYSTEM_TOPICS) -> str | None:
     """Return the remark with which a broker refuses to send to or create the system topic `topic`, or None."""
-    return f"The topic[{topic}] is conflict with system topic." if is_system_topic(topic) else None
+    return f"The topic[{topic}] is conflict with system topic." if is_system_topic(topic, system_topics) else None
 
 
 def validate_send_topic(topic: str) -> str | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.runtime.store_folder import Checkpoint
 from rmqlab.runtime.system import disk_used, epoch_ms
+from rmqlab.store.clean_service import CleanService
 from rmqlab.store.index_file import FileIndexService
 from rmqlab.store.mapped_file_queue import SegmentError
 from rmqlab.store.recovery import Recovery, RecoveryReport
@@ -49,6 +50,7 @@ class DurableStore:
         self._folder = folder
         self._broker = broker
         self._store = broker.message_store
+        self._clean_service = CleanService(broker.message_store)
         self._used = used
         self._tables = {table.file_name: table for table in broker.config_managers}
         self._index: FileIndexService | None = None
@@ -274,11 +276,11 @@ class DurableStore:
                 self._index.write()
 
     def _note_disk_space(self, _now: int) -> None:
-        self._store.clean_service.note_disk_space(self._used(self._folder.root))
+        self._clean_service.note_disk_space(self._used(self._folder.root))
 
     def _clean(self, now: int) -> None:
         with _logged("deleting old files"):
-            self._store.clean_service.run(now, time.localtime(now / 1000).tm_hour, self._used(self._folder.root))
+            self._clean_service.run(now, time.localtime(now / 1000).tm_hour, self._used(self._folder.root))
 
 
 @contextmanager

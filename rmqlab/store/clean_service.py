@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from rmqlab.message.topics import SCHEDULE_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
-    from rmqlab.store.commit_log import CommitLog
-    from rmqlab.store.consume_queue import ConsumeQueue
-    from rmqlab.store.dispatch_request import RunningFlags
+    from rmqlab.store.message_store import MessageStore
 
 DELETE_FILES_BATCH_MAX = 10
 DISK_SPACE_WARNING_LEVEL_RATIO = 0.90
@@ -23,27 +21,13 @@ _HOUR_MS = 3_600_000
 
 
 class CleanService:
-    """What Java does every `cleanResourceInterval`; here the owner of the store decides when."""
+    """What Java does to a store every `cleanResourceInterval`; here the owner of the store decides when."""
 
-    __slots__ = (
-        "_commit_log",
-        "_consume_queue_table",
-        "_delete_expired_index",
-        "_last_physical_min_offset",
-        "_running_flags",
-    )
+    __slots__ = ("_commit_log", "_last_physical_min_offset", "_store")
 
-    def __init__(
-        self,
-        commit_log: CommitLog,
-        consume_queue_table: dict[str, dict[int, ConsumeQueue]],
-        running_flags: RunningFlags,
-        delete_expired_index: Callable[[int], None],
-    ) -> None:
-        self._commit_log = commit_log
-        self._consume_queue_table = consume_queue_table
-        self._running_flags = running_flags
-        self._delete_expired_index = delete_expired_index
+    def __init__(self, store: MessageStore) -> None:
+        self._store = store
+        self._commit_log = store.commit_log
         self._last_physical_min_offset = 0
 
     def run(self, now: int, hour: int, used: float) -> int:
@@ -65,7 +49,7 @@ class CleanService:
 
     def note_disk_space(self, used: float) -> None:
         """Take no message while more than 90 % of the disk are in use; take them again once they are not."""
-        self._running_flags.is_writeable = used <= DISK_SPACE_WARNING_LEVEL_RATIO
+        self._store.running_flags.is_writeable = used <= DISK_SPACE_WARNING_LEVEL_RATIO
 
     def delete_commit_log_files(self, count: int) -> int:
         """Delete the `count` oldest commit log files, never the last one. Returns how many were deleted."""
@@ -90,18 +74,16 @@ class CleanService:
         min_offset = self._commit_log.min_offset
         if min_offset > self._last_physical_min_offset:
             self._last_physical_min_offset = min_offset
-            for queues in self._consume_queue_table.values():
+            for queues in self._store.consume_queue_table.values():
                 for queue in queues.values():
                     queue.delete_expired_file(min_offset)
-            self._delete_expired_index(min_offset)
+            if self._store.index_service is not None:
+                self._store.index_service.delete_expired_file(min_offset)
 
     def clean_unused_topic(self, topics: Collection[str]) -> None:
         """Delete the queues of every topic that is not in `topics`."""
-        table = self._consume_queue_table
+        table = self._store.consume_queue_table
         for topic in [name for name in table if name not in topics and name != SCHEDULE_TOPIC]:
             for queue in table.pop(topic).values():
-                self._destroy(queue)
-
-    def _destroy(self, queue: ConsumeQueue) -> None:
-        queue.destroy()
-        self._commit_log.topic_queue_table.pop(f"{queue.topic}-{queue.queue_id}", None)
+                queue.destroy()
+                self._commit_log.topic_queue_table.pop(f"{topic}-{queue.queue_id}", None)

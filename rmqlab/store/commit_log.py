@@ -27,7 +27,7 @@ from rmqlab.message.record import (
 from rmqlab.message.sysflag import (
     BORNHOST_V6_FLAG,
     QUEUED_TYPES,
-    STOREHOSTADDRESS_V6_FLAG,
+    STOREHOST_V6_FLAG,
     TRANSACTION_MASK,
     TRANSACTION_NOT_TYPE,
 )
@@ -164,7 +164,7 @@ class CommitLog:
                 self._delay(msg, level)
         # Java makes the file and the queue's number before it looks whether the message is too large
         self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
-        _check_host(msg, msg.store_host, STOREHOSTADDRESS_V6_FLAG)
+        _check_host(msg, msg.store_host, STOREHOST_V6_FLAG)
         self.topic_queue_table.setdefault(f"{msg.topic}-{msg.queue_id}", 0)
         properties = b"" if msg.properties_string is None else to_utf8(msg.properties_string)
         if len(properties) > MAX_PROPERTIES_LENGTH:
@@ -190,7 +190,7 @@ class CommitLog:
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
         records = encode_batch(batch, self.config.max_message_size)
         self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
-        _check_host(batch, batch.store_host, STOREHOSTADDRESS_V6_FLAG)
+        _check_host(batch, batch.store_host, STOREHOST_V6_FLAG)
         return self._append(batch, records, is_batch=True)
 
     def _delay(self, msg: MessageExtBrokerInner, level: int) -> None:
@@ -263,4 +263,4 @@ def mark_v6_addresses(msg: MessageExt) -> None:
     if msg.born_host.is_v6:
         msg.sys_flag |= BORNHOST_V6_FLAG
     if msg.store_host.is_v6:
-        msg.sys_flag |= STOREHOSTADDRESS_V6_FLAG
+        msg.sys_flag |= STOREHOST_V6_FLAG

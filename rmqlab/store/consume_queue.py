@@ -10,7 +10,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE
-from rmqlab.store.consume_queue_ext import ConsumeQueueExt, CqExtUnit, is_ext_addr
+from rmqlab.store.consume_queue_ext import NO_ADDRESS, ConsumeQueueExt, CqExtUnit, is_ext_addr
 from rmqlab.store.mapped_file_queue import MappedFileQueue
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 ENTRY = Struct(">qiq")
 _BLANK_ENTRY = ENTRY.pack(0, 0x7FFFFFFF, 0)
-_NO_EXT_ADDR = 1
 
 
 class ConsumeQueue:
@@ -108,7 +107,7 @@ class ConsumeQueue:
         expected = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
         mapped_file = self.mapped_file_queue.last_mapped_file_or_new(expected)
         if expected:
-            if mapped_file.first_create_in_queue and mapped_file.wrote_position == 0:
+            if mapped_file.wrote_position == 0 and len(self.mapped_file_queue.mapped_files) == 1:
                 self.min_logic_offset = expected
                 mapped_file.append(_BLANK_ENTRY * ((expected - mapped_file.file_from_offset) // CQ_STORE_UNIT_SIZE))
             if expected < mapped_file.file_from_offset + mapped_file.wrote_position:
@@ -179,7 +178,7 @@ class ConsumeQueue:
 
         With no such entry in that file it stays where it was, as in Java.
         """
-        min_ext_addr = _NO_EXT_ADDR
+        min_ext_addr = NO_ADDRESS
         files = self.mapped_file_queue.mapped_files
         data = (files[0].select_from(0) or b"") if files else b""
         for position, (offset, _, tags_code) in enumerate(ENTRY.iter_unpack(data)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from rmqlab.message.properties import (
     string_to_properties,
 )
 from rmqlab.message.record import BLANK_MAGIC_CODE, MESSAGE_MAGIC_CODE, body_crc, layout_at, message_length
-from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOSTADDRESS_V6_FLAG
+from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOST_V6_FLAG
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.consume_queue_ext import is_ext_addr
 
@@ -35,7 +35,7 @@ _SIZE_AND_MAGIC = struct.Struct(">ii")
 _PROPERTIES_LENGTH = struct.Struct(">h")
 _TAGS = f"{PROPERTY_TAGS}{NAME_VALUE_SEPARATOR}".encode()
 _SEPARATOR = PROPERTY_SEPARATOR.encode()
-_V6_FLAGS = BORNHOST_V6_FLAG | STOREHOSTADDRESS_V6_FLAG
+_V6_FLAGS = BORNHOST_V6_FLAG | STOREHOST_V6_FLAG
 
 
 @dataclass(slots=True)
@@ -254,23 +254,16 @@ class RunningFlags:
     is_writeable: bool = True
 
 
+@dataclass(slots=True)
 class StoreStatsService:
-    """How many messages came and went. The times Java keeps beside them are always 0: no time passes in a call."""
+    """How many messages came and went. The times Java keeps beside them are always 0: no time passes in a call.
 
-    __slots__ = (
-        "disk_fall_behind_size",
-        "get_message_times_total_found",
-        "get_message_times_total_miss",
-        "get_message_transfered_msg_count",
-        "single_put_message_topic_size_total",
-        "single_put_message_topic_times_total",
-    )
+    `disk_fall_behind_size`: by group, topic and queue id the bytes of commit log behind the message last looked at.
+    """
 
-    def __init__(self) -> None:
-        self.single_put_message_topic_times_total: Counter[str] = Counter()
-        self.single_put_message_topic_size_total: Counter[str] = Counter()
-        self.get_message_times_total_found = 0
-        self.get_message_times_total_miss = 0
-        self.get_message_transfered_msg_count = 0
-        # (group, topic, queue id) -> bytes of commit log behind the message last looked at
-        self.disk_fall_behind_size: dict[tuple[str, str, int], int] = {}
+    single_put_message_topic_times_total: Counter[str] = field(default_factory=Counter)
+    single_put_message_topic_size_total: Counter[str] = field(default_factory=Counter)
+    get_message_times_total_found: int = 0
+    get_message_times_total_miss: int = 0
+    get_message_transfered_msg_count: int = 0
+    disk_fall_behind_size: dict[tuple[str, str, int], int] = field(default_factory=dict)

@@ -149,15 +149,7 @@ class MappedFile:
     is the store time (epoch ms) of the last message that touched it.
     """
 
-    __slots__ = (
-        "file_from_offset",
-        "file_size",
-        "first_create_in_queue",
-        "last_modified",
-        "segment",
-        "start",
-        "wrote_position",
-    )
+    __slots__ = ("file_from_offset", "file_size", "last_modified", "segment", "start", "wrote_position")
 
     def __init__(self, segment: Segment, file_from_offset: int, file_size: int, start: int = 0) -> None:
         self.segment = segment
@@ -165,7 +157,6 @@ class MappedFile:
         self.file_size = file_size
         self.start = start
         self.wrote_position = start + segment.size
-        self.first_create_in_queue = False
         self.last_modified = 0
 
     def append(self, data: bytes) -> bool:
@@ -227,14 +218,12 @@ class MappedFileQueue:
             if last.wrote_position < last.file_size:
                 return last
             return self._create(last.file_from_offset + self.mapped_file_size)
-        created = self._create(start_offset - start_offset % self.mapped_file_size)
-        created.first_create_in_queue = True
-        return created
+        return self._create(start_offset - start_offset % self.mapped_file_size)
 
     def begin_at(self, offset: int) -> None:
         """Make the first file of an empty row so that the next byte gets `offset`."""
         start = offset % self.mapped_file_size
-        self._create(offset - start, start).first_create_in_queue = True
+        self._create(offset - start, start)
 
     def _create(self, file_from_offset: int, start: int = 0) -> MappedFile:
         segment = self.segments(self.directory, file_from_offset, self.mapped_file_size)

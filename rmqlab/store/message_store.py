@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import utf16_length
@@ -11,10 +11,9 @@ from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import QUEUED_TYPES, TRANSACTION_MASK
 from rmqlab.message.topics import TOPIC_MAX_LENGTH
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.store.clean_service import CleanService
 from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog, mark_v6_addresses
 from rmqlab.store.config import BrokerRole, DelayLevels, FlushDiskType
-from rmqlab.store.consume_queue import ENTRY, ConsumeQueue
+from rmqlab.store.consume_queue import ConsumeQueue
 from rmqlab.store.dispatch_request import (
     PutMessageResult,
     PutMessageStatus,
@@ -192,15 +191,6 @@ class MessageStore:
         elif self.message_arriving is not None:
             self.message_arriving(request)
 
-    def _delete_expired_index(self, offset: int) -> None:
-        if self.index_service is not None:
-            self.index_service.delete_expired_file(offset)
-
-    @cached_property
-    def clean_service(self) -> CleanService:
-        """What deletes old files; most stores live too short to need it."""
-        return CleanService(self.commit_log, self.consume_queue_table, self.running_flags, self._delete_expired_index)
-
     # reads
 
     def get_message(
@@ -256,7 +246,7 @@ class MessageStore:
     def get_message_store_time_stamp(self, topic: str, queue_id: int, consume_queue_offset: int) -> int:
         """Store time (epoch ms) of a queue's message, -1 when it is not there."""
         entry = self._entry(topic, queue_id, consume_queue_offset)
-        return _NO_MESSAGE_TIME if entry is None else self.commit_log.pickup_store_timestamp(*entry)
+        return _NO_MESSAGE_TIME if entry is None else self.commit_log.pickup_store_timestamp(entry[0], entry[1])
 
     def get_earliest_message_time(self, topic: str | None = None, queue_id: int = 0) -> int:
         """Store time (epoch ms) of the first message of a queue, or of the whole log; -1 when there is none.
@@ -272,12 +262,9 @@ class MessageStore:
         entry = self._entry(topic, queue_id, consume_offset)
         return entry is not None and self.max_phy_offset - entry[0] > self.queue_reader.memory_for_messages
 
-    def _entry(self, topic: str, queue_id: int, consume_queue_offset: int) -> tuple[int, int] | None:
-        data = self.find_consume_queue(topic, queue_id).get_index_buffer(consume_queue_offset, ENTRY.size)
-        if data is None:
-            return None
-        offset, size, _ = ENTRY.unpack(data)
-        return offset, size
+    def _entry(self, topic: str, queue_id: int, consume_queue_offset: int) -> tuple[int, int, int] | None:
+        queue = self.find_consume_queue(topic, queue_id)
+        return queue.entry(consume_queue_offset) if consume_queue_offset >= queue.min_offset_in_queue else None
 
     @property
     def max_phy_offset(self) -> int:

@@ -53,4 +53,4 @@ def test_names_tell_what_is_next():
     timers = Timers(0)
     timers.once("later", 2, print)
     timers.once("sooner", 1, print)
-    assert timers.names() == ["sooner", "later"]
+    assert [name for _, name, _ in timers.upcoming()] == ["sooner", "later"]

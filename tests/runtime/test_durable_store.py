@@ -22,6 +22,7 @@ from rmqlab.runtime import file_segments
 from rmqlab.runtime.durable_store import DurableStore
 from rmqlab.runtime.store_folder import StoreFolder
 from rmqlab.store import recovery
+from rmqlab.store.clean_service import CleanService
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.dispatch_request import PutMessageStatus
@@ -298,7 +299,7 @@ def test_a_long_log_after_a_crash_is_read_from_the_checkpoint(opened, monkeypatc
 def test_a_topic_made_again_keeps_its_new_messages(opened, tmp_path):
     """The records of the deleted topic are still in the log, under the same offsets."""
     one = filled(opened, count=6)
-    one.store.clean_service.clean_unused_topic(())
+    CleanService(one.store).clean_unused_topic(())
     for number in range(4):
         one.put("T", b"second %d" % number)
     before = all_of(one)

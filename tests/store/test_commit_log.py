@@ -13,7 +13,7 @@ from rmqlab.message.message import Host, Message
 from rmqlab.message.record import RecordError, decode_record, decode_records
 from rmqlab.message.sysflag import (
     BORNHOST_V6_FLAG,
-    STOREHOSTADDRESS_V6_FLAG,
+    STOREHOST_V6_FLAG,
     TRANSACTION_COMMIT_TYPE,
     TRANSACTION_PREPARED_TYPE,
     TRANSACTION_ROLLBACK_TYPE,
@@ -117,7 +117,7 @@ def test_ipv6_addresses_need_their_flag_which_only_the_synchronous_path_sets(mak
     store = make_store()
     one = message(born_host=V6, store_host=V6)
     result = store.put_message(one, NOW)
-    assert one.sys_flag == BORNHOST_V6_FLAG | STOREHOSTADDRESS_V6_FLAG
+    assert one.sys_flag == BORNHOST_V6_FLAG | STOREHOST_V6_FLAG
     assert result.wrote_bytes == len(b"hello") + len("TAGS\x01TagA\x02") + FIXED + 24
     assert len(result.msg_id) == 56
     assert store.look_message_by_offset(0).born_host == V6

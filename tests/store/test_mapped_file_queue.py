@@ -31,11 +31,11 @@ def test_the_first_file_holds_the_offset_asked_for():
     assert (queue.min_offset, queue.max_offset, queue.last_mapped_file()) == (-1, 0, None)
     assert queue.find_by_offset(0) is None
     first = queue.last_mapped_file_or_new(250)
-    assert (first.file_from_offset, first.first_create_in_queue) == (200, True)
+    assert first.file_from_offset == 200
     assert not first.append(b"a" * 101)
     assert first.append(b"a" * 100)
     second = queue.last_mapped_file_or_new(0)
-    assert (second.file_from_offset, second.first_create_in_queue) == (300, False)
+    assert second.file_from_offset == 300
     assert queue.find_by_offset(250) is first
     assert queue.find_by_offset(399) is second
     assert queue.find_by_offset(400) is queue.find_by_offset(0) is None

@@ -12,6 +12,7 @@ from rmqlab.message.java import NumberFormatError
 from rmqlab.message.message import Message
 from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_PREPARED_TYPE
+from rmqlab.store.clean_service import CleanService
 from rmqlab.store.config import BrokerRole, FlushDiskType
 from rmqlab.store.dispatch_request import PutMessageStatus
 from tests.proof.clients.batch_send import encode_messages
@@ -156,7 +157,7 @@ def three_files(filled, **settings):
 @pytest.mark.row("S-41")
 def test_deleting_old_files_moves_the_first_offset(filled):
     store = three_files(filled, mapped_file_size_consume_queue=40)
-    clean = store.clean_service
+    clean = CleanService(store)
     assert clean.delete_commit_log_files(1) == 1
     assert (store.commit_log.min_offset, store.get_min_offset_in_queue("T", 0)) == (1000, 0)
     clean.clean_consume_queues()
@@ -172,18 +173,18 @@ def test_deleting_old_files_moves_the_first_offset(filled):
 
 def test_old_files_go_after_three_days_and_never_the_last(filled):
     store = three_files(filled)
-    clean, day = store.clean_service, 24 * 3_600_000
+    clean, day = CleanService(store), 24 * 3_600_000
     assert clean.delete_expired_commit_log_files(NOW + 2 * day) == 0
     assert clean.delete_expired_commit_log_files(NOW + 3 * day + 5) == 2
     assert clean.delete_expired_commit_log_files(NOW + 30 * day, at_once=True) == 0
-    assert three_files(filled).clean_service.delete_expired_commit_log_files(NOW, at_once=True) == 2
+    assert CleanService(three_files(filled)).delete_expired_commit_log_files(NOW, at_once=True) == 2
 
 
 def test_queues_without_topic_are_deleted(filled, message):
     store = three_files(filled)
     store.put_message(message(topic="Other"), NOW)
     store.find_consume_queue("Empty", 0)
-    store.clean_service.clean_unused_topic({"T", "Empty"})
+    CleanService(store).clean_unused_topic({"T", "Empty"})
     assert set(store.consume_queue_table) == {"T", "Empty"}
     assert "Other-0" not in store.commit_log.topic_queue_table
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rmqlab.message.java import string_hash
 from rmqlab.message.record import decode_record
 from rmqlab.rules import is_the_batch_full
+from rmqlab.store.clean_service import CleanService
 from rmqlab.store.config import BrokerRole, MessageStoreConfig
 from rmqlab.store.queue_reader import GetMessageStatus
 
@@ -83,14 +84,14 @@ def trimmed(filled, **settings):
     assert [store.find_consume_queue("T", 0).entry(index)[0] // 1000 for index in range(9)] == [
         0, 0, 0, 1, 1, 1, 2, 2, 2,
     ]  # fmt: skip
-    assert store.clean_service.delete_commit_log_files(1) == 1
+    assert CleanService(store).delete_commit_log_files(1) == 1
     return store
 
 
 @pytest.mark.row("S-41")
 def test_offset_below_the_first_message(filled):
     store = trimmed(filled)
-    store.clean_service.clean_consume_queues()
+    CleanService(store).clean_consume_queues()
     assert place(read(store, 0)) == ("OFFSET_TOO_SMALL", 3, 3, 9)
     assert place(read(store, -1)) == ("OFFSET_TOO_SMALL", 3, 3, 9)
     assert place(read(store, 3)) == ("FOUND", 9, 3, 9)
@@ -105,7 +106,7 @@ def test_offset_at_the_end(filled):
 def test_offset_beyond_the_end_goes_to_the_first_message_or_else_to_the_last(filled):
     assert place(read(filled(["TagA"] * 2), 3)) == ("OFFSET_OVERFLOW_BADLY", 0, 0, 2)
     store = trimmed(filled)
-    store.clean_service.clean_consume_queues()
+    CleanService(store).clean_consume_queues()
     assert place(read(store, 10)) == ("OFFSET_OVERFLOW_BADLY", 9, 3, 9)
 
 
@@ -165,7 +166,7 @@ def test_a_deleted_commit_log_file_is_passed_over_at_once(filled, monkeypatch):
 @pytest.mark.row("S-52")
 def test_nothing_but_deleted_messages(filled):
     store = filled(["TagA"] * 5, body=b"x" * 200, mapped_file_size_commit_log=1000, mapped_file_size_consume_queue=60)
-    store.clean_service.delete_commit_log_files(1)
+    CleanService(store).delete_commit_log_files(1)
     assert place(read(store, 1)) == ("MESSAGE_WAS_REMOVING", 3, 0, 5)
 
 

@@ -18,6 +18,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import CommandHeader
 from rmqlab.protocol.serializable import to_json
 from rmqlab.protocol.topic_config import DataVersion, SubscriptionGroupConfig
+from rmqlab.store.clean_service import CleanService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,7 +38,7 @@ class AdminTopics:
         self._config = broker.config
         self._topics = broker.topic_config_manager
         self._groups = broker.subscription_group_manager
-        self._clean_service = broker.message_store.clean_service
+        self._clean_service = CleanService(broker.message_store)
         self._stats = stats
         self.handlers: dict[int, Handler] = {
             RequestCode.DELETE_TOPIC_IN_BROKER: with_header(DeleteTopicRequestHeader, self._delete_topic),
