@@ -51,11 +51,6 @@ REGISTER_FIRST_MS = 10_000
 REGISTER_PERIOD_MS = (10_000, 60_000)  # shortest and longest
 
 
-def first(_label: str, _n: int) -> int:
-    """Choose 0 at every choice point."""
-    return 0
-
-
 class Broker:
     """One broker. It is called, never calls: no clock, socket, thread or random source of its own.
 
@@ -76,7 +71,7 @@ class Broker:
         store: MessageStore,
         *,
         now: int,
-        choose: Callable[[str, int], int] = first,
+        choose: Callable[[str, int], int] = lambda _label, _n: 0,
         observe: Observer | None = None,
         on_register: Callable[[BrokerRegistration], None] | None = None,
         rules: Rules = DEFAULT_RULES,
@@ -89,15 +84,16 @@ class Broker:
         self.hooks = hooks = BrokerHooks(observe)
         self.rpc_hooks: list[RpcHook] = []
         self.filter_servers: Callable[[], list[str]] = list
-        self.store_host = config.store_host
         self.timers = timers = Timers(now)
         self.next_timer = timers.next_due
         self.broker2client = Broker2Client(timers)
 
         self.consumer_offset_manager = ConsumerOffsetManager(hooks)
-        self.topic_config_manager = TopicConfigManager(config, timers, self._on_topic_created)
+        self.topic_config_manager = TopicConfigManager(
+            config, timers, partial(self.register_broker_all, check_order_config=False, oneway=True)
+        )
         self.subscription_group_manager = SubscriptionGroupManager(config, timers)
-        self.pull_request_hold_service = PullRequestHoldService(config, store, timers, rules, hooks, self._execute)
+        self.pull_request_hold_service = PullRequestHoldService(config, store, timers, rules, hooks, self.wake_up)
         self.consumer_filter_manager = ConsumerFilterManager(config, store.config, timers, rules)
         self.consumer_manager = ConsumerManager(
             ConsumerIdsChangeListener(config, self.consumer_filter_manager, self.broker2client, hooks), rules, hooks
@@ -175,7 +171,7 @@ class Broker:
             self.schedule_message_service.start(now)
             # The first look for unfinished transactions makes their topic, whether anybody sends any or not.
             due = now + config.transaction_check_interval
-            timers.once("half topic", due, lambda _: self._create_half_topic())
+            timers.once("half topic", due, lambda _: self.topic_config_manager.create_half_topic())
 
     def register_processor(self, handlers: Mapping[int, Handler]) -> None:
         """Answer requests of these codes so from now on."""
@@ -238,13 +234,10 @@ class Broker:
         self.timers.now = now
         self.client_housekeeping_service.on_channel_close(channel)
 
-    def wake_up(self, run: Callable[[], None]) -> None:
-        """Queue work that Java hands to the pull thread pool: done before the next timer, in this order."""
-        self.timers.wake_up(run)
-
-    def _execute(self, pull: PullRequest) -> None:
+    def wake_up(self, pull: PullRequest) -> None:
+        """Queue the execution of a held pull, which Java hands to a thread pool: done before the next timer."""
         processor = self.pull_message_processor
-        self.wake_up(partial(processor.execute_request_when_wakeup, pull.channel, pull.request))
+        self.timers.wake_up(partial(processor.execute_request_when_wakeup, pull.channel, pull.request))
 
     def run_timers(self, now: int) -> None:
         """Run everything due at `now` or before, in the order of time and then of registration."""
@@ -280,12 +273,6 @@ class Broker:
                 oneway=oneway,
             )
         )
-
-    def _create_half_topic(self) -> None:
-        self.topic_config_manager.create_half_topic()
-
-    def _on_topic_created(self) -> None:
-        self.register_broker_all(check_order_config=False, oneway=True)
 
     def _message_arriving(self, request: DispatchRequest) -> None:
         """The store says that a message can be read. Without long polling nobody is woken by it."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 # Due time, place in the order of registration, name, period (None: once), what to do, whether it keeps its grid.
-_Entry = tuple[int, int, str, int | None, "Callable[[int], None]", bool]
+_Entry = tuple[int, int, str, int | None, "Callable[[int], object]", bool]
 
 
 class Timers:
@@ -44,15 +44,15 @@ class Timers:
         self._order = 0
         self._wake_ups: deque[Callable[[], None]] = deque()
 
-    def at_fixed_rate(self, name: str, first: int, period: int, action: Callable[[int], None]) -> None:
+    def at_fixed_rate(self, name: str, first: int, period: int, action: Callable[[int], object]) -> None:
         """Call `action(due)` at `first` and then every `period` ms."""
         self._push(first, name, period, action)
 
-    def with_fixed_delay(self, name: str, first: int, pause: int, action: Callable[[int], None]) -> None:
+    def with_fixed_delay(self, name: str, first: int, pause: int, action: Callable[[int], object]) -> None:
         """Call `action(now)` at `first` and then always `pause` ms after it ran, as `ServiceThread.waitForRunning`."""
         self._push(first, name, pause, action, keeps_grid=False)
 
-    def once(self, name: str, due: int, action: Callable[[int], None]) -> None:
+    def once(self, name: str, due: int, action: Callable[[int], object]) -> None:
         """Call `action(due)` at `due`."""
         self._push(due, name, None, action)
 
@@ -101,12 +101,12 @@ class Timers:
         self._heap = [entry for entry in self._heap if entry[2] != name]
         heapq.heapify(self._heap)
 
-    def upcoming(self) -> list[tuple[int, str, Callable[[int], None]]]:
+    def upcoming(self) -> list[tuple[int, str, Callable[[int], object]]]:
         """Return due time, name and action of all timers, in the order they will run."""
         return [(entry[0], entry[2], entry[4]) for entry in sorted(self._heap, key=lambda entry: entry[:2])]
 
     def _push(
-        self, due: int, name: str, period: int | None, action: Callable[[int], None], *, keeps_grid: bool = True
+        self, due: int, name: str, period: int | None, action: Callable[[int], object], *, keeps_grid: bool = True
     ) -> None:
         heapq.heappush(self._heap, (due, self._order, name, period, action, keeps_grid))
         self._order += 1

@@ -12,13 +12,11 @@ from rmqlab.broker.pull_check import PullParts, check_permissions, subscription_
 from rmqlab.broker.pull_request_hold_service import PullRequest, PullRequestHoldService
 from rmqlab.events import Filtered, Pull
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
-from rmqlab.message.message import Host, MessageExtBrokerInner
+from rmqlab.message.message import Host, Message, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_DELAY_TIME_LEVEL,
     PROPERTY_KEYS,
     PROPERTY_TAGS,
-    in_hash_map_order,
-    properties_to_string,
 )
 from rmqlab.message.topics import OFFSET_MOVED_EVENT, MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -58,17 +56,9 @@ def offset_moved_message(event: OffsetMovedEvent, host: Host, now: int) -> Messa
     """Return the event for the system topic OFFSET_MOVED_EVENT, tagged and keyed with the group."""
     group = event.consumer_group
     # Java sets delay level 0, which leaves a property behind.
-    properties = in_hash_map_order({PROPERTY_TAGS: group, PROPERTY_DELAY_TIME_LEVEL: "0", PROPERTY_KEYS: group})
-    return MessageExtBrokerInner(
-        topic=OFFSET_MOVED_EVENT,
-        body=event.encode(),
-        properties=properties,
-        queue_id=0,
-        born_timestamp=now,
-        born_host=host,
-        store_host=host,
-        properties_string=properties_to_string(properties),
-    )
+    properties = {PROPERTY_TAGS: group, PROPERTY_DELAY_TIME_LEVEL: "0", PROPERTY_KEYS: group}
+    message = Message(OFFSET_MOVED_EVENT, event.encode(), properties=properties)
+    return MessageExtBrokerInner.of_broker(message, 0, host, now)
 
 
 _REQUIRED = (

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.message.message import Message, MessageExtBrokerInner
-from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_record
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, validate_send_topic
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE, TopicConfig
@@ -46,19 +45,9 @@ def put_message(broker: Broker, message: Message, queue: int | None, turns: Iter
             f"create_topic({topic!r}, queues={queue + 1}) gives it more"
         )
     turn = next(turns)
-    result = broker.message_store.put_message(
-        MessageExtBrokerInner(
-            topic=topic,
-            body=message.body,
-            properties=message.properties,
-            queue_id=turn % config.write_queue_nums if queue is None else queue,
-            born_timestamp=broker.now,
-            born_host=broker.store_host,
-            store_host=broker.store_host,
-            properties_string=properties_to_string(message.properties),
-        ),
-        broker.now,
-    )
+    queue_id = turn % config.write_queue_nums if queue is None else queue
+    inner = MessageExtBrokerInner.of_broker(message, queue_id, broker.config.store_host, broker.now)
+    result = broker.message_store.put_message(inner, broker.now)
     if not result.is_ok:
         raise ServeError(f"message of topic {topic!r} was not stored: {result.status.name}")
     return result.msg_id

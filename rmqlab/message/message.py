@@ -268,6 +268,21 @@ class MessageExtBrokerInner(MessageExt):
     properties_string: str | None = None
 
     @classmethod
+    def of_broker(cls, message: Message, queue_id: int, host: Host, now: int) -> Self:
+        """Return a message that the broker at `host` makes itself, at `now` (epoch ms)."""
+        properties = in_hash_map_order(message.properties)
+        return cls(
+            topic=message.topic,
+            body=message.body,
+            properties=properties,
+            queue_id=queue_id,
+            born_timestamp=now,
+            born_host=host,
+            store_host=host,
+            properties_string=properties_to_string(properties),
+        )
+
+    @classmethod
     def again(cls, message: MessageExt, topic: str, queue_id: int) -> Self:
         """Return a stored message as it is stored once more.
 

@@ -99,8 +99,8 @@ def test_time_does_not_go_back_for_a_timer_that_runs_late(bench):
 def test_work_that_was_queued_runs_before_the_next_timer(bench):
     ran = []
     bench.broker.timers.once("timer", bench.now, lambda _: ran.append("timer"))
-    bench.broker.wake_up(lambda: ran.append("queued"))
-    bench.broker.wake_up(lambda: ran.append("queued later"))
+    bench.broker.timers.wake_up(lambda: ran.append("queued"))
+    bench.broker.timers.wake_up(lambda: ran.append("queued later"))
     bench.wake()
     assert ran == ["queued", "queued later", "timer"]
 

@@ -336,7 +336,7 @@ def test_a_moved_offset_is_written_to_a_system_topic(ready):
     }
     assert list(json.loads(event.body)) == ["consumerGroup", "messageQueue", "offsetNew", "offsetRequest"]
     assert event.properties == {"TAGS": "G", "KEYS": "G", "DELAY": "0"}
-    assert event.born_host == event.store_host == ready.broker.store_host
+    assert event.born_host == event.store_host == ready.broker.config.store_host
 
 
 @pytest.mark.row("S-59", "S-75")

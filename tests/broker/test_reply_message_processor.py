@@ -46,7 +46,7 @@ def test_a_reply_reaches_the_producer_before_it_is_answered(bench, code):
     header = pushed.decode_header(ReplyMessageRequestHeader)
     assert (pushed.code, pushed.body) == (RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, b"answer")
     assert header.born_host == f"/{consumer.remote_address}"
-    assert header.store_host == str(bench.broker.store_host)
+    assert header.store_host == str(bench.broker.config.store_host)
     properties = string_to_properties(header.properties)
     assert properties["CORRELATION_ID"] == "c1"
     assert properties["PUSH_REPLY_TIME"] == str(bench.now)

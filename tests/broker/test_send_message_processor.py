@@ -43,7 +43,7 @@ def test_a_stored_message_has_the_senders_fields_and_the_brokers(bench):
     assert message.properties == {"TAGS": "tagA", "CLUSTER": "DefaultCluster"}
     assert (message.flag, message.reconsume_times, message.body) == (7, 3, b"hello")
     assert message.born_host.text == sender.remote_address
-    assert message.store_host == bench.broker.store_host
+    assert message.store_host == bench.broker.config.store_host
     assert (message.born_timestamp, message.store_timestamp) == (bench.now, bench.now)
 
 

@@ -91,7 +91,7 @@ def test_one_that_was_ended_is_not_asked_about(ready):
     half(ready, b"1")
     half(ready, b"2")
     first, _ = stored(ready, TRANS_HALF_TOPIC)
-    TransactionalMessageService(ready.store, ready.broker.store_host).delete_prepare_message(first, ready.now)
+    TransactionalMessageService(ready.store, ready.broker.config.store_host).delete_prepare_message(first, ready.now)
     channel = producer(ready)
     ready.pass_time(MINUTE)
     # a note was read, and it is not older than a timeout: more notes might come
@@ -131,7 +131,7 @@ def test_with_a_time_of_its_own_the_note_names_the_first_copy(ready):
     ready.pass_time(MINUTE)
     assert len(stored(ready, TRANS_HALF_TOPIC)) == 2
     # the note names offset 0, below the offset of the pass: it is done with, and the copy goes round
-    TransactionalMessageService(ready.store, ready.broker.store_host).delete_prepare_message(first, ready.now)
+    TransactionalMessageService(ready.store, ready.broker.config.store_host).delete_prepare_message(first, ready.now)
     ready.pass_time(MINUTE)
     assert offsets(ready) == (2, 1)
 

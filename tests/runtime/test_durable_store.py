@@ -15,7 +15,6 @@ from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
 from rmqlab.message.message import Message, MessageExtBrokerInner
-from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_record, decode_records
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.runtime import file_segments
@@ -60,11 +59,7 @@ class Opened:
         self.now += 10
         message = Message.of(topic, body, tags, keys)
         message.properties["UNIQ_KEY"] = f"U{body.decode('latin-1')}"
-        inner = MessageExtBrokerInner(
-            topic=topic, body=body, properties=message.properties, queue_id=queue, born_timestamp=self.now,
-            born_host=self.broker.store_host, store_host=self.broker.store_host,
-            properties_string=properties_to_string(message.properties),
-        )  # fmt: skip
+        inner = MessageExtBrokerInner.of_broker(message, queue, self.broker.config.store_host, self.now)
         return self.store.put_message(inner, self.now)
 
     def read(self, topic, queue=0):

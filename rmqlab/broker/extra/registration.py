@@ -39,7 +39,7 @@ def register_extras(broker: Broker, stats: BrokerStatsManager | None = None) -> 
     runtime_info = RuntimeInfo(broker, configuration)
     broker.rpc_hooks.append(runtime_info.before_request)
     timers.at_fixed_rate("broker stats", broker.now - broker.now % DAY_MS + DAY_MS, DAY_MS, runtime_info.new_day)
-    transactions = TransactionalMessageService(store, broker.store_host)
+    transactions = TransactionalMessageService(store, broker.config.store_host)
     broker.send_message_processor.prepare_message = transactions.prepare_message
     if store.config.broker_role is not BrokerRole.SLAVE:
         check = TransactionalMessageCheckService(broker, stats)

@@ -62,19 +62,13 @@ class TransactionalMessageCheckService:
     """
 
     def __init__(self, broker: Broker, stats: BrokerStatsManager) -> None:
-        self.config = broker.config
-        self.store = broker.message_store
-        self.store_host = broker.store_host
-        self.topics = broker.topic_config_manager
-        self.offsets = broker.consumer_offset_manager
-        self.producers = broker.producer_manager
-        self.broker2client = broker.broker2client
-        self.stats = stats
+        self._broker = broker
+        self._stats = stats
 
     def check(self, now: int) -> None:
         """Look after every queue of the half topic; the timer calls it."""
-        for queue_id in range(self.topics.create_half_topic().read_queue_nums):
-            _QueueCheck(self, queue_id, now).run()
+        for queue_id in range(self._broker.topic_config_manager.create_half_topic().read_queue_nums):
+            _QueueCheck(self._broker, self._stats, queue_id, now).run()
 
 
 class _QueueCheck:
@@ -83,10 +77,11 @@ class _QueueCheck:
     `_removed` maps the half offset an op note names to the note's own offset; `_done` are notes not needed any more.
     """
 
-    def __init__(self, service: TransactionalMessageCheckService, queue_id: int, now: int) -> None:
-        self._service = service
-        self._config = service.config
-        self._store = service.store
+    def __init__(self, broker: Broker, stats: BrokerStatsManager, queue_id: int, now: int) -> None:
+        self._broker = broker
+        self._stats = stats
+        self._config = broker.config
+        self._store = broker.message_store
         self._queue_id = queue_id
         self._now = now
         self._removed: dict[int, int] = {}
@@ -168,10 +163,9 @@ class _QueueCheck:
         times = 1
         text = message.properties.get(PROPERTY_TRANSACTION_CHECK_TIMES)
         if text is not None:
-            times = _number(text, parse_int)
-            if times >= self._config.transaction_check_max:
+            times = _number(text, parse_int) + 1
+            if times > self._config.transaction_check_max:
                 return True
-            times += 1
         message.properties[PROPERTY_TRANSACTION_CHECK_TIMES] = str(times)
         message.properties = in_hash_map_order(message.properties)
         reserved = self._store.config.file_reserved_time * _HOUR_MS
@@ -215,16 +209,16 @@ class _QueueCheck:
             offset_msg_id=message.msg_id,
         )
         topic, queue_id = properties.get(PROPERTY_REAL_TOPIC), properties.get(PROPERTY_REAL_QUEUE_ID, "")
-        channel = self._service.producers.get_available_channel(properties.get(PROPERTY_PRODUCER_GROUP))
+        channel = self._broker.producer_manager.get_available_channel(properties.get(PROPERTY_PRODUCER_GROUP))
         if topic is None or not queue_id.lstrip("-").isdecimal() or channel is None:
             return
         message.topic, message.queue_id, message.store_size = topic, int(queue_id), 0
         request = RemotingCommand.request(RequestCode.CHECK_TRANSACTION_STATE, header, encode_record(message))
-        self._service.broker2client.send_oneway(channel, request)
+        self._broker.broker2client.send_oneway(channel, request)
 
     def _discard(self, message: MessageExt) -> None:
         """Move a message to TRANS_CHECK_MAX_TIME_TOPIC, where people find it."""
-        config = self._service.topics.create_topic_in_send_message_back_method(
+        config = self._broker.topic_config_manager.create_topic_in_send_message_back_method(
             TRANS_CHECK_MAX_TIME_TOPIC, 1, PERM_READ | PERM_WRITE, 0
         )
         inner = renewed(message)
@@ -256,20 +250,20 @@ class _QueueCheck:
         found = None
         if result.status is GetMessageStatus.FOUND:
             size = sum(map(len, result.messages))
-            self._service.stats.get(GROUP, topic, None, len(result.messages), size, self._now)
+            self._stats.get(GROUP, topic, None, len(result.messages), size, self._now)
             decoded = (decode_record(record, decompress_body=False) for record in result.messages)
             found = [message for message in decoded if message is not None] or None
         return _Pulled(found, result.next_begin_offset, result.status in _NO_NEW)
 
     def _consume_offset(self, topic: str) -> int:
-        offset = self._service.offsets.query_offset(GROUP, topic, self._queue_id)
+        offset = self._broker.consumer_offset_manager.query_offset(GROUP, topic, self._queue_id)
         if offset == -1:
             offset = self._store.get_min_offset_in_queue(topic, self._queue_id)
         return offset
 
     def _commit(self, topic: str, offset: int) -> None:
-        host = self._service.store_host.text
-        self._service.offsets.commit_offset(host, GROUP, topic, self._queue_id, offset)
+        host = self._config.store_host.text
+        self._broker.consumer_offset_manager.commit_offset(host, GROUP, topic, self._queue_id, offset)
 
 
 def _number(text: str, parse: Callable[[str], int]) -> int:

@@ -101,20 +101,7 @@ class TransactionalMessageService:
         """Note in the op topic that a half message is dealt with: its queue offset as text, tag "d"."""
         note = Message.of(TRANS_OP_HALF_TOPIC, str(message.queue_offset).encode(), tags=REMOVE_TAG)
         # Java gives the note an id of its own and WAIT=false after the text of its properties was made.
-        properties = in_hash_map_order(note.properties)
-        self._store.put_message(
-            MessageExtBrokerInner(
-                topic=note.topic,
-                body=note.body,
-                properties=properties,
-                queue_id=message.queue_id,
-                born_timestamp=now,
-                born_host=self._store_host,
-                store_host=self._store_host,
-                properties_string=properties_to_string(properties),
-            ),
-            now,
-        )
+        self._store.put_message(MessageExtBrokerInner.of_broker(note, message.queue_id, self._store_host, now), now)
 
 
 def _check_prepare_message(half: MessageExt, header: EndTransactionRequestHeader) -> str | None:

@@ -7,6 +7,7 @@ counters are sampled every 10 s; of all phases those stay that explain every rec
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from rmqlab.store.message_store import MessageStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from rmqlab.broker.pull_request_hold_service import PullRequest
     from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.recorded_clock import RecordedClock
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
@@ -168,9 +170,9 @@ class ReplayedBroker(Broker):
         self.store.store_stats_service.get_message_transfered_msg_count = self.delivered
         return super().handle(channel, command, now)
 
-    def wake_up(self, run: Callable[[], None]) -> None:
+    def wake_up(self, pull: PullRequest) -> None:
         """Keep the execution of a held pull until the replay asks for it."""
-        self._woken.append(run)
+        self._woken.append(partial(self.pull_message_processor.execute_request_when_wakeup, pull.channel, pull.request))
 
     def take_woken(self) -> list[Callable[[], None]]:
         """Return the executions of held pulls that have been woken since the last call."""
