@@ -1,5 +1,6 @@
 """What `import rmqlab` offers: every name, what it answers, and what it says to a call that cannot be."""
 
+import contextlib
 import doctest
 import importlib
 import json
@@ -196,6 +197,19 @@ def test_nothing_comes_between_a_step_that_takes_no_time_and_the_next_one():
     lab.freeze("A", 40_000)
     scenario, lines = lab.scenario(), lab.finish().lines()
     assert lines == rmqlab.simulate(scenario).lines()
+
+
+@pytest.mark.parametrize("again", [{"ms": 0}, {"ms": 0, "until": lambda lab: False}])
+def test_a_run_of_no_time_lets_nothing_happen(again):
+    """A did something in the very instant in which B starts: a scenario's driver starts B before it."""
+    lab = rmqlab.Lab(topics={"T": 2}, seed=9077)
+    lab.consumer("A", group="H", subscribe={"T": "b"}, kind="lite")
+    with contextlib.suppress(BadInput):
+        lab.run(**again)
+    lab.consumer("B", group="H", subscribe={"T": "*"})
+    lab.run(seconds=126)
+    scenario, lines = lab.scenario(), lab.finish().lines()
+    assert lines == rmqlab.simulate(scenario, schedule=lab.schedule()).lines()
 
 
 def test_run_until_and_step_say_what_happened():

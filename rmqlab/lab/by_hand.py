@@ -55,9 +55,7 @@ class HandDrivenSimulation(Simulation):
 
     def do(self, step: Step) -> None:
         """Do one step now; ``step.at`` is ``next_at``. Time passes as far as the step itself takes."""
-        begins_us = self.began_us + step.at * US_PER_MS
-        if begins_us > self._stepped_us:  # else it follows the last step, with nothing between
-            self.run_to(step.at)
+        self.run_to(step.at)
         self.scenario.steps.append(step)
         driver, self._driver = self._driver, None
         if driver is None:
@@ -66,13 +64,16 @@ class HandDrivenSimulation(Simulation):
         self._until_driver_waits()
 
     def run_to(self, at: int) -> None:
-        """Let everything happen that comes before a step at ``at`` (ms)."""
-        self.world.scheduler.run_before(self.began_us + at * US_PER_MS, self._place)
-        self._passed = False
+        """Let everything happen that comes before a step at ``at`` (ms); nothing, if it follows the last step."""
+        if self.began_us + at * US_PER_MS > self._stepped_us:
+            self.world.scheduler.run_before(self.began_us + at * US_PER_MS, self._place)
+            self._passed = False
 
     def run_until(self, until: Callable[[], bool], at: int) -> bool:
         """Let things happen one by one up to ``at`` (ms), or until ``until`` is true; whether it became true."""
-        self._passed = self.world.scheduler.run_before(self.began_us + at * US_PER_MS, self._place, until)
+        until_us = self.began_us + at * US_PER_MS
+        if until_us > self._stepped_us:
+            self._passed = self.world.scheduler.run_before(until_us, self._place, until)
         return self._passed
 
     def step(self) -> bool:
