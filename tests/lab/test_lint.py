@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+import rmqlab
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter import twin_of
@@ -137,6 +138,13 @@ def test_in_a_broadcasting_group_each_member_loses_for_itself():
     found = lint(group("A:T=a", "B:T=b", messageModel="BROADCASTING"))
     by_tag = {witness.message["TAGS"]: [loss.lost for loss in witness.losses] for witness in found.topics[0].witnesses}
     assert by_tag == {"a": [1, 0], "b": [0, 1]}
+
+
+def test_a_group_of_a_lab_keeps_its_name(tmp_path):
+    lab = rmqlab.Lab(topics={"T": 2})
+    lab.consumer("A", group="G", subscribe={"T": "a"})
+    lab.scenario().save(tmp_path / "mine.jsonl")
+    assert list(read_groups(str(tmp_path / "mine.jsonl"))) == ["G"]
 
 
 def test_settings_that_differ_and_refused_conditions_are_noted():

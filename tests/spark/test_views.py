@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import rmqlab
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.lab.articles.eight_messages import EightMessages
@@ -42,6 +43,23 @@ def test_funnel_of_the_eight_messages(found, name):
     """Simulated and recorded: eight are sent, four pass the broker, two the client."""
     funnel = [(row["stage"], row["passed"], row["stopped"]) for row in of(found["funnel"], name)]
     assert funnel == [("sent", 8, 0), ("layer 1", 4, 4), ("layer 2", 4, 0), ("client", 2, 2), ("delivered", 2, 0)]
+
+
+def test_what_nobody_looked_at_passes_no_filter_of_the_funnel(spark, tmp_path):
+    """B gets a queue of a topic that it does not ask for, so nobody pulls it."""
+    lab = rmqlab.Lab(topics={"Orders": 2, "Pay": 2})
+    lab.consumer("A", group="G", subscribe={"Orders": "a", "Pay": "*"})
+    lab.run(seconds=35)
+    lab.consumer("B", group="G", subscribe={"Orders": "a"})
+    lab.run(seconds=35)
+    lab.send("Pay", ["x", "x"])
+    lab.run(seconds=60)
+    assert {fate.fate for fate in lab.fates()} == {"delivered", "no_owner"}
+    write_events([lab.finish().run], tmp_path)
+    rows = [row for row in views(spark, tmp_path)["funnel"].collect() if row["topic"] == "Pay"]
+    assert [(row["stage"], row["passed"], row["stopped"]) for row in rows] == [
+        ("sent", 1, 1), ("layer 1", 1, 0), ("layer 2", 1, 0), ("client", 1, 0), ("delivered", 1, 0),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["eight-messages", "p-article-000"])

@@ -253,7 +253,7 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
     for step in scenario.steps:
         match step:
             case Start(who=who):
-                name = step.group if alone else f"{step.group}_{scenario.id}"
+                name = step.group if alone or scenario.plain_names else f"{step.group}_{scenario.id}"
                 group = mine.setdefault(name, LintGroup(name, queues=dict(scenario.topics)))
                 asked = {
                     topic: build_subscription(topic, one.expr, one.type, step.at)

@@ -1,7 +1,12 @@
 -- How many messages of a topic came past each stage on their way to a group, and how many stopped there.
--- A fate that no filter decided (waiting, no owner, passed, skipped, retrying, dead letter) stops at the last stage.
+-- What no pull looked at, as far as is known (waiting, no owner, skipped, passed), stops at the first stage; what a listener
+-- refused (retrying, dead letter) at the last one.
 WITH judged AS (
   SELECT id, group, topic, CASE fate
+    WHEN 'waiting' THEN 0
+    WHEN 'no_owner' THEN 0
+    WHEN 'skipped_by_offset' THEN 0
+    WHEN 'passed' THEN 0
     WHEN 'dropped_by_broker_tag' THEN 1
     WHEN 'dropped_by_broker_bitmap' THEN 1
     WHEN 'dropped_by_broker_sql' THEN 2
