@@ -63,17 +63,14 @@ class HandDrivenSimulation(Simulation):
         driver.wake(driver.ticket, step)
         self._until_driver_waits()
 
-    def run_to(self, at: int) -> None:
-        """Let everything happen that comes before a step at ``at`` (ms); nothing, if it follows the last step."""
-        if self.began_us + at * US_PER_MS > self._stepped_us:
-            self.world.scheduler.run_before(self.began_us + at * US_PER_MS, self._place)
-            self._passed = False
+    def run_to(self, at: int, until: Callable[[], bool] | None = None) -> bool:
+        """Let everything happen that comes before a step at ``at`` (ms); nothing, if it follows the last step.
 
-    def run_until(self, until: Callable[[], bool], at: int) -> bool:
-        """Let things happen one by one up to ``at`` (ms), or until ``until`` is true; whether it became true."""
-        until_us = self.began_us + at * US_PER_MS
-        if until_us > self._stepped_us:
-            self._passed = self.world.scheduler.run_before(until_us, self._place, until)
+        With ``until`` one thing at a time, and no more once that is true; whether it became true.
+        """
+        at_us = self.began_us + at * US_PER_MS
+        if at_us > self._stepped_us:
+            self._passed = self.world.scheduler.run_before(at_us, self._place, until)
         return self._passed
 
     def step(self) -> bool:

@@ -116,7 +116,7 @@ class Lab(LabSteps):
                 break
             lab._simulation.do(step)  # noqa: SLF001
         if until is not None and until > lab.now:
-            lab._run_to(int(until))  # noqa: SLF001
+            lab._running().run_to(int(until))  # noqa: SLF001
         return lab
 
     @staticmethod
@@ -184,11 +184,11 @@ class Lab(LabSteps):
         if settle:
             self._settle(last)
         elif until is None:
-            self._run_to(last)
+            simulation.run_to(last)
         elif not until(self):
-            if not simulation.run_until(lambda: until(self), last):
+            if not simulation.run_to(last, lambda: until(self)):
                 raise BadInput(f"run: until did not become true within {wait} ms; now is {self.now:g} ms")
-            self._run_to(simulation.next_at)
+            simulation.run_to(simulation.next_at)
 
     def _settle(self, last: int) -> None:
         """Run to where a scenario without a question at its end ends (``quiescence``)."""
@@ -197,10 +197,7 @@ class Lab(LabSteps):
         while (under_way := quiescence.under_way(faults=simulation.faults.to_come)) is not None:
             if simulation.next_at >= last:
                 raise BadInput(f"run: by {self.now:g} ms it does not stand still: {under_way}")
-            self._run_to(min(simulation.next_at + LOOK_MS, last))
-
-    def _run_to(self, at: int) -> None:
-        self._running().run_to(at)
+            simulation.run_to(min(simulation.next_at + LOOK_MS, last))
 
     def step(self) -> str:
         """Let the next thing happen that can be seen, and say what it was.
