@@ -7,6 +7,7 @@ Each test belongs to one tier, and its place says which: ``notebooks``, ``browse
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import re
 import socket
@@ -37,6 +38,7 @@ ASKS_FOR_SPARK = re.compile(r"^def \w+\((?:\w+, )*spark\b", re.MULTILINE)
 NOTEBOOK_ON_SPARK = re.compile(r"\brmqlab\.spark\(")
 # One session, or one JVM for several: what is warm does in one second what a new one does in ten.
 INTEROP, SPARK, CONNECT, JVM = "tests/interop", "the Spark session", "one Connect server", "one JVM"
+KERNEL_PORTS = range(10_000, 32_000)  # below those that Linux, macOS and Windows give away
 CONNECT_READY_S = 90  # on a machine with other work
 # The lessons that open a session where they are told to; what they do on this machine is compared strictly.
 AT_CONNECT = (
@@ -181,11 +183,34 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (_scope(item.nodeid) not in {INTEROP, SPARK, CONNECT, JVM}, TIERS.index(tiers[item])))
 
 
+def _keep_ports_of_kernels_apart() -> None:
+    """Start kernels on ports that nobody gets who asks for just any.
+
+    Jupyter looks for a free port and tells the kernel, which binds it a second later. A broker that another core
+    started meanwhile could have it: the kernel did not come up, and its client wrote to that broker.
+    """
+    from jupyter_client.connect import LocalPortCache
+
+    following = itertools.cycle(KERNEL_PORTS)
+    for _ in range(os.getpid() * 97 % len(KERNEL_PORTS)):  # each core begins elsewhere
+        next(following)
+
+    def find_available_port(_: LocalPortCache, ip: str) -> int:
+        for port in following:
+            with suppress(OSError), socket.create_server((ip, port)):
+                return port
+        raise AssertionError
+
+    LocalPortCache.find_available_port = find_available_port
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Set thousands of tests and all modules apart: the collector walks them over and over, a tenth of the time."""
     from rmqlab.search.explorer.open_search import OBJECTS
 
+    if any(item.get_closest_marker("fast") is None for item in session.items):
+        _keep_ports_of_kernels_apart()
     gc.collect()
     gc.freeze()
     gc.set_threshold(OBJECTS, *gc.get_threshold()[1:])
