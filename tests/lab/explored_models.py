@@ -10,12 +10,12 @@ def start(who: str, at: int, expr: str, **more: object) -> dict[str, object]:
     return {"at": at, "do": "start", "who": who, "group": "G", "subscribe": subscribe, **more}
 
 
-def model(queues: int, *steps: dict[str, object], end: int = 34_000) -> Scenario:
-    """Messages m0 (a) and m1 (b) go to queue 0, m2 (a) and m3 (b) to queue 1, and so on."""
+def model(queues: int, *steps: dict[str, object], end: int = 34_000, also: dict[str, int] | None = None) -> Scenario:
+    """Messages m0 (a) and m1 (b) go to queue 0 of T, m2 (a) and m3 (b) to queue 1, and so on; ``also``: more topics."""
     messages = [{"body": f"m{i}", "tag": "ab"[i % 2], "queue": i // 2} for i in range(2 * queues)]
     send = {"at": 8_000, "do": "send", "topic": "T", "messages": messages}
     return convert_scenario({
-        "id": "x", "topics": {"T": queues}, "steps": [*steps, send, {"at": end, "do": "offsets"}],
+        "id": "x", "topics": {"T": queues, **(also or {})}, "steps": [*steps, send, {"at": end, "do": "offsets"}],
     })  # fmt: skip
 
 

@@ -48,6 +48,17 @@ def test_queues_without_an_owner_and_with_two():
     assert says("one-owner", run) == "with two owners: G: T/1 (A, B)"
 
 
+def test_queues_of_those_who_run_at_the_end_need_an_owner():
+    killed = simulate(model(2, start("A", 0, "a"), {"at": 4_000, "do": "kill", "who": "A"}))
+    assert killed.owners == {}
+    assert says("every-queue-owned", killed) is None
+    later = {"at": 4_000, "do": "subscribe", "who": "A", "topic": "U", "expr": "*"}
+    run = simulate(model(2, start("A", 0, "a"), later, also={"U": 1}))
+    assert says("every-queue-owned", run) is None
+    run.owners.pop(("G", "U", 0), None)
+    assert says("every-queue-owned", run) == "without an owner: G: U/0"
+
+
 def test_a_message_taken_twice_in_a_group_counts_and_in_two_groups_does_not():
     run = simulate(model(1, start("A", 0, "a || b")))
     assert duplicates(run) == []

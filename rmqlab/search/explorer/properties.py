@@ -14,8 +14,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.run import Run
-from rmqlab.lab.scenario import Start, Stop
+from rmqlab.lab.scenario import Start, Stop, Subscribe
 
 if TYPE_CHECKING:
     from rmqlab.lab.scenario import Scenario
@@ -65,7 +66,7 @@ def duplicates(run: Run) -> list[str]:
 
 
 def every_queue_owned(run: Run) -> str | None:
-    """At the end every queue of every topic that a group's members subscribe has an owner."""
+    """At the end every queue of every topic that the running members of a group subscribe has an owner."""
     missing = [
         f"{group}: {topic}/{queue}"
         for group, topic in _subscribed(run.scenario)
@@ -137,13 +138,14 @@ def _receiving(scenario: Scenario) -> dict[str, RunProperty]:
 
 
 def _subscribed(scenario: Scenario) -> list[tuple[str, str]]:
-    """Group and topic of the consumers that are not stopped again."""
-    running: dict[str, Start] = {}
+    """Group and topic of the consumers that divide queues and run at the end."""
+    running: dict[str, tuple[str, set[str]]] = {}
     for step in scenario.steps:
-        if isinstance(step, Start):
-            running[step.who] = step
-        elif isinstance(step, Stop):
-            running.pop(step.who, None)
-    return sorted(
-        {(step.group, topic) for step in running.values() if step.mode == "clustering" for topic in step.subscribe}
-    )
+        match step:
+            case Start(who=who, mode="clustering"):
+                running[who] = step.group, set(step.subscribe)
+            case Stop(who=who) | Kill(who=who):
+                running.pop(who, None)
+            case Subscribe(who=who, topic=topic) if who in running:
+                running[who][1].add(topic)
+    return sorted({(group, topic) for group, topics in running.values() for topic in topics})
