@@ -87,7 +87,8 @@ def outcome_tree(explored: Exploration) -> Picture:
 def _head(explored: Exploration) -> str:
     count = len(explored.outcomes)
     more = f", the {MAX_SHOWN} most frequent shown" if count > MAX_SHOWN else ""
-    how = "all there are" if explored.exhausted else f"not exhausted after {explored.searched} runs"
+    runs = explored.searched + explored.sampled
+    how = "all there are" if explored.exhausted else f"not exhausted after {runs} runs"
     return f"{count} outcome{'s' if count != 1 else ''} ({how}{more})"
 
 

@@ -28,7 +28,7 @@ def test_the_tree_has_the_shares_of_the_exploration():
 def test_without_the_end_of_the_search_there_is_no_tree():
     found = Explorer(TWO_ON_ONE_QUEUE, budget=12, samples=4).explore()
     picture = outcome_tree(found)
-    assert "not exhausted after 8 runs" in picture.alt
+    assert "not exhausted after 12 runs" in picture.alt
     assert "nobody gets anything" in picture.alt
     assert "Which choices" not in picture.svg
     assert picture.table.rows[0][-1] is None
