@@ -75,6 +75,9 @@ def test_another_text_with_the_same_meaning(first, second):
         (tag("a"), sql("a"), {"TAGS": "a"}, None),
         (sql("a > 3"), sql("a > 3.0"), {"a": "٤"}, {"a": "4.0"}),  # digits that only Integer.valueOf reads
         (sql("a IN ('x, y')"), sql("a IN ('x', 'y')"), {"a": "x, y"}, {"a": "x"}),
+        # whole numbers beyond a broken literal: only they are read by the whole literal, too
+        (sql("NOT (a <= 1.5)"), sql("NOT (a <= 1.5) OR a < 5"), None, {"a": "1"}),
+        (sql("b BETWEEN 0 AND 0 OR c > 1"), sql("b BETWEEN 0 AND 0 OR c > 1 OR b > 1.5"), None, {"b": "2"}),
         (sql("a <> 1"), sql("NOT a = 1"), None, None),
     ],
 )
@@ -114,7 +117,8 @@ def test_lists_are_compared_as_lists():
 
 ATOMS = [
     "a > 3", "a >= 3.0", "3 < a", "a = 3", "a = '3'", "a <> '3'", "a IS NULL", "a IS NOT NULL", "a IN ('3', 'x')",
-    "NOT a = 3", "a BETWEEN 1 AND 4", "a NOT IN ('3')", "a", "TRUE", "b = 'x'", "b > 1", "NULL",
+    "NOT a = 3", "a BETWEEN 1 AND 4", "a > 1.5", "a <= 2.5", "b BETWEEN 0 AND 0", "a NOT IN ('3')", "a",
+    "TRUE", "b = 'x'", "b > 1", "NULL",
 ]  # fmt: skip
 conditions = st.recursive(
     st.sampled_from(ATOMS),

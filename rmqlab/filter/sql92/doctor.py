@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.filter.sql92.compiler import compile_sql92
 from rmqlab.filter.sql92.errors import MQFilterException
 from rmqlab.filter.sql92.nodes import (
+    NOWHERE,
+    NULL,
     And,
     BooleanCast,
     Comparison,
@@ -24,6 +26,7 @@ from rmqlab.filter.sql92.nodes import (
     Or,
     Property,
     is_between,
+    shape,
 )
 from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Search, atoms, conditions, names_of
 from rmqlab.filter.sql92.tokens import Kind, as_units, position
@@ -39,6 +42,7 @@ _EFFORT = 20_000
 _RESERVED = ("TAGS", "KEYS")
 _WILDCARD = re.compile(r"[%*?]|\|\|")
 _TAGS = re.compile(r"\s*[^\s|'\"=<>()]+(?:\s*\|\|\s*[^\s|'\"=<>()]+)+\s*")
+_QUOTED = re.compile(r"'[^']*'")
 _LIKE = re.compile(r"(?i)\sLIKE\s")
 _SWITCH = (
     "the broker needs enablePropertyFilter=true (default false); without it the consumer's start fails with code 1"
@@ -216,7 +220,7 @@ class _Doctor:
                 advice = "write NOT (...) around the whole comparison"
                 yield self._finding("not-binds-tight", "warning", node.span, message, advice)
             case Equal(left=Constant(value=bool())):
-                message = f"{node.left} at the left of a text throws ClassCastException: no message with it passes"
+                message = f"{node.left} at the left of a text throws ClassCastException: this is never true"
                 yield self._finding("boolean-left", "warning", node.span, message, f"write {node.right} = {node.left}")
             case Equal(left=Property(name=left), right=Property(name=right)) if left != right:
                 message = f"{left} and {right} are two properties, and their values are compared"
@@ -239,9 +243,16 @@ class _Doctor:
 
     def _absent(self, node: Not | In) -> Iterator[Hint]:
         names = names_of(node)
-        if names and not self._is_noted("absent", names[0]):
+        if not names or self._is_noted("absent", names[0]):
+            return
+        absent = Equal(Property(NOWHERE, names[0]), NULL, 0)
+        if any(shape(part) == shape(absent) for part in self._root.walk()):
+            return  # q <> 'a' OR q IS NULL: the author has thought of it
+        if Search(And(self._root, absent), _EFFORT).find(Can.TRUE).proven:
             message = f"a message without {names[0]} does not pass: the condition is null for it"
-            yield self._finding("absent", "note", node.span, message, f"add OR {names[0]} IS NULL if it should")
+        else:
+            message = f"for a message without {names[0]} this is null: only another condition can let it pass"
+        yield self._finding("absent", "note", node.span, message, f"add OR {names[0]} IS NULL if it should")
 
     def _throwing(self, node: Comparison | Equal) -> Iterator[Hint]:
         literals = [part.value for part in node.operands if isinstance(part, Constant)]
@@ -250,13 +261,14 @@ class _Doctor:
         if not names or self._is_noted("throws", *names):
             return
         if numbers and isinstance(numbers[0], float):
-            message = f"a value of {names[0]} that is no number throws, and the message does not pass"
+            message = f"a value of {names[0]} that is no number throws where it is asked for: the message does not pass"
             advice = "put conditions that may decide alone in front of it"
         elif numbers:
             message = f"a value of {names[0]} such as '5.5', '1e3' or '' throws: it is read as a whole number here"
             advice = f"write {float(numbers[0])!r} to allow fractions" if numbers[0] else "write the bound with a point"
         elif isinstance(node, Comparison):
-            message = f"{' and '.join(names)} are compared as numbers; a text throws, and the message does not pass"
+            both = " and ".join(names)
+            message = f"{both} are compared as numbers; a text throws where it is asked for: the message does not pass"
             advice = "order can only be asked of numbers"
         else:
             return
@@ -275,12 +287,25 @@ class _Doctor:
             return None
         search = Search(node, _EFFORT)
         passing = search.find(Can.TRUE)
-        source = self._text[node.start : node.end]
+        span = self._with_brackets(node)
+        source = self._text[slice(*span)]
         if passing.proven:
-            return self._finding("never", "warning", node.span, f"{source} can never be true", "no message passes it")
+            return self._finding("never", "warning", span, f"{source} can never be true", "no message passes it")
         if passing.properties is not None and search.find(NOT_TRUE).proven:
-            return self._finding("always", "warning", node.span, f"{source} is always true", "it filters nothing")
+            return self._finding("always", "warning", span, f"{source} is always true", "it filters nothing")
         return None
+
+    def _with_brackets(self, node: Node) -> tuple[int, int]:
+        """Where a part stands, with brackets that begin before it or end behind it: `(a OR b) AND c` begins at a."""
+        start, end = node.span
+        opened = 0
+        for bracket in re.findall(r"[()]", _QUOTED.sub("", self._text[start:end])):
+            opened += 1 if bracket == "(" else -1
+            if opened < 0:
+                start, opened = self._text.rindex("(", 0, start), 0
+        for _ in range(opened):
+            end = self._text.index(")", end) + 1
+        return start, end
 
     def _bracketed(self, node: Node) -> bool:
         return self._text[: node.start].rstrip().endswith("(") and self._text[node.end :].lstrip().startswith(")")

@@ -3,8 +3,8 @@
 Properties are given values one after another; before each step it is worked out what the whole could still come to,
 so that hopeless branches are left early. With all kinds of value tried (`candidates`) finding nothing is a proof.
 
-Values worth trying: one of every kind the expression can tell apart. Around each number literal the number itself, one
-below, one above, one in each gap, spelled as a whole number (what `Integer` and `Long` literals need) and as a decimal
+Values worth trying: one of every kind the expression can tell apart. Around number literals the numbers themselves, and
+below, above and in each gap a whole one (what `Integer` and `Long` literals need) and one that is spelled as a decimal
 (what only `Double` literals can read), and beside literals of both kinds in digits that only `Integer` and `Long` read;
 every text that is named; and texts that are no number, booleans, and nothing at all.
 """
@@ -16,7 +16,7 @@ from enum import IntEnum
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise, product
-from math import floor
+from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.filter.sql92.errors import JavaError
@@ -266,12 +266,12 @@ def _literals(parts: Iterable[Node]) -> Iterator[int | float]:
 
 
 def _points(numbers: list[Fraction]) -> Iterator[Fraction]:
-    """Give every number, one in each gap (a whole one if there is one, and a broken one), one before and one behind."""
+    """Give every number, and below, above and in each gap a whole one (if there is one) and one whose decimal fits."""
     if not numbers:
         return
     yield from numbers
-    yield numbers[-1] + 1
-    yield numbers[0] - 1
+    low, high = numbers[0], numbers[-1]
+    yield from dict.fromkeys((high + 1, Fraction(floor(high) + 1), low - 1, Fraction(ceil(low) - 1)))
     for low, high in pairwise(numbers):
         # A third of it is never a whole number, as all numbers here are binary fractions.
         yield low + min(Fraction(1), high - low) / 3

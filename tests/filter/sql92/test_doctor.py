@@ -78,6 +78,8 @@ def test_notes():
     assert codes("a > b") == ["throws", "switch"]
     assert codes("a <> 'x'") == ["absent", "switch"]
     assert codes("a NOT IN ('x')") == ["absent", "switch"]
+    assert codes("a <> 'x' OR a IS NULL") == ["switch"]
+    assert codes("a IS NOT NULL AND NOT (a = 'x')") == ["switch"]
     assert codes("a <> 'x' AND a <> 'y%'") == ["absent", "wildcard", "switch"]
     assert codes("5 <> 'x'") == ["never", "switch"]
     assert codes("a BETWEEN 1 AND 2 AND a <> '1'") == ["throws", "absent", "switch"]
@@ -233,6 +235,34 @@ def test_two_properties_compared_are_told():
     assert finding.message == "color and red are two properties, and their values are compared"
     assert finding.advice == "a text is written 'red'"
     assert warned("a = 1 AND color <> red") == {"two-properties"}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a <> 'x' AND b = 'y'", "a message without a does not pass"),
+        ("a <> 'x' OR b = 'y'", "for a message without a this is null: only another condition can let it pass"),
+    ],
+)
+def test_a_message_without_a_property_is_said_not_to_pass_only_where_that_is_proven(text, told):
+    message = next(one.message for one in examine(compile_sql92(text)) if one.code == "absent")
+    assert message.startswith(told)
+    passes = Search(compile_sql92(f"({text}) AND a IS NULL").root).find(Can.TRUE)
+    assert (passes.properties is None) == ("does not pass" in told)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("(a > 3 OR b = 1) AND FALSE", "(a > 3 OR b = 1) AND FALSE"),
+        ("c = 1 OR ((a = 3) AND (b = 1 AND FALSE))", "(a = 3) AND (b = 1 AND FALSE)"),
+        ("a = ')' AND a = '('", "a = ')' AND a = '('"),
+    ],
+)
+def test_what_is_never_true_is_named_with_its_brackets(text, part):
+    found = next(one for one in examine(compile_sql92(text)) if one.code == "never")
+    assert found.message == f"{part} can never be true"
+    assert text[found.start : found.end] == part
 
 
 @pytest.mark.parametrize(
