@@ -233,6 +233,11 @@ class _Doctor:
             if _WILDCARD.search(text):
                 message = f"{text!r} is compared as it stands: there are no wildcards, and || does not mean or"
                 yield self._finding("wildcard", "warning", node.span, message, "name the values with IN ('...', '...')")
+            if not text:
+                message = "no message has an empty value: the broker leaves such a property out"
+                yield self._finding(
+                    "empty-text", "warning", node.span, message, "ask for messages without it with IS NULL"
+                )
 
     def _precedence(self, node: Node) -> Iterator[Hint]:
         for operand in node.operands:
@@ -264,7 +269,7 @@ class _Doctor:
             message = f"a value of {names[0]} that is no number throws where it is asked for: the message does not pass"
             advice = "put conditions that may decide alone in front of it"
         elif numbers:
-            message = f"a value of {names[0]} such as '5.5', '1e3' or '' throws: it is read as a whole number here"
+            message = f"a value of {names[0]} such as '5.5' or '1e3' throws: it is read as a whole number here"
             advice = f"write {float(numbers[0])!r} to allow fractions" if numbers[0] else "write the bound with a point"
         elif isinstance(node, Comparison):
             both = " and ".join(names)

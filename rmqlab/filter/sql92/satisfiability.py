@@ -6,7 +6,8 @@ so that hopeless branches are left early. With all kinds of value tried (`candid
 Values worth trying: one of every kind the expression can tell apart. Around number literals the numbers themselves, and
 below, above and in each gap a whole one (what `Integer` and `Long` literals need) and one that is spelled as a decimal
 (what only `Double` literals can read), and beside literals of both kinds in digits that only `Integer` and `Long` read;
-every text that is named; and texts that are no number, booleans, and nothing at all.
+every text that is named; and texts that are no number, booleans, and nothing at all. A text that is empty is no value:
+the broker leaves such a property out when it reads a message (`MessageDecoder.string2messageProperties`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _MAX_TRIALS = 400_000
 _MAX_PROPERTIES = 300
 _PRODUCT = 500  # combinations of values tried for one condition on several properties
 
-_GENERAL: Final = ("", "true", "TRUE", "false", "NaN")
+_GENERAL: Final = ("true", "TRUE", "false", "NaN")
 _BEYOND_INTEGER: Final = ("3000000000", "-3000000000")
 _ARABIC: Final = str.maketrans("0123456789", "".join(map(chr, range(0x660, 0x66A))))
 _EXACT_DOUBLES: Final = 2**53
@@ -232,7 +233,7 @@ def is_complete(root: Node) -> bool:
 
 
 def _values(parts: list[Node]) -> list[str | None]:
-    texts = [text for part in parts for text in _texts(part)]
+    texts = [text for part in parts for text in _texts(part) if text]
     values = list(_literals(parts))
     points = list(_points(sorted({Fraction(value) for value in values})))
     spelled = [text for number in points for text in _spellings(number)]

@@ -45,6 +45,8 @@ def warned(text):
         ("a > 5 AND a < 7", set()),
         ("a > 5.0 AND a < 6.0", set()),
         ("a = 'x' AND a = 'y'", {"never"}),
+        ("a = ''", {"empty-text", "never"}),
+        ("a IN ('x', '')", {"empty-text"}),
         ("a BETWEEN 5 AND -3", {"never"}),
         ("-a > 5", {"never"}),
         ("a = 6 AND a <> '6'", set()),
