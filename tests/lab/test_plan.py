@@ -7,13 +7,14 @@ from functools import cache
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.filter.consistency import lets_pass
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import Send, Start, parse_scenario
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser
 from rmqlab.search.explorer.open_search import OpenSearch
-from rmqlab.search.plan.change import MessageKind, change_between, parse_subscription, text_of
-from rmqlab.search.plan.checklist import checklist
+from rmqlab.search.plan.change import MessageKind, change_between, data_of, parse_subscription, text_of
+from rmqlab.search.plan.checklist import asks_of_producers, checklist
 from rmqlab.search.plan.planner import plan
 from rmqlab.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course
 from rmqlab.search.plan.run_cost import cost_of
@@ -63,6 +64,24 @@ def test_a_union_takes_what_either_takes(old, new):
         assert one.passes(one.union, kind)
         assert one.passes(one.old, kind) == (kind is not MessageKind.NEW)
         assert one.passes(one.new, kind) == (kind is not MessageKind.OLD)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "union", "missed"),
+    [
+        ("SQL92:a > 3", "SQL92:b = 'x'", "SQL92:(b = 'x') OR (a > 3)", None),
+        ("SQL92:a > 3", "SQL92:b > 3", "SQL92:(a > 3) OR (b > 3)", {"a": "3.0", "b": "4"}),
+    ],
+)
+def test_a_union_is_written_in_the_order_that_loses_least_and_says_what_it_misses(old, new, union, missed):
+    one = change(old, new)
+    assert (text_of(one.union), one.missed) == (union, missed)
+    if missed is not None:
+        assert lets_pass(data_of(one.new), missed)
+        assert not lets_pass(data_of(one.union), missed)
+    widen = next(each for each in PROCEDURES if each.name == WIDEN)
+    asked = [text for text in asks_of_producers(widen, one) if text.startswith("Producers send no message like")]
+    assert len(asked) == (missed is not None)
 
 
 def test_a_union_that_is_one_of_the_two_needs_one_rollout():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -72,7 +72,8 @@ class Change:
     """From ``old`` to ``new``. ``kinds``: properties of a message of each kind there is (its tag under ``TAGS``).
 
     ``proven``: for each kind that is missing it is known that there is no such message. ``union``: takes what either
-    takes; None if it cannot be written.
+    takes; None if it cannot be written. ``missed``: a message that one of the two takes and the union does not, since a
+    value that cannot be compared throws before the other condition is asked.
     """
 
     old: Subscription
@@ -80,6 +81,7 @@ class Change:
     kinds: Mapping[MessageKind, Mapping[str, str]]
     proven: bool
     union: Subscription | None
+    missed: Mapping[str, str] | None = None
 
     @property
     def same(self) -> bool:
@@ -116,10 +118,21 @@ def change_between(old: Subscription, new: Subscription) -> Change:
     if not kinds:
         raise BadInput(f"no message was found that {text_of(old)!r} or {text_of(new)!r} takes; nothing can be lost")
     proven = apart.proven and (both.proven or both.properties is not None)
-    return Change(old, new, kinds, proven, _union(old, new, kinds))
+    union = _simple_union(old, new, kinds)
+    if union is not None:
+        return Change(old, new, kinds, proven, union)
+    # The order counts: what the first condition throws at never comes to the second. Digits beyond ASCII are rarest.
+    tried = [_joined(*order) for order in ((old, new), (new, old))]
+    joined = [(one, *_missed((first, second), one)) for one in tried if one is not None]
+    if not joined:
+        return Change(old, new, kinds, proven, None)
+    union, missed, sure = min(joined, key=lambda one: (one[1] is not None, str(one[1]).isascii(), not one[2]))
+    return Change(old, new, kinds, proven and sure, union, missed)
 
 
-def _union(old: Subscription, new: Subscription, kinds: Mapping[MessageKind, Mapping[str, str]]) -> Subscription | None:
+def _simple_union(
+    old: Subscription, new: Subscription, kinds: Mapping[MessageKind, Mapping[str, str]]
+) -> Subscription | None:
     first, second = data_of(old), data_of(new)
     for one, data in ((old, first), (new, second)):
         if data.is_tag and data.sub_string == SUB_ALL:
@@ -131,14 +144,24 @@ def _union(old: Subscription, new: Subscription, kinds: Mapping[MessageKind, Map
     if first.is_tag and second.is_tag:
         names = dict.fromkeys([*split_tags(old.expr), *split_tags(new.expr)])
         return Subscription(type=TAG, expr=SEPARATOR.join(names))
-    texts = [_as_condition(one) for one in (old, new)]
-    union = Subscription(type=SQL92, expr=" OR ".join(f"({text})" for text in texts))
+    return None
+
+
+def _joined(*both: Subscription) -> Subscription | None:
+    """The two as one condition; None if the broker refuses it."""
+    union = Subscription(type=SQL92, expr=" OR ".join(f"({_as_condition(one)})" for one in both))
     try:
-        whole = data_of(union)
-        compile_expression(whole.expression_type, whole.sub_string)
+        compile_expression(union.type, data_of(union).sub_string)
     except BadInput:
         return None
-    return union if all(lets_pass(whole, properties) for properties in kinds.values()) else None
+    return union
+
+
+def _missed(both: Iterable[SubscriptionData], union: Subscription) -> tuple[Mapping[str, str] | None, bool]:
+    """A message that one of ``both`` takes and ``union`` does not; if None, whether it is proven that there is none."""
+    apart = [tell_apart(one, data_of(union)) for one in both]
+    missed = next((one.only_first for one in apart if one.only_first is not None), None)
+    return missed, all(one.proven for one in apart)
 
 
 def _as_condition(one: Subscription) -> str:

@@ -40,6 +40,7 @@ AGREED = (
 HOLD_NEW = "Producers send nothing yet that only {new} takes."
 RELEASE_NEW = "Producers may now send what only {new} takes."
 END_OLD = "Producers stop sending what only {old} takes."
+SEND_NONE_MISSED = "Producers send no message like {missed}: one of the two takes it, {union} does not."
 THERE_IS: Mapping[str, MessageKind] = {
     HOLD_NEW: MessageKind.NEW, RELEASE_NEW: MessageKind.NEW, END_OLD: MessageKind.OLD,
 }  # fmt: skip
@@ -67,6 +68,7 @@ CHECKLISTS: Mapping[str, Sequence[str]] = {
     ),
     "widen-then-narrow": (
         "Make sure that your application does the right thing with both kinds of messages.",
+        SEND_NONE_MISSED,
         HOLD_NEW,
         "Restart the members one by one with {union}.",
         AGREED,
@@ -106,5 +108,8 @@ def checklist(procedure: Procedure, change: Change) -> list[str]:
     if procedure.name == "widen-then-narrow" and len(change.rollouts) == 1:
         ways = {change.new: WIDEN_ONLY, change.old: NARROW_ONLY, None: CHECKLISTS["one-by-one"]}
         steps = ways[change.union]
+    if change.missed is None:
+        steps = [step for step in steps if step != SEND_NONE_MISSED]
     texts = {"old": text_of(change.old), "new": text_of(change.new), "union": text_of(change.rollouts[0])}
+    texts["missed"] = str(change.missed)
     return [step.format(**texts) for step in steps if THERE_IS.get(step) in {None, *change.kinds}]
