@@ -108,6 +108,8 @@ class Timers:
     def _push(
         self, due: int, name: str, period: int | None, action: Callable[[int], object], *, keeps_grid: bool = True
     ) -> None:
+        if period is not None:
+            period = max(period, 1)  # Java's `waitForRunning` takes 0 or less for no pause: no moment is between
         heapq.heappush(self._heap, (due, self._order, name, period, action, keeps_grid))
         self._order += 1
 

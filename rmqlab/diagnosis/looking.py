@@ -15,7 +15,7 @@ from rmqlab.diagnosis.passed_entries import read_entries
 from rmqlab.diagnosis.read_client import ServerGone, is_about_access, why
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.message import topics as names
-from rmqlab.message.java_properties import MalformedEscapeError, load_properties
+from rmqlab.message.java_properties import shown_properties
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol import admin_headers as headers
 from rmqlab.protocol import bodies
@@ -140,8 +140,8 @@ class _Looking:
         addr, read = broker.addr, self._client.read
         try:
             settings = (await self._client.ask(addr, RequestCode.GET_BROKER_CONFIG)).body
-            broker = replace(broker, settings=load_properties(settings or b""))
-        except (MQBrokerError, RemotingError, MalformedEscapeError) as error:
+            broker = replace(broker, settings=shown_properties(settings or b""))
+        except (MQBrokerError, RemotingError) as error:
             self._client.note(addr, RequestCode.GET_BROKER_CONFIG, "", error)
             if isinstance(error, MQBrokerError) and is_about_access(error):
                 self._refused_access[addr] = why(error)

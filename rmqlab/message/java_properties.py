@@ -42,6 +42,17 @@ def load_properties(data: bytes | str) -> dict[str, str]:
     return found
 
 
+def shown_properties(body: bytes) -> dict[str, str]:
+    r"""Return names and values of GET_BROKER_CONFIG's answer, in which nothing is escaped (`MixAll.properties2String`).
+
+    Example::
+
+        shown_properties(b"rocketmqHome=C:\\users\n")  # the home is C:\users, and no escape is wrong
+    """
+    lines = body.decode("utf-8", "replace").split("\n")
+    return dict(line.partition("=")[::2] for line in lines if line)
+
+
 def properties_line(name: str, value: str) -> str:
     r"""Return a line, with its end, that `load_properties` reads as this name and value (`Properties.store`)."""
     blanks = len(value) - len(value.lstrip(" "))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Self
 
 import msgspec
 from msgspec.structs import replace
 
-from rmqlab.protocol.header import NULL
+from rmqlab.protocol.header import NULL, FrameError
 from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -60,6 +61,16 @@ class HeartbeatData(RemotingSerializable):
     client_id: str = msgspec.field(default=NULL, name="clientID")
     producer_data_set: list[ProducerData] = msgspec.field(default_factory=list)
     consumer_data_set: list[ConsumerData] = msgspec.field(default_factory=list)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """Read a heartbeat; raises FrameError also where a member of a set is null: 4.8.0 fails on it."""
+        heartbeat = super().decode(data)
+        consumers = heartbeat.consumer_data_set
+        of_consumers = (one.subscription_data_set for one in consumers if one is not None)
+        if any(None in one for one in (heartbeat.producer_data_set, consumers, *of_consumers)):
+            raise FrameError("NullPointerException", "a group or a subscription of the heartbeat is null")
+        return heartbeat
 
     def as_sent(self) -> HeartbeatData | bytes:
         """Return what a receiver in this process would read from the bytes; bytes where the two could differ.

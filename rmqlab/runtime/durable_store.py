@@ -111,7 +111,7 @@ class DurableStore:
         now = broker.now
 
         def every(name: str, period: int, action: Callable[[int], None], first: int | None = None) -> None:
-            broker.timers.at_fixed_rate(name, now + (period if first is None else first), max(period, 1), action)
+            broker.timers.at_fixed_rate(name, now + (period if first is None else first), period, action)
 
         every("flush commit log", config.flush_interval_commit_log, self._flush_log)
         every("flush consume queues", config.flush_interval_consume_queue, self._flush_queues)

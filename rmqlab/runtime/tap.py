@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java_properties import load_properties
+from rmqlab.message.java_properties import shown_properties
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
@@ -223,7 +223,7 @@ class Tap:
         if link.to == TO_BROKER:
             if link.client is None and command.code == RequestCode.HEART_BEAT and not command.is_response:
                 with suppress(FrameError):
-                    link.client = HeartbeatData.decode(command.body or b"").client_id
+                    link.client = str(HeartbeatData.decode(command.body or b"").client_id)
                     self.recording.client(t, link.number, link.client)
             self._say(self.summary.see(t, link.number, direction, command))
         self.recording.frame(t, link.number, link.to, direction, frame)
@@ -266,7 +266,7 @@ class Tap:
             self._tell(f"the broker's settings are not known: {error}; a replay needs them in broker.conf")
             return
         if answer.code == ResponseCode.SUCCESS and answer.body:
-            self.recording.settings(load_properties(answer.body.decode("utf-8", "replace")))
+            self.recording.settings(shown_properties(answer.body))
         else:
             self._tell(f"the broker does not tell its settings ({answer.remark}); a replay needs them in broker.conf")
 

@@ -163,12 +163,13 @@ class TapSummary:
         return []
 
     def _heartbeat(self, t: float, conn: int, data: HeartbeatData) -> list[str]:
-        beats = self.beats.setdefault(data.client_id, Beats())
+        client = str(data.client_id)  # one without an id is heard, too
+        beats = self.beats.setdefault(client, Beats())
         if beats.count:
             beats.longest_pause = max(beats.longest_pause, t - beats.last)
         beats.count += 1
         beats.last = t
-        return self._lines(t, self.groups.beat(conn, data.client_id, data, t))
+        return self._lines(t, self.groups.beat(conn, client, data, t))
 
     def close(self, t: float, conn: int) -> list[str]:
         """A connection is gone."""
@@ -221,7 +222,7 @@ class TapSummary:
                         for topic, data in sorted(info.subscription_table.items(), key=lambda item: str(item[0]))
                     },
                 }
-                for group, info in sorted(self.groups.table.items())
+                for group, info in sorted(self.groups.table.items(), key=lambda item: str(item[0]))
             },
             "changes": self.changes,
             "pulls": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,14 @@ def test_a_fixed_delay_begins_when_a_run_that_came_late_was_made():
     timers.run(10_300)
     assert timers.next_due() == 15_300
     assert ran == [5_000, 10_300]
+
+
+@pytest.mark.parametrize("pause", [0, -5])
+def test_without_a_pause_there_is_a_moment_between_two_runs(pause):
+    timers, ran = Timers(0), []
+    timers.with_fixed_delay("look", pause, pause, ran.append)
+    timers.run(2)
+    assert ran == [max(pause, 0), 1, 2]
 
 
 def test_once_is_once():

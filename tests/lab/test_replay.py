@@ -10,6 +10,7 @@ import tarfile
 import pytest
 
 from rmqlab.cli import main
+from rmqlab.errors import BadInput
 from rmqlab.lab.replay import order_search as search_module
 from rmqlab.lab.replay.frames import LineKind, Recording, read_recording
 from rmqlab.lab.replay.replay import replay, replay_recording
@@ -133,6 +134,10 @@ CHANGES = {
         lambda command: "maxOffset" in (command.ext_fields or {}),
         lambda command: {"ext_fields": {**command.ext_fields, "maxOffset": "99"}},
     ),
+    "highest offset beyond a long": (
+        lambda command: "maxOffset" in (command.ext_fields or {}),
+        lambda command: {"ext_fields": {**command.ext_fields, "maxOffset": "9" * 5_000}},
+    ),
     "message id": (
         lambda command: "msgId" in (command.ext_fields or {}),
         lambda command: {"ext_fields": {**command.ext_fields, "msgId": "7F00000100002A9F00000000000FFFFF"}},
@@ -205,6 +210,21 @@ def test_a_frame_too_many_is_noticed(bitmap, wanted):
         line.number = 1_000_000
         lines = [*bitmap.lines[: index + 1], line, *bitmap.lines[index + 1 :]]
         assert replay_recording(Recording(bitmap.name, bitmap.properties, lines)).differing
+
+
+def settings_of(bitmap, **changed):
+    return Recording(bitmap.name, {**bitmap.properties, **changed}, bitmap.lines[:200])
+
+
+@pytest.mark.usefixtures("few_passes")
+def test_a_broker_that_looks_without_a_pause_is_replayed(bitmap):
+    recording = settings_of(bitmap, longPollingEnable="false", shortPollingTimeMills="0")
+    assert replay_recording(recording).requests > 50
+
+
+def test_settings_with_which_no_broker_runs_are_refused(bitmap):
+    with pytest.raises(BadInput, match="mappedFileSizeCommitLog is 0; right is a number of bytes above 0"):
+        replay_recording(settings_of(bitmap, mappedFileSizeCommitLog="0"))
 
 
 @pytest.mark.usefixtures("few_passes")

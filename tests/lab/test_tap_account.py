@@ -109,6 +109,28 @@ def test_a_pull_that_lacks_a_field_and_a_damaged_answer_are_passed_over(golden):
     assert account.given == []
 
 
+@pytest.mark.parametrize(("field", "is_answer"), [("f", False), ("b", False), ("queueOffset", True)])
+def test_a_send_that_lacks_a_field_is_no_message(golden, tmp_path, field, is_answer):
+    source = golden / "broker-4.8.0" / "noprop"
+    shutil.copy(source / "broker.conf", tmp_path)
+    sent = len(list(tap_account(source).fates))
+    rows = [json.loads(line) for line in gzip.decompress((source / "frames.jsonl.gz").read_bytes()).splitlines()]
+    of_sends = set()
+    for row in rows:
+        if "frame" not in row:
+            continue
+        command = RemotingCommand.decode(bytes.fromhex(row["frame"])[4:])
+        key = row["conn"], command.opaque
+        if command.code == RequestCode.SEND_MESSAGE_V2 and not command.is_response:
+            of_sends.add(key)
+        if key in of_sends and command.is_response == is_answer and field in command.ext_fields:
+            command.ext_fields = {name: text for name, text in command.ext_fields.items() if name != field}
+            row["frame"] = command.encode().hex()
+    (tmp_path / "frames.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert sent
+    assert not tap_account(tmp_path).fates
+
+
 def test_frames_that_tell_nothing_and_what_does_not_fit_are_refused(golden, tmp_path, capsys):
     (tmp_path / "frames.jsonl").write_text('{"t": 0.0, "control": "began", "arg": "1700000000000", "conns": []}\n')
     (tmp_path / "broker.conf").write_text("")

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.message.java_properties import MalformedEscapeError, load_properties, properties_line
+from rmqlab.message.java_properties import MalformedEscapeError, load_properties, properties_line, shown_properties
 
 
 def test_every_case_that_java_answered(root):
@@ -32,3 +32,8 @@ def test_what_is_written_is_read_again(properties):
 def test_text_of_a_reader_keeps_its_characters():
     assert load_properties("a=消息\n") == {"a": "消息"}
     assert load_properties("a=é\n".encode()) == {"a": "Ã©"}
+
+
+def test_what_a_broker_shows_is_not_escaped():
+    shown = shown_properties(b"rocketmqHome=C:\\users\\t=1\nlistenPort=10911\nempty=\n")
+    assert shown == {"rocketmqHome": "C:\\users\\t=1", "listenPort": "10911", "empty": ""}

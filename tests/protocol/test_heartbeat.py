@@ -102,7 +102,9 @@ def test_a_consumer_has_no_defaults_of_its_own():
     assert "messageModel" not in json.loads(consumer.encode())
 
 
-@pytest.mark.parametrize("body", [b"", b"null", b"[]", b'{"producerDataSet":5}', b'{"producerDataSet":[5]}', b"x"])
+@pytest.mark.parametrize("body", [b"", b"null", b"[]", b'{"producerDataSet":5}', b'{"producerDataSet":[5]}', b"x",
+                                  b'{"producerDataSet":[null]}', b'{"consumerDataSet":[null]}',
+                                  b'{"consumerDataSet":[{"groupName":"G","subscriptionDataSet":[null]}]}'])  # fmt: skip
 def test_a_body_that_is_no_heartbeat_is_refused(body):
     with pytest.raises(FrameError):
         HeartbeatData.decode(body)

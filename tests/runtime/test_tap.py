@@ -23,9 +23,10 @@ from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
+from rmqlab.runtime.configuration_files import read_properties
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
-from rmqlab.runtime.tap_recording import TapRecording
+from rmqlab.runtime.tap_recording import TapRecording, TapSummary
 from tests.proof.clients.socket_clients import SocketClients
 
 FIRST = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
@@ -186,6 +187,32 @@ def test_clients_are_led_through_the_tap_and_nothing_else_is_changed(tmp_path):
     settings = (tmp_path / "set" / "broker.conf").read_text()
     assert "enablePropertyFilter=true\n" in settings
     assert "storePath" not in settings
+
+
+def test_settings_keep_their_backslashes(tmp_path):
+    path = tmp_path / "set" / "broker.conf"
+
+    async def run(broker):
+        async with tapped(tmp_path / "set", broker.namesrv_addr, broker=Endpoint.parse(broker.broker_addr, "broker")):
+            for _ in range(200):
+                if path.exists():
+                    break
+                await asyncio.sleep(0.01)
+
+    with rmqlab.serve(brokerClusterName=r"C:\users\t") as broker:
+        asyncio.run(run(broker))
+    assert read_properties(path)["brokerClusterName"] == r"C:\users\t"
+
+
+def test_heartbeats_without_ids_are_told_of():
+    summary = TapSummary()
+    bodies = (b'{"clientID":"c","consumerDataSet":[{"groupName":"G"}]}', b'{"consumerDataSet":[{}]}')
+    for conn, body in enumerate([*bodies, b'{"consumerDataSet":[null]}']):
+        told = summary.see(1.0, conn, "c2s", RemotingCommand(RequestCode.HEART_BEAT, content=body))
+    assert told == ["    0.001 s connection 2: a request of code 34 that cannot be read"]
+    assert summary.lines()[1:] == [
+        "None: 1 heartbeats, longest pause 0 ms", "c: 1 heartbeats, longest pause 0 ms", "G: c", "None: None",
+    ]  # fmt: skip
 
 
 def test_bytes_that_are_no_frames_are_passed_on(tmp_path):

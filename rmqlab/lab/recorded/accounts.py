@@ -262,6 +262,8 @@ def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iter
         told = answer.decode_header(SendMessageResponseHeader)
     except RemotingCommandException:
         return
+    if None in (told.queue_id, told.queue_offset):
+        return
     for number, (message, offset_id) in enumerate(zip(messages, str(told.msg_id).split(","), strict=False)):
         properties = message.properties
         is_half = header.sys_flag & TRANSACTION_MASK != TRANSACTION_NOT_TYPE
@@ -295,6 +297,8 @@ def _messages(request: RemotingCommand) -> tuple[SendMessageRequestHeader, list[
             if request.code == RequestCode.SEND_MESSAGE
             else request.decode_header(SendMessageRequestHeaderV2).v1()
         )
+        if None in (header.topic, header.sys_flag):
+            return header, []
         body = request.body or b""
         if request.code == RequestCode.SEND_BATCH_MESSAGE:
             messages = decode_messages(body)

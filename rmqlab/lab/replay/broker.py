@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker import Broker
-from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.broker_config import BrokerConfig, refuse_unworkable
 from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
 from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.broker.extra.registration import register_extras
@@ -147,6 +147,7 @@ class ReplayedBroker(Broker):
         """Read all settings from the recorded broker's; raises `BadInput` for a value that does not fit."""
         store_config = MessageStoreConfig.from_properties(properties)
         config = BrokerConfig.from_properties(properties)
+        refuse_unworkable(config, store_config, "the recorded broker's settings")
         self.store = ReplayedStore(store_config, store_host=Host(config.broker_ip1, config.listen_port), rules=rules)
         self.store.clock = clock
         self.store.stored = []

@@ -101,7 +101,7 @@ def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses) -> Itera
 
 def _lines(expected: str, got: str) -> Iterator[FieldDifference]:
     """Compare `name=value` lines: every value, then the order."""
-    left, right = (dict(line.split("=", 1) for line in text.splitlines()) for text in (expected, got))
+    left, right = (dict(line.partition("=")[::2] for line in text.splitlines()) for text in (expected, got))
     for name in sorted({*left, *right}):
         if left.get(name) != right.get(name):
             yield f"body.{name}", left.get(name, _MISSING), right.get(name, _MISSING)

@@ -44,6 +44,7 @@ _SHED = re.compile(
     r"period in queue: (\d+)ms, size of queue: \d+"
     r"|\[(?:OVERLOAD|REJECTREQUEST)\]system busy, start flow control for a while"
 )
+_LONGEST_NUMBER = 19  # digits of Java's greatest long
 CLOSE = 0
 """Stands for the request code where a connection closes."""
 
@@ -153,7 +154,7 @@ class Exchanges:
 
 def number_of(text: str | None) -> int | None:
     """Return the number a header field tells, None when it tells none."""
-    return int(text) if text is not None and text.isdecimal() else None
+    return int(text) if text is not None and text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
 
 
 def tally(exchanges: Iterable[Exchange]) -> dict[int, tuple[int, int]]:

@@ -111,7 +111,8 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
     clock = RecordedClock(recording.lines[-1].t if recording.lines else 0.0)
     config = BrokerConfig.from_properties(recording.properties)
     if not config.long_polling_enable:
-        clock.look_every = clock.short_poll = config.short_polling_time_mills
+        clock.short_poll = config.short_polling_time_mills
+        clock.look_every = max(clock.short_poll, 1)
     for line in recording.lines:
         if line.kind is LineKind.CLOSE:
             clock.ends.setdefault(line.conn, line.t)
