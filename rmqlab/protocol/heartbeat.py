@@ -67,8 +67,8 @@ class HeartbeatData(RemotingSerializable):
         """Read a heartbeat; raises FrameError also where a member of a set is null: 4.8.0 fails on it."""
         heartbeat = super().decode(data)
         consumers = heartbeat.consumer_data_set
-        of_consumers = (one.subscription_data_set for one in consumers if one is not None)
-        if any(None in one for one in (heartbeat.producer_data_set, consumers, *of_consumers)):
+        is_whole = None not in heartbeat.producer_data_set and None not in consumers
+        if not is_whole or any(None in one.subscription_data_set for one in consumers):
             raise FrameError("NullPointerException", "a group or a subscription of the heartbeat is null")
         return heartbeat
 
