@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.cluster import Cluster
     from rmqlab.lab.consumers import Consumer
     from rmqlab.lab.run_recorder import RunRecorder
-    from rmqlab.message.message import MessageExt
 
 MINUTE_MS = 60_000
 MAX_LOOKED_AT = 100_000  # messages of one queue; what lies behind is not looked at
@@ -150,21 +149,9 @@ def _queues(broker: Broker, group: str, topic: str, owner_of: OwnerOf | None, mo
         at_broker = owner.subscription if owner is not None and owner.posts else slot
         at_client = slot if owner is None else owner.subscription
         first, second = Filter(at_broker, broker.rules), Filter(at_client, broker.rules)
-        messages = _messages(broker, topic, queue, begin, last)
-        count = sum(first.fate(message.properties, second) is None for message in messages)
+        messages = (store.look_message_in_queue(topic, queue, offset) for offset in range(begin, last))
+        count = sum(one is not None and first.fate(one.properties, second) is None for one in messages)
         yield QueueLag(end - begin, count, last == end)
-
-
-def _messages(broker: Broker, topic: str, queue: int, begin: int, end: int) -> Iterable[MessageExt]:
-    store = broker.message_store
-    entries = store.get_consume_queue(topic, queue)
-    if entries is None:
-        return
-    for offset in range(begin, end):
-        entry = entries.entry(offset)
-        message = None if entry is None else store.look_message_by_offset(entry[0], entry[1])
-        if message is not None:
-            yield message
 
 
 AFTER_ALL = 9  # priority on the heap: what happens at this instant comes first

@@ -137,23 +137,18 @@ class LossWatch:
             return
         own = self._own.get((group, client), {}).get(topic)
         keeps = Filter.heard(own) if own is not None and own.is_tag else None
+        store = self._broker.message_store
         for offset in range(pull.offset, pull.next):
             if offset in dropped:
                 continue
-            tag = None if keeps is None else self._tag(topic, pull.queue, offset)
+            message = None if keeps is None else store.look_message_in_queue(topic, pull.queue, offset)
+            tag = None if message is None else message.tags
             if own is None or keeps is None or keeps.client_keeps(tag):
                 self._handed[queue][offset] = client
                 self._drops.pop((queue, offset), None)
                 continue
             drop = ClientFiltered(client, *queue, offset, tag, own.sub_string, own.sub_version)
             self._drop((queue, offset), Fact(t, client, drop))
-
-    def _tag(self, topic: str, queue: int, offset: int) -> str | None:
-        store = self._broker.message_store
-        entries = store.get_consume_queue(topic, queue)
-        entry = None if entries is None else entries.entry(offset)
-        message = None if entry is None else store.look_message_by_offset(entry[0], entry[1])
-        return None if message is None else message.tags
 
     def knows(self, group: str, topic: str) -> bool:
         """Tell whether a member of the group subscribed the topic since the broker started."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError
-from rmqlab.message.topics import MessageQueue, message_queue_order
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import ResetOffsetBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -44,9 +44,8 @@ def consume_stats(broker: Broker, group: str, topic: str) -> dict[int, int]:
     info = broker.consumer_manager.get_consumer_group_info(group)
     if config is None or (info is not None and info.subscription_table and topic not in info.subscription_table):
         return {}
-    queues = [MessageQueue(topic, broker.config.broker_name, number) for number in range(config.read_queue_nums)]
-    numbers = [queue.queue_id for queue in message_queue_order(queues)]
-    return {number: max(broker.consumer_offset_manager.query_offset(group, topic, number), 0) for number in numbers}
+    offsets = broker.consumer_offset_manager
+    return {number: max(offsets.query_offset(group, topic, number), 0) for number in range(config.read_queue_nums)}
 
 
 async def reset_offset_by_time(

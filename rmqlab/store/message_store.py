@@ -276,6 +276,11 @@ class MessageStore:
         record = self.commit_log.select_one_message_by_offset(commit_log_offset, size)
         return None if record is None else decode_record(record, decompress_body=False)
 
+    def look_message_in_queue(self, topic: str, queue_id: int, queue_offset: int) -> MessageExt | None:
+        """Return the message at an offset of a queue, its body as stored; None when it is not there."""
+        entry = self._entry(topic, queue_id, queue_offset)
+        return None if entry is None else self.look_message_by_offset(entry[0], entry[1])
+
     def query_message(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryMessageResult:
         """Find messages by key or unique key, stored from `begin` to `end` (epoch ms); see `query_message`."""
         index = self.index_service
