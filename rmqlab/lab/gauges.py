@@ -133,14 +133,10 @@ def gauges(
 
 
 def _queues(broker: Broker, group: str, topic: str, owner_of: OwnerOf | None, most: int) -> Iterator[QueueLag]:
-    config = broker.topic_config_manager.select_topic_config(topic)
-    if config is None:
-        return
-    committed, store = consume_stats(broker, group, topic), broker.message_store
-    slot = broker.consumer_manager.find_subscription_data(group, topic)
-    for queue in range(config.read_queue_nums):
+    store, slot = broker.message_store, broker.consumer_manager.find_subscription_data(group, topic)
+    for queue, committed in consume_stats(broker, group, topic).items():
         end = store.get_max_offset_in_queue(topic, queue)
-        begin = min(max(committed.get(queue, 0), 0), end)
+        begin = min(committed, end)
         if slot is None:
             yield QueueLag(end - begin, None)
             continue
