@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig, known_keys, refuse_unknown, refuse_unworkable, unknown_keys
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rmqlab.protocol.serializable import RemotingSerializable
     from rmqlab.protocol.topic_config import BrokerRegistration
     from rmqlab.runtime.schedule import Chooser, Timing
-    from rmqlab.runtime.virtual import VirtualNode
 
 FILE_NAME = "broker.conf"
 # Written now and then (row order of 4.8.0 `BrokerController.initialize`); topics and groups are written as they change.
@@ -110,15 +109,15 @@ def cluster_of(settings: Mapping[str, object], rules: Rules = DEFAULT_RULES) -> 
     return replace(_cluster_config(texts, "Lab"), rules=rules)
 
 
-def changed_settings(cluster: ClusterConfig | None) -> dict[str, str | int | bool]:
+def changed_settings(cluster: ClusterConfig) -> dict[str, str | int | bool]:
     """The settings that `cluster_of` must be given for such a broker: by RocketMQ's names, those with other values.
 
     >>> changed_settings(cluster_of({"longPollingEnable": False}))
     {'longPollingEnable': 'false'}
     """
-    usual, given = cluster_of({}), cluster or default_settings()
+    usual = cluster_of({})
     known = usual.broker.properties() | usual.store.properties()
-    now = given.broker.properties() | given.store.properties() | given.broker.inert
+    now = cluster.broker.properties() | cluster.store.properties() | cluster.broker.inert
     return {name: value for name, value in now.items() if known.get(name) != value}
 
 
@@ -260,7 +259,3 @@ class Cluster:
         self.broker.now += by_ms
         self.broker.timers.clock_was_set(by_ms, unless=WALL_CLOCK_TIMERS)
         self.broker_server.set_clock(by_ms)
-
-    def node(self, name: str, **settings: Any) -> VirtualNode:
-        """A client machine on this cluster's network."""
-        return self.world.node(name, **settings)

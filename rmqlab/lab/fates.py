@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.facts import Fact
 
 _Queue = tuple[str, str, int]  # group, topic, queue id
+_Slot = tuple[str | None, int | None]  # a subscription's text and version
 Owners = dict[_Queue, dict[str, int]]
 """Who has each queue in the end, and the next offset that each would pull."""
 
@@ -167,9 +168,9 @@ class FateClassifier:
                 case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
                     self._slots[group, topic].append((fact.t, new.sub_string, new.sub_version))
 
-    def slot_at(self, group: str, topic: str, t: float) -> tuple[str | None, int | None]:
+    def slot_at(self, group: str, topic: str, t: float) -> _Slot:
         """The broker's subscription of (group, topic) and its version at ``t``; (None, None) before the first."""
-        found: tuple[str | None, int | None] = (None, None)
+        found: _Slot = (None, None)
         for since, text, version in self._slots[group, topic]:
             if since > t:
                 break
@@ -196,8 +197,8 @@ class FateClassifier:
         queue = (group, message.topic, message.queue)
         asked = any(m.asks_for(message) for m in members)
 
-        def fate(kind: Fate, t: float, culprit: str | None) -> MessageFate:
-            text, version = self.slot_at(group, message.topic, t)
+        def fate(kind: Fate, t: float, culprit: str | None, slot: _Slot | None = None) -> MessageFate:
+            text, version = self.slot_at(group, message.topic, t) if slot is None else slot
             return MessageFate(
                 group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text,
                 version, t, asked, member,
@@ -215,11 +216,7 @@ class FateClassifier:
         drops = [d for d in self._drops[queue, message.offset] if member in {None, d[0].source, d[0].get("client")}]
         if drops:
             fact, kind = drops[-1]
-            text, version = fact["subscription"], fact["version"]
-            return MessageFate(
-                group, message.topic, message.queue, message.offset, message.body, message.tag, kind,
-                fact.get("client", fact.source), text, version, fact.t, asked, member,
-            )  # fmt: skip
+            return fate(kind, fact.t, fact.get("client", fact.source), (fact["subscription"], fact["version"]))
         return self._undecided(queue, message, fate, member)
 
     def _undecided(

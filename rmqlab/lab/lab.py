@@ -22,7 +22,7 @@ from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.recorded_events import GroupViewed
 from rmqlab.lab.results import LabResult, Records
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
-from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
+from rmqlab.rules import DEFAULT_VERSION, RULES, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,13 +84,13 @@ class Lab(LabSteps):
         scenario = checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True})
         self._open(scenario, cluster_of(settings, rules or RULES[version]))
 
-    def _open(self, scenario: Scenario, cluster: ClusterConfig | None) -> None:
+    def _open(self, scenario: Scenario, cluster: ClusterConfig) -> None:
         from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 
         drawn = {} if self.seed is None else {"chooser": RaceChooser(self.seed), "timing": RACE_TIMING}
         self._cluster = cluster
         # A broker sizes its bit map as it starts and writes that into its settings; a link has those that were given.
-        self._given = cluster and replace(cluster, broker=copy(cluster.broker), store=copy(cluster.store))
+        self._given = replace(cluster, broker=copy(cluster.broker), store=copy(cluster.store))
         self._frames = FrameLog()
         self._result: LabResult | None = None
         self._simulation = HandDrivenSimulation(scenario, cluster=cluster, **drawn)
@@ -135,7 +135,7 @@ class Lab(LabSteps):
     @property
     def rules(self) -> Rules:
         """The rules of broker and clients."""
-        return self._cluster.rules if self._cluster is not None else DEFAULT_RULES
+        return self._cluster.rules
 
     # Time.
 

@@ -114,7 +114,7 @@ class ScenarioSteps:
 
     def _node(self, who: str) -> VirtualNode:
         settings = self.settings
-        return self.cluster.node(
+        return self.world.node(
             who, ip=settings.client_ip, port=settings.ports.get(who), skew_ms=settings.skew_ms.get(who, 0),
         )  # fmt: skip
 

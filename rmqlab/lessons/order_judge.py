@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lab.cluster import ClusterConfig
 from rmqlab.lessons.answers import in_a_sentence
 from rmqlab.lessons.check import THEIRS, CheckFailed
 from rmqlab.lessons.mutants import FUNCTIONS
@@ -20,6 +19,7 @@ from rmqlab.search.explorer.timings import search_timing
 from rmqlab.show.swimlane import story_picture
 
 if TYPE_CHECKING:
+    from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.lab.lab import Lab
     from rmqlab.lab.run import Outcome, Run
     from rmqlab.lab.scenario import Scenario
@@ -71,8 +71,8 @@ def must_hold_in_every_order(labs: Sequence[Lab], rules: Rules, wanted: Wanted =
 
 def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> CheckFailed | None:
     """What breaks the rules in this lab; `stopped` grows where one of them raises."""
-    settings = lab._cluster or ClusterConfig()  # noqa: SLF001 - a lab's settings, to try its scenario again
-    scenario, cluster = lab.scenario(), dataclasses.replace(settings, rules=rules)
+    cluster = dataclasses.replace(lab._cluster, rules=rules)  # noqa: SLF001 - to try the lab's scenario again
+    scenario = lab.scenario()
     known = _endings(scenario, cluster) if wanted is None else set()
     reached: set[Outcome] = set()
     search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=cluster)

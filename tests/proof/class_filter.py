@@ -158,7 +158,7 @@ class _World:
 
     def run(self) -> ClassFilterRun:
         """Start everybody, send, and watch."""
-        node = self.cluster.node("P")
+        node = self.cluster.world.node("P")
         producer = DefaultMQProducer("P", self._instance(node, "P", ProducerConfig()), ProducerConfig())
         node.spawn(self._drive(producer), "experiment")
         run_until_ms(self.cluster.world, self.settings.run_ms)
@@ -179,7 +179,7 @@ class _World:
 
     async def _start_consumer(self, who: str, class_name: str) -> None:
         config = PushConsumerConfig()
-        instance = self._instance(self.cluster.node(who), who, config)
+        instance = self._instance(self.cluster.world.node(who), who, config)
 
         def listen(messages: list[MessageExt], _context: object) -> ConsumeConcurrentlyStatus:
             for message in messages:
@@ -217,7 +217,7 @@ class _World:
     def _filter_server_is_up(self, number: int) -> None:
         world, broker = self.cluster.world, self.cluster.broker_address
         name, address = f"filter server {number}", f"127.0.0.1:{30_000 + number}"
-        node = self.cluster.node(name)
+        node = self.cluster.world.node(name)
         observe = self._observer(name)
 
         async def call(

@@ -66,7 +66,7 @@ class LargeGroup:
         broker.register_broker_all(check_order_config=False, oneway=True)
         self.members: list[DefaultMQPushConsumer] = []
         for number in range(members):
-            node = cluster.node(f"C{number}", ip=f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}")
+            node = cluster.world.node(f"C{number}", ip=f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}")
             node.spawn(self._member(node, number), "start")
 
     def run(self, minutes: float) -> GroupCount:
