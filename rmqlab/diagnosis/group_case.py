@@ -97,7 +97,8 @@ class GroupCase:
     @cached_property
     def lint(self) -> GroupLint:
         """The members that told, compared by `rmqlab.search.lint`; the one that was stamped last is heard last."""
-        group = LintGroup(self.name, queues={topic: len(self.queues(topic)) for topic in self.topics})
+        counts = {topic: len(self.queues(topic)) for topic in self.topics}
+        group = LintGroup(self.name, queues={topic: count for topic, count in counts.items() if count})
         asked = {client: table for client, table in self.told.items() if table}
         latest = {client: max(data.sub_version for data in table.values()) for client, table in asked.items()}
         for client in sorted(asked, key=lambda one: (latest[one], one)):

@@ -28,6 +28,11 @@ def test_members_with_two_tags_are_found():
     assert found.status == 3
 
 
+def test_members_that_differ_about_a_topic_without_queues():
+    found = diagnose(look([M("A", {"T": "tagA"}, queues=[]), M("B", {"T": "tagB"}, queues=[])], queues=0))
+    assert {"different_subscriptions", "no_readable_queues"} <= kinds(found)
+
+
 @pytest.mark.row("S-10")
 @pytest.mark.parametrize(
     ("first", "second"),
