@@ -6,6 +6,8 @@ import doctest
 import importlib
 import json
 import os
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -15,6 +17,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 import rmqlab
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
+from rmqlab.java_runtime import find_java
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.recorded.accounts import recorded_accounts
 
@@ -154,3 +157,16 @@ def test_a_session_is_silent_and_the_running_one(spark, capfd):
     assert capfd.readouterr().err == ""
     os.write(2, b"heard again")
     assert capfd.readouterr().err == "heard again"
+
+
+ALONE = """
+import doctest, rmqlab.auditing
+raise SystemExit(doctest.testmod(rmqlab.auditing).failed)
+"""
+
+
+def test_the_example_runs_in_a_process_that_has_no_session_yet(root):
+    if "JAVA_HOME" not in os.environ and find_java(os.environ) is None:
+        pytest.skip("no Java 17 or newer here: ./lab test installs one")
+    done = subprocess.run([sys.executable, "-c", ALONE], cwd=root, capture_output=True, text=True, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -195,9 +195,10 @@ class Audit:
     @cached_property
     def counts(self) -> pa.Table:
         """Messages by group, topic, queueId, tag, minute, fate, certainty, asked, reason; minute: epoch ms / 60,000."""
+        rows = self.rows  # first: without a session there are no columns
         names = ["group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked", "reason"]
         kinds = F.col("kind").isin(audit_scan.COUNT, audit_scan.DETAIL)
-        found = self.rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
+        found = rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
         table = found.toArrow()
         return table.sort_by([(name, "ascending") for name in names])
 
@@ -211,11 +212,12 @@ class Audit:
         Of what may be lost those are left out that nothing is known of but offsets: `counts` has them. `elsewhere` is
         how many other groups got the message for certain.
         """
+        rows = self.rows  # first: without a session there are no columns
         losing = F.col("fate").isin(*map(str, (*sorted(LOSING), Fate.PASSED))) & (F.col("asked") != "no")
         kinds = F.col("kind").isin(audit_scan.LOST, audit_scan.DETAIL)
-        found = self.rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
+        found = rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
         if self.witnessed or self.options.each_message:
-            got = self.rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
+            got = rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
             others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))
             found = found.join(others, "physicalOffset", "left").withColumn(
                 "elsewhere", F.coalesce("elsewhere", F.lit(0)) + F.coalesce("others", F.lit(0))
