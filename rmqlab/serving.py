@@ -53,7 +53,14 @@ def serve(
     `listen` and `namesrv` are "host:port", port 0 means any free one; `store` is a folder (None: in memory); `config` a
     broker.conf; `acl` has the rules of access control or names their file (None: nothing is checked); `settings` are
     those of RocketMQ 4.8.0 under their names, `enablePropertyFilter=True` for example.
-    Raises `rmqlab.errors.BadInput` for a setting that no 4.8.0 broker has or that does not fit.
+
+    >>> with serve(enablePropertyFilter=True) as broker:
+    ...     broker.create_topic("T", queues=2)
+    ...     broker.namesrv_addr.rpartition(":")[0]
+    '127.0.0.1'
+
+    Raises:
+        BadInput: a setting that no 4.8.0 broker has or that does not fit.
     """
     extra = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in settings.items()}
     return ServedBroker(

@@ -36,6 +36,7 @@ DOCUMENTED = (
     "rmqlab.lessons.quiz",
     "rmqlab.verbs",
     "rmqlab.rules",
+    "rmqlab.serving",
 )
 
 
@@ -57,6 +58,12 @@ def test_examples_of_docstrings(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted > 0
     assert found.failed == 0
+
+
+def test_every_verb_shows_an_example():
+    """`progress` asks for a learner's copy; `RULES`, `show` and `BadInput` are no verbs."""
+    verbs = set(rmqlab.__all__) - {"RULES", "BadInput", "progress", "show"}
+    assert [name for name in sorted(verbs) if ">>>" not in getattr(rmqlab, name).__doc__] == []
 
 
 def test_every_name_is_there_shown_and_documented():

@@ -1,6 +1,10 @@
 """The data pipeline: filters as Spark columns, store files, sweeps and audits. Imports the core and the lab.
 
 The room can be called: `spark = rmqlab.spark()` opens a session that reads `spark.read.format("rocketmq")`.
+
+>>> import rmqlab
+>>> rmqlab.spark().range(3).count()
+3
 """
 
 from __future__ import annotations
@@ -28,6 +32,13 @@ def read_store(
     **options: str | float | bool,
 ) -> DataFrame:
     """Return one table of the store directory `path` as a frame; `columns` of the commit log, None for all of them.
+
+    >>> import rmqlab, tempfile
+    >>> lab = rmqlab.Lab(topics={"T": 2})
+    >>> sent = lab.send("T", ["tagA", "tagB", "tagA"])
+    >>> folder = lab.write_store(tempfile.mkdtemp() + "/store")
+    >>> read_store(rmqlab.spark(), folder).groupBy("tags").count().orderBy("tags").collect()
+    [Row(tags='tagA', count=2), Row(tags='tagB', count=1)]
 
     Raises:
         BadInput: the packages of the extra `spark` are missing.

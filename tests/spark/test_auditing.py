@@ -132,8 +132,9 @@ def test_no_store_is_told(spark, tmp_path):
         rmqlab.Lab(topics={"T": 1}).write_store(tmp_path)
 
 
-def test_the_example(spark):
-    tried = doctest.testmod(importlib.import_module("rmqlab.auditing"))
+@pytest.mark.parametrize("module", ["rmqlab.auditing", "rmqlab.spark"])
+def test_the_examples(module, spark):
+    tried = doctest.testmod(importlib.import_module(module))
     assert tried.attempted > 5
     assert tried.failed == 0
 
