@@ -69,7 +69,7 @@ class HeartbeatData(RemotingSerializable):
         consumers = heartbeat.consumer_data_set
         is_whole = None not in heartbeat.producer_data_set and None not in consumers
         if not is_whole or any(None in one.subscription_data_set for one in consumers):
-            raise FrameError("NullPointerException", "a group or a subscription of the heartbeat is null")
+            raise FrameError("NullPointerException", "an element of a heartbeat's set is no object")
         return heartbeat
 
     def as_sent(self) -> HeartbeatData | bytes:

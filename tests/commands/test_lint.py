@@ -89,7 +89,7 @@ def test_recorded_groups_and_their_scenarios(capsys):
         ('{"members": [{"client": "A", "subscribe": {"T": {"type": "SQL92", "expr": ""}}}]}', "can't be null"),
         ('{"members": [], "queues": {"T": 9999999999}}', "numbers of queues, 1 to 65536"),
         ('{"clientID": 1, "consumerDataSet": 5}', "no heartbeat"),
-        ('{"clientID": "A", "consumerDataSet": [[]]}', "an element of consumerDataSet or subscriptionDataSet"),
+        ('{"clientID": "A", "consumerDataSet": [[]]}', "an element of a heartbeat's set is no object"),
         ('{"clientID": "A", "consumerDataSet": [{"groupName": "G", "subscriptionDataSet": [null]}]}', "no object"),
     ],
 )  # fmt: skip

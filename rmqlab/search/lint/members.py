@@ -216,10 +216,7 @@ def _of_beat(groups: Groups, body: bytes, where: str) -> None:
         beat = HeartbeatData.decode(body)
     except FrameError as error:
         raise BadInput(f"{where}: no heartbeat: {error}") from error
-    consumers = beat.consumer_data_set
-    if None in consumers or any(None in data.subscription_data_set for data in consumers):
-        raise BadInput(f"{where}: no heartbeat: an element of consumerDataSet or subscriptionDataSet is no object")
-    for data in consumers:
+    for data in beat.consumer_data_set:
         name = str(data.group_name)
         told = (data.message_model, data.consume_type, data.consume_from_where)
         names = [None if value is NULL else value.name for value in told]
