@@ -232,6 +232,16 @@ def test_run_until_and_step_say_what_happened():
         lab.run(until=lambda lab: False, ms=1_000)
 
 
+def test_a_message_is_told_of_its_own_topic_though_one_like_it_was_not_sent():
+    lab = rmqlab.Lab(topics={"T": 1, "U": 1})
+    lab.run(seconds=5)
+    lab.restart_broker(20_000)
+    assert lab.send("T", bodies=["x", "y"]) == []
+    lab.run(seconds=40)
+    assert [(row.topic, row.body) for row in lab.send("U", bodies=["x"])] == [("U", "x")]
+    assert [row.topic for row in lab.finish().messages()] == ["U"]
+
+
 def test_settle_runs_until_nothing_more_can_change():
     lab = rmqlab.Lab(topics={"T": 4})
     for who, tag in (("A", "tagA"), ("B", "tagB")):

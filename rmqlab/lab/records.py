@@ -181,7 +181,7 @@ def events(run: Run) -> Iterator[EventRecord]:
 def messages(run: Run) -> Iterator[MessageRecord]:
     """Every message sent, in order."""
     told = [event for event in run.events if event["ev"] == "sent"]
-    sent = sent_messages(run.scenario, told) if run.scenario.steps else ()
+    sent = sent_messages(run.scenario, run.events) if run.scenario.steps else ()
     topics = [message.topic for message in sent] or [event["topic"] for event in told]
     for n, (topic, event) in enumerate(zip(topics, told, strict=True)):
         yield MessageRecord(n, event["t"], topic, *(event[name] for name in columns_of(MessageRecord)[3:]))

@@ -118,18 +118,24 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
     Raises:
         BadInput: an event tells of a message that no step sends.
     """
-    outgoing = [(step.topic, one) for step in scenario.steps if isinstance(step, Send) for one in step.messages]
+    steps = (step for step in scenario.steps if isinstance(step, Send) and step.messages)
+    step = next(steps, None)
     found = []
-    for event in (event for event in events if event["ev"] == "sent"):
-        # a send that failed has no event: go on to the step whose message this is
-        while outgoing and outgoing[0][1].body != event["body"]:
-            outgoing.pop(0)
-        if not outgoing:
-            raise BadInput(f"scenario {scenario.id!r}: no step sends {event['body']!r}")
-        topic, message = outgoing.pop(0)
+    for event in events:
+        if event["ev"] == "error" and event["do"] == "send":  # the rest of that step was not sent
+            step = next(steps, None)
+        if event["ev"] != "sent":
+            continue
+        number, queue, offset, body, tag = (event[name] for name in ("i", "queue", "offset", "body", "tag"))
+        while step is not None and [one.body for one in step.messages[number : number + 1]] != [body]:
+            step = next(steps, None)
+        if step is None:
+            raise BadInput(f"scenario {scenario.id!r}: no step sends {body!r}")
+        topic, message = step.topic, step.messages[number]
+        if number == len(step.messages) - 1:
+            step = next(steps, None)
         known = {PROPERTY_TAGS: message.tag, PROPERTY_KEYS: message.keys}
         properties = {**(message.props or {}), **{name: text for name, text in known.items() if text is not None}}
-        queue, offset, body, tag = (event[name] for name in ("queue", "offset", "body", "tag"))
         found.append(SendRecord(topic, queue, offset, body, tag, event["msgId"], event["t"], properties))
     return found
 
