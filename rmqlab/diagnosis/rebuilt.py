@@ -33,7 +33,8 @@ def rebuild(look: Look, name: str | None) -> Lab:
 
     Members are called A, B, ... in the order of their client ids, which is the order in which queues are shared out;
     they start in the order of their versions. What a silent member asks for is taken from the broker's table. Messages
-    carry the tags that passed, as far as a member names them. `lab.scenario()` is the same as data.
+    carry the tags that passed, as far as a member names them. The lab has the rules of 4.8.0, also for newer brokers.
+    `lab.scenario()` is the same as data.
 
     Raises:
         BadInput: there is no such group, or nothing is known of what its members ask for.
@@ -43,16 +44,9 @@ def rebuild(look: Look, name: str | None) -> Lab:
     if not any(wishes.values()):
         raise BadInput(f"group {group.name}: nothing is known of what its members ask for, so nothing can be rebuilt")
     topics = sorted({topic for asked in wishes.values() for topic in asked})
-    brokers = list(look.brokers.values())
-    newer = any((broker.version or "").startswith("V5") for broker in brokers)
-    told = (brokers[0].settings if brokers else None) or {}
+    told = next((broker.settings for broker in look.brokers.values()), None) or {}
     settings: dict[str, Any] = {setting: told[setting] for setting in FILTER_SETTINGS if setting in told}
-    lab = Lab(
-        {topic: len(look.topics.get(topic, ())) or 4 for topic in topics},
-        version="5.3.3" if newer else "4.8.0",
-        name=group.name,
-        **settings,
-    )
+    lab = Lab({topic: len(look.topics.get(topic, ())) or 4 for topic in topics}, name=group.name, **settings)
     names = dict(zip(sorted(wishes), _letters(), strict=False))
     for client in sorted(wishes, key=lambda one: _stamp(wishes[one])):
         lab.consumer(names[client], **_options(group, client, wishes[client]))

@@ -6,8 +6,10 @@ import pytest
 
 import rmqlab
 from rmqlab.diagnosis.diagnosis import diagnose
+from rmqlab.diagnosis.rebuilt import rebuild
 from rmqlab.errors import BadInput
 from tests.diagnosis.conftest import STARTED, M, look, passed
+from tests.diagnosis.recorded_looks import recorded_look
 
 TWO_TAGS = [M("z@1", {"T": "tagA"}, STARTED), M("a@2", {"T": "tagB"}, STARTED + 60_000)]
 
@@ -21,6 +23,12 @@ def test_the_articles_group_loses_six_of_eight_in_the_lab():
     assert [client.subscription_inner["T"].sub_string for _, client in sorted(lab.clients.items())] == ["tagB", "tagA"]
     assert len(fates) == 16
     assert sum(fate.lost for fate in fates) == 12
+
+
+def test_a_group_of_newer_brokers_is_rebuilt_by_the_rules_there_are():
+    lab = rebuild(recorded_look("5.3.3", 2), "Article")
+    assert sorted(lab.clients) == ["A", "B"]
+    assert any(fate.lost for fate in lab.fates())
 
 
 def test_the_scenario_repeats_the_lab():
