@@ -130,7 +130,7 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
         while step is not None and [one.body for one in step.messages[number : number + 1]] != [body]:
             step = next(steps, None)
         if step is None:
-            raise BadInput(f"scenario {scenario.id!r}: no step sends {body!r}")
+            raise BadInput(f"scenario {scenario.id!r}: no step sends {event['body']!r}")
         topic, message = step.topic, step.messages[number]
         if number == len(step.messages) - 1:
             step = next(steps, None)
