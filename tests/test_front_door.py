@@ -232,6 +232,35 @@ def test_run_until_and_step_say_what_happened():
         lab.run(until=lambda lab: False, ms=1_000)
 
 
+def test_a_lite_consumer_takes_no_option_that_it_would_not_follow():
+    lab = rmqlab.Lab(topics={"T": 2})
+    with pytest.raises(BadInput, match="A: kind is 'lite', which takes no mode, orderly"):
+        lab.consumer("A", group="G", subscribe={"T": "*"}, kind="lite", mode="broadcasting", orderly=True)
+    # a scenario may say it, as recorded ones do: its client follows the real driver's, which is clustering
+    start = {"do": "start", "group": "G", "kind": "lite", "mode": "broadcasting", "subscribe": {"T": {"expr": "*"}}}
+    steps = [start | {"at": at, "who": who} for at, who in ((0, "A"), (30_000, "B"))]
+    steps += [{"do": "send", "at": 60_000, "topic": "T", "messages": [{"body": "one"}, {"body": "two"}]}]
+    run = rmqlab.simulate({"id": "lite", "topics": {"T": 2}, "steps": steps})
+    assert [(row.member, row.fate) for row in run.fates()] == [(None, "delivered")] * 2
+
+
+def test_a_wrong_call_of_a_lab_is_told_by_its_argument():
+    lab = rmqlab.Lab(topics={"T": 2})
+    lab.consumer("A", group="G", subscribe={"T": "*"})
+    wrong = [
+        (lambda: lab.send("T", {"a"}), "^messages.0..tag is .*'a'.*; right is a text or null"),
+        (lambda: lab.cut(None), "^'who' is missing"),
+        (lab.start_namesrv, "^the name server is up already$"),
+        (lambda: lab.swimlane(topic="U"), "no consumer of group 'G' subscribes topic 'U'"),
+        (lambda: rmqlab.Lab.from_scenario(lab.scenario(), until=float("inf")), "^until is inf; right is ms"),
+        (lambda: rmqlab.Lab.from_scenario(lab.scenario(), until="x"), "^until is 'x'; right is ms"),
+        (lambda: rmqlab.Lab(topics={"T": 1}, version=["4.8.0"]), "version .*: there is 4.8.0"),
+    ]
+    for call, text in wrong:
+        with pytest.raises(BadInput, match=text):
+            call()
+
+
 def test_a_message_is_told_of_its_own_topic_though_one_like_it_was_not_sent():
     lab = rmqlab.Lab(topics={"T": 1, "U": 1})
     lab.run(seconds=5)

@@ -70,7 +70,7 @@ def config_of(step: Start, rules: Rules) -> PushConsumerConfig | LitePullConsume
         # The recorded ones asked for two pull threads, but 4.8.0 makes the pool in the constructor, before anybody can.
         return LitePullConsumerConfig(allocate_strategy=AllocateMessageQueueAveragely(rules))
     config = PushConsumerConfig(
-        message_model=MessageModel.BROADCASTING if step.mode == "broadcasting" else MessageModel.CLUSTERING,
+        message_model=MessageModel.BROADCASTING if step.broadcasts else MessageModel.CLUSTERING,
         allocate_strategy=STRATEGIES[step.strategy](rules),
         orderly=step.orderly,
         post_subscription_when_pull=step.post,

@@ -74,7 +74,7 @@ class Lab(LabSteps):
         **settings: object,
     ) -> None:
         """`name` is the id of the scenario that this lab makes."""
-        if version not in RULES:
+        if version not in [*RULES]:  # a list: what cannot be a key is no version either
             raise BadInput(f"version {version!r}: there is {', '.join(RULES)}")
         if not isinstance(topics, Mapping):
             raise BadInput(f'topics is {topics!r}; right is a name and its queues: {{"T": 4}}')
@@ -103,9 +103,12 @@ class Lab(LabSteps):
         `scenario` is what `scenario()` gives, its JSON as a dict or a text, or a file (`FILE#ID` chooses one).
 
         Raises:
-            BadInput: it is no scenario, or asks for what is not simulated.
+            BadInput: it is no scenario, or asks for what is not simulated; `until` is no time.
         """
         from rmqlab.lab.scenario_inputs import scenario_and_settings
+
+        if until is not None:
+            _check_time(until)
 
         given, cluster = scenario_and_settings(scenario, {})
         lab = cls.__new__(cls)
@@ -336,6 +339,11 @@ class Lab(LabSteps):
         members = ", ".join(f"{who} of {one.step.group}" for who, one in simulation.consumers.items()) or "nobody"
         lost, sent = sum(fate.lost for fate in self.fates()), len(simulation.recorder.sent)
         return f"<Lab {name} at {self.now:g} ms: topics {topics}; running: {members}; {sent} sent, {lost} lost>"
+
+
+def _check_time(until: object) -> None:
+    if not isinstance(until, int | float) or not 0 <= until <= MAX_WAIT_MS:
+        raise BadInput(f"until is {until!r}; right is ms since the topics were ready, such as 60_000")
 
 
 def _check_until(until: object, *, settle: bool) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
 
-_WHERE = re.compile(r"^lab: (steps\[\d+\]\.?)?")
+_WHERE = re.compile(r"^lab: (steps\[\d+\](\.|: ))?")
 
 
 class LabSteps(LabTables):
@@ -59,14 +59,24 @@ class LabSteps(LabTables):
 
         `subscribe` maps topics to tag expressions ("tagA", "a || b", "*"), `sql92` topics to conditions. `strategy`
         names how queues are shared out; `later_times`: the listener refuses each message that often before it takes it.
+        A consumer of kind "lite" is clustering, has no listener, and takes none of the options behind `kind`.
 
         >>> from rmqlab import Lab
         >>> Lab(topics={"T": 1}).consumer("A", group="G", subscribe={"T": "*"})
         <DefaultMQPushConsumer A of group G: T TAG *; owns nothing>
 
         Raises:
-            BadInput: the name is taken, a topic is unknown, an expression is of the other kind.
+            BadInput: the name is taken, a topic is unknown, an expression is of the other kind, or an option is not for
+                this kind of consumer.
         """
+        if kind == "lite":
+            options = {
+                "mode": mode != "clustering", "strategy": strategy != "avg", "consume_from": consume_from != "last",
+                "orderly": orderly, "post_subscription": post_subscription, "later_times": later_times,
+            }  # fmt: skip
+            given_too = ", ".join(name for name, given in options.items() if given)
+            if given_too:
+                raise BadInput(f"{who}: kind is 'lite', which takes no {given_too}")
         wishes: dict[str, dict[str, str]] = {}
         for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
             _wanted(who, given or {})

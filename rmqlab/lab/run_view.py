@@ -65,7 +65,7 @@ class RunView:
         self.topic = topic or next((name for step in mine for name in step.subscribe), "")
         self.starts_with = {step.who: step.subscribe[self.topic].expr for step in mine if self.topic in step.subscribe}
         wishes = {who: [expression] for who, expression in self.starts_with.items()}
-        self.broadcasting = all(step.mode == "broadcasting" for step in mine)
+        self.broadcasting = all(step.broadcasts for step in mine)
         members = {step.who for step in mine}
         for step in run.scenario.steps:
             if isinstance(step, Subscribe) and step.topic == self.topic and step.who in members:
@@ -73,7 +73,9 @@ class RunView:
         self.asked = {who: expressions[0] for who, expressions in wishes.items()}
         self.asks = {who: " → ".join(key for key, _ in groupby(expressions)) for who, expressions in wishes.items()}
         if not self.asked:
-            raise BadInput(f"run {run.scenario.id!r}: no consumer of group {group!r} subscribes topic {topic!r}")
+            raise BadInput(
+                f"run {run.scenario.id!r}: no consumer of group {self.group!r} subscribes topic {self.topic!r}"
+            )
         self.names = sorted(self.asked)
         self._epoch: int = run.events[0]["epochMs"]
         self.zero: float = next(event["t"] for event in run.events if event["ev"] == "starting")

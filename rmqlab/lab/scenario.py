@@ -55,7 +55,10 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
 
 class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
-    """Start consumer ``who`` of ``group``; ``later_times``: answer RECONSUME_LATER the first n times a body is seen."""
+    """Start consumer ``who`` of ``group``; ``later_times``: answer RECONSUME_LATER the first n times a body is seen.
+
+    A lite pull consumer has ``who``, ``group`` and ``subscribe`` alone, as the recorded ones: it is always clustering.
+    """
 
     who: str
     group: str
@@ -68,6 +71,11 @@ class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
     later_times: int = 0
     trace: bool = False
     kind: Literal["push", "lite", "pop"] = "push"
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether it gets every message of its topics, whatever other members of the group get."""
+        return self.mode == "broadcasting" and self.kind == "push"
 
 
 class Stop(ScenarioStep, frozen=True, tag="stop"):

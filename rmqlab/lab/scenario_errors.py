@@ -123,5 +123,5 @@ def _choices(owner: type | None, name: str) -> tuple[str, ...]:
 
 
 def _shown(value: object) -> str:
-    text = json.dumps(value)
+    text = json.dumps(value, default=repr)  # who calls from Python may give what is no JSON
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

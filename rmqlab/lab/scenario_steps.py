@@ -202,7 +202,7 @@ class ScenarioSteps:
         node = self._node(step.who)
         instance = self._instance(node, step.who, config)
         client = client_of(step, instance, config, self.recorder)
-        member = GroupMember(step.who, step.group, step.mode == "broadcasting")
+        member = GroupMember(step.who, step.group, step.broadcasts)
         for topic, subscription in step.subscribe.items():
             await client.subscribe(self.recorder.long(topic), subscription.expr, subscription.type)
             member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))

@@ -62,7 +62,7 @@ class Simulation(ScenarioSteps):
         self._owners: Owners | None = None  # when all was done, before the consumers were shut down
         lanes = self.world.lanes
         if lanes is not None:
-            broadcasting = any(isinstance(step, Start) and step.mode == "broadcasting" for step in scenario.steps)
+            broadcasting = any(isinstance(step, Start) and step.broadcasts for step in scenario.steps)
             lanes.free = PartialOrderReduction(self.cluster, self.consumers, lanes, broadcasting=broadcasting).free
         self.recorder.event(ScenarioBegins(scenario.to_builtins(), self.cluster.config.epoch_ms))
         node = self._node(PRODUCER)

@@ -150,7 +150,7 @@ def _members_of_events(account: _Recorded) -> list[GroupMember]:
                 raise BadInput(
                     f"scenario {account.scenario.id!r} does not start {who!r}, whom an event 'starting' names"
                 )
-            member = members[who] = GroupMember(who, step.group, step.mode == "broadcasting")
+            member = members[who] = GroupMember(who, step.group, step.broadcasts)
             member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
         elif event["ev"] == "subscribed":
             change = next((step for step in changes if (step.who, step.expr) == (who, event.get("expr"))), None)

@@ -126,7 +126,7 @@ def usual_properties(scenario: Scenario) -> list[RunProperty]:
 
 
 def _broadcasting(scenario: Scenario) -> set[str]:
-    return {step.group for step in scenario.steps if isinstance(step, Start) and step.mode == "broadcasting"}
+    return {step.group for step in scenario.steps if isinstance(step, Start) and step.broadcasts}
 
 
 def _receiving(scenario: Scenario) -> dict[str, RunProperty]:

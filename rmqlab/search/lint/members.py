@@ -245,7 +245,6 @@ def as_meant(sent: SubscriptionData) -> SubscriptionData:
 
 def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
     """The members that run at the end; of several scenarios each has groups of its own, as on the recordings' wire."""
-    models = {"clustering": "CLUSTERING", "broadcasting": "BROADCASTING"}
     mine: Groups = {}
     for step in scenario.steps:
         match step:
@@ -257,7 +256,7 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
                     for topic, one in step.subscribe.items()
                 }
                 told = (
-                    models[step.mode],
+                    "BROADCASTING" if step.broadcasts else "CLUSTERING",
                     "CONSUME_PASSIVELY" if step.kind == "push" else "CONSUME_ACTIVELY",
                     f"CONSUME_FROM_{step.from_.upper()}_OFFSET",
                 )
