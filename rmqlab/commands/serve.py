@@ -76,7 +76,7 @@ def run(args: Namespace) -> int:
         store=args.store,
         acl=args.acl,
     )
-    for name in config.unknown:
+    for name in config.others:
         hint = did_you_mean(name, known_keys())
         print(f"rmqlab serve: no setting of a 4.8.0 broker is called {name!r}; it has no effect{hint}", file=sys.stderr)
     if config.inert:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.files import lines_of, read_text
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fates import MessageFate, SendRecord
 from rmqlab.lab.recorded_events import require_event
@@ -165,14 +164,7 @@ def recorded_events(folder: Path) -> dict[str, list[Event]]:
     """
     events: dict[str, list[Event]] = {}
     for path, of in _event_files(folder):
-        try:
-            data = path.read_bytes()
-            text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-            raise BadInput(f"{path}: cannot be read ({error}); a recorded set has events.jsonl.gz") from error
-        for number, line in enumerate(text.split("\n"), 1):
-            if not line.strip():
-                continue
+        for number, line in lines_of(read_text(path, "a recorded set, which has events.jsonl.gz")):
             try:
                 event = of | json.loads(line)
                 require_event(event)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.files import atomic_write
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
+from rmqlab.runtime.file_segments import sync_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,17 +43,35 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def rewrite_properties(path: Path, text: str) -> None:
-    """Put other settings into a file; what it held becomes its `.bak` (`MixAll.string2File`).
+    """Put other settings into a file; what it held becomes its `.bak`.
 
     4.8.0 says nothing to whoever changed a setting when its file cannot be written: the change holds, and is logged.
     """
     try:
-        if path.is_file():
-            path.with_name(f"{path.name}.bak").write_bytes(path.read_bytes())
-        with atomic_write(path) as part:
-            part.write_text(text, encoding="utf-8")
+        string_to_file(path, text.encode())
     except OSError as error:
         logger.warning("%s: a changed setting is in force, but not in its file: %s", path, error.strerror)
+
+
+def string_to_file(path: Path, data: bytes) -> None:
+    """Write a file; what it held becomes its `.bak` (`MixAll.string2File`). At every moment one of the two is whole.
+
+    Raises OSError.
+    """
+    if path.is_file():
+        _replace(path.with_name(f"{path.name}.bak"), path.read_bytes())
+    _replace(path, data)
+    sync_folder(path.parent)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put a file that is on disk in the place of another in one step."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
 
 
 class AclFileError(BadInput):

@@ -110,15 +110,15 @@ class DurableStore:
         broker, config = self._broker, self._store.config
         now = broker.now
 
-        def every(name: str, period: int, action: Callable[[int], None], first: int | None = None) -> None:
+        def every(name: str, period: int, action: Callable[[int], object], first: int | None = None) -> None:
             broker.timers.at_fixed_rate(name, now + (period if first is None else first), period, action)
 
         every("flush commit log", config.flush_interval_commit_log, self._flush_log)
         every("flush consume queues", config.flush_interval_consume_queue, self._flush_queues)
         offsets = broker.config.flush_consumer_offset_interval
-        every("persist offsets", offsets, self._persisting("consumerOffset.json"))
-        every("persist filters", FLUSH_FILTERS_MS, self._persisting("consumerFilter.json"))
-        every("persist delays", config.flush_delay_offset_interval, self._persisting("delayOffset.json"))
+        every("persist offsets", offsets, lambda _: self._persist("consumerOffset.json"))
+        every("persist filters", FLUSH_FILTERS_MS, lambda _: self._persist("consumerFilter.json"))
+        every("persist delays", config.flush_delay_offset_interval, lambda _: self._persist("delayOffset.json"))
         every("write index", WRITE_INDEX_MS, self._write_index)
         every("dispatch again", RETRY_DISPATCH_MS, self._dispatch)
         every("disk space", DISK_CHECK_MS, self._note_disk_space, 1_000)
@@ -203,12 +203,6 @@ class DurableStore:
             logger.exception("config/%s", name)
             return False
         return True
-
-    def _persisting(self, name: str) -> Callable[[int], None]:
-        def persist(_now: int) -> None:
-            self._persist(name)
-
-        return persist
 
     def _in_background(self, directory: str, least_pages: int, then: Callable[[], None]) -> None:
         """Flush a directory on the thread, unless it still does."""

@@ -26,10 +26,6 @@ _LONGEST_NAME = 255  # bytes
 _fdatasync = getattr(os, "fdatasync", os.fsync)
 
 
-class StoreFileError(SegmentError):
-    """A file of the store that does not fit the settings; the text says which, and what would."""
-
-
 class FileSegment:
     """One file."""
 
@@ -150,7 +146,7 @@ class FileSegments:
     def load(self, directory: str, capacity: int) -> list[StoredSegment]:
         """Return the files of a directory; a file too short is one whose end was never written.
 
-        Raises StoreFileError for files that are too large, or not where files of that size begin.
+        Raises SegmentError for files that are too large, or not where files of that size begin.
         """
         folder = self.folder(directory)
         if not folder.is_dir():
@@ -160,7 +156,7 @@ class FileSegments:
         for path in sorted(path for path in folder.iterdir() if named.fullmatch(path.name)):
             state = path.stat()
             if state.st_size > capacity or (directory != INDEX and int(path.name) % capacity):
-                raise StoreFileError(
+                raise SegmentError(
                     f"{path} has {state.st_size} bytes, the settings say {capacity}: {_setting(directory)} must be as "
                     "it was when the file was made"
                 )

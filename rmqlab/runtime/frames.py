@@ -32,10 +32,11 @@ class UnreadBudget:
 class FrameDecoder:
     """Collects bytes and hands out frames without their length. `close` gives the budget back."""
 
-    __slots__ = ("_at", "_budget", "_data")
+    __slots__ = ("_at", "_budget", "_data", "_header_max")
 
-    def __init__(self, budget: UnreadBudget | None = None) -> None:
+    def __init__(self, budget: UnreadBudget | None = None, header_max: int = HEADER_MAX_LENGTH) -> None:
         self._budget = budget or UnreadBudget()
+        self._header_max = header_max
         self._data = bytearray()
         self._at = 0
 
@@ -69,14 +70,18 @@ class FrameDecoder:
             raise BadFrame(f"a frame of {length} bytes, at most {FRAME_MAX_LENGTH - _WORD} are taken")
         if length >= _WORD and held >= 2 * _WORD:
             header_length = int.from_bytes(data[begin + 1 : begin + _WORD])
-            if header_length > min(length - _WORD, HEADER_MAX_LENGTH):
+            if header_length > min(length - _WORD, self._header_max):
                 raise BadFrame(
-                    f"a header of {header_length} bytes in a frame of {length}; at most {HEADER_MAX_LENGTH} are taken"
+                    f"a header of {header_length} bytes in a frame of {length}; at most {self._header_max} are taken"
                 )
         if held < _WORD + length:
             return None
         self._at = begin + length
         return bytes(data[begin : self._at])
+
+    def rest(self) -> bytes:
+        """Return what no frame was made of."""
+        return bytes(self._data[self._at :])
 
     def close(self) -> None:
         """Forget everything."""

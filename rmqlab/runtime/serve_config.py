@@ -57,8 +57,8 @@ class ServeConfig:
     in memory. The broker tells clients `brokerIP1` when
     `advertise` is set, else the host it listens on. The broker closes connections that are silent for `idle_seconds`
     (`serverChannelMaxIdleTimeSeconds`). `acl` has the rules of access control, or the file they are in;
-    None: nothing is checked. `unknown` are settings that no 4.8.0 broker has, `others` has their values; `inert` are
-    those that have no effect here. Settings that are changed while the broker runs go into `settings_file`, if there
+    None: nothing is checked. `others` are settings that no 4.8.0 broker has, with their values; `inert` are those that
+    have no effect here. Settings that are changed while the broker runs go into `settings_file`, if there
     is one.
     """
 
@@ -72,7 +72,6 @@ class ServeConfig:
     advertise: bool = False
     idle_seconds: int = IDLE_SECONDS
     acl: Path | Mapping[str, Any] | None = None
-    unknown: list[str] = field(default_factory=list)
     inert: list[str] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
     settings_file: Path | None = None
@@ -103,10 +102,9 @@ class ServeConfig:
             Endpoint(port=NAMESRV_PORT),
             advertise="brokerIP1" in properties,
             idle_seconds=_idle_seconds(properties.get(IDLE_SETTING), where),
-            unknown=unknown_keys(properties),
             inert=[name for name in broker.set_without_effect() if name != IDLE_SETTING],
+            others={name: properties[name] for name in unknown_keys(properties)},
         )
-        config.others = {name: properties[name] for name in config.unknown}
         if listen is not None:
             config.listen = Endpoint.parse(listen, "--listen")
         if namesrv is not None:

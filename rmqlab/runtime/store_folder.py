@@ -1,7 +1,7 @@
 """A store's folder: who holds it, how the last broker left it, what lies beside the messages.
 
 `lock`, `abort`, `checkpoint` and `config/*.json` with their `.bak`, as 4.8.0 keeps them (`DefaultMessageStore`,
-`StoreCheckpoint`, `MixAll.string2File`).
+`StoreCheckpoint`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.protocol.header import FrameError
+from rmqlab.runtime.configuration_files import string_to_file
 from rmqlab.runtime.file_segments import FileSegments, sync_folder
 
 if TYPE_CHECKING:
@@ -131,34 +132,10 @@ class StoreFolder:
             raise BadInput(f"{path} and its .bak cannot be read: {wrong}; mend one of them, or delete both")
 
     def persist(self, table: ConfigManager) -> None:
-        """Write a table's file of `config/`; what it held becomes its `.bak`. At every moment one of the two is whole.
-
-        Raises OSError.
-        """
+        """Write a table's file of `config/`; what it held becomes its `.bak`. Raises OSError."""
         path = self.root / "config" / table.file_name
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = table.encode().encode("utf-8", "surrogatepass")
-        before = None
-        with contextlib.suppress(FileNotFoundError):
-            before = path.read_bytes()
-        if before is not None:
-            _write(path.with_name(f"{path.name}.bak"), before)
-        _write(path, data)
-        sync_folder(path.parent)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Replace a file in one step."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        written = 0
-        while written < len(data):
-            written += os.write(fd, data[written:])
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    temporary.replace(path)
+        string_to_file(path, table.encode().encode("utf-8", "surrogatepass"))
 
 
 def _lock_first_byte(fd: int) -> None:

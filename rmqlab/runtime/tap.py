@@ -21,7 +21,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
-from rmqlab.runtime.frames import FRAME_MAX_LENGTH
+from rmqlab.runtime.frames import FRAME_MAX_LENGTH, BadFrame, FrameDecoder
 from rmqlab.runtime.runtime import RemotingError
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.sockets import SocketRuntime
@@ -180,26 +180,22 @@ class Tap:
         return link.to == TO_BROKER or self.config.with_namesrv
 
     async def _pump(self, link: _Link, reader: asyncio.StreamReader, direction: str) -> None:
-        writer, buffer, framed = link.writers[direction], bytearray(), True
+        writer, frames, framed = link.writers[direction], FrameDecoder(header_max=FRAME_MAX_LENGTH), True
         ended = direction  # whose end it was: the sender's, unless the receiver takes nothing more
         try:
             while data := await _read(reader):
                 if link.frozen:
                     continue
-                buffer += data
-                while framed and (length := _frame_length(buffer)) is not None:
-                    if length < 0:
-                        framed = False
+                if framed:
+                    frames.feed(data)
+                    try:
+                        while (payload := frames.next()) is not None:
+                            writer.write(self._pass(link, direction, _LENGTH.pack(len(payload)) + payload))
+                    except BadFrame:
+                        framed, data = False, frames.rest()
                         self._tell(f"connection {link.number}: no frames of RocketMQ; passed on, not recorded")
-                        break
-                    if len(buffer) < length:
-                        break
-                    frame = bytes(buffer[:length])
-                    del buffer[:length]
-                    writer.write(self._pass(link, direction, frame))
                 if not framed:
-                    writer.write(bytes(buffer))
-                    buffer.clear()
+                    writer.write(data)
                 await writer.drain()
         except OSError:
             ended = C2S if direction == S2C else S2C
@@ -235,11 +231,11 @@ class Tap:
 
     def _rewritten(self, frame: bytes) -> bytes:
         """Return an answer of the name server with the tap's address for the broker's."""
+        if b'"brokerAddrs"' not in frame:
+            return frame
         _, head = _HEAD.unpack_from(frame)
         start = _HEAD.size + (head & 0xFFFFFF)
         body = frame[start:]
-        if b'"brokerAddrs"' not in body:
-            return frame
         if self.broker is None:
             self._choose_broker(body)
         if self.broker is None:
@@ -292,13 +288,3 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
         return await reader.read(_READ_BYTES)
     except OSError:
         return b""
-
-
-def _frame_length(buffer: bytearray) -> int | None:
-    """Return the bytes of the frame that begins here, its length included; -1 for what is none, None for too few."""
-    if len(buffer) < _HEAD.size:
-        return None
-    length, head = _HEAD.unpack_from(buffer)
-    if not _LENGTH.size <= length <= FRAME_MAX_LENGTH - _LENGTH.size or head & 0xFFFFFF > length - _LENGTH.size:
-        return -1
-    return int(length + _LENGTH.size)

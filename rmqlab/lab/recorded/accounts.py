@@ -8,7 +8,6 @@ answer is missing) is an event `unplaced`, and no message.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +35,7 @@ from rmqlab.message.batch import decode_messages
 from rmqlab.message.message import Message
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, string_to_properties
 from rmqlab.message.record import RecordError
-from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_MASK, TRANSACTION_NOT_TYPE
+from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_MASK, TRANSACTION_NOT_TYPE, CompressionError, uncompress
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.header import RemotingCommandException
@@ -303,9 +302,9 @@ def _messages(request: RemotingCommand) -> tuple[SendMessageRequestHeader, list[
         if request.code == RequestCode.SEND_BATCH_MESSAGE:
             messages = decode_messages(body)
         else:
-            plain = zlib.decompress(body) if header.sys_flag & COMPRESSED_FLAG else body
+            plain = uncompress(body) if header.sys_flag & COMPRESSED_FLAG else body
             messages = [Message("", plain, header.flag, string_to_properties(header.properties))]
-    except (RemotingCommandException, RecordError, zlib.error):
+    except (RemotingCommandException, RecordError, CompressionError):
         return SendMessageRequestHeader(), []
     for message in messages:
         message.topic = header.topic
