@@ -21,6 +21,7 @@ from rmqlab.events import SubscriptionChanged
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.mqadmin import consume_stats
 from rmqlab.lab.recorded_events import Gauge
+from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.runtime.scheduler import US_PER_MS
 
@@ -50,7 +51,8 @@ OwnerOf = Callable[[str, str, int], Owner | None]
 class QueueLag(NamedTuple):
     """A queue's lag in messages: ``raw`` counts all behind the committed offset, as the admin tool does.
 
-    ``filtered`` is None when nobody subscribes the topic; ``complete``: every message was looked at.
+    ``filtered`` is None when nobody subscribes the topic, and for a broadcasting group, whose members keep their
+    offsets to themselves; ``complete``: every message was looked at.
     """
 
     raw: int
@@ -133,7 +135,9 @@ def gauges(
 
 
 def _queues(broker: Broker, group: str, topic: str, owner_of: OwnerOf | None, most: int) -> Iterator[QueueLag]:
-    store, slot = broker.message_store, broker.consumer_manager.find_subscription_data(group, topic)
+    store, info = broker.message_store, broker.consumer_manager.get_consumer_group_info(group)
+    shared = info is not None and info.message_model is not MessageModel.BROADCASTING
+    slot = broker.consumer_manager.find_subscription_data(group, topic) if shared else None
     for queue, committed in consume_stats(broker, group, topic).items():
         end = store.get_max_offset_in_queue(topic, queue)
         begin = min(committed, end)

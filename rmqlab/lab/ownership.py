@@ -6,6 +6,7 @@ until it stopped or died. A broker has no table of owners that could be asked.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -75,7 +76,10 @@ class Ownership:
 
     def _events(self) -> list[MemberEvent]:
         run, found = self.view.run, []
-        silent = {step.who for step in run.scenario.steps if isinstance(step, Kill) and step.silent}
+        silent: dict[str, list[bool]] = defaultdict(list)  # of each kill of a member, in their order
+        for step in run.scenario.steps:
+            if isinstance(step, Kill):
+                silent[step.who].append(step.silent)
         for event in run.events:
             t, who = float(event["t"]), event.get("who", "")
             if t > self.end or (t == self.end and event["ev"] == "stopping"):
@@ -87,7 +91,9 @@ class Ownership:
             elif event["ev"] == "control":
                 what, _, rest = event["line"].partition(" @")
                 who, _, number = rest.partition(" ")
-                words = "falls silent" if what == "kill" and who in silent else FAULTS.get(what, what)
+                words = FAULTS.get(what, what)
+                if what == "kill" and silent[who].pop(0):
+                    words = "falls silent"
                 found.append(MemberEvent(t, who, words, float(number) if what == "pause" else 0))
         return [event for event in found if event.who in self.view.asked]
 

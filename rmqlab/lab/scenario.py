@@ -252,8 +252,9 @@ def _problems(scenario: Scenario) -> Iterator[str]:
     if not is_valid_name(scenario.id):
         yield f'"id" is {scenario.id!r}; it becomes part of names, so letters, digits, % | _ and - only, and not empty'
     for topic, queues in scenario.topics.items():
-        if refusal := validate_topic(f"{topic}_{scenario.id}") if topic else "empty":
-            yield f"topics: {topic!r} (with the id: {topic}_{scenario.id}) is no name for a topic: {refusal}"
+        wire = topic if scenario.plain_names else f"{topic}_{scenario.id}"
+        if refusal := validate_topic(wire) if topic else "empty":
+            yield f"topics: {topic!r} (on the wire {wire}) is no name for a topic: {refusal}"
         if not 1 <= queues <= MAX_QUEUES:
             yield f"topics.{topic} is {queues}; a topic has 1 to {MAX_QUEUES} queues"
     last = 0

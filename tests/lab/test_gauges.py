@@ -116,6 +116,13 @@ def test_a_topic_that_the_group_left_counts_no_lag():
     assert at(simulation, 50_000).raw_lag == 0
 
 
+def test_a_broadcasting_group_claims_no_filtered_lag():
+    """Its members keep their offsets to themselves, so every message ever sent looked as if it were to come."""
+    simulation, run = simulated(start("A", mode="broadcasting"), send(8_000, "a", "b"), last=30_000)
+    assert [fate.fate for fate in run.fates] == ["delivered"] * 2
+    assert at(simulation, 20_000).filtered_lag is None
+
+
 def test_a_topic_that_comes_or_goes_is_no_flip():
     flips, data = Flips(), SubscriptionData("T", "a", tags_set={"a"})
     flips.saw(0, SubscriptionChanged("G", "T", "A", None, data))

@@ -36,6 +36,17 @@ def owners(lab, second):
     return [found[queue].replace(" and ", "") if found[queue] != NOBODY else "" for queue in sorted(found)]
 
 
+def test_each_end_of_a_member_is_told_as_it_was():
+    lab = rmqlab.Lab(topics={"T": 1})
+    for silent in (True, False):
+        lab.consumer("A", group="G", subscribe={"T": "*"})
+        lab.run(seconds=5)
+        lab.kill("A", silent=silent)
+        lab.run(seconds=150)
+    told = [event.what for event in Ownership(lab.finish().run).events]
+    assert told == ["joins", "falls silent", "joins", "is killed"]
+
+
 def longest(lab, *, doubles, since=0):
     chosen = [row for row in lab.owners() if row.until > since and (row.members > 1 if doubles else not row.members)]
     return max((row.until - max(row.since, since) for row in chosen), default=0)

@@ -192,3 +192,10 @@ def test_whatever_is_wrong_is_one_line(data):
     assert told.startswith("here: ")
     assert "`" not in told
     assert "\n" not in told
+
+
+def test_with_plain_names_a_topic_may_be_as_long_as_on_the_wire():
+    fields = {"id": "i" * 100, "topics": {"t" * 100: 1}, "steps": [], "plainNames": True}
+    assert convert_scenario(fields).topics == {"t" * 100: 1}
+    with pytest.raises(BadInput, match=r"on the wire t+_i+\) is no name for a topic"):
+        convert_scenario(fields | {"plainNames": False})
