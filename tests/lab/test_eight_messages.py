@@ -53,10 +53,8 @@ def test_two_thieves_and_no_lag(run):
 
 
 def test_figures_notice_a_difference():
-    figures = [
-        *article_e1.send_figures(EightMessages(first_queue=1).run()),
-        *article_e1.consumer_figures(EightMessages(seed=1).run()),
-    ]
+    consumers = article_e1.consumer_figures(EightMessages(seed=1).run())
+    figures = [*article_e1.send_figures(EightMessages(first_queue=1).run()), *itertools.chain(*consumers.values())]
     assert not all(figure.equal for figure in figures)
     assert not all(figure.equal for figure in article_e1.conclusions(EightMessages(start_order=("B", "A")).run()))
 

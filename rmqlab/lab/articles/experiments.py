@@ -41,7 +41,6 @@ AT_LEAST = ">="
 BETWEEN = ".."  # "120..130": above the first, up to the second
 VERDICT = "what must come out"
 OF_THE_ARTICLE = (FigureKind.PRINTED, FigureKind.GIVEN, FigureKind.FOLLOWS)
-PROPERTIES = "properties."
 
 
 class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -189,12 +188,7 @@ def reproduce(experiment: Experiment) -> Result:
     if experiment.prints:
         figures["set-up"] = set_up(simulation)
         figures["send results"] = [*all_sends(simulation), *send_figures(run)]
-        for figure in consumer_figures(run):
-            line, _, what = figure.what.rpartition(": ")
-            group = line or "printed"
-            if what.startswith(PROPERTIES):
-                group, what = f"{line}, properties", what.removeprefix(PROPERTIES)
-            figures.setdefault(group, []).append(figure._replace(what=what))
+        figures |= consumer_figures(run)
         figures["conclusions"] = conclusions(run)
         figures["from ids and bodies"] = derived(simulation)
     return Result(experiment, run, figures)

@@ -27,9 +27,8 @@ SENT = ("queueId", "queueOffset", "msgId", "offsetMsgId")
 # A value in Java's print: a list, a map, a quoted text, or anything up to the next comma.
 _FIELD = re.compile(r"(\w+)=(\[[^\]]*\]|\{[^}]*\}|'[^']*'|[^,\]}]+)")
 _NESTED = re.compile(r"toString\(\)=Message\{")
-
-
 NOT_PRINTED = "(not printed)"
+PROPERTIES = "properties."
 
 
 class FigureKind(StrEnum):
@@ -100,25 +99,25 @@ def fields_of(line: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     for name, value in _FIELD.findall(flat):
         if value.startswith("{"):
-            fields |= {f"properties.{key}": text for key, text in _FIELD.findall(value[1:-1])}
+            fields |= {f"{PROPERTIES}{key}": text for key, text in _FIELD.findall(value[1:-1])}
         else:
             fields[name] = value
     return fields
 
 
-def consumer_figures(run: Run) -> list[Figure]:
-    """How many messages each consumer printed, then every field of every message that was printed."""
-    figures = []
+def consumer_figures(run: Run) -> dict[str, list[Figure]]:
+    """How many messages each consumer printed; then a group for each message, and one for its properties."""
+    found: dict[str, list[Figure]] = {"printed": []}
     for who, theirs in printed()["printed"].items():
         ours = lines_of(run, who)
-        figures.append(Figure(f"messages printed by {who}", len(theirs), len(ours)))
-        for number, line in enumerate(theirs):
-            here = fields_of(ours[number]) if number < len(ours) else {}
-            figures += [
-                Figure(f"{who}'s message {number + 1}: {name}", value, here.get(name))
-                for name, value in fields_of(line).items()
-            ]
-    return figures
+        found["printed"].append(Figure(f"messages printed by {who}", len(theirs), len(ours)))
+        for number, line in enumerate(theirs, 1):
+            here = fields_of(ours[number - 1]) if number <= len(ours) else {}
+            for name, value in fields_of(line).items():
+                field = name.removeprefix(PROPERTIES)
+                group = f"{who}'s message {number}" if field == name else f"{who}'s message {number}, properties"
+                found.setdefault(group, []).append(Figure(field, value, here.get(name)))
+    return found
 
 
 def conclusions(run: Run) -> list[Figure]:
