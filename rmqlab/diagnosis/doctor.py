@@ -23,7 +23,7 @@ from rmqlab.diagnosis.read_client import ReadClient
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.message.java_properties import load_properties
 from rmqlab.protocol.acl import AclClientRPCHook
-from rmqlab.runtime.configuration_files import AclFileError, read_rules
+from rmqlab.runtime.configuration_files import read_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -189,7 +189,7 @@ def access_keys(file: str | Path | None, environment: Mapping[str, str]) -> AclC
         where = f"{file}: accessKey: and secretKey: are wanted, as in 4.8.0's conf/tools.yml"
         try:
             found = read_rules(Path(file))
-        except AclFileError as error:
+        except BadInput as error:
             if isinstance(error.__cause__, ImportError):
                 raise
             raise BadInput(f"{where}: {getattr(error.__cause__, 'strerror', None) or error.__cause__}") from error

@@ -26,20 +26,14 @@ ACL_FILE = "plain_acl.yml"
 WATCH_SECONDS = 0.5
 
 
-class PropertiesFileError(BadInput):
-    """A settings file that cannot be read."""
-
-
 def read_properties(path: Path) -> dict[str, str]:
-    """Return names and values of a settings file, by the rules of `load_properties`. Raises PropertiesFileError."""
+    """Return names and values of a settings file, by the rules of `load_properties`. Raises BadInput."""
     try:
         return load_properties(path.read_bytes())
     except OSError as error:
-        raise PropertiesFileError(
-            f"{path}: cannot be read ({error.strerror}); give a file of lines name=value"
-        ) from error
+        raise BadInput(f"{path}: cannot be read ({error.strerror}); give a file of lines name=value") from error
     except MalformedEscapeError as error:
-        raise PropertiesFileError(f"{path}: {error}") from error
+        raise BadInput(f"{path}: {error}") from error
 
 
 def rewrite_properties(path: Path, text: str) -> None:
@@ -74,19 +68,13 @@ def _replace(path: Path, data: bytes) -> None:
     temporary.replace(path)
 
 
-class AclFileError(BadInput):
-    """A file of rules that cannot be read or written."""
-
-
 def read_rules(path: Path) -> object:
-    """Return what the file holds. Raises AclFileError."""
+    """Return what the file holds. Raises BadInput."""
     yaml = _yaml()
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, yaml.YAMLError) as error:
-        raise AclFileError(
-            f"{path}: {error}; the rules of access control are wanted, as in 4.8.0's {ACL_FILE}"
-        ) from error
+        raise BadInput(f"{path}: {error}; the rules of access control are wanted, as in 4.8.0's {ACL_FILE}") from error
 
 
 async def watch(path: Path, access: PlainPermissionManager) -> None:
@@ -116,4 +104,4 @@ def _yaml() -> Any:
     try:
         return import_module("yaml")
     except ImportError as error:
-        raise AclFileError(f"{ACL_FILE} needs PyYAML: pip install 'rmqlab[acl]'") from error
+        raise BadInput(f"{ACL_FILE} needs PyYAML: pip install 'rmqlab[acl]'") from error

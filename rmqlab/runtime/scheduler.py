@@ -117,7 +117,7 @@ class Scheduler:
         later = [
             entry
             for entry in sorted(self._heap, key=_order)
-            if entry[0] < until_us and (task := _task_of(entry[3], entry[4])) is not None and concerns(task)
+            if entry[0] < until_us and (woken := _woken(entry[3], entry[4])) is not None and concerns(woken[0])
         ]
         numbers = {entry[2] for entry in later}
         self._heap[:] = [entry for entry in self._heap if entry[2] not in numbers]
@@ -184,22 +184,18 @@ def _order(entry: tuple[int, int, int, Callable[..., None], tuple[Any, ...]]) ->
     return entry[:3]
 
 
-def _task_of(action: Callable[..., None], arguments: tuple[Any, ...]) -> VirtualTask | None:
-    """The task that an entry of the heap wakes, or that waits for what it does."""
+def _woken(action: Callable[..., None], arguments: tuple[Any, ...]) -> tuple[VirtualTask, int] | None:
+    """The task that an entry of the heap wakes, or that waits for what it does, and the ticket of that wait."""
     task = getattr(action, "__self__", None)
     if isinstance(task, VirtualTask):
-        return task
-    return arguments[0] if arguments and isinstance(arguments[0], VirtualTask) else None
+        return task, arguments[0]
+    return arguments[:2] if len(arguments) > 1 and isinstance(arguments[0], VirtualTask) else None
 
 
 def _is_stale(action: Callable[..., None], arguments: tuple[Any, ...]) -> bool:
-    """Whether an entry wakes a task from a wait that is over: its task and ticket come first."""
-    task = getattr(action, "__self__", None)
-    if isinstance(task, VirtualTask):
-        return bool(task.done or task.ticket != arguments[0])
-    if len(arguments) > 1 and isinstance(arguments[0], VirtualTask):
-        return bool(arguments[0].done or arguments[0].ticket != arguments[1])
-    return False
+    """Whether an entry wakes a task from a wait that is over."""
+    woken = _woken(action, arguments)
+    return woken is not None and (woken[0].done or woken[0].ticket != woken[1])
 
 
 class Sleep(Trap):

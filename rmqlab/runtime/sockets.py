@@ -135,7 +135,7 @@ class SocketRuntime:
         self.serialize_type = serialize_type
         self._hook = hook
         self._tls = tls
-        self._on_bytes = on_bytes
+        self.carried = on_bytes or (lambda _address, _sent, _received: None)
         self._opaque = 0
         self._connections: dict[str, _Connection] = {}
         self._connecting: dict[str, asyncio.Task[_Connection]] = {}
@@ -217,11 +217,6 @@ class SocketRuntime:
         await asyncio.sleep(0)
 
     # What connections call.
-    def carried(self, address: str, sent: int, received: int) -> None:
-        """Count bytes."""
-        if self._on_bytes is not None:
-            self._on_bytes(address, sent, received)
-
     def received(self, connection: _Connection, command: RemotingCommand) -> None:
         """Take a frame: an answer that somebody waits for, or a request of the server's."""
         if command.is_response:

@@ -22,6 +22,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.runtime.frames import FRAME_MAX_LENGTH, BadFrame, FrameDecoder
+from rmqlab.runtime.network import C2S, S2C
 from rmqlab.runtime.runtime import RemotingError
 from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.sockets import SocketRuntime
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TO_BROKER, TO_NAMESRV = "broker", "namesrv"
-C2S, S2C = "c2s", "s2c"
 _READ_BYTES = 64 * 1024
 _FLUSH_SECONDS = 0.5
 _LENGTH = struct.Struct(">i")

@@ -20,6 +20,7 @@ from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode, code_name
 from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.runtime.network import C2S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -108,9 +109,6 @@ class TapRecording:
             self._file.write(json.dumps(row) + "\n")
 
 
-_TO_BROKER = "c2s"
-
-
 @dataclass(slots=True)
 class Beats:
     """Heartbeats of one client: how many, when the last one came (ms), the longest pause between two (ms)."""
@@ -143,11 +141,11 @@ class TapSummary:
     def see(self, t: float, conn: int, direction: str, command: RemotingCommand) -> list[str]:
         """Take in a frame; return what is worth telling at once, a line each."""
         if command.is_response:
-            pulls = self._pulling.pop((conn, command.opaque), None) if direction != _TO_BROKER else None
+            pulls = self._pulling.pop((conn, command.opaque), None) if direction != C2S else None
             if pulls is not None:
                 pulls.answers[code_name(ResponseCode, command.code)] += 1
             return []
-        if direction != _TO_BROKER:
+        if direction != C2S:
             return []
         self.requests[command.code] += 1
         try:

@@ -15,7 +15,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import FLAG_SUSPEND
 from rmqlab.protocol.header import FrameError
-from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData
 
 # A part of the broker's state: ("group", g), ("offset", g, topic, queue), ("lock", g), ("topic", t), ("log",).
 Domain = tuple[str, ...]
@@ -199,7 +199,7 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
     group = str(fields.get("consumerGroup"))
     offset = "offset", group, str(fields.get("topic")), str(fields.get("queueId"))
     if code == RequestCode.HEART_BEAT:
-        return [("group", name) for name in _heartbeat_groups(command)]
+        return [("group", consumer.group_name) for consumer in consumers_of(command)]
     if code in PUTS:
         return [LOG]
     if code == RequestCode.PULL_MESSAGE:
@@ -220,9 +220,14 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
     return domains
 
 
-def _heartbeat_groups(command: RemotingCommand) -> list[str]:
+def consumers_of(command: RemotingCommand) -> list[ConsumerData]:
+    """Return what a heartbeat says of each consumer group; nothing for any other request, or one that is damaged."""
     try:
-        return [consumer.group_name for consumer in HeartbeatData.decode(command.body or b"").consumer_data_set]
+        return (
+            HeartbeatData.decode(command.body or b"").consumer_data_set
+            if command.code == RequestCode.HEART_BEAT
+            else []
+        )
     except FrameError:
         return []
 

@@ -15,7 +15,7 @@ from rmqlab.errors import BadInput
 from rmqlab.files import json_lines, read_text
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
-from rmqlab.runtime.configuration_files import PropertiesFileError, read_properties
+from rmqlab.runtime.configuration_files import read_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +100,7 @@ def read_recording(folder: Path) -> Recording:
 def _properties(path: Path) -> dict[str, str]:
     try:
         return read_properties(path)
-    except PropertiesFileError as error:
+    except BadInput as error:
         raise BadInput(f"{error}; the recorded broker's settings are needed") from error
 
 

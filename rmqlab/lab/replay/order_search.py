@@ -13,13 +13,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.exchange import LOG, number_of, pair
+from rmqlab.lab.replay.exchange import LOG, consumers_of, number_of, pair
 from rmqlab.lab.replay.recorded_clock import read_clock
 from rmqlab.lab.replay.replay_context import STALL_MS, FoundDifference, OrderChoice, ReplayContext, Stall
 from rmqlab.lab.replay.replay_pass import ReplayPass
-from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.header import FrameError
-from rmqlab.protocol.heartbeat import HeartbeatData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -159,10 +156,4 @@ def _is_tie(choice: OrderChoice) -> bool:
 
 
 def _subscriptions(change: Exchange) -> list[SubscriptionData]:
-    if change.code != RequestCode.HEART_BEAT:
-        return []
-    try:
-        data = HeartbeatData.decode(change.command.body or b"")
-    except FrameError:
-        return []
-    return [subscription for consumer in data.consumer_data_set for subscription in consumer.subscription_data_set]
+    return [one for consumer in consumers_of(change.command) for one in consumer.subscription_data_set]
