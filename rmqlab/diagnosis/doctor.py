@@ -127,7 +127,7 @@ class Doctor:
         if previous is not None:
             self.history.saw(previous)
         self.diagnosis: Diagnosis | None = None
-        self._asked = asked or LookOptions()
+        self._asked = asked
         self._client: ReadClient | None = None
         self._previous = previous
         self._thread = ThreadPoolExecutor(1, "rmqlab doctor")
@@ -164,7 +164,7 @@ class Doctor:
     async def _take(self) -> Look:
         if self._client is None:
             self._client = ReadClient(self.namesrv, self._asked, hook=self._hook, tls=self._tls)
-        return await take_look(self._client, self._asked, self._previous)
+        return await take_look(self._client, self._previous)
 
     def _close(self) -> None:
         if self._client is not None:

@@ -34,7 +34,6 @@ from rmqlab.runtime.runtime import RemotingError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from rmqlab.diagnosis.look import LookOptions
     from rmqlab.diagnosis.read_client import ReadClient
 
 T = TypeVar("T")
@@ -43,20 +42,20 @@ AT_ONCE = 32
 _SYSTEM_GROUPS = {*SYSTEM_GROUPS, names.DEFAULT_CONSUMER_GROUP, "SCHEDULE_CONSUMER", "__MONITOR_CONSUMER"}
 
 
-async def take_look(client: ReadClient, asked: LookOptions, previous: Look | None = None) -> Look:
-    """Look at a cluster once. `previous` is the look before, so that what was passed since then is read.
+async def take_look(client: ReadClient, previous: Look | None = None) -> Look:
+    """Look once at what `client.asked` says. `previous` is the look before: what was passed since then is read.
 
-    What nobody answers is in `look.unanswered`, and the rest goes on; after `asked.limit_ms` the look ends with what it
+    What nobody answers is in `look.unanswered`, and the rest goes on; after `limit_ms` the look ends with what it
     has. Raises BadInput when no name server answers, when every broker refuses the key, and for a group that no broker
     knows or a topic without a route. Example::
 
         async with ReadClient("127.0.0.1:9876") as client:
-            look = await take_look(client, client.asked)
+            look = await take_look(client)
     """
     look = Look(client.namesrv, client.now(), since=None if previous is None else previous.at)
-    client.new_look(look, asked)
-    began = time.monotonic()
-    looking = _Looking(client, asked, look, previous)
+    client.new_look(look)
+    began, asked = time.monotonic(), client.asked
+    looking = _Looking(client, look, previous)
     try:
         async with asyncio.timeout(asked.limit_ms / 1000):
             await looking.see_brokers()
@@ -86,9 +85,9 @@ async def _each(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> Non
 class _Looking:
     """A look under way. Tables of brokers are by the broker's name."""
 
-    def __init__(self, client: ReadClient, asked: LookOptions, look: Look, previous: Look | None) -> None:
+    def __init__(self, client: ReadClient, look: Look, previous: Look | None) -> None:
         self._client = client
-        self._asked = asked
+        self._asked = client.asked
         self._look = look
         self._before = {} if previous is None else previous.groups
         self._topics: dict[str, dict[str, TopicConfig]] = {}

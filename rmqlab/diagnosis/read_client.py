@@ -70,8 +70,8 @@ class _Server:
 class ReadClient:
     """Asks servers of a cluster, never anything but `READ_CODES`; `async with` closes its connections.
 
-    `namesrv` is "host:port;host:port". `hook` signs requests (`AclClientRPCHook`), `tls` encrypts them. Costs
-    and failures are noted in the look that `new_look` names.
+    `namesrv` is "host:port;host:port"; `asked` is what looks are to see. `hook` signs requests (`AclClientRPCHook`),
+    `tls` encrypts them. Costs and failures are noted in the look that `new_look` names.
 
     >>> async def brokers():
     ...     async with ReadClient("127.0.0.1:9876", LookOptions(rate=100)) as client:
@@ -99,10 +99,9 @@ class ReadClient:
     async def __aexit__(self, *error: object) -> None:
         await self._runtime.aclose()
 
-    def new_look(self, look: Look, asked: LookOptions) -> None:
+    def new_look(self, look: Look) -> None:
         """Note costs and what is not answered in `look` from now on; servers that were silent get another chance."""
-        self._look, self.asked = look, asked
-        self._servers = {}
+        self._look, self._servers = look, {}
 
     def now(self) -> int:
         """This machine's clock, epoch ms."""

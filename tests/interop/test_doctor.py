@@ -72,7 +72,7 @@ def look_once(namesrv, asked=ASKED, previous=None):
 
     async def look():
         async with ReadClient(namesrv, asked) as client:
-            return await take_look(client, asked, previous)
+            return await take_look(client, previous)
 
     return asyncio.run(look())
 
@@ -86,9 +86,9 @@ async def two_looks_through_a_tap(scene, folder):
     await tap.start()
     try:
         async with ReadClient(tap.namesrv_addr, ASKED) as client:
-            first = await take_look(client, ASKED)
+            first = await take_look(client)
             await asyncio.to_thread(scene.wait_moved)
-            second = await take_look(client, ASKED, first)
+            second = await take_look(client, first)
     finally:
         await tap.stop()
     lines = map(json.loads, (folder / "frames.jsonl").read_text("ascii").splitlines())
@@ -228,7 +228,7 @@ def test_a_cluster_that_dies_in_the_middle_is_named(scene):
 
     async def look():
         async with ReadClient(running.namesrv, slow) as client:
-            looking = asyncio.create_task(take_look(client, slow))
+            looking = asyncio.create_task(take_look(client))
             await asyncio.sleep(1)  # in the midst: at 10 requests a second it takes several seconds
             assert not looking.done()
             await asyncio.to_thread(scene.end_broker)

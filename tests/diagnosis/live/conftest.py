@@ -116,12 +116,12 @@ def look_at(broker, *members, times=1, before=None, between=None, namesrv=None, 
         seen = [None]
         async with (
             online(broker.broker_addr, members),
-            ReadClient(namesrv or broker.namesrv_addr, **(client or {})) as reader,
+            ReadClient(namesrv or broker.namesrv_addr, LookOptions(**asked), **(client or {})) as reader,
         ):
             if before is not None:
                 before()
             for _ in range(times):
-                seen.append(await take_look(reader, LookOptions(**asked), seen[-1]))
+                seen.append(await take_look(reader, seen[-1]))
                 if between is not None:
                     between()
         return seen[1:]

@@ -13,7 +13,6 @@ import pytest
 
 import rmqlab
 from rmqlab.diagnosis.doctor import access_keys, tls_context
-from rmqlab.diagnosis.look import LookOptions
 from rmqlab.diagnosis.read_client import READ_CODES, ReadClient
 from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import RequestCode
@@ -217,7 +216,7 @@ def test_keys_sign_what_is_asked_and_wrong_ones_are_named(tmp_path):
             from rmqlab.diagnosis.looking import take_look
 
             async with ReadClient(served.namesrv_addr, hook=hook) as reader:
-                return (await take_look(reader, LookOptions())).brokers
+                return (await take_look(reader)).brokers
 
         return asyncio.run(run())
 

@@ -13,7 +13,6 @@ from typing import IO, TYPE_CHECKING, Final, Self
 
 from rmqlab.checkout import ROOT
 from rmqlab.diagnosis.diagnosis import diagnose
-from rmqlab.diagnosis.look import LookOptions
 from rmqlab.diagnosis.looking import take_look
 from rmqlab.diagnosis.read_client import ReadClient
 from tests.proof.bench.benchmark import Benchmark, Measurement
@@ -70,9 +69,8 @@ def second_look(side: Side) -> Look:
     """A look at `MANY` groups of a cluster, the second one, so that it has one to compare with. Raises BenchError."""
 
     async def look() -> Look:
-        asked = LookOptions()
-        async with ReadClient(side.cluster.namesrv, asked) as client:
-            return await take_look(client, asked, await take_look(client, asked))
+        async with ReadClient(side.cluster.namesrv) as client:
+            return await take_look(client, await take_look(client))
 
     side.client.ask("up")  # it has sent to the topic that the groups consume
     with Crowd(f"127.0.0.1:{side.cluster.ports[1]}", MANY, MEMBERS):
@@ -119,10 +117,10 @@ class Looks:
         self._thread.join()
 
     async def _look(self) -> None:
-        asked, before = LookOptions(), None
-        async with ReadClient(self._namesrv, asked) as client:
+        before = None
+        async with ReadClient(self._namesrv) as client:
             while not self.count or not self._over.is_set():
-                look = await take_look(client, asked, before)
+                look = await take_look(client, before)
                 diagnose(look, before)
                 before = look
                 self.count += 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import rmqlab
-from rmqlab.diagnosis.look import LookOptions
 from rmqlab.diagnosis.looking import take_look
 from rmqlab.diagnosis.read_client import ReadClient
 from tests.proof.bench.doctor import BENCHMARKS, Crowd, Looks
@@ -16,9 +15,8 @@ GROUPS, MEMBERS = 3, 2
 
 def test_every_member_of_a_crowd_is_seen_and_tells():
     async def look(namesrv):
-        asked = LookOptions()
-        async with ReadClient(namesrv, asked) as client:
-            return await take_look(client, asked)
+        async with ReadClient(namesrv) as client:
+            return await take_look(client)
 
     with rmqlab.serve() as served:
         served.create_topic(TOPIC, 4)
