@@ -175,7 +175,8 @@ def refuse_unknown(properties: Mapping[str, str]) -> None:
 def refuse_unworkable(broker: BrokerConfig, store: MessageStoreConfig, where: str) -> None:
     """Refuse values with which a 4.8.0 broker does not start or cannot store a message; `where` they come from.
 
-    Source: `BrokerStartup.createBrokerController`, `ScheduleMessageService.load`, `BloomFilter.createByFn`.
+    Source: `BrokerStartup.createBrokerController`, `BrokerController.initialize`, `ScheduleMessageService.load`,
+    `ScheduleMessageService.start`, `DefaultMessageStore.addScheduleTask`, `BloomFilter.createByFn`.
 
     Raises:
         BadInput: a value is one of these; the text names the setting and what would be right.
@@ -183,6 +184,8 @@ def refuse_unworkable(broker: BrokerConfig, store: MessageStoreConfig, where: st
     port, rate = broker.listen_port, broker.max_error_rate_of_bloom_filter
     consumers, delays = broker.expect_consumer_num_use_filter, store.message_delay_level
     log_bytes, queue_bytes = store.mapped_file_size_commit_log, store.mapped_file_size_consume_queue
+    offsets, delay_offsets = broker.flush_consumer_offset_interval, store.flush_delay_offset_interval
+    clean = store.clean_resource_interval
     may_be_master = store.broker_role is not BrokerRole.SLAVE
     settings = (
         ("listenPort", port, 0 <= port <= MAX_PORT, f"a port of at most {MAX_PORT}"),
@@ -198,6 +201,10 @@ def refuse_unworkable(broker: BrokerConfig, store: MessageStoreConfig, where: st
         ("expectConsumerNumUseFilter", consumers, consumers >= 1, "1 or more"),
         ("mappedFileSizeCommitLog", log_bytes, log_bytes > 0, "a number of bytes above 0"),
         ("mappedFileSizeConsumeQueue", queue_bytes, queue_bytes > 0, "a number of bytes above 0"),
+        # Java's `scheduleAtFixedRate` refuses a period of 0 or less
+        ("flushConsumerOffsetInterval", offsets, offsets > 0, "1 or more"),
+        ("flushDelayOffsetInterval", delay_offsets, delay_offsets > 0 or not may_be_master, "1 or more"),
+        ("cleanResourceInterval", clean, clean > 0, "1 or more"),
         ("messageDelayLevel", delays, DelayLevels(delays).parse_ok, "times such as 1s 5s 1m 2h"),
     )
     for name, value, works, right in settings:

@@ -41,6 +41,9 @@ def test_blanks_at_the_end_of_a_value_are_part_of_it(name, value):
         ("expectConsumerNumUseFilter=0", "expectConsumerNumUseFilter is 0; right is 1 or more"),
         ("mappedFileSizeCommitLog=0", "mappedFileSizeCommitLog is 0; right is a number of bytes above 0"),
         ("mappedFileSizeConsumeQueue=-20", "mappedFileSizeConsumeQueue is -20; right is a number of bytes above 0"),
+        ("flushConsumerOffsetInterval=0", "flushConsumerOffsetInterval is 0; right is 1 or more"),
+        ("flushDelayOffsetInterval=-1", "flushDelayOffsetInterval is -1; right is 1 or more"),
+        ("cleanResourceInterval=0", "cleanResourceInterval is 0; right is 1 or more"),
         ("messageDelayLevel=1s 2x", "messageDelayLevel is '1s 2x'; right is times such as 1s 5s 1m 2h"),
     ],
 )
