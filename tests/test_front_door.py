@@ -261,6 +261,26 @@ def test_a_wrong_call_of_a_lab_is_told_by_its_argument():
             call()
 
 
+def test_a_name_that_looks_like_the_id_of_its_scenario_stays_whole():
+    """Names lost every "_a" of a scenario "a": tags too, and a group that lost four messages had no owner."""
+    wishes = [{"T_a_x": {"type": "TAG", "expr": expr}} for expr in ("tag_a", "tag_b")]
+    steps = [{"do": "start", "group": "G_a", "at": 20_000 * n, "who": "AB"[n], "subscribe": wishes[n]} for n in (0, 1)]
+    sent = [{"body": str(number), "tag": "tag_a"} for number in range(4)]
+    steps += [{"do": "send", "at": 60_000, "topic": "T_a_x", "messages": sent}, {"do": "alloc", "at": 90_000}]
+    run = rmqlab.simulate({"id": "a", "topics": {"T_a_x": 4}, "steps": steps})
+    assert {(row.group, row.topic, row.subscription, row.fate) for row in run.fates()} == {
+        ("G_a", "T_a_x", "tag_b", "dropped_by_broker_tag")
+    }
+    assert {(row.group, row.topic) for row in run.heartbeats()} == {("G_a", "T_a_x")}
+    assert {row.group for row in run.owners()} == {"G_a"}
+    lab = rmqlab.Lab(topics={"T_lab": 1, "T": 1})
+    lab.consumer("A", group="G_lab", subscribe={"T_lab": "a", "T": "b"})
+    lab.run(seconds=5)
+    assert {(row.group, row.topic) for row in lab.heartbeats()} == {("G_lab", "T_lab"), ("G_lab", "T")}
+    assert "A writes a with" in lab.timeline(topic="T_lab").alt
+    assert "A writes a with" not in lab.timeline(topic="T").alt
+
+
 def test_a_message_is_told_of_its_own_topic_though_one_like_it_was_not_sent():
     lab = rmqlab.Lab(topics={"T": 1, "U": 1})
     lab.run(seconds=5)

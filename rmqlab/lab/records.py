@@ -192,7 +192,7 @@ def consumed(run: Run) -> Iterator[ConsumedRecord]:
     facts = (fact for fact in run.facts if fact.kind == "consume")
     for n, fact in enumerate(facts):
         yield ConsumedRecord(
-            n, fact.t, fact.source, fact["group"], run.short(fact["topic"]), fact["queue"], fact["offset"],
+            n, fact.t, fact.source, fact["group"], fact["topic"], fact["queue"], fact["offset"],
             fact["body"], fact["tag"], fact["message_id"], fact["success"],
         )  # fmt: skip
 

@@ -56,7 +56,8 @@ class Run:
 
     def short(self, name: str | None) -> str:
         """A name of the wire as the scenario has it."""
-        return (name or "").replace(f"_{self.scenario.id}", "") if self.scenario.steps else name or ""
+        plain = self.scenario.plain_names or not self.scenario.steps
+        return (name or "").removesuffix("" if plain else f"_{self.scenario.id}")
 
     def lines(self) -> str:
         """All events and fates, one JSON object a line, always in the same order and form."""

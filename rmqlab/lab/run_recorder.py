@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from rmqlab.events import Event, Restamp
 from rmqlab.lab.facts import BROKER, SCENARIO, Fact
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rmqlab.message.message import Message, MessageExt
 
 VIEW_FACTS = frozenset({"register", "unregister", "expired", "subscription"})
+NAMES = ("client", "who", "group", "topic")  # the fields of an event that carry the scenario's id on the wire
 NOT_ONLINE: GroupView = {"offline": 206}
 
 
@@ -59,7 +60,7 @@ class RunRecorder:
 
     def short(self, name: str) -> str:
         """The name in the scenario."""
-        return name.replace(self._suffix, "") if self._suffix else name
+        return name.removesuffix(self._suffix)
 
     def event(self, event: Recorded, source: str = SCENARIO) -> None:
         """Keep an event that recordings have; its names are short."""
@@ -83,8 +84,8 @@ class RunRecorder:
 
     def _fact(self, source: str, event: Event) -> None:
         if self._suffix:
-            values = astuple(event)
-            event = event.__class__(*[v.replace(self._suffix, "") if v.__class__ is str else v for v in values])
+            named = ((name, getattr(event, name, None)) for name in NAMES)
+            event = replace(event, **{name: value.removesuffix(self._suffix) for name, value in named if value})
         self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, source, event))
 
     def _at_broker(self, event: Event) -> None:

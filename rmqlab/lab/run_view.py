@@ -82,7 +82,6 @@ class RunView:
         asked_at = run.scenario.steps[-1].at - starts[0].at  # a step may come late, and may leave no event
         seen_at = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
         self.end: float = max(asked_at, seen_at)
-        self._long = f"{self.topic}_{run.scenario.id}"
 
     def version(self, sub_version: int) -> float:
         """A subscription version (epoch ms) as ms since the first start."""
@@ -132,7 +131,7 @@ class RunView:
             follows = facts[index + 1] if index + 1 < len(facts) else None
             taken = follows is not None and follows.kind == "subscription" and follows.t == fact.t
             for group, told in fact["subscriptions"]:
-                if self.run.short(group) == self.group and told.topic in {self.topic, self._long}:
+                if (self.run.short(group), self.run.short(told.topic)) == (self.group, self.topic):
                     version, place = self.version(told.sub_version), self.place(fact)
                     found.append(Beat(fact.t - self.zero, fact["client"], told.sub_string, version, taken, place))
         return found

@@ -77,7 +77,7 @@ class FrameAccount:
 
     def short(self, name: object) -> str:
         """Return a name as this account calls it."""
-        return str(name).replace(self.suffix, "")
+        return str(name).removesuffix(self.suffix)
 
     def fact(self, t: float, source: str, event: Event) -> None:
         """Note a fact at recorder's time `t`."""
