@@ -11,7 +11,7 @@ from rmqlab.diagnosis.finding import Finding, GroupDiagnosis, State
 from rmqlab.diagnosis.group_case import GroupCase
 from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.look import Look
-from rmqlab.diagnosis.loss_findings import loss_findings, lost_and_lag
+from rmqlab.diagnosis.loss_findings import lags_of, loss_findings, lost_messages
 from rmqlab.diagnosis.member_findings import member_findings
 from rmqlab.diagnosis.queue_findings import queue_findings
 from rmqlab.diagnosis.subscription_findings import subscription_findings
@@ -20,7 +20,6 @@ from rmqlab.language import translate
 from rmqlab.show.tables import table
 
 if TYPE_CHECKING:
-    from rmqlab.diagnosis.look import GroupSeen
     from rmqlab.lab.lab import Lab
     from rmqlab.show.figure import Picture
     from rmqlab.show.tables import Table
@@ -136,15 +135,23 @@ def diagnose(look: Look, previous: Look | None = None, history: LookHistory | No
     for name, group in look.groups.items():
         earlier = before.get(name)
         case_before = None if previous is None or earlier is None else GroupCase(previous, earlier)
-        groups.append(_of_group(GroupCase(look, group, case_before, history), group))
+        groups.append(_of_group(GroupCase(look, group, case_before, history)))
     groups.sort(key=lambda one: (-one.state, one.group))
     return Diagnosis(look, tuple(groups), tuple(sorted(broker_findings(look, previous), key=_badness)))
 
 
-def _of_group(case: GroupCase, group: GroupSeen) -> GroupDiagnosis:
-    findings = [finding for judge in _OF_A_GROUP for finding in judge(case)]
+def _of_group(case: GroupCase) -> GroupDiagnosis:
+    group, findings = case.group, [finding for judge in _OF_A_GROUP for finding in judge(case)]
+    raw_lag, filtered_lag = lags_of(case)
     return GroupDiagnosis(
-        group.name, len(group.members), tuple(sorted(findings, key=_badness)), *lost_and_lag(case, findings)
+        group.name,
+        len(group.members),
+        tuple(sorted(findings, key=_badness)),
+        lost=lost_messages(case, findings),
+        raw_lag=raw_lag,
+        filtered_lag=filtered_lag,
+        flips_per_minute=case.history.flips_per_minute(group),
+        silent_s=case.history.silent_s(group, case.now),
     )
 
 

@@ -123,9 +123,9 @@ class Doctor:
         self._hook = access_keys(acl, os.environ)
         self._tls = None if tls is False else tls_context(None if tls is True else tls)
         self.namesrv = namesrv
-        self.history = LookHistory()
+        self._history = LookHistory()
         if previous is not None:
-            self.history.saw(previous)
+            self._history.saw(previous)
         self.diagnosis: Diagnosis | None = None
         self._asked = asked
         self._client: ReadClient | None = None
@@ -145,8 +145,8 @@ class Doctor:
         """Look once more. Raises `BadInput` when nothing can be said of the cluster."""
         self._looked = time.monotonic()
         look = self._thread.submit(lambda: self._runner.run(self._take())).result()
-        self.history.saw(look)
-        self.diagnosis = diagnose(look, self._previous, self.history)
+        self._history.saw(look)
+        self.diagnosis = diagnose(look, self._previous, self._history)
         self._previous = look
         return self.diagnosis
 

@@ -69,22 +69,32 @@ class GroupDiagnosis:
     """A group and its findings, worst first.
 
     `lost` are messages that were passed since the look before (at a first look: in the window read) though a member
-    asks for them; `filtered_lag` are those behind the offset that the group will be given. None: not known.
+    asks for them; `raw_lag` are those behind the committed offsets, `filtered_lag` those of them that the group will be
+    given; `flips_per_minute` is a lower bound; `silent_s` is how long the member that is silent longest has not
+    answered. None: not known.
     """
 
     group: str
     members: int
     findings: tuple[Finding, ...]
     lost: int | None = None
+    raw_lag: int | None = None
     filtered_lag: int | None = None
+    flips_per_minute: float | None = None
+    silent_s: float | None = None
 
     @property
     def state(self) -> State:
         """The worst of its findings; healthy without one."""
         return max((finding.state for finding in self.findings), default=State.HEALTHY)
 
+    @property
+    def disagreeing_topics(self) -> int:
+        """Topics of which members ask for different things."""
+        return len({finding.topic for finding in self.findings if finding.kind == "different_subscriptions"})
+
     def as_json(self) -> dict[str, Any]:
-        """Everything, as JSON."""
+        """What one look says of it, as JSON."""
         numbers = {"members": self.members, "lost": self.lost, "filtered_lag": self.filtered_lag}
         findings = [finding.as_json() for finding in self.findings]
         return {"group": self.group, "state": str(self.state), **numbers, "findings": findings}

@@ -1,16 +1,14 @@
-"""What several looks at a cluster say together: flips of a slot, silent members, and the numbers of a group."""
+"""What several looks at a cluster say together: flips of a slot, and silent members."""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.lab.gauges import says
 
 if TYPE_CHECKING:
-    from rmqlab.diagnosis.finding import GroupDiagnosis
-    from rmqlab.diagnosis.look import Look
+    from rmqlab.diagnosis.look import GroupSeen, Look
 
 MINUTE_MS = 60_000
 KEPT_MS = 10 * MINUTE_MS
@@ -73,46 +71,16 @@ class LookHistory:
         watched = self._looks[-1] - self._looks[0] if self._looks else 0
         return SlotFlips(seen, looks, seen * MINUTE_MS / watched if watched else None)
 
-    def answered_at(self, group: str, client: str) -> int | None:
-        """When a member last answered a question (epoch ms of this machine); None: never since the first look."""
-        return self._answered.get((group, client))
+    def flips_per_minute(self, group: GroupSeen) -> float | None:
+        """How often the slots of a group flip, of all its topics together: a lower bound, None before two looks."""
+        topics = {topic for slot in group.slots.values() for topic in slot.subscription_table}
+        rates = [rate for topic in topics if (rate := self.flips(group.name, topic).per_minute) is not None]
+        return sum(rates) if rates else None
 
+    def silent_s(self, group: GroupSeen, now: int) -> float | None:
+        """Seconds at `now` (epoch ms) since the member that is silent longest has answered; None: nobody ever did.
 
-DIFFERENT = "different_subscriptions"
-
-
-@dataclass(frozen=True, slots=True)
-class GroupFigures:
-    """What `--watch` and `--metrics` show of a group.
-
-    Lags are messages; `flips_per_minute` is a lower bound; `lost` are messages that were passed since the look before
-    (at a first look: in the window) though a member asks for them. `silent_s` is how long the member that is silent
-    longest has not answered; heartbeats themselves are not told by a broker of 4.8.0.
-    """
-
-    members: int
-    raw_lag: int
-    filtered_lag: int | None
-    flips_per_minute: float | None
-    disagreeing_topics: int
-    lost: int | None
-    silent_s: float | None
-
-
-def figures(look: Look, group: GroupDiagnosis, history: LookHistory) -> GroupFigures:
-    """The numbers of one group at a look."""
-    seen = look.groups[group.group]
-    topics = {str(topic) for slot in seen.slots.values() for topic in slot.subscription_table}
-    rates = [rate for topic in topics if (rate := history.flips(group.group, topic).per_minute) is not None]
-    now = look.at + look.took_ms
-    answered = [history.answered_at(group.group, client) for client in seen.members]
-    silent = [(now - at) / 1000 for at in answered if at is not None]
-    return GroupFigures(
-        members=group.members,
-        raw_lag=sum(queue.raw_lag for queue in seen.offsets.values()),
-        filtered_lag=group.filtered_lag,
-        flips_per_minute=sum(rates) if rates else None,
-        disagreeing_topics=len({finding.topic for finding in group.findings if finding.kind == DIFFERENT}),
-        lost=group.lost,
-        silent_s=max(silent, default=None),
-    )
+        Heartbeats themselves are not told by a broker of 4.8.0.
+        """
+        answered = [at for client in group.members if (at := self._answered.get((group.name, client))) is not None]
+        return (now - min(answered)) / 1000 if answered else None

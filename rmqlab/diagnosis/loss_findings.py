@@ -247,11 +247,22 @@ def _lag(case: GroupCase, topic: str) -> tuple[int, int | None]:
     return raw, round(filtered)
 
 
-def lost_and_lag(case: GroupCase, findings: Sequence[Finding]) -> tuple[int | None, int | None]:
-    """What was lost by the findings, and the filtered lag, of all topics; None where it is not known."""
+def lost_messages(case: GroupCase, findings: Sequence[Finding]) -> int | None:
+    """How many messages were lost by the findings; None where it is not known."""
     lost = sum(finding.evidence["lost"] for finding in findings if finding.kind == "losing_messages")
     unknown = case.broadcasting or any(finding.kind == "unknown_losses" for finding in findings)
     unread = any(passed.end > passed.start and not passed.read for passed in case.group.passed.values())
+    return None if not lost and (unknown or unread) else lost
+
+
+def lags_of(case: GroupCase) -> tuple[int | None, int | None]:
+    """The raw and the filtered lag of all topics; None where it is not known.
+
+    Members of a broadcasting group keep their offsets themselves (4.8.0 `LocalFileOffsetStore`).
+    """
+    if case.broadcasting:
+        return None, None
     lags = [_lag(case, topic)[1] for topic in case.topics]
     filtered = [lag for lag in lags if lag is not None]
-    return None if not lost and (unknown or unread) else lost, sum(filtered) if len(filtered) == len(lags) else None
+    raw = sum(seen.raw_lag for seen in case.group.offsets.values())
+    return raw, sum(filtered) if len(filtered) == len(lags) else None

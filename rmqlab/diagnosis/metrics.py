@@ -8,7 +8,6 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from rmqlab.diagnosis.history import figures
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -47,13 +46,12 @@ class GroupCollector(Collector):
         diagnosis = self._doctor.diagnosis
         if diagnosis is None:
             return
-        numbers = {group.group: figures(diagnosis.look, group, self._doctor.history) for group in diagnosis.groups}
         for field, (name, text) in GAUGES.items():
             family = GaugeMetricFamily(name, text, labels=["group"])
-            for group, values in numbers.items():
-                value = getattr(values, field)
+            for one in diagnosis.groups:
+                value = getattr(one, field)
                 if value is not None:
-                    family.add_metric([group], value)
+                    family.add_metric([one.group], value)
             yield family
         state = GaugeMetricFamily(
             "rmqlab_group_state", "0 healthy, 1 note, 2 unknown, 3 at risk, 4 losing", labels=["group"]

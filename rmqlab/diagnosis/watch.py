@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from rmqlab.diagnosis.finding import State
-from rmqlab.diagnosis.history import figures
 from rmqlab.errors import BadInput
 from rmqlab.language import translate
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.diagnosis import Diagnosis
     from rmqlab.diagnosis.doctor import Doctor
     from rmqlab.diagnosis.finding import Finding
-    from rmqlab.diagnosis.history import LookHistory
 
 COLOURS = {
     State.HEALTHY: "green",
@@ -62,7 +60,7 @@ def watch(
             else:
                 statuses.add(diagnosis.status)
                 most = MAX_ROWS if console.is_terminal else None
-                parts = [table(diagnosis, doctor.history, most), details(diagnosis)]
+                parts = [table(diagnosis, most), details(diagnosis)]
                 if after is not None:
                     after(diagnosis)
             if console.is_terminal:
@@ -76,7 +74,7 @@ def watch(
     return next((status for status in (3, 4) if status in statuses), 0)
 
 
-def table(diagnosis: Diagnosis, history: LookHistory, most: int | None = None) -> Table:
+def table(diagnosis: Diagnosis, most: int | None = None) -> Table:
     """The groups of a diagnosis, worst first, each with its numbers and the kinds of its findings."""
     look = diagnosis.look
     at = time.strftime("%H:%M:%S", time.localtime(look.at / 1000))
@@ -90,14 +88,11 @@ def table(diagnosis: Diagnosis, history: LookHistory, most: int | None = None) -
     for finding in diagnosis.cluster:
         made.add_row("(cluster)", _state(finding.state), *[""] * len(NUMBERS), Text(_kind(finding)))
     for group in diagnosis.groups[:most]:
-        numbers = figures(diagnosis.look, group, history)
+        numbers = group.members, group.raw_lag, group.filtered_lag, group.lost, group.flips_per_minute
         made.add_row(
             Text(group.group),
             _state(group.state),
-            *map(
-                _number,
-                (numbers.members, numbers.raw_lag, numbers.filtered_lag, numbers.lost, numbers.flips_per_minute),
-            ),
+            *map(_number, numbers),
             Text(", ".join(dict.fromkeys(_kind(finding) for finding in group.findings))),
         )
     left_out = 0 if most is None else max(0, len(diagnosis.groups) - most)

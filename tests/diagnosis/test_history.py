@@ -34,9 +34,15 @@ def test_flips_older_than_ten_minutes_are_forgotten():
 
 def test_a_member_that_falls_silent_keeps_the_time_of_its_last_answer():
     history = LookHistory()
-    history.saw(look(MEMBERS))
-    assert history.answered_at("G", "A") == NOW + 5
-    history.saw(look([replace(MEMBERS[0], silent=True), MEMBERS[1]], at=NOW + 30_000))
-    assert history.answered_at("G", "A") == NOW + 5
-    history.saw(look(MEMBERS[1:], at=NOW + 60_000))
-    assert history.answered_at("G", "A") is None
+
+    def silence(members, at):
+        seen = look(members, at=at)
+        history.saw(seen)
+        return history.silent_s(seen.groups["G"], at)
+
+    silent = replace(MEMBERS[0], silent=True)
+    assert silence([silent], NOW) is None, "it never answered"
+    assert silence(MEMBERS, NOW + 1_005) == 1
+    assert silence([silent], NOW + 30_005) == 30
+    assert silence(MEMBERS[1:], NOW + 60_005) == 60
+    assert silence([silent], NOW + 90_005) is None, "who is not listed is forgotten"

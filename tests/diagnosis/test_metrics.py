@@ -33,14 +33,14 @@ def samples(port):
 
 
 def test_numbers_of_the_last_look():
-    doctor = SimpleNamespace(history=LookHistory(), diagnosis=None)
+    doctor, history = SimpleNamespace(diagnosis=None), LookHistory()
     collector, port = serve_metrics(doctor, 0)
     assert samples(port) == {}
     for number, holder in enumerate(["A", "B"]):
         seen = passed(look(MEMBERS, at=NOW + number * 30_000, slot=holder, end=110), ["tagA", "tagB"])
         seen.since = NOW if number else None
-        doctor.history.saw(seen)
-        doctor.diagnosis = diagnose(seen, None, doctor.history)
+        history.saw(seen)
+        doctor.diagnosis = diagnose(seen, None, history)
         collector.saw(doctor.diagnosis)
     found = samples(port)
     assert found["rmqlab_group_members", "G"] == 2
@@ -51,23 +51,29 @@ def test_numbers_of_the_last_look():
     assert found["rmqlab_look_time_seconds", None] == (NOW + 30_000) / 1000
 
 
+def test_a_broadcasting_group_has_no_lag_that_a_broker_knows():
+    seen = look([M("A", mode="BROADCASTING")])
+    seen.groups["G"].offsets.clear()  # its members keep their offsets themselves
+    collector = GroupCollector(SimpleNamespace(diagnosis=diagnose(seen)))
+    values = {family.name: [sample.value for sample in family.samples] for family in collector.collect()}
+    assert values["rmqlab_group_members"] == [1]
+    assert values["rmqlab_group_raw_lag"] == values["rmqlab_group_filtered_lag"] == []
+
+
 def test_a_port_in_use_is_one_line():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(BadInput, match=f"--metrics {port}: .*; give a free port"):
-            serve_metrics(SimpleNamespace(history=LookHistory(), diagnosis=None), port)
+            serve_metrics(SimpleNamespace(diagnosis=None), port)
     with pytest.raises(BadInput, match="--metrics 70000"):
-        serve_metrics(SimpleNamespace(history=LookHistory(), diagnosis=None), 70_000)
+        serve_metrics(SimpleNamespace(diagnosis=None), 70_000)
 
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "doctor"
 
 
 def test_dashboard_and_alerts_ask_for_metrics_that_there_are():
-    doctor = SimpleNamespace(history=LookHistory(), diagnosis=None)
-    seen = look(MEMBERS)
-    doctor.history.saw(seen)
-    doctor.diagnosis = diagnose(seen)
+    doctor = SimpleNamespace(diagnosis=diagnose(look(MEMBERS)))
     served = {family.name for family in GroupCollector(doctor).collect()}
     served |= {f"{name}_total" for name in served if name.endswith("losses")}
     panels = json.loads((DATA / "dashboard.json").read_text("utf-8"))["panels"]

@@ -63,6 +63,6 @@ def test_of_many_groups_the_worst_are_shown():
     for number in range(5):
         name = f"good{number}"
         seen.groups[name] = look(SAME, group=name).groups[name]
-    made = table(diagnose(seen), LookHistory(), most=2)
+    made = table(diagnose(seen), most=2)
     assert made.row_count == 2
     assert made.caption == "4 more groups are not shown: none of them is worse"
