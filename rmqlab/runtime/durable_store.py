@@ -120,7 +120,7 @@ class DurableStore:
         every("persist filters", FLUSH_FILTERS_MS, lambda _: self._persist("consumerFilter.json"))
         every("persist delays", config.flush_delay_offset_interval, lambda _: self._persist("delayOffset.json"))
         every("write index", WRITE_INDEX_MS, self._write_index)
-        every("dispatch again", RETRY_DISPATCH_MS, self._dispatch)
+        every("dispatch again", RETRY_DISPATCH_MS, lambda _: self._store.dispatch())  # a full disk kept it back
         every("disk space", DISK_CHECK_MS, self._note_disk_space, 1_000)
         every("clean files", config.clean_resource_interval, self._clean, FIRST_CLEAN_MS)
 
@@ -258,11 +258,6 @@ class DurableStore:
     def _last_store_time(self) -> int:
         files = self._store.commit_log.mapped_file_queue.mapped_files
         return files[-1].last_modified if files else 0
-
-    def _dispatch(self, _now: int) -> None:
-        """Dispatch what is behind: kept from the queues by a full disk."""
-        if self._store.dispatch_behind_bytes() > 0:
-            self._store.dispatch()
 
     def _write_index(self, _now: int) -> None:
         if self._index is not None:

@@ -64,6 +64,19 @@ def test_a_length_that_lies_is_refused_before_its_bytes_come(head, text):
         decoder.next()
 
 
+def test_what_comes_after_the_last_frame_is_left():
+    frame, head = RemotingCommand(code=1).encode(), struct.pack(">ii", HEADER_MAX_LENGTH * 2, HEADER_MAX_LENGTH + 1)
+    decoder = FrameDecoder(header_max=FRAME_MAX_LENGTH)
+    decoder.feed(frame + b"GET / HTTP/1.1\r\n")
+    assert decoder.next() == frame[4:]
+    with pytest.raises(BadFrame):
+        decoder.next()
+    assert decoder.rest() == b"GET / HTTP/1.1\r\n"
+    wider = FrameDecoder(header_max=FRAME_MAX_LENGTH)
+    wider.feed(head)
+    assert wider.next() is None
+
+
 def test_the_largest_frame_is_taken():
     decoder = FrameDecoder()
     decoder.feed(struct.pack(">ii", FRAME_MAX_LENGTH - 4, 0))

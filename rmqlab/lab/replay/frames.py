@@ -76,7 +76,7 @@ def read_recording(folder: Path) -> Recording:
     if not folder.is_dir():
         raise BadInput(f"{folder}: there is no such folder; a recorded set has broker.conf and frames.jsonl[.gz]")
     properties = _properties(folder / "broker.conf")
-    packed, plain = folder / "frames.jsonl.gz", folder / "frames.jsonl"
+    plain, packed = (folder / name for name in FRAMES)
     path = packed if packed.is_file() or not plain.is_file() else plain
     text = read_text(path, "a folder with frames.jsonl or frames.jsonl.gz")
     recording = Recording(folder.resolve().name, properties)
