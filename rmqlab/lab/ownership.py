@@ -95,7 +95,8 @@ class Ownership:
                 if what == "kill" and silent[who].pop(0):
                     words = "falls silent"
                 found.append(MemberEvent(t, who, words, float(number) if what == "pause" else 0))
-        return [event for event in found if event.who in self.view.asked]
+        asked, is_member = self.view.asked, self.view.is_member
+        return [event for event in found if event.who in asked and is_member(event.who, event.t)]
 
     def _spans(self) -> list[Span]:
         held: dict[tuple[str, int], float] = {}

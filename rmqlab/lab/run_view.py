@@ -83,6 +83,12 @@ class RunView:
         seen_at = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
         self.end: float = max(asked_at, seen_at)
 
+    def is_member(self, who: str, t: float) -> bool:
+        """Whether this is the group that ``who`` was last started in by ``t`` (ms since the cluster began)."""
+        groups = (step.group for step in self.run.scenario.steps if isinstance(step, Start) and step.who == who)
+        starts = (event["t"] for event in self.run.events if event["ev"] == "starting" and event["who"] == who)
+        return [group for since, group in zip(starts, groups, strict=False) if since <= t][-1:] == [self.group]
+
     def version(self, sub_version: int) -> float:
         """A subscription version (epoch ms) as ms since the first start."""
         return sub_version - self._epoch - self.zero
@@ -141,7 +147,7 @@ class RunView:
         """Who owned each queue when the scenario last asked, by name; a queue that nobody owned is missing."""
         held: dict[str, list[int]] = {}
         for event in self.run.events:
-            if event["ev"] == "alloc" and event["who"] in self.asked:
+            if event["ev"] == "alloc" and event["who"] in self.asked and self.is_member(event["who"], event["t"]):
                 if event["who"] in held:  # it is asked again, so all are; who is gone is not asked
                     held.clear()
                 held[event["who"]] = event["queues"].get(self.topic, [])

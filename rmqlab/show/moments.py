@@ -80,7 +80,7 @@ def scenes(reading: RunView, *, unusual: bool = False) -> list[Scene]:
     starts = [
         (event["t"] - reading.zero, event["who"])
         for event in reading.run.events
-        if event["ev"] == "starting" and event["who"] in reading.asked
+        if event["ev"] == "starting" and event["who"] in reading.asked and reading.is_member(event["who"], event["t"])
     ]
     found = []
     for index, (since, who) in enumerate(starts):

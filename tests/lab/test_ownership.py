@@ -47,6 +47,19 @@ def test_each_end_of_a_member_is_told_as_it_was():
     assert told == ["joins", "falls silent", "joins", "is killed"]
 
 
+def test_a_name_that_goes_on_in_another_group_is_no_member_of_this_one():
+    lab = rmqlab.Lab(topics={"T": 2})
+    for who in "AB":
+        lab.consumer(who, group="G", subscribe={"T": "*"})
+    lab.run(seconds=30)
+    lab.stop("A")
+    lab.consumer("A", group="H", subscribe={"T": "*"})
+    lab.run(seconds=60)
+    told = Ownership(lab.finish().run, "G")
+    assert [(event.who, event.what) for event in told.events] == [("A", "joins"), ("B", "joins"), ("A", "leaves")]
+    assert told.view.owners == {0: ["B"], 1: ["B"]}
+
+
 def longest(lab, *, doubles, since=0):
     chosen = [row for row in lab.owners() if row.until > since and (row.members > 1 if doubles else not row.members)]
     return max((row.until - max(row.since, since) for row in chosen), default=0)
