@@ -6,6 +6,7 @@ import linecache
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.checkout import folder
@@ -52,8 +53,8 @@ def needs_rules(answer: object, form: str = 'Give rules: rmqlab.RULES["4.8.0"].r
 
 
 def needs_number(answer: object, form: str, *, least: int | None = None) -> None:
-    """Raise `CheckFailed` with the task's rule unless the answer is a whole number, `least` or more."""
-    if not isinstance(answer, int) or isinstance(answer, bool) or (least is not None and answer < least):
+    """Raise `CheckFailed` with the task's rule unless the answer is a whole number (also pandas'), `least` or more."""
+    if isinstance(answer, bool) or not isinstance(answer, Integral) or (least is not None and int(answer) < least):
         raise CheckFailed(form, rule=OF_TASK)
 
 

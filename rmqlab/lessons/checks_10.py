@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+from numbers import Real
 from typing import Any
 
 from rmqlab.checkout import folder
@@ -20,12 +22,12 @@ JUDGE = "noprop"
 
 def silence(answer: Any) -> str:
     """Seconds from the freeze of A's connection until B had consumed what waited in A's queues."""
-    if not isinstance(answer, int | float) or isinstance(answer, bool):
+    if isinstance(answer, bool) or not isinstance(answer, Real) or isnan(answer):
         raise CheckFailed("Give one number: seconds.", problem=f"{answer!r} is no number of seconds.", rule=OF_TASK)
     run = recorded("base", FROZEN)
     frozen, last = run.events().where(ev="control")[0].t, max(row.t for row in run.consumed())
     here = (last - frozen) / 1_000
-    if abs(answer - here) > NEAR_S:
+    if abs(float(answer) - here) > NEAR_S:
         began = run.events().where(ev="starting")[0].t
         line = f"recorder  freezes A's connection {(frozen - began) / 1_000:.1f} s after the first start"
         raise CheckFailed(problem=f"Not {answer:g} s.", lines=[line])

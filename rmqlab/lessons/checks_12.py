@@ -47,7 +47,7 @@ def sweep(answer: Any) -> str:
     if sorted(found) != list(RING) or len(rows) != len(RING):
         raise CheckFailed(case="rows", problem=f"Your rows are of {', '.join(map(str, sorted(found)))} members.")
     for members in RING:
-        if abs(found[members] - ring(members)) > NEAR:
+        if not abs(found[members] - ring(members)) <= NEAR:  # nor is NaN near
             raise CheckFailed(case="ring", problem=f"{members} members: not {found[members]:.4g}.")
     return "Two tags pass the broker, and three members keep something of them. So nearly four times as much arrives."
 

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,7 +185,7 @@ def guess(**values: object) -> Guess:
 
 def _same(guessed: object, found: object) -> bool:
     if isinstance(guessed, float) or isinstance(found, float):
-        return isinstance(guessed, int | float) and isinstance(found, int | float) and abs(guessed - found) < 0.005
+        return isinstance(guessed, Real) and isinstance(found, Real) and abs(float(guessed) - float(found)) < 0.005
     if isinstance(guessed, str) and isinstance(found, str):
         return guessed.strip().lower() == found.strip().lower()
     return guessed == found

@@ -27,6 +27,7 @@ def test_right_answers():
     [
         ("10-silence", 30, "freezes A's connection"),
         ("10-silence", "soon", "no number of seconds"),
+        ("10-silence", float("nan"), "no number of seconds"),
         ("10-slots", {}, "Give a dict"),
         ("10-slots", IN_THE_SLOT | {"p-loss-005": "tagB"}, "the first message"),
         ("10-rule", lambda held: True, "Call your function by hand"),

@@ -27,6 +27,7 @@ WRONG = [
     ("12-law", lambda members, queues, shared: 1 / 0, "Call your function by hand"),
     ("12-law", lambda members, queues, shared: "a quarter", "two checks"),
     ("12-sweep", [{"members": members, "delivered": 1 / members**2} for members in RING], "asks for tag n"),
+    ("12-sweep", [{"members": members, "delivered": float("nan")} for members in RING], "asks for tag n"),
     ("12-sweep", [{"members": 2, "delivered": 1.0}], "one row for each"),
     ("12-sweep", [{"member": members, "delivered": 1.0} for members in RING], "one row for each"),
     ("12-query", [{"period_ms": 30_000, "expiry_ms": 60_000}], "Too many false alarms"),

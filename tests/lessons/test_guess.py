@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -32,6 +33,7 @@ def test_what_came_out_stands_beside():
     assert [row[3] for row in table.rows] == ["no", "right", "right"]
     assert table.marked == {0}
     assert "2 of 3 right" in table.html()
+    assert [row[3] for row in rmqlab.guess(A=2.0).beside(A=np.int64(2)).rows] == ["right"]
     with pytest.raises(BadInput, match=r"'shar' was not guessed; did you mean share\?"):
         guess.beside(shar=1)
 
