@@ -11,6 +11,7 @@ import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -52,7 +53,7 @@ def doctor(
     `every` seconds apart, flips are counted and what was lost in between is known; one look judges what lies around the
     committed offsets. `messages` are read so many a queue, to say what they are. `limits` are those of `LookOptions`:
     `window`, `rate`, `timeout_ms`, `member_timeout_ms`, `limit_ms`. `since` is an earlier answer: what was passed since
-    then is judged. `recorded` are files of looks that were saved, in their order: they are judged again, all groups or
+    then is judged. `recorded` are files of looks that were saved, oldest first: they are judged again, all groups or
     those named, and nobody is asked. `acl` is a file with `accessKey:` and `secretKey:` (else RMQLAB_ACCESS_KEY and
     RMQLAB_SECRET_KEY count, if they are set); `tls` encrypts, or names a file with the settings of 4.8.0's
     `tls.config.file`.
@@ -64,7 +65,7 @@ def doctor(
 
     Raises:
         BadInput: no name server answers, what answers is none, a key is wrong, a group or topic is not there, or a
-            number makes no sense; a recorded file holds no look, or `topics` are to be chosen from one.
+            number makes no sense; a recorded file holds no look or is not in order; `topics` are to be chosen from one.
     """
     if looks < 1:
         raise BadInput(f"looks is {looks}: 1 or more are needed")
@@ -75,7 +76,7 @@ def doctor(
             raise BadInput(
                 f"topic {topics[0]!r}: saved looks are judged with every topic in them; name a group instead"
             )
-        return judged_again([read_look(Path(path)) for path in recorded], groups)
+        return _judged_again(recorded, groups)
     asked = LookOptions(tuple(groups), tuple(topics), messages, **limits)
     with Doctor(namesrv, asked, None if since is None else since.look, acl=acl, tls=tls) as one:
         for diagnosis in one.looks(looks, every):
@@ -83,11 +84,16 @@ def doctor(
     return last
 
 
-def judged_again(looks: Sequence[Look], groups: Sequence[str] = ()) -> Diagnosis:
-    """What several looks at one cluster say, the last one judged by those before: of these groups, or of all.
+def _judged_again(files: Sequence[str | Path], groups: Sequence[str]) -> Diagnosis:
+    """What several saved looks at one cluster say, the last one judged by those before: of these groups, or of all.
 
-    Raises `BadInput` for a group that the last look has not.
+    Raises `BadInput` for looks that are not in the order of their time, one twice among them: what was seen at two
+    looks is called proved. Also for a group that the last look has not.
     """
+    looks = [read_look(Path(file)) for file in files]
+    for number, (before, look) in enumerate(pairwise(looks)):
+        if look.at <= before.at:
+            raise BadInput(f"{files[number + 1]}: not later than {files[number]}; name each look once, oldest first")
     for name in groups:
         if name not in looks[-1].groups:
             raise BadInput(f"group {name!r} is not in the last look{did_you_mean(name, looks[-1].groups)}")

@@ -70,6 +70,9 @@ def test_looks_are_saved_and_judged_again(sick, capsys, tmp_path):
     capsys.readouterr()
     assert main(["doctor", "--recorded", *looks, "--group", group + "x"]) == 2
     assert f"did you mean {group}?" in capsys.readouterr().err
+    for wrong in (reversed(looks), [looks[0], looks[0]]):
+        assert main(["doctor", "--recorded", *wrong]) == 2, "it would prove what was not seen"
+        assert f"{looks[0]}: not later than {tmp_path}" in capsys.readouterr().err
     assert main(["doctor", "--recorded", *looks, "--topic", "T"]) == 2
     assert "name a group instead" in capsys.readouterr().err
     broken = tmp_path / "broken.json"
