@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from rmqlab.client.client_config import ProducerConfig
+from rmqlab.client.client_error import MQClientError, check_message
 from rmqlab.errors import BadInput
 from rmqlab.lab.recorded_events import StartFailed, StepFailed
 from rmqlab.lab.records import messages
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.run import Run
-from rmqlab.lab.scenario import PRODUCER, Scenario, convert_scenario, refusal_of
+from rmqlab.lab.scenario import PRODUCER, Scenario, Send, convert_scenario, refusal_of
+from rmqlab.message.java import to_utf8
+from rmqlab.message.message import Message, UserPropertyError
 from rmqlab.protocol.subscription_data import build_subscription_data
 
 if TYPE_CHECKING:
@@ -130,7 +134,8 @@ class LabSteps(LabTables):
         [('MsgStr0', 1), ('MsgStr1', 1)]
 
         Raises:
-            BadInput: lists of different lengths, an unknown topic or queue, a property that is no text.
+            BadInput: lists of different lengths, an unknown topic or queue, a property that is no text or that only
+                RocketMQ itself sets, a body that is empty or above 4 MiB; then none of them is sent.
         """
         columns: dict[str, Any] = {"tag": tags, "body": bodies, "props": properties, "queue": queues, "keys": keys}
         lists = {name: list(v) for name, v in columns.items() if isinstance(v, Sequence) and not isinstance(v, str)}
@@ -206,6 +211,8 @@ class LabSteps(LabTables):
         plain = {"do": kind, "at": at, **{name: value for name, value in fields.items() if value is not None}}
         done = msgspec.to_builtins(simulation.scenario)
         step = checked(done | {"steps": [*done["steps"], plain]}).steps[-1]
+        if isinstance(step, Send):
+            _require_sendable(step)
         facts = simulation.cluster.facts
         before = len(facts)
         simulation.do(step)
@@ -227,6 +234,19 @@ def checked(fields: dict[str, Any]) -> Scenario:
     if refusal is not None:
         raise BadInput(_WHERE.sub("", f"lab: {refusal}"))
     return scenario
+
+
+def _require_sendable(step: Send) -> None:
+    """A message that no client sends is refused before the first one leaves; one that gets lost is none of those."""
+    for number, outgoing in enumerate(step.messages):
+        message = Message.of(step.topic, to_utf8(outgoing.body), outgoing.tag, outgoing.keys)
+        try:
+            for name, value in (outgoing.props or {}).items():
+                message.put_user_property(name, value)
+            check_message(message, ProducerConfig.max_message_size)
+        except (UserPropertyError, MQClientError) as error:
+            why = error.error_message if isinstance(error, MQClientError) else error
+            raise BadInput(f"send: message {number}: {why}") from error
 
 
 def _texts(properties: object) -> dict[str, object] | None:
