@@ -114,6 +114,26 @@ def test_what_a_killed_member_did_not_look_at_is_open_also_if_the_broker_never_m
     assert said == {(1, 0): OPEN}
 
 
+def test_what_came_while_nobody_asked_is_open_where_nobody_knows_who_was_there(tmp_path):
+    """A file says until when A asked and names no `clients`: the next member looks, and either gets a tagA."""
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=60)
+    lab.send("T", "tagA")
+    lab.run(seconds=10)
+    lab.stop("A")
+    lab.run(seconds=10)
+    lab.send("T", ["tagA", "tagB"])
+    lab.run(seconds=300)
+    lab.consumer("B", group="G", subscribe={"T": "*"})
+    lab.run(seconds=60)
+    store = lab.write_store(tmp_path / "store")
+    (tmp_path / "events.jsonl").write_text(lab.finish().lines())
+    said = judged(store, read_subscriptions(tmp_path / "events.jsonl")._replace(present={}))
+    assert [fate.fate for fate in lab.fates()] == [Fate.DELIVERED] * 3
+    assert said == {(0, 0): (Fate.DELIVERED, "implied"), (0, 1): (Fate.DELIVERED, "implied"), (0, 2): OPEN}
+
+
 def test_after_a_reset_another_subscription_may_have_met_what_was_dropped(tmp_path):
     lab = rmqlab.Lab(topics={"T": 1})
     lab.consumer("A", group="G", subscribe={"T": "tagA"})

@@ -95,6 +95,9 @@ class FateInference:
         begin, early = self._begin(batch)
         owner = self._owners.at(begin, batch.queues)
         window = self._owners.window(begin, batch.queues)
+        if not self._owners.clients:
+            # While nobody asked for anything, nobody looked: who comes next does, and nothing tells when.
+            window = window._replace(last=np.where(self._is_asked_at(begin), window.last, NEVER))
         broker = at_broker(batch, window, self.topic, self._slot_texts(), self.asked, self._owners, self.complete)
         some, every = self._by_any(batch, window, owner, broker)
         at_once = Window(begin, begin)
@@ -140,6 +143,13 @@ class FateInference:
             # Where nothing tells when the group was first there, it may have been after any message.
             begin, early = np.maximum(batch.times, first), (batch.times < first) | (not self.held)
         return begin, early & (not self.at_first)
+
+    def _is_asked_at(self, times: NDArray[np.int64]) -> Bools:
+        """Return at which times (epoch ms) some member may have asked for the topic, as far as that is known."""
+        found = np.full(len(times), not self.asked or not self.complete)
+        for one in self.asked:
+            found |= (one.since <= times) & (times <= one.until)
+        return found
 
     def _jumped(self, batch: Batch, begin: NDArray[np.int64]) -> Bools:
         """Return what nobody may have looked at before the offsets were set: to a place behind it, maybe."""
