@@ -134,6 +134,21 @@ def test_what_came_while_nobody_asked_is_open_where_nobody_knows_who_was_there(t
     assert said == {(0, 0): (Fate.DELIVERED, "implied"), (0, 1): (Fate.DELIVERED, "implied"), (0, 2): OPEN}
 
 
+def test_what_came_to_a_paused_member_is_open_for_the_subscription_that_it_meets_when_it_goes_on(tmp_path):
+    """The pull that A held brings the first message by A's subscription; the second waits, and B's has come."""
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "*"})
+    lab.run(seconds=10)
+    lab.pause("A", ms=60_000)
+    lab.send("T", ["tagA", "tagA"])
+    lab.run(seconds=40)
+    lab.consumer("B", group="G", subscribe={"T": "tagB"})
+    lab.run(seconds=120)
+    said, told = audited(lab, tmp_path)
+    assert told == {(0, 0): Fate.DELIVERED, (0, 1): Fate.DROPPED_BY_BROKER_TAG}
+    assert said == {(0, 0): OPEN, (0, 1): OPEN}
+
+
 def test_after_a_reset_another_subscription_may_have_met_what_was_dropped(tmp_path):
     lab = rmqlab.Lab(topics={"T": 1})
     lab.consumer("A", group="G", subscribe={"T": "tagA"})

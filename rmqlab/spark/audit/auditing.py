@@ -163,6 +163,7 @@ class Audit:
                 telling,
                 self._subscriptions.reset.get((group, topic), ()),
                 self._at_first,
+                tuple(self._subscriptions.paused.get(group, ())),
             )
             inferences.setdefault(topic, []).append(inference)
         return inferences

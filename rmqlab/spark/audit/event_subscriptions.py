@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.fault_steps import Kill
+from rmqlab.lab.fault_steps import Kill, Pause
 from rmqlab.lab.scenario import ResetOffset, Resize, Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.spark.audit.subscriptions import (
@@ -101,6 +101,7 @@ class _EventFacts:
         asked: dict[Key, list[Asked]] = defaultdict(list)
         strategies: dict[str, set[str]] = defaultdict(set)
         reset: dict[Key, tuple[int, ...]] = {}
+        paused: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for scenario_id, scenario in self._scenarios.items():
             suffix = self._suffix(scenario_id)
             for who, member in scenario.members.items():
@@ -117,6 +118,10 @@ class _EventFacts:
             for at, group, topic in scenario.resets:
                 key = f"{group}{suffix}", f"{topic}{suffix}"
                 reset[key] = (*reset.get(key, ()), scenario.begun + at if scenario.is_timed else NEVER)
+            for who, at, for_ms in scenario.pauses if scenario.is_timed else ():
+                hit = [one for name, one in scenario.members.items() if who in {name, "broker"}]
+                for group in {f"{one.group}{suffix}" for one in hit}:
+                    paused[group].append((scenario.begun + at, scenario.begun + at + for_ms))
         present = {}
         for group, moments in self._present.items():
             (strategy,) = names if len(names := strategies[group]) == 1 else [""]
@@ -128,7 +133,7 @@ class _EventFacts:
         resized = {f"{topic}{self._suffix(name)}" for name, one in self._scenarios.items() for topic in one.resized}
         slots = {key: held for key, held in self._held.items() if held and key[1] not in resized}
         complete = frozenset(key for key in asked if key[1] not in resized)
-        return Subscriptions(dict(asked), slots, complete, present, reset)
+        return Subscriptions(dict(asked), slots, complete, present, reset, paused=dict(paused))
 
 
 class _Member:
@@ -156,6 +161,7 @@ class _Scenario:
         self.members: dict[str, _Member] = {}
         self.resets: list[tuple[int, str, str]] = []
         self.resized: set[str] = set()
+        self.pauses: list[tuple[str, int, int]] = []
         for step in scenario.steps:
             if isinstance(step, Start):
                 self.members[step.who] = _Member(step)
@@ -163,6 +169,8 @@ class _Scenario:
                 self.members[step.who].entries.append((step.at, step.topic, step.type, step.expr))
             elif isinstance(step, Kill):
                 self.members[step.who].killed_at = step.at
+            elif isinstance(step, Pause):
+                self.pauses.append((step.who, step.at, step.for_ms))
             elif isinstance(step, ResetOffset):
                 self.resets.append((step.at, step.group, step.topic))
             elif isinstance(step, Resize):

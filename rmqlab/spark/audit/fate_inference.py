@@ -49,7 +49,7 @@ class FateInference:
     how many queues the topic has, 0 if that is not known. `telling`: whether the evidence tells of all deliveries. A
     log that is given does (`YES`); not every member may write a trace (`MAYBE`); records of failures do not (`NO`).
     `reset`: when (epoch ms) the group's offsets were set by hand. `at_first`: a new group begins with the first message
-    of its queues, so that it looks at what came before it.
+    of its queues, so that it looks at what came before it. `paused`: from when to when (epoch ms) somebody stood still.
     """
 
     group: str
@@ -65,6 +65,7 @@ class FateInference:
     telling: int = NO
     reset: tuple[int, ...] = ()
     at_first: bool = True
+    paused: tuple[tuple[int, int], ...] = ()
     _owners: Owners = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,6 +99,10 @@ class FateInference:
         if not self._owners.clients:
             # While nobody asked for anything, nobody looked: who comes next does, and nothing tells when.
             window = window._replace(last=np.where(self._is_asked_at(begin), window.last, NEVER))
+        for since, until in self.paused:
+            # Whoever stands still looks at it when it goes on.
+            still = (window.last >= since) & (window.first <= until)
+            window = window._replace(last=np.where(still, np.maximum(window.last, until + HELD_MS), window.last))
         broker = at_broker(batch, window, self.topic, self._slot_texts(), self.asked, self._owners, self.complete)
         some, every = self._by_any(batch, window, owner, broker)
         at_once = Window(begin, begin)

@@ -81,7 +81,8 @@ class Subscriptions(NamedTuple):
     """By (group, topic): what members asked for, and what the broker held; by group: who was there. In order of time.
 
     `complete` names those of which every member is known: what none of them asked for, nobody did. `reset`: when
-    (epoch ms) offsets were set by hand. `span`: from when to when all of this was looked at, None: always.
+    (epoch ms) offsets were set by hand. `span`: from when to when all of this was looked at, None: always. `paused`: by
+    group, from when to when (epoch ms) a member of it, or the broker, stood still.
     """
 
     asked: dict[Key, list[Asked]]
@@ -90,6 +91,7 @@ class Subscriptions(NamedTuple):
     present: dict[str, list[Present]]
     reset: Mapping[Key, tuple[int, ...]] = MappingProxyType({})
     span: tuple[int, int] | None = None
+    paused: Mapping[str, Sequence[tuple[int, int]]] = MappingProxyType({})
 
     def keys(self) -> set[Key]:
         """Every (group, topic) of which something is known."""
@@ -105,7 +107,8 @@ def both(one: Subscriptions, other: Subscriptions) -> Subscriptions:
         moments.sort(key=lambda moment: moment.since)
     reset = {key: tuple(times) for key, times in _each(one.reset, other.reset).items()}
     asked = _each(one.asked, other.asked)
-    return Subscriptions(asked, held, one.complete | other.complete, present, reset, one.span or other.span)
+    paused = _each(one.paused, other.paused)
+    return Subscriptions(asked, held, one.complete | other.complete, present, reset, one.span or other.span, paused)
 
 
 def _each(one: Mapping[_K, Sequence[_V]], other: Mapping[_K, Sequence[_V]]) -> dict[_K, list[_V]]:
