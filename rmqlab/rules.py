@@ -294,7 +294,7 @@ class RuleSource(str):
         return str(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rules:
     """All rules of one version. Periods and times in ms, versions in epoch ms; each function is described above.
 
@@ -334,6 +334,12 @@ class Rules:
     is_hit: Callable[[Sequence[int], Callable[[int], bool]], bool] = is_hit
     client_keeps: Callable[[SubscriptionData, str | None], bool] = client_keeps
     offset_after_nothing_kept: Callable[[int, int], int | None] = offset_after_nothing_kept
+
+    def __repr__(self) -> str:
+        """`<rules of 4.8.0>`, and which of them are others: `<rules of 4.8.0, but for client_keeps>`."""
+        known = RULES.get(self.version, self)
+        others = [one.name for one in dataclasses.fields(self) if getattr(self, one.name) != getattr(known, one.name)]
+        return f"<rules of {self.version}{', but for ' if others else ''}{', '.join(others)}>"
 
     def replace(self, **rules: object) -> Rules:
         """These rules with some replaced.

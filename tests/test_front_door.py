@@ -291,6 +291,13 @@ def test_a_message_is_told_of_its_own_topic_though_one_like_it_was_not_sent():
     assert [row.topic for row in lab.finish().messages()] == ["U"]
 
 
+def test_rules_say_which_of_them_are_others():
+    rules = rmqlab.RULES["4.8.0"]
+    assert repr(rules) == "<rules of 4.8.0>"
+    mine = rules.replace(client_keeps=lambda subscription, tag: True, suspend_ms=1)
+    assert repr(mine) == "<rules of 4.8.0, but for suspend_ms, client_keeps>"
+
+
 def test_settle_runs_until_nothing_more_can_change():
     lab = rmqlab.Lab(topics={"T": 4})
     for who, tag in (("A", "tagA"), ("B", "tagB")):
