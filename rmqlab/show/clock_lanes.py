@@ -40,6 +40,11 @@ class LaneMark(NamedTuple):
     what: str
     until: float | None = None
 
+    @property
+    def end(self) -> float:
+        """When it is over."""
+        return self.t if self.until is None else self.until
+
 
 def clock_lane(
     rows: Iterable[Mapping[str, Any] | tuple[Any, ...]],
@@ -64,8 +69,8 @@ def clock_lane(
     """
     marks = sorted((_mark(row) for row in rows), key=lambda one: one.t)
     start = min((one.t for one in marks), default=0) if start is None else start
-    end = max((one.until or one.t for one in marks), default=0)
-    shown = [one for one in marks if (one.until or one.t) >= start]
+    end = max((one.end for one in marks), default=0)
+    shown = [one for one in marks if one.end >= start]
     if not shown:
         raise BadInput("clock_lane: no mark lies in the time that is to be drawn")
     drawing = _LaneDrawing(marks, shown, float(start), max(float(end), start + 1), limit_ms)
@@ -78,7 +83,8 @@ def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> LaneMark:
         one = LaneMark(**row) if isinstance(row, Mapping) else LaneMark(*row)
     except TypeError as error:
         raise BadInput(f"clock_lane: {row!r} is no mark; right is lane, t, what and perhaps until") from error
-    if not isinstance(one.t, int | float):
+    times: tuple[object, object] = (one.t, one.end)
+    if not all(isinstance(time, int | float) for time in times):
         raise BadInput(f"clock_lane: the time of {row!r} is no number of ms")
     return one
 
@@ -228,7 +234,7 @@ def frame_flow(rows: Iterable[Any], *, title: str = "Who sends what to whom", pa
     'Who sends what to whom. A to broker: HEART_BEAT; broker: update_channel.'
 
     Raises:
-        BadInput: no row.
+        BadInput: no row, or a row that is no frame.
     """
     flows = [_flow(row) for row in rows]
     if not flows:
@@ -252,7 +258,13 @@ def _flow(row: Any) -> Flow:
     if hasattr(row, "request"):
         what = row.request or row.response or "?"
         return Flow(row.t, row.source, row.target, f"{row.response} to {what}" if row.response else what)
-    return Flow(**row) if hasattr(row, "keys") else Flow(*row)
+    try:
+        one = Flow(**row) if isinstance(row, Mapping) else Flow(*row)
+    except TypeError as error:
+        raise BadInput(f"frame_flow: {row!r} is no frame; right is t, source, target, what") from error
+    if not isinstance(one.t, int | float):
+        raise BadInput(f"frame_flow: the time of {row!r} is no number of ms")
+    return one
 
 
 def _draw_flows(canvas: Canvas, flows: Sequence[Flow], columns: Sequence[str], title: str) -> None:

@@ -147,7 +147,10 @@ def as_rows(rows: Any, headers: Sequence[str] | None = None) -> list[Mapping[str
         listed = list(rows)
         if all(isinstance(row, Mapping) for row in listed):
             return listed
-        if columns is not None and all(isinstance(row, Sequence) for row in listed):
+        if columns is not None and all(isinstance(row, Sequence) and not isinstance(row, str) for row in listed):
+            for row in listed:
+                if len(row) != len(columns):
+                    raise BadInput(f"rows: {row!r} does not fit the headers {', '.join(map(str, columns))}")
             return [dict(zip(columns, row, strict=True)) for row in listed]
     right = "a list of dicts, a pandas frame, or tuples with headers="
     raise BadInput(f"rows are a {type(rows).__name__}; right is {right}")

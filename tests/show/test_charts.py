@@ -15,6 +15,7 @@ from rmqlab.show.canvas import text_width
 from rmqlab.show.charts import RAMP, WIDTH, bars, heat_map
 from rmqlab.show.line_charts import lines
 from rmqlab.show.palette import WHITE, contrast, ink
+from rmqlab.show.tables import as_rows
 
 ROWS = [
     {"way": "stop all", "lost": 0, "least": 0, "worst": 0},
@@ -108,6 +109,8 @@ def test_rows_may_be_a_frame_or_the_records_of_a_lab():
         (lambda: bars(ROWS, x="way", value="lots", title="t"), "no column 'lots'; did you mean lost"),
         (lambda: bars([{"a": 1, "b": -1}], x="a", value="b", title="t"), "a bar begins at 0"),
         (lambda: bars("text", x="a", value="b", title="t"), "rows are a str; right is a list of dicts"),
+        (lambda: as_rows([(1, 2, 3)], ("a", "b")), "rows: (1, 2, 3) does not fit the headers a, b"),
+        (lambda: as_rows(["ab"], ("a", "b")), "rows are a list; right is"),
         (lambda: heat_map(GRID + GRID, x="queues", y="gap", value="lost", title="t"), "18 rows for 9 cells"),
         (lambda: lines(GRID, x="gap", value="lost", title="t"), "9 rows for 3 places"),
     ],

@@ -60,11 +60,25 @@ def test_marks_that_would_cover_each_other_stand_apart():
         ([], "no mark lies in the time"),
         ([("A", 1)], r"\('A', 1\) is no mark; right is lane, t, what"),
         ([("A", "soon", "beat")], "is no number of ms"),
+        ([("A", 1, "held", "soon")], "is no number of ms"),
     ],
 )
 def test_rows_that_cannot_be_drawn(rows, text):
     with pytest.raises(BadInput, match=text):
         rmqlab.show.clock_lane(rows)
+
+
+def test_what_ends_at_zero_ends_there():
+    band = [("A", -5_000, "held", 0), ("A", -9_000, "beat")]
+    assert "-5 to 0" in str(rmqlab.show.clock_lane(band, start=-1_000).table)
+
+
+@pytest.mark.parametrize("row", [(1, "A", "B"), {"t": 1, "source": "A", "target": "B", "why": "x"}])
+def test_a_row_that_is_no_frame(row):
+    with pytest.raises(BadInput, match="is no frame; right is t, source, target, what"):
+        rmqlab.show.frame_flow([row])
+    with pytest.raises(BadInput, match="is no number of ms"):
+        rmqlab.show.frame_flow([("now", "A", "B", "HEART_BEAT")])
 
 
 GRID = [
