@@ -16,8 +16,7 @@ from rmqlab.lab.records import messages
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import PRODUCER, Scenario, Send, convert_scenario, refusal_of
-from rmqlab.message.java import to_utf8
-from rmqlab.message.message import Message, UserPropertyError
+from rmqlab.message.message import UserPropertyError
 from rmqlab.protocol.subscription_data import build_subscription_data
 
 if TYPE_CHECKING:
@@ -239,11 +238,8 @@ def checked(fields: dict[str, Any]) -> Scenario:
 def _require_sendable(step: Send) -> None:
     """A message that no client sends is refused before the first one leaves; one that gets lost is none of those."""
     for number, outgoing in enumerate(step.messages):
-        message = Message.of(step.topic, to_utf8(outgoing.body), outgoing.tag, outgoing.keys)
         try:
-            for name, value in (outgoing.props or {}).items():
-                message.put_user_property(name, value)
-            check_message(message, ProducerConfig.max_message_size)
+            check_message(outgoing.message(step.topic), ProducerConfig.max_message_size)
         except (UserPropertyError, MQClientError) as error:
             why = error.error_message if isinstance(error, MQClientError) else error
             raise BadInput(f"send: message {number}: {why}") from error

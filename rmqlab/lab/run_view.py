@@ -5,6 +5,7 @@ Times are ms since the first consumer was started; versions too, as an exact clo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -85,9 +86,20 @@ class RunView:
 
     def is_member(self, who: str, t: float) -> bool:
         """Whether this is the group that ``who`` was last started in by ``t`` (ms since the cluster began)."""
-        groups = (step.group for step in self.run.scenario.steps if isinstance(step, Start) and step.who == who)
-        starts = (event["t"] for event in self.run.events if event["ev"] == "starting" and event["who"] == who)
-        return [group for since, group in zip(starts, groups, strict=False) if since <= t][-1:] == [self.group]
+        return [group for since, group in self._groups[who] if since <= t][-1:] == [self.group]
+
+    @cached_property
+    def _groups(self) -> dict[str, list[tuple[float, str]]]:
+        """When each consumer was started, and in which group, in order of time."""
+        groups: dict[str, list[str]] = defaultdict(list)
+        found: dict[str, list[tuple[float, str]]] = defaultdict(list)
+        for step in self.run.scenario.steps:
+            if isinstance(step, Start):
+                groups[step.who].append(step.group)
+        for event in self.run.events:
+            if event["ev"] == "starting" and len(found[who := event["who"]]) < len(groups[who]):
+                found[who].append((event["t"], groups[who][len(found[who])]))
+        return found
 
     def version(self, sub_version: int) -> float:
         """A subscription version (epoch ms) as ms since the first start."""

@@ -27,6 +27,8 @@ from rmqlab.lab.fault_steps import (
     ScenarioStep,
 )
 from rmqlab.lab.scenario_errors import MESSAGES, SUBSCRIBE, explained
+from rmqlab.message.java import to_utf8
+from rmqlab.message.message import Message
 from rmqlab.message.topics import is_valid_name, validate_topic
 
 if TYPE_CHECKING:
@@ -52,6 +54,13 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     keys: str | None = None
     props: dict[str, str] | None = None
     queue: int | None = None
+
+    def message(self, topic: str) -> Message:
+        """What the producer is given, for a topic as it is on the wire; raises `UserPropertyError`."""
+        message = Message.of(topic, to_utf8(self.body), self.tag, self.keys)
+        for name, value in (self.props or {}).items():
+            message.put_user_property(name, value)
+        return message
 
 
 class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):

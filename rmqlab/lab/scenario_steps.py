@@ -48,8 +48,7 @@ from rmqlab.lab.scenario import (
     Subscribe,
 )
 from rmqlab.message.ids import UniqueIdMaker
-from rmqlab.message.java import to_utf8
-from rmqlab.message.message import Message, UserPropertyError
+from rmqlab.message.message import UserPropertyError
 from rmqlab.message.topics import MessageQueue
 from rmqlab.runtime.scheduler import US_PER_MS
 
@@ -228,9 +227,7 @@ class ScenarioSteps:
     async def _send(self, step: Send) -> None:
         topic = self.recorder.long(step.topic)
         for number, outgoing in enumerate(step.messages):
-            message = Message.of(topic, to_utf8(outgoing.body), outgoing.tag, outgoing.keys)
-            for name, value in (outgoing.props or {}).items():
-                message.put_user_property(name, value)
+            message = outgoing.message(topic)
             queue = (
                 None
                 if outgoing.queue is None

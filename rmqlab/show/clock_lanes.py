@@ -83,10 +83,13 @@ def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> LaneMark:
         one = LaneMark(**row) if isinstance(row, Mapping) else LaneMark(*row)
     except TypeError as error:
         raise BadInput(f"clock_lane: {row!r} is no mark; right is lane, t, what and perhaps until") from error
-    times: tuple[object, object] = (one.t, one.end)
-    if not all(isinstance(time, int | float) for time in times):
-        raise BadInput(f"clock_lane: the time of {row!r} is no number of ms")
+    _require_times("clock_lane", row, one.t, one.end)
     return one
+
+
+def _require_times(form: str, row: object, *times: object) -> None:
+    if not all(isinstance(time, int | float) for time in times):
+        raise BadInput(f"{form}: the time of {row!r} is no number of ms")
 
 
 class _LaneDrawing:
@@ -262,8 +265,7 @@ def _flow(row: Any) -> Flow:
         one = Flow(**row) if isinstance(row, Mapping) else Flow(*row)
     except TypeError as error:
         raise BadInput(f"frame_flow: {row!r} is no frame; right is t, source, target, what") from error
-    if not isinstance(one.t, int | float):
-        raise BadInput(f"frame_flow: the time of {row!r} is no number of ms")
+    _require_times("frame_flow", row, one.t)
     return one
 
 

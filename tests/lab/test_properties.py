@@ -55,6 +55,9 @@ def test_queues_of_those_who_run_at_the_end_need_an_owner():
     later = {"at": 4_000, "do": "subscribe", "who": "A", "topic": "U", "expr": "*"}
     run = simulate(model(2, start("A", 0, "a"), later, also={"U": 1}))
     assert says("every-queue-owned", run) is None
+    lite = simulate(model(1, start("A", 0, "a", kind="lite", mode="broadcasting")))
+    lite.owners.clear()
+    assert says("every-queue-owned", lite) == "without an owner: G: T/0", "a lite consumer divides queues"
     run.owners.pop(("G", "U", 0), None)
     assert says("every-queue-owned", run) == "without an owner: G: U/0"
 

@@ -142,7 +142,7 @@ def _subscribed(scenario: Scenario) -> list[tuple[str, str]]:
     running: dict[str, tuple[str, set[str]]] = {}
     for step in scenario.steps:
         match step:
-            case Start(who=who, mode="clustering"):
+            case Start(who=who, broadcasts=False):
                 running[who] = step.group, set(step.subscribe)
             case Stop(who=who) | Kill(who=who):
                 running.pop(who, None)
