@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.broker.broker_config import MAX_QUEUES, BrokerConfig
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.consumer_manager import ConsumerManager
 from rmqlab.broker.processor import NOT_SET, Broker2Client, require, success, system_error, with_header
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
-
-
-MAX_QUEUES = 65_536
-"""Ours: 4.8.0 makes a topic of two thousand million queues and has no memory for them when somebody asks."""
 
 
 @dataclass(slots=True, eq=False)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MASTER_ID = 0
 MAX_PORT = 0xFFFF
+MAX_QUEUES = 65_536
+"""Ours: 4.8.0 makes a topic of two thousand million queues and has no memory for them when somebody asks."""
 
 # What 4.8.0 takes from the home it was started in and the number of processors: here of one with eight.
 OF_MACHINE = {
@@ -185,7 +187,7 @@ def refuse_unworkable(broker: BrokerConfig, store: MessageStoreConfig, where: st
     consumers, delays = broker.expect_consumer_num_use_filter, store.message_delay_level
     log_bytes, queue_bytes = store.mapped_file_size_commit_log, store.mapped_file_size_consume_queue
     offsets, delay_offsets = broker.flush_consumer_offset_interval, store.flush_delay_offset_interval
-    clean = store.clean_resource_interval
+    clean, queues = store.clean_resource_interval, broker.default_topic_queue_nums
     may_be_master = store.broker_role is not BrokerRole.SLAVE
     settings = (
         ("listenPort", port, 0 <= port <= MAX_PORT, f"a port of at most {MAX_PORT}"),
@@ -198,6 +200,7 @@ def refuse_unworkable(broker: BrokerConfig, store: MessageStoreConfig, where: st
             1 <= rate < ERROR_RATE_END,
             f"a percentage from 1 up, below {ERROR_RATE_END}",
         ),
+        ("defaultTopicQueueNums", queues, queues <= MAX_QUEUES, f"at most {MAX_QUEUES}, so that clients can list them"),
         ("expectConsumerNumUseFilter", consumers, consumers >= 1, "1 or more"),
         ("mappedFileSizeCommitLog", log_bytes, log_bytes > 0, "a number of bytes above 0"),
         ("mappedFileSizeConsumeQueue", queue_bytes, queue_bytes > 0, "a number of bytes above 0"),

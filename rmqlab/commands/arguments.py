@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import carried
@@ -20,6 +19,7 @@ FORMATS = {
     "audit": "subscriptions",
 }
 """Verb to the format of its file."""
+MAX_SECONDS = 10**9
 _FENCE = re.compile(r"^```json\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
@@ -30,14 +30,14 @@ def seconds(text: str) -> float:
     0.5
 
     Raises:
-        ArgumentTypeError: it is no number above 0.
+        ArgumentTypeError: it is no number above 0, or so large that no clock can wait for it.
     """
     try:
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0 < value < inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: a number of seconds above 0 is wanted")
+    if not 0 < value <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r}: a number of seconds above 0 is wanted, at most {MAX_SECONDS}")
     return value
 
 

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.diagnosis import Diagnosis
     from rmqlab.diagnosis.look import Look
 
+MAX_EVERY_S: Final = 86_400
+
 
 def doctor(
     namesrv: str = "127.0.0.1:9876",
@@ -69,8 +71,8 @@ def doctor(
     """
     if looks < 1:
         raise BadInput(f"looks is {looks}: 1 or more are needed")
-    if every <= 0:
-        raise BadInput(f"every is {every:g}: the seconds between two looks are above 0")
+    if not 0 < every <= MAX_EVERY_S:
+        raise BadInput(f"every is {every:g}: the seconds between two looks are above 0, and at most {MAX_EVERY_S}")
     if recorded:
         if topics:
             raise BadInput(

@@ -23,6 +23,7 @@ LEGIBLE_PX = 900  # so wide, the smallest letters of a picture have 11 pixels
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
 # Of pictures one below the other: pixels between them, and of a label.
 GAP, LABEL = 10, 26
+NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that no XML file may have
 _PLACE = re.compile(r'width="([\d.]+)"\s+height="([\d.]+)"\s+viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -40,10 +41,9 @@ class Picture:
         """
         if not title.strip() or not alt.strip():
             raise ValueError("a picture needs a title and an alt text: say what a reader who cannot see it must know")
-        self.title = translate(title)
-        self.alt = translate(alt)
+        self.title, self.alt = (NO_XML.sub("\ufffd", translate(text)) for text in (title, alt))
         self.table = table
-        self.svg = _described(svg, self.title, self.alt)
+        self.svg = _described(NO_XML.sub("\ufffd", svg), self.title, self.alt)
 
     def __repr__(self) -> str:
         """Title and description: what a terminal shows."""

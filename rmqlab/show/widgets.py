@@ -129,6 +129,8 @@ def controls(
     options = {name: _options(name, choices) for name, choices in values.items()}
     for name, known in options.items():
         begins.setdefault(name, values[name] if known is None else next(iter(known.values())))
+        if known is None and not isinstance(begins[name], str):
+            raise BadInput(f"controls: {name} is a field to write in; it starts with a text, not {begins[name]!r}")
         if known is not None and begins[name] not in list(known.values()):
             raise BadInput(f"controls: {name} starts at {begins[name]!r}; there are {', '.join(known)}")
     first = draw(**{name: begins[name] for name in values})

@@ -38,6 +38,10 @@ def test_blanks_at_the_end_of_a_value_are_part_of_it(name, value):
             "maxErrorRateOfBloomFilter=100",
             "maxErrorRateOfBloomFilter is 100; right is a percentage from 1 up, below 100",
         ),
+        (
+            "defaultTopicQueueNums=2147483647",
+            "defaultTopicQueueNums is 2147483647; right is at most 65536, so that clients can list them",
+        ),
         ("expectConsumerNumUseFilter=0", "expectConsumerNumUseFilter is 0; right is 1 or more"),
         ("mappedFileSizeCommitLog=0", "mappedFileSizeCommitLog is 0; right is a number of bytes above 0"),
         ("mappedFileSizeConsumeQueue=-20", "mappedFileSizeConsumeQueue is -20; right is a number of bytes above 0"),

@@ -89,6 +89,7 @@ def test_a_live_table_stores_no_figure():
         ({"queues": []}, "queues has no values to choose from"),
         ({"queues": [1, 2], "start": {"queue": 2}}, "start names 'queue'; did you mean queues"),
         ({"queues": [1, 2], "start": {"queues": 3}}, "queues starts at 3; there are 1, 2"),
+        ({"a": "b", "start": {"a": 3}}, "a is a field to write in; it starts with a text, not 3"),
     ],
 )
 def test_bad_calls_name_what_would_be_right(arguments, words):

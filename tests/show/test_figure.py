@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
+import rmqlab
 from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.show.canvas import painted, text_width
 from rmqlab.show.figure import SVG, Picture
@@ -39,6 +40,18 @@ def test_picture_has_role_title_description_and_size(draw, run):
     assert (title.text, description.text) == (picture.title, picture.alt)
     assert float(root.get("width")) > 400
     assert "pt" not in root.get("width")
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\x0b", "\ud800", "\uffff"])
+def test_what_no_xml_file_may_have_is_drawn_as_a_character_that_is_unknown(odd):
+    """Bodies and tags are any text: half of a surrogate pair, or a zero byte."""
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "*"})
+    lab.send("T", f"tag{odd}")
+    lab.run(seconds=5)
+    for picture in (lab.swimlane(), lab.grid()):
+        assert "tag\ufffd" in "".join(ET.fromstring(picture.svg.encode()).itertext())
+        assert odd not in picture.alt
 
 
 @pytest.mark.parametrize("draw", DRAWINGS)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.broker.admin_broker_processor import MAX_QUEUES
+from rmqlab.broker.broker_config import MAX_QUEUES
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import json_lines, read_text
 from rmqlab.filter.sql92.doctor import looks_like_sql92

@@ -9,9 +9,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.fault_steps import Kill, Pause
+from rmqlab.lab.fault_steps import Freeze, Kill, Pause, Slow
 from rmqlab.lab.scenario import ResetOffset, Resize, Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.topics import is_retry_topic
+from rmqlab.spark.audit.owners import EXPIRED_MS
 from rmqlab.spark.audit.subscriptions import (
     ALWAYS,
     AVG,
@@ -118,10 +119,13 @@ class _EventFacts:
             for at, group, topic in scenario.resets:
                 key = f"{group}{suffix}", f"{topic}{suffix}"
                 reset[key] = (*reset.get(key, ()), scenario.begun + at if scenario.is_timed else NEVER)
-            for who, at, for_ms in scenario.pauses if scenario.is_timed else ():
-                hit = [one for name, one in scenario.members.items() if who in {name, "broker"}]
+            for step in scenario.stalls if scenario.is_timed else ():
+                hit = [one for name, one in scenario.members.items() if step.who in {name, "broker"}]
                 for group in {f"{one.group}{suffix}" for one in hit}:
-                    paused[group].append((scenario.begun + at, scenario.begun + at + for_ms))
+                    # Who fell silent for good leaves the broker's list: where that is told, no more is needed.
+                    if not (isinstance(step, Freeze) and step.for_ms is None and self._present.get(group)):
+                        since = scenario.begun + step.at
+                        paused[group].append((since, min(scenario.begun + _is_over(step), NEVER)))
         present = {}
         for group, moments in self._present.items():
             (strategy,) = names if len(names := strategies[group]) == 1 else [""]
@@ -161,16 +165,16 @@ class _Scenario:
         self.members: dict[str, _Member] = {}
         self.resets: list[tuple[int, str, str]] = []
         self.resized: set[str] = set()
-        self.pauses: list[tuple[str, int, int]] = []
+        self.stalls: list[Freeze | Pause | Slow] = []
         for step in scenario.steps:
             if isinstance(step, Start):
                 self.members[step.who] = _Member(step)
             elif isinstance(step, Subscribe):
                 self.members[step.who].entries.append((step.at, step.topic, step.type, step.expr))
             elif isinstance(step, Kill):
-                self.members[step.who].killed_at = step.at
-            elif isinstance(step, Pause):
-                self.pauses.append((step.who, step.at, step.for_ms))
+                self.members[step.who].killed_at = step.at + step.within
+            elif isinstance(step, Freeze | Pause | Slow):
+                self.stalls.append(step)
             elif isinstance(step, ResetOffset):
                 self.resets.append((step.at, step.group, step.topic))
             elif isinstance(step, Resize):
@@ -184,6 +188,15 @@ class _Scenario:
     def begin(self, now: int) -> None:
         """Note when a consumer was started: the first tells when the steps began."""
         self._begun = now - self._starts_at if self._begun is None else self._begun
+
+
+def _is_over(step: Freeze | Pause | Slow) -> int:
+    """Return when (ms of the scenario) whoever stood still, or was slow, surely works as before."""
+    if step.for_ms is not None:
+        last = step.at + step.within + step.for_ms
+        return last + 2 * step.ms if isinstance(step, Slow) else last
+    # A link that swallows everything is closed once the broker has heard nothing for as long as it waits.
+    return step.at + step.within + EXPIRED_MS if isinstance(step, Freeze) else NEVER
 
 
 def _named(ending: str, moments: Iterable[Present]) -> str | None:

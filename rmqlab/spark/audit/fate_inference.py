@@ -28,7 +28,7 @@ from rmqlab.spark.audit.fate_codes import (
     YES,
     InferredFates,
 )
-from rmqlab.spark.audit.owners import HELD_MS, Owners, Window
+from rmqlab.spark.audit.owners import EXPIRED_MS, HELD_MS, Owners, Window
 from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription, Present
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ class FateInference:
         window = self._owners.window(begin, batch.queues)
         if not self._owners.clients:
             # While nobody asked for anything, nobody looked: who comes next does, and nothing tells when.
-            window = window._replace(last=np.where(self._is_asked_at(begin), window.last, NEVER))
+            open_end = ~self._is_asked_at(begin) | self._may_be_left(begin)
+            window = window._replace(last=np.where(open_end, NEVER, window.last))
         for since, until in self.paused:
             # Whoever stands still looks at it when it goes on.
             still = (window.last >= since) & (window.first <= until)
@@ -154,6 +155,17 @@ class FateInference:
         found = np.full(len(times), not self.asked or not self.complete)
         for one in self.asked:
             found |= (one.since <= times) & (times <= one.until)
+        return found
+
+    def _may_be_left(self, times: NDArray[np.int64]) -> Bools:
+        """Return at which times (epoch ms) a message may have been left to a later owner, since a member ended."""
+        found = np.zeros(len(times), np.bool_)
+        ends = {
+            client: max(one.until for one in self.asked if one.client == client)
+            for client in {one.client for one in self.asked}
+        }
+        for end in ends.values():
+            found |= (times >= end - HELD_MS) & (times <= end + EXPIRED_MS)
         return found
 
     def _jumped(self, batch: Batch, begin: NDArray[np.int64]) -> Bools:
