@@ -120,11 +120,13 @@ def test_a_schedule_of_another_scenario_is_refused(scenarios, tmp_path, capsys):
 
 
 @pytest.mark.row("S-84", "S-87", "S-92", "S-93")
-@pytest.mark.parametrize("name", ["base", "base-2", "bitmap", "noprop", "audit", "lite", "lite-2"])
+@pytest.mark.parametrize("name", ["base", "base-2", "bitmap", "noprop", "audit", "lite", "lite-2", "random"])
 def test_every_recorded_outcome_is_reached(name, golden, tmp_path, capsys):
     recording = golden / "broker-4.8.0" / name
     result = tmp_path / "compared.json"
-    seeds = SEEDS if name.endswith("-2") else 10  # what these do not reach is looked for with ten times as many
+    seeds = (
+        SEEDS if name.endswith(("-2", "random")) else 10
+    )  # what these do not reach is looked for with ten times as many
     arguments = ["--compare", str(recording), "--seeds", str(seeds), "--json", str(result)]
     status = main(["simulate", *arguments])
     compared = json.loads(result.read_text())

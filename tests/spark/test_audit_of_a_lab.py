@@ -134,19 +134,38 @@ def test_what_came_while_nobody_asked_is_open_where_nobody_knows_who_was_there(t
     assert said == {(0, 0): (Fate.DELIVERED, "implied"), (0, 1): (Fate.DELIVERED, "implied"), (0, 2): OPEN}
 
 
-def test_what_came_to_a_paused_member_is_open_for_the_subscription_that_it_meets_when_it_goes_on(tmp_path):
-    """The pull that A held brings the first message by A's subscription; the second waits, and B's has come."""
+@pytest.mark.parametrize(("stall", "first"), [("pause", Fate.DELIVERED), ("freeze", Fate.DROPPED_BY_BROKER_TAG)])
+def test_what_came_to_a_member_that_stood_still_is_open_for_the_subscription_that_it_meets_then(stall, first, tmp_path):
+    """A paused member's held pull brings the first message; all else waits, and B's subscription has come."""
     lab = rmqlab.Lab(topics={"T": 1})
     lab.consumer("A", group="G", subscribe={"T": "*"})
     lab.run(seconds=10)
-    lab.pause("A", ms=60_000)
+    getattr(lab, stall)("A", ms=60_000)
     lab.send("T", ["tagA", "tagA"])
     lab.run(seconds=40)
     lab.consumer("B", group="G", subscribe={"T": "tagB"})
     lab.run(seconds=120)
     said, told = audited(lab, tmp_path)
-    assert told == {(0, 0): Fate.DELIVERED, (0, 1): Fate.DROPPED_BY_BROKER_TAG}
+    assert told == {(0, 0): first, (0, 1): Fate.DROPPED_BY_BROKER_TAG}
     assert said == {(0, 0): OPEN, (0, 1): OPEN}
+
+
+def test_what_came_shortly_before_a_member_ended_is_open_where_nobody_knows_who_was_there(tmp_path):
+    """A stands still, so its last message waits for B; a file tells when A ended, and names no `clients`."""
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=60)
+    lab.slow("A", ms=15_000)
+    lab.send("T", "tagB")
+    lab.kill("A")
+    lab.run(seconds=30)
+    lab.consumer("B", group="G", subscribe={"T": "tagB"})
+    lab.run(seconds=60)
+    store = lab.write_store(tmp_path / "store")
+    (tmp_path / "events.jsonl").write_text(lab.finish().lines())
+    known = read_subscriptions(tmp_path / "events.jsonl")._replace(present={}, paused={})
+    assert [fate.fate for fate in lab.fates()] == [Fate.DELIVERED]
+    assert judged(store, known) == {(0, 0): OPEN}
 
 
 def test_after_a_reset_another_subscription_may_have_met_what_was_dropped(tmp_path):

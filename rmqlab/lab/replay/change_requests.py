@@ -9,11 +9,10 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.exchange import CALLS, CLOSE, LOG, Exchange, ExchangeState
-from rmqlab.lab.replay.recorded_clock import LOOK_LASTS_MS
+from rmqlab.lab.replay.recorded_clock import LOOK_EARLY_MS, LOOK_LASTS_MS
 from rmqlab.lab.replay.recorded_log import RecordedLog
 from rmqlab.lab.replay.replay_context import SETTLE_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.tolerated_differences import Tolerated
-from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 
 if TYPE_CHECKING:
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.read_requests import ReadRequests
     from rmqlab.lab.replay.replay_context import ReplayContext
 
-LOOK_BEFORE_MS, LOOK_AFTER_MS = 60.0, 40.0
-"""How far before and after its estimate a look of the hold service may be."""
-_HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LATEST}
+LOOK_AFTER_MS = 40.0
+"""How far after its estimate a look of the hold service may be."""
 
 
 class ChangeRequests:
@@ -106,7 +104,7 @@ class ChangeRequests:
             change = next((change for change in self._context.pending if change.domains & domains), None)
             if change is None:
                 break
-            self._handle_by_halves(change, read)
+            self.handle(change)
         self._reads.take_at_once(read)
         if read.state is ExchangeState.WAITING:
             self._reads.ask(read)
@@ -115,7 +113,7 @@ class ChangeRequests:
     def _look_for(self, read: Exchange) -> None:
         """Let the hold service look, or come to this pull's queue in a look that began a moment ago."""
         context = self._context
-        if read.state is ExchangeState.HELD and self._looks and self._looks[0] - LOOK_BEFORE_MS <= context.t:
+        if read.state is ExchangeState.HELD and self._looks and self._looks[0] - LOOK_EARLY_MS <= context.t:
             self.look(context.t)
         if read.state is ExchangeState.HELD and context.t - self._looked_at <= LOOK_LASTS_MS:
             context.uses[Tolerated.LOOK_PHASE] += 1
@@ -123,17 +121,6 @@ class ChangeRequests:
             highest = context.broker.store.get_max_offset_in_queue(*read.queue)
             context.broker.pull_request_hold_service.notify_message_arriving(*read.queue, highest, now=context.now)
             self._reads.looked_after()
-
-    def _handle_by_halves(self, change: Exchange, read: Exchange) -> None:
-        """Handle a change that a read waits for; the read may look at a heartbeat that is half done."""
-        listener = self._context.broker.listener
-        listener.postpone = read.expected is not None and read.expected.code in _HALF_WAY
-        self.handle(change)
-        if listener.postpone:
-            if read.is_done:
-                self._context.uses[Tolerated.HALF_HEARTBEAT] += 1
-            listener.release()
-            self._reads.changed(change.domains, change)
 
     def _reach(self, read: Exchange, offset: int) -> None:
         """Make messages visible until a queue's next offset is the one in the answer."""
@@ -175,6 +162,8 @@ class ChangeRequests:
         if change.expected is None:
             context.unanswered.append(change)
         got: RemotingCommand | None = None
+        between = self._reads.half_way(change.domains)
+        broker.listener.postpone = bool(between)
         if change.code == CLOSE:
             broker.on_channel_close(context.channel(change), context.now)
         else:
@@ -190,6 +179,10 @@ class ChangeRequests:
         context.settle(change, got)
         self.log.collect()
         self._reads.changed(change.domains - {LOG}, change)
+        if between:
+            context.uses[Tolerated.HALF_HEARTBEAT] += sum(read.is_done for read in between)
+            broker.listener.release()
+            self._reads.changed(change.domains - {LOG}, change)
 
     def client_answers(self, line: RecordedLine, answer: RemotingCommand) -> None:
         """A client answers a request of the broker's own: whoever asked gets what comes of it."""

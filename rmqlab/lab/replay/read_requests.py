@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # A time-out seen this shortly after the earliest moment for it: the look had begun a little before.
 _LONG_LOOK_MS = 30
+_HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LATEST}
 # How long after its frame a pull may have been held.
 _LATE_MS = 10
 # How long after its frame a pull may look at the queue and be held behind the back of a message.
@@ -45,6 +46,11 @@ class ReadRequests:
             self._open.append(read)
         if earlier and read.state is not ExchangeState.WAITING:
             self._early.append((read, earlier))
+
+    def half_way(self, domains: frozenset[Domain]) -> list[Exchange]:
+        """What looked at a heartbeat that was half done, as the recorded answers say."""
+        open_ = [read for read in self._open if read.domains & domains and not read.is_done]
+        return [read for read in open_ if read.expected is not None and read.expected.code in _HALF_WAY]
 
     def forget(self) -> None:
         """Pulls that have been held for long enough are held for good."""
@@ -174,16 +180,17 @@ class ReadRequests:
 
         Only what decides about a look counts: a pull answered at the first look that could end it may have been
         checked late in that look, one that outlived that look was held too late for it. A time-out's answer may be
-        seen late, as every answer may: until the next look it is that of the look before.
+        seen late, as every answer may: until the next look it is that of the look before. A pull that is answered soon
+        after its time, and by no look, was ended by a message: any message does that, its filter may not pass it.
         """
         clock = self._context.clock
         over = min(read.answered_at, clock.ends.get(read.line.conn, clock.end)) - read.line.t - hold_ms
         if over < 0:
             return 0
         by_look = clock.has_timed_out(read) or clock.is_at_look(read.answered_at)
-        if not by_look or over > clock.look_every - SETTLE_MS:
-            return _LATE_MS
-        return -_LONG_LOOK_MS if over < _LONG_LOOK_MS else 0
+        if by_look and over <= clock.look_every - SETTLE_MS:
+            return -_LONG_LOOK_MS if over < _LONG_LOOK_MS else 0
+        return _LATE_MS if by_look or over >= _LONG_LOOK_MS else 0
 
     def _collect_woken(self, *, by_look: bool) -> None:
         context, broker = self._context, self._context.broker

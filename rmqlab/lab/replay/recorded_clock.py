@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _RECORD_HEAD = struct.Struct(">i24xqi8x4xiq")  # size, commit log offset, sys flag, port of the born address, store time
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
 # How long before its estimate, and after, answers to what a look woke are seen.
-_LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
+LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
 # From a scan to the moment at which the recorder sees the end of a connection it closed.
 _CLOSING_MS = 1.0
 # From a message's frame to the answers of the pulls that it woke, at most.
@@ -98,7 +98,7 @@ class RecordedClock:
 
     def is_at_look(self, t: float) -> bool:
         """Whether an answer seen at `t` may come from a look."""
-        index = bisect(self.looks, t + _LOOK_EARLY_MS)
+        index = bisect(self.looks, t + LOOK_EARLY_MS)
         return index > 0 and t - self.looks[index - 1] <= LOOK_LASTS_MS
 
     def epoch_ms(self, t: float) -> int:

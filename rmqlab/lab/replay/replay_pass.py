@@ -47,12 +47,15 @@ class ReplayPass:
         """All lines in order of time; the first close of a connection only, earlier if the broker closed it."""
         events = []
         closed: set[int] = set()
-        for line in self.context.recording.lines:
+        lines = self.context.recording.lines
+        by_recorder = {conn for line in lines if line.control == "cut" for conn in line.conns}
+        for line in lines:
             if line.kind is not LineKind.CLOSE:
                 events.append((line.t, line))
             elif line.conn not in closed:
                 closed.add(line.conn)
-                early = EVE_MS if not line.to_broker and line.conn not in self.context.clock.scanned else 0.0
+                by_broker = not line.to_broker and line.conn not in self.context.clock.scanned | by_recorder
+                early = EVE_MS if by_broker else 0.0
                 events.append((line.t - early, line))
         return sorted(events, key=lambda event: event[0])
 
