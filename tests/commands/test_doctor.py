@@ -106,6 +106,14 @@ def test_the_function_reads_the_same(sick):
     assert rmqlab.doctor(sick.namesrv_addr, groups=["sick"], looks=2, every=0.1).status == 3
 
 
+@pytest.mark.parametrize("every", [0, float("inf"), float("nan")])
+def test_a_time_between_looks_that_no_clock_can_wait_for_is_refused(every):
+    with pytest.raises(
+        rmqlab.BadInput, match=f"every is {every:g}: the seconds between two looks are above 0, and at most"
+    ):
+        rmqlab.doctor("127.0.0.1:1", looks=2, every=every)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 import rmqlab
+from rmqlab.lab.fates import Fate
+from rmqlab.show.canvas import text_width
+from rmqlab.show.run_pictures import WIDTH, _legend
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +102,11 @@ def test_queues_that_come_later_have_their_columns():
     grid = lab.grid()
     assert "Grid of 3 queues" in grid.alt
     assert all(f">queue {queue}<" in grid.svg for queue in range(3))
+
+
+def test_a_legend_of_many_fates_stays_in_the_picture():
+    entries = _legend(SimpleNamespace(fates=[SimpleNamespace(fate=fate) for fate in Fate]))
+    assert len(entries) == len(Fate)
+    assert {row for row, *_ in entries} == {0, 1, 2}
+    assert all(x + 0.24 + text_width(words) <= WIDTH for _, x, _, words in entries)
+    assert _legend(SimpleNamespace(fates=[])) == [(0, 0.08, None, "no message was sent")]
