@@ -92,7 +92,12 @@ def counted(reading: RunView) -> str:
     return f"{len(reading.fates)} copies" if reading.broadcasting else f"{len(reading.fates)} messages"
 
 
+def by_fate(fates: Iterable[MessageFate]) -> list[tuple[FateStyle, str]]:
+    """The look of each fate that occurs, and how many messages met it, in words."""
+    counts = Counter(one.fate for one in fates)
+    return [(LOOKS[fate], f"{counts[fate]} {LOOKS[fate].words}") for fate in Fate if fate in counts]
+
+
 def summary(fates: Iterable[MessageFate]) -> str:
     """How many messages met which fate, in words."""
-    counts = Counter(one.fate for one in fates)
-    return ", ".join(f"{counts[fate]} {LOOKS[fate].words}" for fate in Fate if fate in counts) or "none sent"
+    return ", ".join(words for _, words in by_fate(fates)) or "none sent"

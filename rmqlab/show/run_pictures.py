@@ -6,7 +6,6 @@ side in the order they arrived, whatever the time between them; the version is w
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
@@ -15,7 +14,7 @@ from rmqlab.language import translate
 from rmqlab.show.canvas import RunCanvas, in_rows, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import telling_beats
-from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, WHITE, counted, ink, summary
+from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, WHITE, by_fate, counted, ink, summary
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 
 # Inches.
 LEFT, HEADLINE, TOP, BOX, GAP, LEGEND, FOOT = 1.1, 0.36, 1.0, 0.5, 0.06, 0.34, 0.4
+LEGEND_ROW = 0.24
 WIDTH, MAX_COLUMN = 11.4, 2.6
 ROOMY, NARROW = 1.55, 0.8  # what a column needs for all its words, and for the word "queue"
 # Of the slot.
 SLOT_LEFT, MAX_SLOT_COLUMN, SLOT_TOP, LANE, RIBBON = 1.5, 1.6, 0.34, 0.52, 0.44
-ROW = 0.24  # of the legend
 MAX_BEATS = 8  # in one picture
 BOLD = 1.15  # how much wider bold letters are
 
@@ -44,7 +43,7 @@ def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -
     reading = RunView(run, group, topic)
     depth = sum(_depth(row.values()) for row in cells(reading).values())
     legend = _legend(reading)
-    canvas = RunCanvas(WIDTH, TOP + depth + FOOT + LEGEND + ROW * max(row for row, *_ in legend), reading)
+    canvas = RunCanvas(WIDTH, TOP + depth + FOOT + LEGEND + LEGEND_ROW * max(row for row, *_ in legend), reading)
     _draw(canvas, legend, min(MAX_COLUMN, (WIDTH - LEFT - 0.1) / max(1, reading.queues)))
     return Picture(canvas.svg(), title="What became of each message", alt=_alt(reading), table=_table(reading))
 
@@ -89,7 +88,7 @@ def _draw(canvas: RunCanvas, legend: Iterable[LegendEntry], column: float) -> No
             text = f"offset {committed} of {maximum}: lag {behind}" if column >= ROOMY else f"{committed}/{maximum}"
         canvas.text(LEFT + (queue + 0.5) * column, y + 0.15, text)
     for line, x, look, text in legend:
-        here = y + FOOT + ROW * line
+        here = y + FOOT + LEGEND_ROW * line
         if look is not None:
             canvas.block(x, here, 0.16, 0.16, look.colour, hatch=look.hatch)
         canvas.text(x + (0.24 if look else 0), here + 0.08, text, ha="left", colour=BLACK if look else GREY)
@@ -141,8 +140,7 @@ def _where(fate: MessageFate) -> str:
 
 def _legend(reading: RunView) -> list[LegendEntry]:
     """The fates that occur, in as many rows as they need."""
-    counts = Counter(one.fate for one in reading.fates)
-    found = [(LOOKS[fate], f"{LOOKS[fate].mark} {counts[fate]} {LOOKS[fate].words}") for fate in Fate if fate in counts]
+    found = [(look, f"{look.mark} {words}") for look, words in by_fate(reading.fates)]
     places = in_rows([0.44 + text_width(text) for _, text in found], 0.08, WIDTH + 0.2)
     entries: list[LegendEntry] = [(row, x, *one) for (row, x), one in zip(places, found, strict=True)]
     return entries or [(0, 0.08, None, "no message was sent")]

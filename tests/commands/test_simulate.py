@@ -124,9 +124,8 @@ def test_a_schedule_of_another_scenario_is_refused(scenarios, tmp_path, capsys):
 def test_every_recorded_outcome_is_reached(name, golden, tmp_path, capsys):
     recording = golden / "broker-4.8.0" / name
     result = tmp_path / "compared.json"
-    seeds = (
-        SEEDS if name.endswith(("-2", "random")) else 10
-    )  # what these do not reach is looked for with ten times as many
+    # What these do not reach is looked for with ten times as many.
+    seeds = SEEDS if name.endswith(("-2", "random")) else 10
     arguments = ["--compare", str(recording), "--seeds", str(seeds), "--json", str(result)]
     status = main(["simulate", *arguments])
     compared = json.loads(result.read_text())

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from rmqlab.lab.replay.frames import LineKind, RecordedLine
+from rmqlab.lab.replay.frames import LineKind, RecordedLine, Recording
 from rmqlab.lab.replay.read_requests import ReadRequests
-from rmqlab.lab.replay.recorded_clock import RecordedClock
+from rmqlab.lab.replay.recorded_clock import RecordedClock, read_clock
 from rmqlab.lab.replay.replay_pass import ReplayPass
 from rmqlab.protocol.codes import ResponseCode
 
@@ -41,6 +41,6 @@ def test_the_broker_may_have_closed_a_connection_before_it_was_seen_but_not_one_
     lines = [RecordedLine(1, 5_000.0, LineKind.CLOSE, 7, to_broker=False)]
     if cut:
         lines.insert(0, RecordedLine(0, 4_999.0, LineKind.CONTROL, control="cut", conns=(7,)))
-    context = SimpleNamespace(recording=SimpleNamespace(lines=lines), clock=RecordedClock())
-    self = SimpleNamespace(context=context)
+    recording = Recording("closed", {}, lines)
+    self = SimpleNamespace(context=SimpleNamespace(recording=recording, clock=read_clock(recording, [])))
     assert [t for t, line in ReplayPass._events(self) if line.kind is LineKind.CLOSE] == [closed_at]

@@ -162,7 +162,8 @@ class ChangeRequests:
         if change.expected is None:
             context.unanswered.append(change)
         got: RemotingCommand | None = None
-        between = self._reads.half_way(change.domains)
+        domains = change.domains - {LOG}
+        between = self._reads.half_way(domains)
         broker.listener.postpone = bool(between)
         if change.code == CLOSE:
             broker.on_channel_close(context.channel(change), context.now)
@@ -178,11 +179,11 @@ class ChangeRequests:
             context.asking[change.line.conn, change.opaque] = change
         context.settle(change, got)
         self.log.collect()
-        self._reads.changed(change.domains - {LOG}, change)
+        self._reads.changed(domains, change)
         if between:
             context.uses[Tolerated.HALF_HEARTBEAT] += sum(read.is_done for read in between)
             broker.listener.release()
-            self._reads.changed(change.domains - {LOG}, change)
+            self._reads.changed(domains, change)
 
     def client_answers(self, line: RecordedLine, answer: RemotingCommand) -> None:
         """A client answers a request of the broker's own: whoever asked gets what comes of it."""

@@ -59,7 +59,7 @@ class RecordedClock:
 
     `look_every` is the pause (ms) between two looks; `short_poll` how long (ms) a broker without long polling holds a
     pull, None for one that holds it as long as it asks. `ends` has the last recorded moment of every connection that
-    does not last to the recording's `end`.
+    does not last to the recording's `end`; the recorder kept nothing more of those `frozen`, and closed those `cut`.
     """
 
     end: float = 0.0
@@ -73,6 +73,7 @@ class RecordedClock:
     looks: list[float] = field(default_factory=list)
     ends: dict[int, float] = field(default_factory=dict)
     frozen: set[int] = field(default_factory=set)
+    cut: set[int] = field(default_factory=set)
     scans: list[float] = field(default_factory=list)
     scanned: set[int] = field(default_factory=set)
 
@@ -120,6 +121,8 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
             clock.frozen.update(line.conns)
             for conn in line.conns:
                 clock.ends.setdefault(conn, line.t)
+        elif line.kind is LineKind.CONTROL and line.control == "cut":
+            clock.cut.update(line.conns)
     ports: dict[int, int] = {}
     for exchange in exchanges:
         if exchange.code == RequestCode.PULL_MESSAGE and exchange.expected is not None:

@@ -47,15 +47,13 @@ class ReplayPass:
         """All lines in order of time; the first close of a connection only, earlier if the broker closed it."""
         events = []
         closed: set[int] = set()
-        lines = self.context.recording.lines
-        by_recorder = {conn for line in lines if line.control == "cut" for conn in line.conns}
-        for line in lines:
+        by_others = self.context.clock.scanned | self.context.clock.cut
+        for line in self.context.recording.lines:
             if line.kind is not LineKind.CLOSE:
                 events.append((line.t, line))
             elif line.conn not in closed:
                 closed.add(line.conn)
-                by_broker = not line.to_broker and line.conn not in self.context.clock.scanned | by_recorder
-                early = EVE_MS if by_broker else 0.0
+                early = EVE_MS if not line.to_broker and line.conn not in by_others else 0.0
                 events.append((line.t - early, line))
         return sorted(events, key=lambda event: event[0])
 

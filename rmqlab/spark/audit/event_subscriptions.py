@@ -120,12 +120,12 @@ class _EventFacts:
                 key = f"{group}{suffix}", f"{topic}{suffix}"
                 reset[key] = (*reset.get(key, ()), scenario.begun + at if scenario.is_timed else NEVER)
             for step in scenario.stalls if scenario.is_timed else ():
+                span = scenario.begun + step.at, min(scenario.begun + _is_over(step), NEVER)
                 hit = [one for name, one in scenario.members.items() if step.who in {name, "broker"}]
                 for group in {f"{one.group}{suffix}" for one in hit}:
                     # Who fell silent for good leaves the broker's list: where that is told, no more is needed.
                     if not (isinstance(step, Freeze) and step.for_ms is None and self._present.get(group)):
-                        since = scenario.begun + step.at
-                        paused[group].append((since, min(scenario.begun + _is_over(step), NEVER)))
+                        paused[group].append(span)
         present = {}
         for group, moments in self._present.items():
             (strategy,) = names if len(names := strategies[group]) == 1 else [""]

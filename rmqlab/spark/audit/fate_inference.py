@@ -29,7 +29,7 @@ from rmqlab.spark.audit.fate_codes import (
     InferredFates,
 )
 from rmqlab.spark.audit.owners import EXPIRED_MS, HELD_MS, Owners, Window
-from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription, Present
+from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription, Present, ends_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,11 +160,7 @@ class FateInference:
     def _may_be_left(self, times: NDArray[np.int64]) -> Bools:
         """Return at which times (epoch ms) a message may have been left to a later owner, since a member ended."""
         found = np.zeros(len(times), np.bool_)
-        ends = {
-            client: max(one.until for one in self.asked if one.client == client)
-            for client in {one.client for one in self.asked}
-        }
-        for end in ends.values():
+        for end in ends_of(self.asked).values():
             found |= (times >= end - HELD_MS) & (times <= end + EXPIRED_MS)
         return found
 

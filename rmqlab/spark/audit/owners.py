@@ -15,7 +15,7 @@ import numpy as np
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
 from rmqlab.message.topics import MessageQueue
-from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present
+from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present, ends_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,10 +64,9 @@ class Owners:
         self._empty = [not one.clients for one in present]
         self._gone: list[set[int]] = [set()]
         # When (epoch ms) each ended its last subscription; the last place is that of an owner whom nobody knows.
-        self._ends = np.full(len(self.clients) + 1, NEVER)
+        ends = ends_of(asked)
+        self._ends = np.array([*(ends.get(client, NEVER) for client in self.clients), NEVER], np.int64)
         place = {client: number for number, client in enumerate(self.clients)}
-        for client, number in place.items():
-            self._ends[number] = max((one.until for one in asked if one.client == client), default=NEVER)
         self._table = np.full((len(present), queues), -1, np.int64)
         all_queues = [MessageQueue(topic, "", queue) for queue in range(queues)]
         for moment, (_, clients, strategy) in enumerate(present):
