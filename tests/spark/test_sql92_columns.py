@@ -21,8 +21,9 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION
 from rmqlab.message.properties import properties_to_string, string_to_properties
-from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, code_of
-from rmqlab.spark.filters.subscription_columns import wants
+from rmqlab.spark.filters.sql92_columns import native
+from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, DictionaryFilter, code_of
+from rmqlab.spark.filters.subscription_columns import columns_of, wants
 from tests.proof.agree.adversarial import rows
 from tests.proof.agree.spark_columns import outcome_code
 
@@ -123,6 +124,64 @@ def test_odd_messages_in_a_map_and_in_columns(spark, properties):
         expected = [code_of(one, message) for message in messages]
         assert codes == expected, one.text
         assert passed == [code == 1 for code in expected], one.text
+
+
+BY_SPARK = (
+    "a > 5 AND a <= 9",
+    "NOT (a BETWEEN 0 AND 3)",
+    "5 <> a OR a IS NULL",
+    "a = -2147483646 OR a < -2147483647",
+    "a >= 2147483647",
+    "a > 9223372036854775806",
+    "a < -9223372036854775806 OR a = 3000000000",
+    "b > 10.5 OR TAGS IS NULL",
+    "b <= 1.7976931348623157E308",
+    "b >= 4.9E-324",
+    "-1.5 < b AND b < 1.5",
+    "TAGS IN ('TagA', '5') OR TAGS = 'it''s'",
+    "TAGS NOT IN ('\ud83d\ude00') AND TAGS <> '\ud800'",
+    "(region = 'hz' OR NOT (a < 5)) AND (b > 10.5 OR c IS NULL) AND TAGS <> 'TagC'",
+    "NOT (a > 1 OR b > 1.5) AND (a OR 1 = 1)",
+    "1 = 1",
+)
+BY_PYTHON = (
+    "a < b", "a = TRUE", "a > a", "-a = 5", "a > 5 AND a < 7.5", "a > 5 OR a = 'x'", "(a > 5) = b",
+    " OR ".join(f"p{number} = '1'" for number in range(7)),
+)  # fmt: skip
+
+
+def test_spark_itself_decides_what_has_classes_of_texts(spark):
+    """Each number, name and odd text of the adversarial messages, and the bounds of Integer, Long and Double."""
+    edges = [
+        *("2147483646", "2147483647", "2147483648", "-2147483648", "-2147483649", "3000000000", "+3000000000"),
+        *("9223372036854775806", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "0", "-0"),
+        *("1.5", "-1.5", "10.5", "10.500000000000002", "4.9E-324", "-0.0", "1.7976931348623157E308", "1e309", "NaN"),
+    ]
+    messages = [{"a": one, "b": one, "TAGS": one} for one in edges] + [{}]
+    messages += [string_to_properties(text) for text in rows(600, 11)]
+    names = ["a", "b", "c", "TAGS", "region"]
+    frame = frame_of(spark, messages, names)
+    compiled = [compile_sql92(text) for text in BY_SPARK]
+    told = []
+    for one in compiled:
+        wanted = DictionaryFilter(one)
+        by_spark = native(wanted, columns_of(wanted, own_column))
+        assert by_spark is not None, one.text
+        told.append((one, by_spark))
+    codes = collect(frame, [by_spark.code for _, by_spark in told])
+    true = collect(frame, [F.coalesce(by_spark.true, F.lit(False)) for _, by_spark in told])
+    fine = collect(frame, [F.lit(True) if one.fine is None else F.coalesce(one.fine, F.lit(False)) for _, one in told])
+    for (one, _), code, is_true, is_fine in zip(told, codes, true, fine, strict=True):
+        expected = [code_of(one, message) for message in messages]
+        assert code == expected, one.text
+        assert is_true == [value == OUTCOMES.index("true") for value in expected], one.text
+        assert is_fine == [value != OUTCOMES.index("error") for value in expected], one.text
+
+
+@pytest.mark.parametrize("text", BY_PYTHON)
+def test_python_decides_the_rest(spark, text):
+    wanted = DictionaryFilter(text)
+    assert native(wanted, columns_of(wanted, own_column)) is None
 
 
 def test_each_value_has_a_code(spark):

@@ -8,8 +8,7 @@ Java reads numbers: that stays with the evaluator, so the answers are its answer
 
 from __future__ import annotations
 
-from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +16,17 @@ from numpy.typing import NDArray
 
 from rmqlab.filter.sql92.compiler import CompiledSql92, compile_sql92
 from rmqlab.filter.sql92.errors import JavaError
-from rmqlab.filter.sql92.nodes import And, BooleanCast, Constant, Equal, Node, Not, Or, Property, chain
+from rmqlab.filter.sql92.nodes import And, BooleanCast, Constant, Equal, Node, Not, Or, Property
 from rmqlab.rules import DEFAULT_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from rmqlab.filter.sql92.tokens import Version
 
     Codes = NDArray[np.uint8]
+
+C = TypeVar("C", bound=Any)  # codes: of one row each, or a column of Spark
 
 PRESENCE = "?"
 """Ends the name of a boolean column that tells where the property of that name is there."""
@@ -64,10 +65,10 @@ def presence_of(table: pa.Table, name: str) -> DictionaryColumn:
 FALSE, TRUE, NULL, ERROR = range(4)
 OUTCOMES: Final = ("false", "true", "null", "error")
 _REMEMBERED: Final = 1 << 20
-_NOT: Final = np.array([TRUE, FALSE, NULL, ERROR], np.uint8)
+_NOT: Final = (TRUE, FALSE, NULL, ERROR)
 # By the left value, then by the right one: a left one that decides, or is an error, ends it.
-_AND: Final = np.array([[FALSE] * 4, [FALSE, TRUE, NULL, ERROR], [FALSE, NULL, NULL, ERROR], [ERROR] * 4], np.uint8)
-_OR: Final = np.array([[FALSE, TRUE, NULL, ERROR], [TRUE] * 4, [NULL, TRUE, NULL, ERROR], [ERROR] * 4], np.uint8)
+_AND: Final = (FALSE,) * 4 + (FALSE, TRUE, NULL, ERROR) + (FALSE, NULL, NULL, ERROR) + (ERROR,) * 4
+_OR: Final = (FALSE, TRUE, NULL, ERROR) + (TRUE,) * 4 + (NULL, TRUE, NULL, ERROR) + (ERROR,) * 4
 
 
 class DictionaryFilter:
@@ -80,8 +81,8 @@ class DictionaryFilter:
         """Compile. Raises `MQFilterException` for a text that the broker refuses."""
         compiled = expression if isinstance(expression, CompiledSql92) else compile_sql92(expression, version)
         self.compiled = compiled
-        self._parts: list[_Leaf | Node] = [] if compiled.too_deep else _cut(compiled)
-        leaves = [part for part in self._parts if isinstance(part, _Leaf)]
+        self._parts: list[Leaf | Node] = [] if compiled.too_deep else _cut(compiled)
+        self.leaves = leaves = [part for part in self._parts if isinstance(part, Leaf)]
         self.value_names = list(dict.fromkeys(name for leaf in leaves if not leaf.by_presence for name in leaf.names))
         asked = dict.fromkeys(name for leaf in leaves if leaf.by_presence for name in leaf.names)
         self.presence_names = [name for name in asked if name not in self.value_names]
@@ -95,25 +96,34 @@ class DictionaryFilter:
         if self.compiled.too_deep:
             return np.full(table.num_rows, ERROR, np.uint8)
         columns: dict[tuple[str, bool], DictionaryColumn] = {}
-        found: dict[int, Codes] = {}
+
+        def outcomes(leaf: Leaf) -> Codes:
+            for name in leaf.names:
+                if (name, leaf.by_presence) not in columns:
+                    read = presence_of if leaf.by_presence else column_of
+                    columns[name, leaf.by_presence] = read(table, name)
+            return leaf.outcomes([columns[name, leaf.by_presence] for name in leaf.names], table.num_rows)
+
+        def join(_node: Node, values: Sequence[int], *codes: Codes) -> Codes:
+            places = codes[0] if len(codes) == 1 else codes[0] << 2 | codes[1]
+            return np.array(values, np.uint8).take(places, mode="clip")
+
+        return self.joined(outcomes, join)
+
+    def joined(self, of: Callable[[Leaf], C], join: Callable[[Node, Sequence[int], C, *tuple[C]], C]) -> C:
+        """Decide the leaves by `of`, then join what it gave.
+
+        `join` gets a NOT, AND or OR, the table of its values (by the left code times four, plus the right one) and what
+        its operands came to.
+        """
+        found: dict[int, C] = {}
         for part in self._parts:
-            if isinstance(part, _Leaf):
-                for name in part.names:
-                    if (name, part.by_presence) not in columns:
-                        read = presence_of if part.by_presence else column_of
-                        columns[name, part.by_presence] = read(table, name)
-                mine = [columns[name, part.by_presence] for name in part.names]
-                found[id(part.node)] = part.outcomes(mine, table.num_rows)
-            elif isinstance(part, Not):
-                found[id(part)] = _NOT.take(found[id(part.operand)], mode="clip")
-            elif isinstance(part, And | Or):
-                values = _OR if isinstance(part, Or) else _AND
-                found[id(part)] = reduce(partial(_joined, values), [found[id(term)] for term in reversed(chain(part))])
+            if isinstance(part, Leaf):
+                found[id(part.node)] = of(part)
+            else:
+                table = _NOT if isinstance(part, Not) else _OR if isinstance(part, Or) else _AND
+                found[id(part)] = join(part, table, *(found[id(operand)] for operand in part.operands))
         return found[id(self.compiled.root)]
-
-
-def _joined(values: Codes, right: Codes, left: Codes) -> Codes:
-    return values.ravel().take(left << 2 | right, mode="clip")
 
 
 def code_of(part: CompiledSql92, properties: Mapping[str, str]) -> int:
@@ -125,7 +135,7 @@ def code_of(part: CompiledSql92, properties: Mapping[str, str]) -> int:
     return NULL if value is None else int(value is True)
 
 
-class _Leaf:
+class Leaf:
     """A part of the tree that is evaluated once for each distinct value, or combination of values."""
 
     def __init__(self, compiled: CompiledSql92, node: Node, names: Sequence[str]) -> None:
@@ -134,7 +144,12 @@ class _Leaf:
         self._part = CompiledSql92(compiled.text, compiled.version, node, compiled.rest)
         self._known: dict[tuple[str | None, ...], int] = {}
 
-    def _code(self, *values: str | None) -> int:
+    @property
+    def codes(self) -> Collection[int]:
+        """What it came to so far."""
+        return self._known.values()
+
+    def code(self, *values: str | None) -> int:
         """Evaluate on one value for each name, None for an absent property."""
         code = self._known.get(values)
         if code is None:
@@ -147,10 +162,10 @@ class _Leaf:
     def outcomes(self, columns: Sequence[DictionaryColumn], rows: int) -> Codes:
         """Evaluate on each row of `columns`, one for each name."""
         if not columns:
-            return np.full(rows, self._code(), np.uint8)
+            return np.full(rows, self.code(), np.uint8)
         if len(columns) == 1:
             ((values, places),) = columns
-            return np.fromiter(map(self._code, values), np.uint8, len(values)).take(places)
+            return np.fromiter(map(self.code, values), np.uint8, len(values)).take(places)
         sizes = [len(column.values) for column in columns]
         combined = np.zeros(rows, np.int64)
         for column in columns:
@@ -160,21 +175,21 @@ class _Leaf:
             map(column.values.__getitem__, where.tolist())
             for column, where in zip(columns, np.unravel_index(distinct, sizes), strict=True)
         )
-        return np.fromiter(map(self._code, *chosen), np.uint8, len(distinct)).take(places)
+        return np.fromiter(map(self.code, *chosen), np.uint8, len(distinct)).take(places)
 
 
-def _cut(compiled: CompiledSql92) -> list[_Leaf | Node]:
+def _cut(compiled: CompiledSql92) -> list[Leaf | Node]:
     """Cut a tree, however deep, into leaves and what joins them; each part comes behind those that it needs."""
     names = _names_below(compiled.root)
-    found: list[_Leaf | Node] = []
+    found: list[Leaf | Node] = []
     waiting = [compiled.root]
     while waiting:
         node = waiting.pop()
         if len(names[id(node)]) > 1 and isinstance(node, And | Or | Not):
             found.append(node)
-            waiting.extend(chain(node) if isinstance(node, And | Or) else node.operands)
+            waiting.extend(node.operands)
         else:
-            found.append(_Leaf(compiled, node, sorted(names[id(node)])))
+            found.append(Leaf(compiled, node, sorted(names[id(node)])))
     return found[::-1]
 
 

@@ -1,8 +1,9 @@
 """A subscription as a column of Spark: which messages of a frame a consumer with it gets, by the core's own rules.
 
-TAG is decided by Spark, as `Filter` decides it message by message (rows F-50 to F-58, F-95). SQL92 is
-decided in Spark's Python workers by `DictionaryFilter`, that is by the core's evaluator, once for each distinct value:
-Spark hands over the properties that the condition names, and of those that it only asks for presence just that.
+TAG is decided by Spark, as `Filter` decides it message by message (rows F-50 to F-58, F-95). So is a SQL92 condition
+whose answer hangs on classes of texts (`sql92_columns`). Any other is decided in Spark's Python workers by
+`DictionaryFilter`, that is by the core's evaluator, once for each distinct value: Spark hands over the properties that
+the condition names, and of those that it only asks for presence just that.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 
 from rmqlab.errors import BadInput
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, build_subscription
+from rmqlab.spark.filters.sql92_columns import native
 from rmqlab.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
 
 if TYPE_CHECKING:
@@ -55,6 +57,9 @@ def columns_of(wanted: DictionaryFilter, properties: Properties) -> dict[str, Co
 def _sql92(expression: str, properties: Properties) -> Column:
     wanted = _compiled(expression)
     columns = columns_of(wanted, properties)
+    by_spark = native(wanted, columns)
+    if by_spark is not None:
+        return F.coalesce(by_spark.true, F.lit(False))
     names = list(columns)
 
     def decide(*values: pa.Array) -> pa.Array:

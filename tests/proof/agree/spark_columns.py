@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 
 from rmqlab.protocol.subscription_data import SUB_ALL
 from rmqlab.rules import DEFAULT_VERSION
+from rmqlab.spark.filters.sql92_columns import native
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 from rmqlab.spark.filters.subscription_columns import columns_of
 
@@ -39,6 +40,9 @@ def outcome_code(expression: str, properties: Properties = "properties", version
     """
     wanted = DictionaryFilter(expression, version)
     columns = columns_of(wanted, properties)
+    by_spark = native(wanted, columns)
+    if by_spark is not None:
+        return by_spark.code.cast("tinyint")
     names = list(columns)
     if not names:
         (same_for_all,) = wanted.outcomes(pa.table({"": pa.nulls(1)})).tolist()
