@@ -18,6 +18,7 @@ from rmqlab.spark.files.wide_bytes import (
     compiled,
     copy_bytes,
     copy_text,
+    fetch,
     int64,
     int_at,
     is_same,
@@ -134,6 +135,22 @@ class Columns(NamedTuple):
 
 
 @compiled
+def fetch_record(data: Any, at: int) -> None:
+    """Bring what is read of a record, and the head of the one behind it, into the cache while another is decoded."""
+    if at + MIN_SIZE + 2 * _V6_MORE > data.shape[0]:
+        return
+    flags = int_at(data, at + _SYS_FLAG_AT)
+    body_at = at + _BODY_AT
+    body_at += (_V6_MORE if flags & BORNHOST_V6_FLAG else 0) + (_V6_MORE if flags & STOREHOST_V6_FLAG else 0)
+    topic_at = body_at + int64(int_at(data, body_at - 4))
+    for line in range(3):
+        fetch(data, topic_at + REACH * line)
+    behind = at + int64(int_at(data, at))
+    fetch(data, behind)
+    fetch(data, behind + REACH)
+
+
+@compiled
 def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, columns: Columns, tables: Any) -> Any:
     """Walk from `at` over records that begin before `high`; columns get those from `low` on that the filters let pass.
 
@@ -167,6 +184,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                 return rows, at, EMPTY, MAGIC
             return rows, at, BAD, wrong
         size = int64(int_at(data, at))
+        fetch_record(data, at + size)
         if at < low:
             at += size
             continue

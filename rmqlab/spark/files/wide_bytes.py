@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar, cast
 import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.caching import CacheImpl, ZipCacheLocator
 from numba.extending import intrinsic
 
@@ -130,12 +130,26 @@ def _copy_16(_: Any, data: Any, at: Any, into: Any, place: Any) -> Any:
     return types.void(data, at, into, place), generate
 
 
+def _fetch(_: Any, data: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        place = _at(context, builder, signature, given, 0, ir.IntType(8))
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+        builder.call(prefetch, [place, number(0), number(3), number(1)])  # to read, needed soon, data
+        return context.get_dummy_value()
+
+    return types.void(data, at), generate
+
+
 marks: Any = intrinsic(_marks)
 """64 bits: which of the 64 bytes at a place are a given one, the first one's in the lowest bit."""
 first_mark: Any = intrinsic(_first_mark)
 """The number of the lowest bit that is set, 64 if none is."""
 copy_16: Any = intrinsic(_copy_16)
 """Copies 16 bytes."""
+fetch: Any = intrinsic(_fetch)
+"""Has the processor bring the bytes at a place into its cache. Any place is allowed."""
 
 
 def _crc_tables() -> np.ndarray[Any, np.dtype[np.uint32]]:
