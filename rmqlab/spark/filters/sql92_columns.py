@@ -137,12 +137,19 @@ def _value(node: Node) -> Value:
 
 def _by_text(leaf: Leaf, text: Column, named: Sequence[str]) -> Decided:
     """Tell the texts that are named from absence and from all others."""
-    code_of = {one: leaf.code(one) for one in filter(_is_in_spark, named)}
-    code = F.when(text.isNull(), leaf.code(None))
-    for value in sorted(set(code_of.values())):
-        code = code.when(text.isin([one for one in code_of if code_of[one] == value]), value)
-    longer_than_all = "?" * (1 + max(map(len, named), default=0))
-    return _by_code(code.otherwise(leaf.code(longer_than_all)), leaf.codes)
+    absent, other = leaf.code(None), leaf.code("?" * (1 + max(map(len, named), default=0)))  # longer than all
+    texts_of: dict[int, list[str]] = {}
+    for one in filter(_is_in_spark, named):
+        texts_of.setdefault(leaf.code(one), []).append(one)
+    is_one = {value: text.isin(texts) for value, texts in texts_of.items()}
+    code = F.when(text.isNull(), absent)
+    for value, found in is_one.items():
+        code = code.when(found, value)
+    true = is_one.get(TRUE, F.lit(False))
+    if other == TRUE:
+        true = reduce(and_, (~is_one[value] for value in is_one if value != TRUE), text.isNotNull())
+    decided = _by_code(code.otherwise(other), leaf.codes)
+    return decided._replace(true=text.isNull() | true if absent == TRUE else true)
 
 
 def _is_in_spark(text: str) -> bool:

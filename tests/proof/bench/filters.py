@@ -133,10 +133,18 @@ class SparkBench:
         """Filter by a Spark column on pivoted columns."""
         from pyspark.sql import functions as F  # noqa: N812
 
+        from rmqlab.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
         from rmqlab.spark.filters.subscription_columns import wants
 
         frame = self.session.read.parquet(*self.paths)
-        return self.timed(expression, lambda: _count(frame, wants(expression, "SQL92", properties=F.col)))
+        only_there = DictionaryFilter(expression).presence_names
+
+        def column(name: str) -> Column:
+            """The property's own column, or the boolean one that the files have beside it."""
+            beside = name + PRESENCE
+            return F.when(F.col(beside), "") if name in only_there and beside in frame.columns else F.col(name)
+
+        return self.timed(expression, lambda: _count(frame, wants(expression, "SQL92", properties=column)))
 
     def on_tags_codes(self) -> Measurement:
         """Filter by tags codes, as the broker's first layer does."""
