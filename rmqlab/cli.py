@@ -7,16 +7,11 @@ table of verbs tells what it means), 2 for bad input, 130 after Ctrl-C.
 from __future__ import annotations
 
 import argparse
-import logging
 import os
-import shutil
-import signal
 import sys
-import textwrap
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from rmqlab.commands import VERBS, listing
@@ -110,20 +105,24 @@ def _quiet_interrupt() -> Iterator[None]:
 
     `open_session` keeps this handler; Spark would put its own in place, which asks the JVM in the middle of a call.
     """
-
-    def stop(*_: object) -> None:
-        logging.disable(logging.CRITICAL)
-        raise KeyboardInterrupt
+    import signal
+    from threading import current_thread, main_thread
 
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or current_thread() is not main_thread():
         yield
         return
-    signal.signal(signal.SIGINT, stop)
-    try:
+    with ExitStack() as undo:
+
+        def stop(*_: object) -> None:
+            import logging  # only Ctrl-C needs it, every start would pay for it
+
+            logging.disable(logging.CRITICAL)
+            undo.callback(logging.disable, logging.NOTSET)
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGINT, stop)
+        undo.callback(signal.signal, signal.SIGINT, signal.default_int_handler)
         yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        logging.disable(logging.NOTSET)
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
@@ -169,6 +168,9 @@ def _run(verb: str, rest: list[str]) -> int:
 
 def _ending(verb: str, before: str | None) -> str:
     """The text at the end of a verb's help: its exit statuses and an example, after what the verb itself says there."""
+    import shutil
+    import textwrap
+
     width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
     lines = []
     for number, meaning in sorted({**STATUSES, **VERBS[verb].statuses}.items()):

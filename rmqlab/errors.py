@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +21,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("enableProprtyFilter", ["enablePropertyFilter", "listenPort"])
     '; did you mean enablePropertyFilter?'
     """
+    from difflib import get_close_matches  # a message rarely needs it, every start would pay for it
+
     lower = {name.lower(): name for name in known}
     near = get_close_matches(word.lower(), lower, n=1)
     return f"; did you mean {lower[near[0]]}?" if near else ""

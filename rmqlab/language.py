@@ -7,7 +7,6 @@ the lessons (`locale/zh/*.po` beside the notebooks). In English nothing is read 
 from __future__ import annotations
 
 import os
-import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +46,8 @@ def translate(text: str) -> str:
 
 def columns(text: str) -> int:
     """How many columns a terminal needs for a text: a Chinese character takes two."""
+    import unicodedata
+
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 

@@ -8,8 +8,8 @@ installed.
 from __future__ import annotations
 
 from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _of_the_checkout() -> dict[str, Verb]:
     spec = PathFinder.find_spec("commands", [str(proof)])
     if spec is None or spec.loader is None:
         return {}
-    table = module_from_spec(spec)
+    table = ModuleType(spec.name)
     spec.loader.exec_module(table)
     return {name: Verb(**fields, checkout=True) for name, fields in table.VERBS.items()}
 
