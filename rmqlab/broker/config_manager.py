@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
-from rmqlab.message.java import hash_map_order, hash_set_order
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.serializable import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.protocol.serializable import RemotingSerializable
-
-T = TypeVar("T")
 
 
 class ConfigManager(ABC):
@@ -39,13 +34,3 @@ class ConfigManager(ABC):
 def file_text(body: RemotingSerializable | ConsumerFilterData) -> str:
     """Return a body as the text of its file (`RemotingSerializable.toJson(prettyFormat=true)`)."""
     return fastjson.pretty(to_json(body))
-
-
-def by_name(table: Mapping[str, T], capacity: int) -> dict[str, T]:
-    """Return a table in the order of a java.util.HashMap of this length, in which 4.8.0 writes it."""
-    return {name: table[name] for name in map(str, hash_map_order(table, capacity))}
-
-
-def by_number(table: Mapping[int, int]) -> dict[int, int]:
-    """Return a table of numbers in the order of a java.util.HashMap."""
-    return {number: table[number] for number in hash_set_order(table, int)}

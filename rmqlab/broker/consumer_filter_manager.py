@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from rmqlab.broker.config_manager import ConfigManager, by_name, file_text
+from rmqlab.broker.config_manager import ConfigManager, file_text
 from rmqlab.filter.bloom import BitsArray, BloomFilter, BloomFilterError
 from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.message_filter import ConsumerFilterData
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.message.java import in_hash_map_order
 from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab.protocol.subscription_data import TAG, TAG_TYPES
 from rmqlab.rules import DEFAULT_RULES
@@ -161,8 +162,10 @@ class ConsumerFilterManager(ConfigManager):
         topics = {str(topic): groups for topic, groups in self.filter_data_by_topic.items()}
         return _File(
             {
-                topic: _Topic({group: _stored(one) for group, one in by_name(groups, _GROUPS_CAPACITY).items()}, topic)
-                for topic, groups in by_name(topics, self._capacity).items()
+                topic: _Topic(
+                    {group: _stored(one) for group, one in in_hash_map_order(groups, _GROUPS_CAPACITY).items()}, topic
+                )
+                for topic, groups in in_hash_map_order(topics, self._capacity).items()
             }
         )
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo, ProducerManager
-from rmqlab.broker.config_manager import ConfigManager, by_name, by_number
+from rmqlab.broker.config_manager import ConfigManager
 from rmqlab.broker.consumer_manager import ConsumerManager
 from rmqlab.broker.processor import BrokerHooks, require, success, system_error
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.events import Commit, Heartbeat
 from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
-from rmqlab.message.java import split
+from rmqlab.message.java import in_hash_map_order, in_number_map_order, split
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.bodies import (
     CheckClientRequestBody,
@@ -66,8 +66,8 @@ class ConsumerOffsetManager(ConfigManager):
 
     def body(self) -> ConsumerOffsetSerializeWrapper:
         """Return every committed offset."""
-        table = by_name(self.offset_table, _CAPACITY)
-        return ConsumerOffsetSerializeWrapper({key: by_number(queues) for key, queues in table.items()})
+        table = in_hash_map_order(self.offset_table, _CAPACITY)
+        return ConsumerOffsetSerializeWrapper({key: in_number_map_order(queues) for key, queues in table.items()})
 
     def decode(self, text: str) -> None:
         """Take in the offsets of a file; others are forgotten."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rmqlab.broker.config_manager import ConfigManager, by_number
+from rmqlab.broker.config_manager import ConfigManager
+from rmqlab.message.java import in_number_map_order
 from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_DELAY_TIME_LEVEL,
@@ -61,7 +62,7 @@ class ScheduleMessageService(ConfigManager):
 
     def body(self) -> DelayOffsetSerializeWrapper:
         """Return how far each delay level has been delivered."""
-        return DelayOffsetSerializeWrapper(by_number(self.offset_table))
+        return DelayOffsetSerializeWrapper(in_number_map_order(self.offset_table))
 
     def decode(self, text: str) -> None:
         """Take in the offsets of a file."""

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_send_msg_back import SendParts, dead_letter_place, max_reconsume_times
 from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, Refused, require
-from rmqlab.message.java import NumberFormatError, parse_boolean, utf16_length
+from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_boolean, utf16_length
 from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_CLUSTER,
     PROPERTY_MSG_REGION,
     PROPERTY_TRACE_SWITCH,
     PROPERTY_TRANSACTION_PREPARED,
-    in_hash_map_order,
     properties_to_string,
     string_to_properties,
 )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.config_manager import ConfigManager, by_name
+from rmqlab.broker.config_manager import ConfigManager
 from rmqlab.broker.processor import named
+from rmqlab.message.java import in_hash_map_order
 from rmqlab.message.topics import (
     AUTO_CREATE_TOPIC_KEY_TOPIC,
     BENCHMARK_TOPIC,
@@ -89,7 +90,7 @@ class TopicConfigManager(ConfigManager):
 
     def body(self) -> TopicConfigSerializeWrapper:
         """Return every topic, and the table's version."""
-        return TopicConfigSerializeWrapper(by_name(self.topic_config_table, _CAPACITY), self.data_version)
+        return TopicConfigSerializeWrapper(in_hash_map_order(self.topic_config_table, _CAPACITY), self.data_version)
 
     def decode(self, text: str) -> None:
         """Take in the topics of a file; those that are not in it stay."""
@@ -204,7 +205,7 @@ class SubscriptionGroupManager(ConfigManager):
 
     def body(self) -> SubscriptionGroupWrapper:
         """Return every consumer group, and the table's version."""
-        return SubscriptionGroupWrapper(by_name(self.subscription_group_table, _CAPACITY), self.data_version)
+        return SubscriptionGroupWrapper(in_hash_map_order(self.subscription_group_table, _CAPACITY), self.data_version)
 
     def decode(self, text: str) -> None:
         """Take in the groups of a file; those that are not in it stay."""

@@ -19,12 +19,11 @@ from rmqlab.client.client_error import (
 )
 from rmqlab.client.mq_client_api import ADMIN_TIMEOUT, TopicPublishInfo
 from rmqlab.client.topic_routes import DEFAULT_TOPIC_QUEUE_NUMS
-from rmqlab.message.java import parse_boolean, parse_int
+from rmqlab.message.java import in_hash_map_order, parse_boolean, parse_int
 from rmqlab.message.properties import (
     PROPERTY_MAX_RECONSUME_TIMES,
     PROPERTY_RECONSUME_TIME,
     PROPERTY_TRANSACTION_PREPARED,
-    in_hash_map_order,
     properties_to_string,
 )
 from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE, compress

@@ -6,9 +6,9 @@ import struct
 from copy import copy
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import from_utf8, to_utf8
+from rmqlab.message.java import from_utf8, in_hash_map_order, to_utf8
 from rmqlab.message.message import Message
-from rmqlab.message.properties import in_hash_map_order, properties_to_string, string_to_properties
+from rmqlab.message.properties import properties_to_string, string_to_properties
 from rmqlab.message.record import RecordError, body_crc, message_length, pack_record
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOST_V6_FLAG
 

@@ -13,7 +13,7 @@ from operator import mul
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 Key = TypeVar("Key", bound="str | None")
 T = TypeVar("T")
@@ -203,6 +203,16 @@ def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
     if len(names) <= capacity and None not in names and sum(map(len, names)) <= _REMEMBERED * 2:  # type: ignore[arg-type]
         return list(_short_order(names, capacity))
     return list(_order(names, capacity))
+
+
+def in_hash_map_order(table: Mapping[Key, T], capacity: int = 16) -> dict[Key, T]:
+    """Return a table in the order in which a `java.util.HashMap` with its keys iterates, as real ones are written."""
+    return {key: table[key] for key in hash_map_order(table, capacity)}
+
+
+def in_number_map_order(table: Mapping[int, T]) -> dict[int, T]:
+    """Return a table in the order of a `java.util.HashMap<Integer, ...>`."""
+    return {number: table[number] for number in hash_set_order(table, int)}
 
 
 def hash_set_order(items: Iterable[T], hash_code: Callable[[T], int], capacity: int = 16) -> list[T]:

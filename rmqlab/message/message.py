@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import boolean_text, parse_boolean, parse_int, trim
+from rmqlab.message.java import boolean_text, in_hash_map_order, parse_boolean, parse_int, trim
 from rmqlab.message.properties import (
     KEY_SEPARATOR,
     PROPERTY_DELAY_TIME_LEVEL,
@@ -17,7 +17,6 @@ from rmqlab.message.properties import (
     PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
     PROPERTY_WAIT_STORE_MSG_OK,
     SYSTEM_PROPERTIES,
-    in_hash_map_order,
     properties_to_string,
 )
 

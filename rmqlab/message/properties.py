@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import hash_map_order, split
+from rmqlab.message.java import split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,7 @@ def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str
     """Return the stored text of `properties`: name, U+0001, value, U+0002 for each, in the order of the map.
 
     A property whose value is None is left out, a name that is None is written "null"
-    (`MessageDecoder.messageProperties2String`). Java's order is that of its map: see `in_hash_map_order`.
+    (`MessageDecoder.messageProperties2String`). Java's order is that of its map: see `message.java.in_hash_map_order`.
     """
     if not properties:
         return ""
@@ -86,8 +86,3 @@ def string_to_properties(text: str | None) -> dict[str, str]:
         if len(pair) == 2 and pair[1]:
             properties[pair[0]] = pair[1]
     return properties
-
-
-def in_hash_map_order(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return `properties` in the order of the `java.util.HashMap` in which a real client or broker holds them."""
-    return {name: properties[name] for name in hash_map_order(properties)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import hash_map_order
+from rmqlab.message.java import in_hash_map_order
 from rmqlab.namesrv.route_info_manager import RouteInfoManager
 from rmqlab.protocol import namesrv as headers
 from rmqlab.protocol.bodies import KVTable
@@ -140,7 +140,7 @@ class NameServer:
         ordered = self.kv_config.get(NAMESPACE_ORDER_TOPIC_CONFIG)
         if ordered is None:
             return _success(answer)
-        return _success(answer, KVTable(table={key: ordered[key] for key in hash_map_order(ordered)}).encode())
+        return _success(answer, KVTable(table=in_hash_map_order(ordered)).encode())
 
     def _unregister_broker(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.UnRegisterBrokerRequestHeader)
@@ -185,7 +185,9 @@ class NameServer:
 
     def _get_config(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
         """The settings, which are 4.8.0's own, in the order of java.util.Properties."""
-        return _success(body="".join(f"{name}={_CONFIG[name]}\n" for name in hash_map_order(_CONFIG)).encode())
+        return _success(
+            body="".join(f"{name}={value}\n" for name, value in in_hash_map_order(_CONFIG).items()).encode()
+        )
 
 
 def _registered(request: RemotingCommand) -> RegisterBrokerBody:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import hash_map_order
+from rmqlab.message.java import hash_map_order, in_hash_map_order
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.namesrv import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
 from rmqlab.protocol.topic_config import (
@@ -171,7 +171,7 @@ class RouteInfoManager:
         """Return brokers by name and names by cluster."""
         brokers, clusters = self.broker_addr_table, self.cluster_addr_table
         return ClusterInfo(
-            {name: brokers[name] for name in hash_map_order(brokers, _BROKERS)},
+            in_hash_map_order(brokers, _BROKERS),
             {cluster: hash_map_order(clusters[cluster]) for cluster in hash_map_order(clusters, _CLUSTERS)},
         )
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from rmqlab.message.batch import encode_batch
 from rmqlab.message.ids import create_message_id
-from rmqlab.message.java import to_utf8
+from rmqlab.message.java import in_hash_map_order, to_utf8
 from rmqlab.message.properties import (
     PROPERTY_REAL_QUEUE_ID,
     PROPERTY_REAL_TOPIC,
-    in_hash_map_order,
     properties_to_string,
 )
 from rmqlab.message.record import (

@@ -9,7 +9,8 @@ import zlib
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.message.properties import in_hash_map_order, string_to_properties
+from rmqlab.message.java import in_hash_map_order
+from rmqlab.message.properties import string_to_properties
 from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand

@@ -12,8 +12,9 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lab.replay.tolerated_differences import Tolerated
+from rmqlab.message.java import in_hash_map_order
 from rmqlab.message.message import Host, MessageExt
-from rmqlab.message.properties import in_hash_map_order, properties_to_string
+from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import body_crc, encode_record
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.message.properties import in_hash_map_order, properties_to_string, string_to_properties
+from rmqlab.message.java import in_hash_map_order
+from rmqlab.message.properties import properties_to_string, string_to_properties
 
 plain = st.text(st.characters(exclude_characters="\x01\x02"), min_size=1)
 

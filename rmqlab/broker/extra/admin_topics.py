@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.processor import success, system_error, with_header, without_header
 from rmqlab.errors import BadInput
-from rmqlab.message.java import from_utf8, hash_map_order, to_utf8
+from rmqlab.message.java import from_utf8, in_hash_map_order, to_utf8
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.admin_headers import (
@@ -112,7 +112,7 @@ class Configuration:
     def text(self) -> str:
         """Return `name=value` lines in the order of java.util.Properties."""
         table = self.properties()
-        return "".join(f"{name}={table[name]}\n" for name in hash_map_order(table, _CAPACITY))
+        return "".join(f"{name}={value}\n" for name, value in in_hash_map_order(table, _CAPACITY).items())
 
     def update(self, properties: Mapping[str, str], now: int) -> None:
         """Take over settings; names nobody has and values that do not fit are passed over, as in 4.8.0."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.processor import Refused
 from rmqlab.broker.send_message_processor import SendMessageProcessor, check_message
+from rmqlab.message.java import in_hash_map_order
 from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_MESSAGE_REPLY_TO_CLIENT,
     PROPERTY_PUSH_REPLY_TIME,
-    in_hash_map_order,
     properties_to_string,
     string_to_properties,
 )

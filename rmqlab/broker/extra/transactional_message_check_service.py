@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.extra.transactions import REMOVE_TAG, renewed
-from rmqlab.message.java import parse_int, parse_long
+from rmqlab.message.java import in_hash_map_order, parse_int, parse_long
 from rmqlab.message.message import MessageExt
 from rmqlab.message.properties import (
     PROPERTY_CHECK_IMMUNITY_TIME_IN_SECONDS,
@@ -17,7 +17,6 @@ from rmqlab.message.properties import (
     PROPERTY_REAL_TOPIC,
     PROPERTY_TRANSACTION_CHECK_TIMES,
     PROPERTY_TRANSACTION_PREPARED_QUEUE_OFFSET,
-    in_hash_map_order,
     properties_to_string,
 )
 from rmqlab.message.record import decode_record, encode_record

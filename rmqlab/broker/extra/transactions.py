@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.processor import NOT_SET, ProcessorError, named, require, success, system_error, with_header
-from rmqlab.message.java import NumberFormatError, parse_int
+from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_int
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_PRODUCER_GROUP,
     PROPERTY_REAL_QUEUE_ID,
     PROPERTY_REAL_TOPIC,
     PROPERTY_TRANSACTION_PREPARED,
-    in_hash_map_order,
     properties_to_string,
 )
 from rmqlab.message.sysflag import (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Self
 from rmqlab.client.client_error import MQClientError, check_message
 from rmqlab.errors import BadInput
 from rmqlab.message.batch import BATCH_HEAD
-from rmqlab.message.java import to_utf8
+from rmqlab.message.java import in_hash_map_order, to_utf8
 from rmqlab.message.message import Message
-from rmqlab.message.properties import in_hash_map_order, properties_to_string
+from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import RecordError
 from rmqlab.message.topics import is_retry_topic
 

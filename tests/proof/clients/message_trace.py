@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.client.mq_client_api import SendResult, SendStatus
-from rmqlab.message.java import parse_boolean
+from rmqlab.message.java import in_hash_map_order, parse_boolean
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.message.properties import (
     PROPERTY_DELAY_TIME_LEVEL,
     PROPERTY_MSG_REGION,
     PROPERTY_TRACE_SWITCH,
     PROPERTY_TRANSACTION_PREPARED,
-    in_hash_map_order,
 )
 from rmqlab.message.topics import TRACE_TOPIC
 from tests.proof.clients.async_send import send_async

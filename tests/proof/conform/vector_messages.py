@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.message.java import in_hash_map_order
 from rmqlab.message.message import Host, HostError, MessageExt
-from rmqlab.message.properties import in_hash_map_order
 from tests.proof.conform.vectors import BadVector, from_hex, take
 
 if TYPE_CHECKING:
