@@ -215,20 +215,21 @@ class PullMessageProcessor:
         *,
         held: bool = False,
     ) -> None:
-        if self.hooks.observe is None:
+        observe = self.hooks.observe_pull
+        if observe is None:
             return
         client, group = self.parts.consumers.client_id(channel, header.consumer_group), header.consumer_group
         status, following, count = (None, None, 0) if result is None else (
             result.status.name, result.next_begin_offset, len(result.messages),
         )  # fmt: skip
         at = header.queue_id, header.queue_offset
-        self.hooks.observe(Pull(client, group, header.topic, *at, int(code), status, following, count, held))
+        observe(Pull(client, group, header.topic, *at, int(code), status, following, count, held))
 
     def _report_filtered(
         self, channel: Channel, header: PullMessageRequestHeader, subscription: SubscriptionData
     ) -> Callable[[int, str], None] | None:
         """Return what the store calls for every entry that the filter rejects, None when nobody listens."""
-        observe = self.hooks.observe
+        observe = self.hooks.observe_pull
         if observe is None:
             return None
 

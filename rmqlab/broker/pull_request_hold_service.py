@@ -138,6 +138,6 @@ class PullRequestHoldService:
         return properties is None or pull.message_filter.is_matched_by_commit_log(None, properties)
 
     def _wake_up(self, topic: str, queue_id: int, pull: PullRequest, why: str) -> None:
-        if self._hooks.observe is not None:
-            self._hooks.observe(Wake(topic, queue_id, pull.pull_from, why))
+        if (observe := self._hooks.observe_pull) is not None:
+            observe(Wake(topic, queue_id, pull.pull_from, why))
         self._execute(pull)

@@ -133,7 +133,7 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
                 teller.tell(f"rmqlab serve: {line}")
 
         if not args.quiet or flips is not None:
-            broker.observe = observe
+            broker.observe, broker.hooks.tells_pulls = observe, False
 
     startup = BrokerStartup(config, on_broker=on_broker)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
@@ -153,11 +153,11 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
 
 def _told(broker: Broker, event: Event) -> str | None:
     """What is worth a line: who joins, leaves, and what a group's subscriptions become."""
+    if not isinstance(event, Register | Unregister | Expired | SubscriptionChanged):
+        return None
     from rmqlab.lab.gauges import says
     from rmqlab.message.topics import is_retry_topic
 
-    if not isinstance(event, Register | Unregister | Expired | SubscriptionChanged):
-        return None
     group, client = event.group, event.client
     info = broker.consumer_manager.get_consumer_group_info(group)
     if info is None:  # a group of producers

@@ -98,10 +98,13 @@ def address_sizes(sys_flag: int) -> tuple[int, int]:
     return 16 if sys_flag & BORNHOST_V6_FLAG else 4, 16 if sys_flag & STOREHOST_V6_FLAG else 4
 
 
+_BY_FLAGS = {flags: LAYOUTS[address_sizes(flags)] for flags in range(BORNHOST_V6_FLAG + STOREHOST_V6_FLAG + 1)}
+
+
 def layout_at(data: Data, offset: int = 0) -> RecordLayout:
     """Return the layout of the record at `offset` of `data`, by its sys flag; raise `struct.error` if that is cut."""
     (sys_flag,) = _INT.unpack_from(data, offset + SYSFLAG_POSITION)
-    return LAYOUTS[address_sizes(sys_flag)]
+    return _BY_FLAGS[sys_flag & (BORNHOST_V6_FLAG | STOREHOST_V6_FLAG)]
 
 
 def message_length(sys_flag: int, body_length: int, topic_length: int, properties_length: int) -> int:

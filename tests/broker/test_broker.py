@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rmqlab.events import Filtered, Pull, Register, Wake
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.topic_config import TopicConfig
@@ -123,3 +124,22 @@ def test_a_broker_works_with_nobody_watching(bench, bodies):
     bench.send("T", b"a", "tagA")
     bench.wake()
     assert bodies(member.sent[-1]) == [b"a"]
+
+
+@pytest.mark.parametrize("tells_pulls", [True, False])
+def test_who_hears_of_groups_only_costs_no_event_for_each_message(bench, bodies, tells_pulls):
+    """`rmqlab serve` tells who joins and leaves; an event for every message that a filter holds back took a third."""
+    bench.broker.hooks.tells_pulls = tells_pulls
+    bench.topic("T")
+    member = bench.channel()
+    bench.subscribe(member, "G", {"T": "tagA"}, version=1)
+    assert bench.pull(member, "G", "T", version=1) is None
+    bench.send("T", b"b", "tagB")
+    bench.send("T", b"a", "tagA")
+    bench.wake()
+    assert bodies(member.sent[-1]) == [b"a"]
+    told = {kind for kind, _ in bench.facts}
+    assert Register.kind in told
+    assert told & {Pull.kind, Filtered.kind, Wake.kind} == (
+        {Pull.kind, Filtered.kind, Wake.kind} if tells_pulls else set()
+    )
