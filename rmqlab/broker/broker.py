@@ -81,7 +81,7 @@ class Broker:
         self.message_store = store
         self.choose = choose
         self.on_register = on_register
-        self.hooks = hooks = BrokerHooks(observe)
+        self.hooks = hooks = BrokerHooks(observe, observe)
         self.rpc_hooks: list[RpcHook] = []
         self.filter_servers: Callable[[], list[str]] = list
         self.timers = timers = Timers(now)
@@ -184,7 +184,7 @@ class Broker:
 
     @observe.setter
     def observe(self, observe: Observer | None) -> None:
-        self.hooks.observe = observe
+        self.hooks.observe = self.hooks.observe_pull = observe
 
     @property
     def now(self) -> int:

@@ -118,22 +118,17 @@ class Timers:
 class BrokerHooks:
     """Each is None while nobody listens; times are epoch ms.
 
-    `observe(event)` hears what happened, of pulls (`Pull`, `Filtered`, `Wake`: an event for every message that a filter
-    holds back) only with `tells_pulls`. The others count: `on_put(topic, messages, bytes, now)` what producers stored,
-    `on_get(group, topic, queue id, messages, bytes, now)` what consumers got, `on_sent_back(group, topic, now)` what
-    they sent back.
+    `observe(event)` hears what happened, and `observe_pull(event)` what becomes of pulls (`Pull`, `Filtered`, `Wake`),
+    which is an event for every message that a filter holds back. The others count:
+    `on_put(topic, messages, bytes, now)` what producers stored, `on_get(group, topic, queue id, messages, bytes, now)`
+    what consumers got, `on_sent_back(group, topic, now)` what they sent back.
     """
 
     observe: Observer | None = None
-    tells_pulls: bool = True
+    observe_pull: Observer | None = None
     on_put: Callable[[str, int, int, int], None] | None = None
     on_get: Callable[[str, str, int | None, int, int, int], None] | None = None
     on_sent_back: Callable[[str, str, int], None] | None = None
-
-    @property
-    def observe_pull(self) -> Observer | None:
-        """Who hears what becomes of pulls."""
-        return self.observe if self.tells_pulls else None
 
     def tell(self, event: Event) -> None:
         """Say what happened, if somebody listens."""

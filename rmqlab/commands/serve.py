@@ -133,7 +133,7 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
                 teller.tell(f"rmqlab serve: {line}")
 
         if not args.quiet or flips is not None:
-            broker.observe, broker.hooks.tells_pulls = observe, False
+            broker.hooks.observe = observe  # not `observe_pull`: no line tells of a pull
 
     startup = BrokerStartup(config, on_broker=on_broker)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()

@@ -60,6 +60,12 @@ ROOM: Final = 1 << 16
 
 
 @compiled
+def hosts_more(flags: int) -> int:
+    """Return by how many bytes hosts of 16 bytes move what is behind them."""
+    return (_V6_MORE if flags & BORNHOST_V6_FLAG else 0) + (_V6_MORE if flags & STOREHOST_V6_FLAG else 0)
+
+
+@compiled
 def check(data: Any, at: int, end: int, base: int) -> Any:
     """Return 0 for a record that is whole and in its place, else what is wrong."""
     if int_at(data, at + _MAGIC_AT) != MESSAGE_MAGIC_CODE:
@@ -72,7 +78,7 @@ def check(data: Any, at: int, end: int, base: int) -> Any:
     if long_at(data, at + _OFFSET_AT) != base + at:
         return PLACE
     flags = int_at(data, at + _SYS_FLAG_AT)
-    hosts = (_V6_MORE if flags & BORNHOST_V6_FLAG else 0) + (_V6_MORE if flags & STOREHOST_V6_FLAG else 0)
+    hosts = hosts_more(flags)
     if size < MIN_SIZE + hosts:
         return LENGTHS
     body = int64(int_at(data, at + _LENGTH_AT + hosts))
@@ -139,9 +145,7 @@ def fetch_record(data: Any, at: int) -> None:
     """Bring what is read of a record, and the head of the one behind it, into the cache while another is decoded."""
     if at + MIN_SIZE + 2 * _V6_MORE > data.shape[0]:
         return
-    flags = int_at(data, at + _SYS_FLAG_AT)
-    body_at = at + _BODY_AT
-    body_at += (_V6_MORE if flags & BORNHOST_V6_FLAG else 0) + (_V6_MORE if flags & STOREHOST_V6_FLAG else 0)
+    body_at = at + _BODY_AT + hosts_more(int_at(data, at + _SYS_FLAG_AT))
     topic_at = body_at + int64(int_at(data, body_at - 4))
     for line in range(3):
         fetch(data, topic_at + REACH * line)

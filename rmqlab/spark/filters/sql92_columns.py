@@ -119,12 +119,12 @@ def _met_by_property(node: Node) -> list[Any] | None:
             return []
         case In():
             return list(node.members)
-        case Comparison(operands=(Property(), other) | (other, Property())):
-            value = _value(other)
-            return None if isinstance(value, bool | str) else [] if value is None else [value]
-        case Equal(operands=(Property(), other) | (other, Property())):
-            value = _value(other)
-            return None if isinstance(value, bool) else [] if value is None else [value]
+        case Comparison(operands=operands) | Equal(operands=operands):
+            first, second = operands
+            value = _value(second if isinstance(first, Property) else first)
+            # An order between two texts is one between numbers.
+            undecided = bool if isinstance(node, Equal) else bool | str
+            return None if isinstance(value, undecided) else [] if value is None else [value]
     return None
 
 
