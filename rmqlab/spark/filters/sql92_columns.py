@@ -18,13 +18,23 @@ from itertools import groupby
 from operator import and_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
 
 from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.nodes import And, BooleanCast, Comparison, Constant, Equal, In, Negate, Node, Property
 from rmqlab.filter.sql92.values import Long, java_text
-from rmqlab.spark.filters.sql92_dictionary import ERROR, PRESENCE, TRUE, DictionaryFilter, Leaf
+from rmqlab.spark.filters.sql92_dictionary import (
+    ERROR,
+    OUTCOMES,
+    PRESENCE,
+    TRUE,
+    DictionaryFilter,
+    Leaf,
+    Outcomes,
+    joined,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -42,7 +52,7 @@ _NAMED: Final = r"\A[\x00-\x20]*[+-]?(NaN|Infinity)[\x00-\x20]*\z"
 
 
 class Decided(NamedTuple):
-    """A part of a condition: its `code` (0 false, 1 true, 2 null, 3 an error), and where it is `true`, asked sooner.
+    """A part of a condition: its `code` (a place in `OUTCOMES`), and where it is `true`, asked sooner.
 
     `fine`: where it is no error; None: nowhere one. NULL in `true` and `fine` stands for false.
     """
@@ -79,15 +89,21 @@ def _by_code(code: Column, possible: Collection[int]) -> Decided:
     return Decided(code, code == TRUE, code != ERROR if ERROR in possible else None)
 
 
-def _join(node: Node, table: Sequence[int], left: Decided, right: Decided | None = None) -> Decided:
-    """Look the code up in the table; where AND and OR can be Spark's own, they stop at the side that decides."""
+def _join(node: Node, left: Decided, right: Decided | None = None) -> Decided:
+    """Look the code up in a table; where AND and OR can be Spark's own, they stop at the side that decides."""
+    codes = np.arange(len(OUTCOMES), dtype=np.uint8)
     if right is None:
-        return _by_code(F.get(F.lit(list(table)), left.code), [] if left.fine is None else [ERROR])
+        return _looked_up(joined(node, Outcomes.of(codes)), left.code, can_fail=left.fine is not None)
+    of_both = joined(node, Outcomes.of(codes.repeat(len(codes))), Outcomes.of(np.tile(codes, len(codes))))
     can_fail = left.fine is not None or right.fine is not None
-    joined = _by_code(F.get(F.lit(list(table)), left.code * 4 + right.code), [ERROR] if can_fail else [])
+    both = _looked_up(of_both, left.code * len(codes) + right.code, can_fail=can_fail)
     if isinstance(node, And):
-        return joined._replace(true=left.true & right.true)
-    return joined._replace(true=left.true | (right.true if left.fine is None else right.true & left.fine))
+        return both._replace(true=left.true & right.true)
+    return both._replace(true=left.true | (right.true if left.fine is None else right.true & left.fine))
+
+
+def _looked_up(table: Outcomes, place: Column, *, can_fail: bool) -> Decided:
+    return _by_code(F.get(F.lit(table.codes.tolist()), place), [ERROR] if can_fail else [])
 
 
 def _literals(leaf: Leaf) -> list[Any] | None:

@@ -1,8 +1,8 @@
 """A SQL92 filter on dictionary-coded columns: evaluated once for each distinct value, by the evaluator itself.
 
 The tree is cut into *leaves*, the largest parts that ask for one property only. A leaf is evaluated on every distinct
-value of its column; each row then only looks its code up. What joins leaves is AND, OR and NOT, done on whole columns
-of codes. A leaf with several properties (`a > b`) is evaluated on every distinct combination. Nothing here knows how
+value of its column; each row then only looks its code up. What joins leaves is AND, OR and NOT, done on flags of all
+rows. A leaf with several properties (`a > b`) is evaluated on every distinct combination. Nothing here knows how
 Java reads numbers: that stays with the evaluator, so the answers are its answers.
 """
 
@@ -25,50 +25,100 @@ if TYPE_CHECKING:
     from rmqlab.filter.sql92.tokens import Version
 
     Codes = NDArray[np.uint8]
+    Flags = NDArray[np.bool_]
 
-C = TypeVar("C", bound=Any)  # codes: of one row each, or a column of Spark
+C = TypeVar("C", bound=Any)  # what a part comes to: flags of each row, or columns of Spark
 
 PRESENCE = "?"
 """Ends the name of a boolean column that tells where the property of that name is there."""
 
 
 class DictionaryColumn(NamedTuple):
-    """The distinct `values`, with None for an absent property behind them, and the place among them of each row."""
+    """The distinct `values`, the place among them of each row, and the rows where a value is `there`."""
 
     values: list[Any]
-    places: NDArray[np.integer[Any]]
+    places: NDArray[np.int32]
+    there: Flags
+
+    def choose(self, codes: Codes) -> Codes:
+        """Give each row the code of its value; the last code is that of absence."""
+        found = codes[:-1].take(self.places, mode="clip") if len(self.values) > 1 else codes[0]
+        return np.asarray(found * self.there + codes[-1] * ~self.there)
+
+    def with_absent_last(self) -> NDArray[np.int64]:
+        """Give the place of each row as a wide number, that of an absent value behind the last one."""
+        return np.where(self.there, self.places, np.int64(len(self.values)))
 
 
 def column_of(table: pa.Table, name: str) -> DictionaryColumn:
     """Read a property of a table whose columns are texts, dictionary-coded or plain. Without a column it is absent."""
     if name not in table.column_names:
-        return DictionaryColumn([None], np.zeros(table.num_rows, np.int32))
+        return DictionaryColumn([], np.zeros(table.num_rows, np.int32), np.zeros(table.num_rows, np.bool_))
     column = table[name]
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     array = column.unify_dictionaries().combine_chunks()
-    values = array.dictionary.to_pylist()
-    return DictionaryColumn([*values, None], array.indices.cast(pa.int32()).fill_null(len(values)).to_numpy())
+    indices = array.indices.cast(pa.int32())
+    places = np.frombuffer(indices.buffers()[1] or b"", np.int32)[indices.offset :][: len(indices)]
+    return DictionaryColumn(array.dictionary.to_pylist(), places, _flags(indices.is_valid()))
 
 
 def presence_of(table: pa.Table, name: str) -> DictionaryColumn:
     """Read only where a property is there: from the boolean column beside it, or from its own NULLs."""
     if name + PRESENCE in table.column_names:
-        there = table[name + PRESENCE].fill_null(False).to_numpy()
+        there = _flags(table[name + PRESENCE].fill_null(False).combine_chunks())
     elif name in table.column_names:
-        there = table[name].is_valid().to_numpy()
+        there = _flags(table[name].is_valid().combine_chunks())
     else:
         there = np.zeros(table.num_rows, np.bool_)
-    return DictionaryColumn(["", None], 1 - there.view(np.int8))
+    return DictionaryColumn([""], np.zeros(0, np.int32), there)
 
 
-FALSE, TRUE, NULL, ERROR = range(4)
-OUTCOMES: Final = ("false", "true", "null", "error")
+def _flags(array: pa.BooleanArray) -> Flags:
+    """Read booleans without a NULL as Arrow keeps them, eight a byte: its own conversion takes ten times as long."""
+    end = array.offset + len(array)
+    bits = np.frombuffer(array.buffers()[1] or b"", np.uint8)
+    return np.unpackbits(bits, count=end, bitorder="little")[array.offset :].view(np.bool_)
+
+
+NULL, TRUE, FALSE, ERROR = range(4)
+OUTCOMES: Final = ("null", "true", "false", "error")
 _REMEMBERED: Final = 1 << 20
-_NOT: Final = (TRUE, FALSE, NULL, ERROR)
-# By the left value, then by the right one: a left one that decides, or is an error, ends it.
-_AND: Final = (FALSE,) * 4 + (FALSE, TRUE, NULL, ERROR) + (FALSE, NULL, NULL, ERROR) + (ERROR,) * 4
-_OR: Final = (FALSE, TRUE, NULL, ERROR) + (TRUE,) * 4 + (NULL, TRUE, NULL, ERROR) + (ERROR,) * 4
+
+
+class Outcomes(NamedTuple):
+    """Where a part of a condition is `true` and where `false`, row by row: neither means null, both mean an error."""
+
+    true: Flags
+    false: Flags
+
+    @classmethod
+    def of(cls, codes: Codes) -> Outcomes:
+        """Read places in `OUTCOMES`."""
+        return cls((codes & 1).view(np.bool_), (codes >> 1).view(np.bool_))
+
+    @property
+    def codes(self) -> Codes:
+        """The place in `OUTCOMES` of each row."""
+        return self.false.view(np.uint8) * np.uint8(FALSE) | self.true.view(np.uint8)
+
+    def negated(self) -> Outcomes:
+        """Do a NOT."""
+        return Outcomes(self.false, self.true)
+
+    def and_then(self, right: Outcomes) -> Outcomes:
+        """Do an AND: a left side that is false, or an error, ends it."""
+        true = self.true & (self.false | right.true) | right.true & right.false & ~self.false
+        return Outcomes(true, self.false | right.false)
+
+
+def joined(node: Node, left: Outcomes, right: Outcomes | None = None) -> Outcomes:
+    """Do the NOT, AND or OR that `node` is. An OR is an AND with true and false changed over."""
+    if right is None:
+        return left.negated()
+    if isinstance(node, Or):
+        return left.negated().and_then(right.negated()).negated()
+    return left.and_then(right)
 
 
 class DictionaryFilter:
@@ -87,42 +137,38 @@ class DictionaryFilter:
         asked = dict.fromkeys(name for leaf in leaves if leaf.by_presence for name in leaf.names)
         self.presence_names = [name for name in asked if name not in self.value_names]
 
-    def matches(self, table: pa.Table) -> NDArray[np.bool_]:
+    def matches(self, table: pa.Table) -> Flags:
         """Say for each row whether the broker lets the message pass."""
-        return np.asarray(self.outcomes(table) == TRUE)
+        outcomes = self._outcomes(table)
+        return outcomes.true & ~outcomes.false
 
     def outcomes(self, table: pa.Table) -> Codes:
-        """Give each row's value: 0 false, 1 true, 2 null, 3 an error."""
+        """Give each row's value: a place in `OUTCOMES`."""
+        return self._outcomes(table).codes
+
+    def _outcomes(self, table: pa.Table) -> Outcomes:
         if self.compiled.too_deep:
-            return np.full(table.num_rows, ERROR, np.uint8)
+            return Outcomes.of(np.full(table.num_rows, ERROR, np.uint8))
         columns: dict[tuple[str, bool], DictionaryColumn] = {}
 
-        def outcomes(leaf: Leaf) -> Codes:
+        def outcomes(leaf: Leaf) -> Outcomes:
             for name in leaf.names:
                 if (name, leaf.by_presence) not in columns:
                     read = presence_of if leaf.by_presence else column_of
                     columns[name, leaf.by_presence] = read(table, name)
-            return leaf.outcomes([columns[name, leaf.by_presence] for name in leaf.names], table.num_rows)
+            codes = leaf.outcomes([columns[name, leaf.by_presence] for name in leaf.names], table.num_rows)
+            return Outcomes.of(codes)
 
-        def join(_node: Node, values: Sequence[int], *codes: Codes) -> Codes:
-            places = codes[0] if len(codes) == 1 else codes[0] << 2 | codes[1]
-            return np.array(values, np.uint8).take(places, mode="clip")
+        return self.joined(outcomes, joined)
 
-        return self.joined(outcomes, join)
-
-    def joined(self, of: Callable[[Leaf], C], join: Callable[[Node, Sequence[int], C, *tuple[C]], C]) -> C:
-        """Decide the leaves by `of`, then join what it gave.
-
-        `join` gets a NOT, AND or OR, the table of its values (by the left code times four, plus the right one) and what
-        its operands came to.
-        """
+    def joined(self, of: Callable[[Leaf], C], join: Callable[[Node, C, *tuple[C]], C]) -> C:
+        """Decide the leaves by `of`, then join what it gave: `join` gets a NOT, AND or OR and what its operands are."""
         found: dict[int, C] = {}
         for part in self._parts:
             if isinstance(part, Leaf):
                 found[id(part.node)] = of(part)
             else:
-                table = _NOT if isinstance(part, Not) else _OR if isinstance(part, Or) else _AND
-                found[id(part)] = join(part, table, *(found[id(operand)] for operand in part.operands))
+                found[id(part)] = join(part, *(found[id(operand)] for operand in part.operands))
         return found[id(self.compiled.root)]
 
 
@@ -132,7 +178,7 @@ def code_of(part: CompiledSql92, properties: Mapping[str, str]) -> int:
         value = part.evaluate(properties)
     except JavaError:
         return ERROR
-    return NULL if value is None else int(value is True)
+    return NULL if value is None else TRUE if value is True else FALSE
 
 
 class Leaf:
@@ -164,15 +210,15 @@ class Leaf:
         if not columns:
             return np.full(rows, self.code(), np.uint8)
         if len(columns) == 1:
-            ((values, places),) = columns
-            return np.fromiter(map(self.code, values), np.uint8, len(values)).take(places)
-        sizes = [len(column.values) for column in columns]
+            values = [*columns[0].values, None]
+            return columns[0].choose(np.fromiter(map(self.code, values), np.uint8, len(values)))
+        sizes = [len(column.values) + 1 for column in columns]
         combined = np.zeros(rows, np.int64)
-        for column in columns:
-            combined = combined * len(column.values) + column.places
+        for column, size in zip(columns, sizes, strict=True):
+            combined = combined * size + column.with_absent_last()
         distinct, places = np.unique(combined, return_inverse=True)
         chosen = (
-            map(column.values.__getitem__, where.tolist())
+            map([*column.values, None].__getitem__, where.tolist())
             for column, where in zip(columns, np.unravel_index(distinct, sizes), strict=True)
         )
         return np.fromiter(map(self.code, *chosen), np.uint8, len(distinct)).take(places)
