@@ -193,3 +193,44 @@ def test_where_a_topic_got_more_queues_nothing_is_implied(tmp_path):
     lab.run(seconds=90)
     said, _ = audited(lab, tmp_path)
     assert set(said.values()) == {OPEN}
+
+
+@pytest.mark.parametrize("handed_out", [False, True])
+def test_what_a_lite_pull_consumer_dropped_is_left_to_the_next_owner_until_it_hands_a_message_out(handed_out, tmp_path):
+    """No pull of it moves the committed offset, only a message that it hands out: so A looks at B's tagA once more."""
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("B", group="G", kind="lite", subscribe={"T": "tagB"})
+    lab.run(seconds=60)
+    lab.send("T", ["tagA", "tagB"] if handed_out else "tagA")
+    lab.run(seconds=60)
+    lab.consumer("A", group="G", kind="lite", subscribe={"T": "tagA"})
+    lab.run(seconds=30)
+    lab.send("T", "tagA")
+    lab.run(seconds=60)
+    said, told = audited(lab, tmp_path)
+    dropped, delivered = (Fate.DROPPED_BY_BROKER_TAG, "implied"), (Fate.DELIVERED, "implied")
+    if handed_out:
+        assert said == {(0, 0): dropped, (0, 1): delivered, (0, 2): delivered}
+    else:
+        assert told == {(0, 0): Fate.DELIVERED, (0, 1): Fate.DELIVERED}
+        assert said == {(0, 0): OPEN, (0, 1): delivered}
+
+
+def test_what_came_to_a_frozen_member_is_open_where_the_recording_ends_before_the_broker_missed_it(tmp_path):
+    lab = rmqlab.Lab(topics={"T": 1, "U": 1})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=30)
+    lab.consumer("B", group="G", subscribe={"T": "tagB"})
+    lab.run(seconds=30)
+    lab.freeze("A")
+    lab.run(seconds=10)
+    lab.send("T", "tagB")
+    lab.run(seconds=30)
+    lab.send("U", "tagB", bodies=["the last thing that was seen"])
+    lab.run(seconds=150)
+    store = lab.write_store(tmp_path / "store")
+    events = lab.finish().lines().splitlines(keepends=True)
+    end = next(number for number, line in enumerate(events, 1) if '"sent"' in line and "seen" in line)
+    (tmp_path / "events.jsonl").write_text("".join(events[:end]))
+    assert [fate.fate for fate in lab.fates() if fate.topic == "T"] == [Fate.DELIVERED]
+    assert judged(store, read_subscriptions(tmp_path / "events.jsonl")) == {(0, 0): OPEN}

@@ -28,8 +28,8 @@ from rmqlab.spark.audit.fate_codes import (
     YES,
     InferredFates,
 )
-from rmqlab.spark.audit.owners import EXPIRED_MS, HELD_MS, Owners, Window
-from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription, Present, ends_of
+from rmqlab.spark.audit.owners import HELD_MS, Owners, Window
+from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription, Present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,9 +97,10 @@ class FateInference:
         owner = self._owners.at(begin, batch.queues)
         window = self._owners.window(begin, batch.queues)
         if not self._owners.clients:
-            # While nobody asked for anything, nobody looked: who comes next does, and nothing tells when.
-            open_end = ~self._is_asked_at(begin) | self._may_be_left(begin)
-            window = window._replace(last=np.where(open_end, NEVER, window.last))
+            # Nothing tells when somebody was there to look.
+            window = window._replace(last=np.full(len(batch), NEVER))
+        else:
+            window = self._left_by_lite_pull(batch, window, owner)
         for since, until in self.paused:
             # Whoever stands still looks at it when it goes on.
             still = (window.last >= since) & (window.first <= until)
@@ -150,19 +151,25 @@ class FateInference:
             begin, early = np.maximum(batch.times, first), (batch.times < first) | (not self.held)
         return begin, early & (not self.at_first)
 
-    def _is_asked_at(self, times: NDArray[np.int64]) -> Bools:
-        """Return at which times (epoch ms) some member may have asked for the topic, as far as that is known."""
-        found = np.full(len(times), not self.asked or not self.complete)
-        for one in self.asked:
-            found |= (one.since <= times) & (times <= one.until)
-        return found
+    def _left_by_lite_pull(self, batch: Batch, window: Window, owner: NDArray[np.int64]) -> Window:
+        """Leave to later owners what a lite pull consumer dropped, until one hands out a message behind it.
 
-    def _may_be_left(self, times: NDArray[np.int64]) -> Bools:
-        """Return at which times (epoch ms) a message may have been left to a later owner, since a member ended."""
-        found = np.zeros(len(times), np.bool_)
-        for end in ends_of(self.asked).values():
-            found |= (times >= end - HELD_MS) & (times <= end + EXPIRED_MS)
-        return found
+        Only then the offset moves on (4.8.0 `DefaultLitePullConsumerImpl.commitAll`); that of a push consumer follows
+        each pull. Who sends its subscription with every pull may be either.
+        """
+        posts = {one.client for one in self.asked if one.post}
+        lite = np.array([*(client in posts for client in self._owners.clients), bool(posts)])[owner]
+        if not lite.any():
+            return window
+        begin, committed = window.first, window.first + HELD_MS
+        nothing = np.zeros(len(batch), np.bool_)
+        _, gets = self._by_owner(batch, Window(begin - HELD_MS, committed), owner, nothing, nothing)
+        gets &= (owner >= 0) & (committed < self._owners.next_change(begin))
+        until = np.where(gets, committed, NEVER)
+        for queue in np.unique(batch.queues):
+            here = np.flatnonzero(batch.queues == queue)[::-1]  # a part of a log goes up in each queue
+            until[here] = np.minimum.accumulate(until[here])
+        return window._replace(last=np.where(lite, np.maximum(window.last, until), window.last))
 
     def _jumped(self, batch: Batch, begin: NDArray[np.int64]) -> Bools:
         """Return what nobody may have looked at before the offsets were set: to a place behind it, maybe."""

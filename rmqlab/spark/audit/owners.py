@@ -60,6 +60,10 @@ class Owners:
             for client in one.clients:
                 self.arrived.setdefault(client, one.since)
         self.clients = sorted(self.arrived)
+        first = {one.client: one.since for one in sorted(asked, key=lambda one: -one.since)}
+        # What a client asks for when it comes is told by its coming, where that is known.
+        anew = (one.since for one in asked if one.client not in self.arrived or one.since > first[one.client])
+        self._subscribed = sorted(set(anew))
         self._since = np.array([one.since for one in present], np.int64)
         self._empty = [not one.clients for one in present]
         self._gone: list[set[int]] = [set()]
@@ -125,10 +129,14 @@ class Owners:
                 last = np.where(missed, looked + HELD_MS, last)
         return Window(times, last)
 
+    def next_change(self, times: Numbers) -> Numbers:
+        """Return when (epoch ms) members next came or went after each time, `NEVER` if they did not."""
+        return np.append(self._since, NEVER)[np.searchsorted(self._since, times, "right")]
+
     def is_near_change(self, window: Window) -> Bools:
-        """Return which messages may have been looked at while members came or went."""
+        """Return which messages may have been looked at while members came or went, or subscribed anew."""
         near = np.zeros(len(window.first), np.bool_)
-        for since in self._since[1:]:
+        for since in (*self._since[1:], *self._subscribed):
             near |= (window.last >= since) & (window.first <= since + SETTLED_MS)
         return near
 
