@@ -243,6 +243,11 @@ def as_meant(sent: SubscriptionData) -> SubscriptionData:
         return replace(sent, tags_set=set(), code_set=set())
 
 
+def text_key(data: SubscriptionData) -> tuple[object, ...]:
+    """Type, text and mode: what two subscriptions have in common that filter alike without a further look."""
+    return "TAG" if data.is_tag else data.expression_type, data.sub_string, data.class_filter_mode
+
+
 def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
     """The members that run at the end; of several scenarios each has groups of its own, as on the recordings' wire."""
     mine: Groups = {}
