@@ -89,7 +89,7 @@ def _tapped(args: Namespace, folder: Path) -> Run:
 def _print_unknown(account: Run, out: TextIO) -> None:
     """Say what frames do not tell."""
     passed = sum(fate.fate is Fate.PASSED for fate in account.fates)
-    unplaced = sum(event["ev"] == "unplaced" for event in account.events)
+    unplaced = len(list(account.told("unplaced")))
     if passed:
         print(
             f"{passed} fates are passed: frames do not tell what a listener got; a store tells more "

@@ -74,10 +74,7 @@ def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
         f"{topic}: {' and '.join(numbers)} of the {counted(told.read, 'message')} that passed "
         f"{'since the last look' if _since(case) else 'last'} ({lost / told.read:.0%})"
     )
-    says = [
-        passed,
-        f"members ask for them: {', '.join(parts[:_TAGS_SHOWN])}",
-    ]
+    says = [passed, f"members ask for them: {', '.join(parts[:_TAGS_SHOWN])}"]
     raw, filtered = evidence["raw_lag"], evidence["filtered_lag"]
     if raw:
         waiting = f"{counted(raw, 'message')} wait{'s' if raw == 1 else ''}"

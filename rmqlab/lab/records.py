@@ -180,7 +180,7 @@ def events(run: Run) -> Iterator[EventRecord]:
 
 def messages(run: Run) -> Iterator[MessageRecord]:
     """Every message sent, in order."""
-    told = [event for event in run.events if event["ev"] == "sent"]
+    told = list(run.told("sent"))
     sent = sent_messages(run.scenario, run.events) if run.scenario.steps else ()
     topics = [message.topic for message in sent] or [event["topic"] for event in told]
     for n, (topic, event) in enumerate(zip(topics, told, strict=True)):
@@ -246,10 +246,9 @@ def ownership(run: Run) -> Iterator[OwnershipRecord]:
 
 def offsets(run: Run) -> Iterator[OffsetRecord]:
     """Offsets each time they were asked; an error's name stands in the event of a group that is not known."""
-    for event in run.events:
-        if event["ev"] == "offset":
-            committed = event["committed"] if isinstance(event["committed"], int) else None
-            yield OffsetRecord(event["t"], event["group"], event["topic"], event["queue"], committed, event["max"])
+    for event in run.told("offset"):
+        committed = event["committed"] if isinstance(event["committed"], int) else None
+        yield OffsetRecord(event["t"], event["group"], event["topic"], event["queue"], committed, event["max"])
 
 
 def _ownership(run: Run) -> Iterator[tuple[float, tuple[str, str, str], int, bool]]:

@@ -146,7 +146,7 @@ def rule(answer: Any) -> str:
 
 def unfair(run: Run) -> str | None:
     """What is wrong with who got what; None when each message went once to a member that asked for it."""
-    tags = {event["body"]: event["tag"] for event in run.events if event["ev"] == "sent"}
+    tags = {event["body"]: event["tag"] for event in run.told("sent")}
     got: Counter[str] = Counter()
     for who, body, times in run.outcome().consumed:
         if ASKED[who] != tags[body]:

@@ -74,7 +74,7 @@ def _gone() -> Lab:
 
 def _forgotten_in_time(run: Run) -> str | None:
     """What is wrong with the moment at which a scan forgets A."""
-    gone = [float(event["t"]) for event in run.events if event["ev"] == "control"][-1]
+    gone = [float(event["t"]) for event in run.told("control")][-1]
     times = [fact.t for fact in run.facts.of("expired") if fact["group"] == "G"]
     if any(t < gone for t in times):
         return "A lives, and a scan forgets it"

@@ -7,17 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.scenario import (
-    Offsets,
-    OutgoingMessage,
-    ResetOffset,
-    Scenario,
-    Send,
-    Start,
-    Step,
-    Stop,
-    Subscription,
-)
+from rmqlab.lab.scenario import Offsets, OutgoingMessage, ResetOffset, Scenario, Send, Start, Step, Stop, Subscription
 from rmqlab.search.plan.change import TOPIC, Change, MessageKind
 
 NAME = "change"  # one for all: names on the wire carry it, and orders depend on names
