@@ -13,8 +13,6 @@ from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.clock_lanes import clock_lane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rmqlab.lab.run import Run
     from rmqlab.show.figure import Picture
 
@@ -162,7 +160,7 @@ def story(rules: Rules) -> Lab:
     return lab
 
 
-CHECKS: dict[str, Callable[[Any], str]] = {
+CHECKS = {
     "06-rule": is_expired,
     "06-periods": periods,
     "06-hunt": hunt_by_name(HUNTED, SUSPECTS, _other_story, f"{', '.join(HUNTED)}: both found."),
