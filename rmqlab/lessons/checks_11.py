@@ -121,8 +121,8 @@ def _lost(group: str) -> list[Any]:
 
 
 def _held(group: str) -> str:
-    facts = [fact for fact in _account(group).facts if fact.kind == "subscription"]
-    mine = [fact["new"] for fact in facts if fact["group"] == group.partition("_")[0] and fact["topic"] == "T"]
+    facts, name = _account(group).facts.of("subscription"), group.partition("_")[0]
+    mine = [fact["new"] for fact in facts if (fact["group"], fact["topic"]) == (name, "T")]
     return str(mine[-1].sub_string)
 
 
