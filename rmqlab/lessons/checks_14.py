@@ -10,8 +10,10 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lessons.answers import needs_function, needs_number
 from rmqlab.lessons.check import OF_TASK, OPEN, CheckFailed
 from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.search.lint.findings import LintVerdict
-from rmqlab.verbs import lint
+from rmqlab.search.lint.meaning import lint
+from rmqlab.search.lint.members import LintGroup, LintMember
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +76,10 @@ def _cases() -> Iterator[tuple[str, Members]]:
 
 
 def _disagreeing(members: Members) -> set[str]:
-    return {one.topic for one in lint(members).topics if one.verdict is not LintVerdict.CONSISTENT}
+    group = LintGroup("G")
+    for client, asked in members.items():
+        group.hear(LintMember(client, {topic: build_subscription(topic, text, "TAG") for topic, text in asked.items()}))
+    return {one.topic for one in lint(group).topics if one.verdict is not LintVerdict.CONSISTENT}
 
 
 def lost(answer: Any) -> str:
