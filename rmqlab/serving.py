@@ -301,10 +301,8 @@ class ServedBroker:
         """
 
         def behind(broker: Broker) -> dict[int, tuple[int, int]]:
-            at = broker.consumer_offset_manager.query_offsets(group, topic) or {}
-            return {
-                queue: (max(at.get(queue, 0), 0), end) for queue, end in ends.items() if max(at.get(queue, 0), 0) < end
-            }
+            offsets = broker.consumer_offset_manager.query_offsets(group, topic) or {}
+            return {queue: (at, end) for queue, end in ends.items() if (at := max(offsets.get(queue, 0), 0)) < end}
 
         ends = self.call(lambda broker: ends_of(broker, topic))
         if not ends:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
+from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
 from rmqlab.lab.replay.frames import frames_folder
 from rmqlab.show.tables import table
 
@@ -51,10 +52,13 @@ def run(args: Namespace) -> int:
 
         require_address(args.spark)
     recording = frames_folder(args.source)
+    is_recorded = recording is not None or args.source.is_dir()
+    if is_recorded and args.seed is not None:
+        raise BadInput("--seed is for scenarios; a recording has happened")
     if recording is not None:
         accounts: Iterable[Run] = [_tapped(args, recording)]
     else:
-        accounts = _recorded(args) if args.source.is_dir() else _simulated(args)
+        accounts = recorded_accounts(args.source, args.id) if is_recorded else _simulated(args)
     out = text_stream(args)
     found: dict[str, list[dict[str, Any]]] = {}
     with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
@@ -76,10 +80,6 @@ def run(args: Namespace) -> int:
 
 
 def _tapped(args: Namespace, folder: Path) -> Run:
-    from rmqlab.lab.recorded.accounts import tap_account
-
-    if args.seed is not None:
-        raise BadInput("--seed is for scenarios; a recording has happened")
     account = tap_account(folder)
     if set(args.id) - {account.scenario.id}:
         raise BadInput(f"--id: a recording of frames has no scenarios; all of it is {account.scenario.id!r}")
@@ -89,7 +89,7 @@ def _tapped(args: Namespace, folder: Path) -> Run:
 def _print_unknown(account: Run, out: TextIO) -> None:
     """Say what frames do not tell."""
     passed = sum(fate.fate is Fate.PASSED for fate in account.fates)
-    unplaced = sum(event["ev"] == "unplaced" for event in account.events)
+    unplaced = len(list(account.told("unplaced")))
     if passed:
         print(
             f"{passed} fates are passed: frames do not tell what a listener got; a store tells more "
@@ -98,14 +98,6 @@ def _print_unknown(account: Run, out: TextIO) -> None:
         )
     if unplaced:
         print(f"{unplaced} messages left out: no answer tells their place (delayed, half, one-way)", file=out)
-
-
-def _recorded(args: Namespace) -> Iterator[Run]:
-    from rmqlab.lab.recorded.accounts import recorded_accounts
-
-    if args.seed is not None:
-        raise BadInput("--seed is for scenarios; a recording has happened")
-    return recorded_accounts(args.source, args.id)
 
 
 def _simulated(args: Namespace) -> Iterator[Run]:

@@ -82,7 +82,8 @@ def run(args: Namespace) -> int:
     Raise `BadInput` for a file, a scenario or a setting that cannot be used.
     """
     if args.picture is not None:
-        _check_picture(args.picture)
+        if args.picture.suffix not in PICTURES:
+            raise BadInput(f"--picture {args.picture}: a picture ends in {' or '.join(PICTURES)}")
         check_target(args.picture, "--picture")
     path, scenario = chosen_scenario(args.scenario)
     if not scenario.groups():
@@ -120,12 +121,6 @@ def run(args: Namespace) -> int:
 def _save(explored: Exploration, folder: Path) -> None:
     for number, found in enumerate(explored.outcomes, 1):
         replace_file(folder / f"{explored.scenario.id}-{number}.json", found.schedule.to_json() + "\n")
-
-
-def _check_picture(path: Path) -> None:
-    """Before the long work: whether a picture of this name can be drawn here."""
-    if path.suffix not in PICTURES:
-        raise BadInput(f"--picture {path}: a picture ends in {' or '.join(PICTURES)}")
 
 
 def _draw(explored: Exploration, path: Path) -> None:

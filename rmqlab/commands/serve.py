@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.events import (
-    Event,
-    Expired,
-    Register,
-    SubscriptionChanged,
-    Unregister,
-)
+from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregister
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -23,8 +23,6 @@ from rmqlab.search.explorer.timings import chosen_times
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.lab.scenario import Scenario
-
 
 ENDS = (
     "A scenario whose last step asks (alloc, offsets) ends there, as the recorded ones do. Any other runs on until"
@@ -110,7 +108,7 @@ def run(args: Namespace) -> int:
             refused += 1
             where = f"{args.scenarios.name}, line {number}"
             print(f"rmqlab simulate: {where}: scenario {scenario.id!r}: {refusal}", file=sys.stderr)
-            texts.append(_refused(scenario, refusal))
+            texts.append(json.dumps(Refused(refusal).as_json(scenario.id, 0)) + "\n")
             continue
         times = chosen_times(scenario, seed=args.seed, schedule=schedules.get(scenario.id))
         result = simulate(scenario, cluster=cluster, gauges_every_ms=args.gauges, **times)
@@ -155,7 +153,3 @@ def _linked(args: Namespace) -> int:
     print(f"events: {digest(result)}, as the page says if it shows the same", file=out)
     _write(args, result.lines(), result.schedule.to_json() + "\n")
     return 0
-
-
-def _refused(scenario: Scenario, refusal: str) -> str:
-    return json.dumps(Refused(refusal).as_json(scenario.id, 0)) + "\n"

@@ -158,15 +158,11 @@ def template(entry: Entry, text: str) -> TextTemplate:
     Example: the parts of "group: {group} {topic}" are "group: " and " ".
     """
     pieces = _VALUE.split(text.strip())  # text, name, text, name, ..., text
-    fixed, names = list(pieces[::2]), pieces[1::2]
+    fixed, names = pieces[::2], ["", *pieces[1::2], ""]
     if not fixed[0]:
-        fixed.pop(0)
-    else:
-        names.insert(0, "")
+        del fixed[0], names[0]
     if not fixed[-1]:
-        fixed.pop()
-    else:
-        names.append("")
+        del fixed[-1], names[-1]
     return TextTemplate(entry, tuple(fixed), tuple(names), sum(map(len, fixed)))
 
 

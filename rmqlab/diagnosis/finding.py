@@ -16,6 +16,11 @@ class Certainty(StrEnum):
     IMPLIED = "implied"
     UNKNOWN = "unknown"
 
+    @classmethod
+    def of(cls, seen_twice: bool) -> Certainty:
+        """What was seen at two looks is proved, what was seen at one implied."""
+        return cls.PROVED if seen_twice else cls.IMPLIED
+
 
 class State(IntEnum):
     """What a group's findings come to; the highest number is the worst."""

@@ -14,7 +14,7 @@ from rmqlab.diagnosis.look import GroupSeen, Look
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.meaning import lint
-from rmqlab.search.lint.members import SETTINGS, LintGroup, LintMember, as_meant
+from rmqlab.search.lint.members import SETTINGS, LintGroup, LintMember, as_meant, text_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,14 +38,19 @@ class GroupCase:
     history: LookHistory = field(default_factory=LookHistory)
 
     @property
-    def name(self) -> str:
-        """The group's name."""
-        return self.group.name
-
-    @property
     def now(self) -> int:
         """This machine's clock at the end of the look, epoch ms."""
         return self.look.at + self.look.took_ms
+
+    @property
+    def since_ms(self) -> int:
+        """How long before this look the one before began; 0 without one."""
+        return 0 if self.before is None else self.look.at - self.before.look.at
+
+    @property
+    def members_before(self) -> dict[str, MemberSeen]:
+        """The members at the look before."""
+        return {} if self.before is None else self.before.group.members
 
     @cached_property
     def told(self) -> dict[str, dict[str, SubscriptionData]]:
@@ -98,7 +103,7 @@ class GroupCase:
     def lint(self) -> GroupLint:
         """The members that told, compared by `rmqlab.search.lint`; the one that was stamped last is heard last."""
         counts = {topic: len(self.queues(topic)) for topic in self.topics}
-        group = LintGroup(self.name, queues={topic: count for topic, count in counts.items() if count})
+        group = LintGroup(self.group.name, queues={topic: count for topic, count in counts.items() if count})
         asked = {client: table for client, table in self.told.items() if table}
         latest = {client: max(data.sub_version for data in table.values()) for client, table in asked.items()}
         for client in sorted(asked, key=lambda one: (latest[one], one)):
@@ -174,11 +179,6 @@ class GroupCase:
 def same_text(first: SubscriptionData, second: SubscriptionData) -> bool:
     """Whether two subscriptions have the same type and text."""
     return text_key(first) == text_key(second)
-
-
-def text_key(data: SubscriptionData) -> tuple[object, ...]:
-    """Type, text and mode: what two subscriptions have in common that filter alike without a further look."""
-    return "TAG" if data.is_tag else data.expression_type, data.sub_string, data.class_filter_mode
 
 
 def unique(wishes: Iterable[SubscriptionData]) -> list[SubscriptionData]:

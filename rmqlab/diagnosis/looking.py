@@ -23,12 +23,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.namesrv import MASTER_ID, ClusterInfo, GetRouteInfoRequestHeader, TopicList
-from rmqlab.protocol.topic_config import (
-    SubscriptionGroupWrapper,
-    TopicConfig,
-    TopicConfigSerializeWrapper,
-    is_readable,
-)
+from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfig, TopicConfigSerializeWrapper, is_readable
 from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.diagnosis.finding import Certainty, State, counted, found
-from rmqlab.diagnosis.group_case import same_text, text_key, unique
+from rmqlab.diagnosis.group_case import same_text, unique
 from rmqlab.message.topics import MessageQueue
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.findings import LintVerdict
-from rmqlab.search.lint.members import as_meant
+from rmqlab.search.lint.members import as_meant, text_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,10 +74,7 @@ def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
         f"{topic}: {' and '.join(numbers)} of the {counted(told.read, 'message')} that passed "
         f"{'since the last look' if _since(case) else 'last'} ({lost / told.read:.0%})"
     )
-    says = [
-        passed,
-        f"members ask for them: {', '.join(parts[:_TAGS_SHOWN])}",
-    ]
+    says = [passed, f"members ask for them: {', '.join(parts[:_TAGS_SHOWN])}"]
     raw, filtered = evidence["raw_lag"], evidence["filtered_lag"]
     if raw:
         waiting = f"{counted(raw, 'message')} wait{'s' if raw == 1 else ''}"
@@ -88,7 +85,7 @@ def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
 def _evidence(case: GroupCase, topic: str, told: TopicLoss) -> dict[str, Any]:
     names, (raw_lag, filtered_lag) = tag_names(case, topic), _lag(case, topic)
     lost = told.lost.total()
-    since = case.look.at - case.before.look.at if case.before is not None and _since(case) else None
+    since = case.since_ms if _since(case) else None
     by_tag = [
         {"code": code, "tags": sorted(names.get(code, ())), "where": where, "lost": count}
         for (code, where), count in told.lost.most_common()

@@ -43,11 +43,11 @@ def _membership(case: GroupCase) -> Iterator[Finding]:
     if case.group.members or dumb or not case.group.offsets:
         return
     behind = sum(seen.raw_lag for seen in case.group.offsets.values())
-    before = [] if case.before is None else list(case.before.group.members)
+    before = list(case.members_before)
     gone = f"; at the look before there were {len(before)} ({named(before)})" if before else ""
-    state, sure = (State.AT_RISK, Certainty.PROVED) if before else (State.NOTE, Certainty.PROVED)
+    state = State.AT_RISK if before else State.NOTE
     says = f"no member is online{gone}; {counted(behind, 'message')} not consumed"
-    yield found("no_members", state, sure, says, evidence={"waiting": behind, "before": before})
+    yield found("no_members", state, Certainty.PROVED, says, evidence={"waiting": behind, "before": before})
 
 
 def _without_answer(case: GroupCase) -> list[str]:
@@ -55,7 +55,7 @@ def _without_answer(case: GroupCase) -> list[str]:
     addrs = {
         one.addr
         for one in case.look.unanswered
-        if not one.code or (one.code == RequestCode.GET_CONSUMER_CONNECTION_LIST and one.about == case.name)
+        if not one.code or (one.code == RequestCode.GET_CONSUMER_CONNECTION_LIST and one.about == case.group.name)
     }
     return sorted(broker.name for broker in case.look.brokers.values() if broker.addr in addrs or "" in addrs)
 
@@ -67,7 +67,7 @@ def _twins(case: GroupCase) -> Iterator[Finding]:
     """
     twins, before = _shared_ids(case), {} if case.before is None else _shared_ids(case.before)
     for client, addrs in twins.items():
-        sure = Certainty.PROVED if before.get(client) == addrs else Certainty.IMPLIED
+        sure = Certainty.of(before.get(client) == addrs)
         says = (
             f"{client} is listed twice ({', '.join(addrs)}): two processes have one client id, or a connection broke; "
             "queues are divided wrongly, and some may stay without an owner"
@@ -89,10 +89,9 @@ def _silent(case: GroupCase) -> Iterator[Finding]:
     silent = case.silent
     java = [member for member in silent if member.language == "JAVA"]
     if java:
-        before = {} if case.before is None else case.before.group.members
-        since = 0 if case.before is None else case.look.at - case.before.look.at
+        before = case.members_before
         still = [one.client_id for one in java if one.client_id in before and before[one.client_id].running is None]
-        who, why = named(one.client_id for one in java), java[0].unanswered
+        who, why, since = named(one.client_id for one in java), java[0].unanswered, case.since_ms
         says = (
             f"not answering: {who} ({why}), nor {since // 1000} s ago, and still listed: its heartbeats come, but it "
             "does not answer"
@@ -127,12 +126,11 @@ def _not_everywhere(case: GroupCase) -> Iterator[Finding]:
         missing = [client for client, member in case.group.members.items() if broker not in member.brokers]
         if not missing:
             continue
-        before = {} if case.before is None else case.before.group.members
+        before = case.members_before
         twice = all(client in before and broker not in before[client].brokers for client in missing)
         says = f"{broker} has queues of the group but does not list {named(missing)}: they may be divided wrongly"
         evidence = {"broker": broker, "missing": missing}
-        sure = Certainty.PROVED if twice else Certainty.IMPLIED
-        yield found("not_at_every_broker", State.AT_RISK, sure, says, evidence=evidence)
+        yield found("not_at_every_broker", State.AT_RISK, Certainty.of(twice), says, evidence=evidence)
 
 
 _SETTINGS = {

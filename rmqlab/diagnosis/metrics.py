@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -11,13 +11,14 @@ from prometheus_client.registry import Collector
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from prometheus_client.core import Metric
 
     from rmqlab.diagnosis.diagnosis import Diagnosis
     from rmqlab.diagnosis.doctor import Doctor
 
+Family = TypeVar("Family", GaugeMetricFamily, CounterMetricFamily)
 GAUGES = {
     "members": ("rmqlab_group_members", "Members that the brokers list"),
     "raw_lag": ("rmqlab_group_raw_lag", "Messages behind the committed offsets"),
@@ -25,7 +26,9 @@ GAUGES = {
     "flips_per_minute": ("rmqlab_group_slot_flips_per_minute", "Changes of the slot seen, a lower bound"),
     "disagreeing_topics": ("rmqlab_group_disagreeing_topics", "Topics of which members ask for different things"),
     "silent_s": ("rmqlab_group_member_silent_seconds", "How long the most silent member has not answered"),
+    "state": ("rmqlab_group_state", "0 healthy, 1 note, 2 unknown, 3 at risk, 4 losing"),
 }
+"""What is told of each group: the field of its diagnosis, the name of the gauge, and what it is."""
 
 
 class GroupCollector(Collector):
@@ -47,32 +50,24 @@ class GroupCollector(Collector):
         if diagnosis is None:
             return
         for field, (name, text) in GAUGES.items():
-            family = GaugeMetricFamily(name, text, labels=["group"])
-            for one in diagnosis.groups:
-                value = getattr(one, field)
-                if value is not None:
-                    family.add_metric([one.group], value)
-            yield family
-        state = GaugeMetricFamily(
-            "rmqlab_group_state", "0 healthy, 1 note, 2 unknown, 3 at risk, 4 losing", labels=["group"]
-        )
-        for one in diagnosis.groups:
-            state.add_metric([one.group], one.state)
-        yield state
-        lost = CounterMetricFamily(
-            "rmqlab_group_estimated_losses", "Messages passed by though a member asks for them", labels=["group"]
-        )
-        for group, count in self._lost.items():
-            lost.add_metric([group], count)
-        yield lost
+            values = {one.group: getattr(one, field) for one in diagnosis.groups}
+            yield _with_samples(GaugeMetricFamily(name, text, labels=["group"]), values)
+        text = "Messages passed by though a member asks for them"
+        yield _with_samples(CounterMetricFamily("rmqlab_group_estimated_losses", text, labels=["group"]), self._lost)
         look = diagnosis.look
         yield GaugeMetricFamily("rmqlab_look_seconds", "How long the last look took", value=look.took_ms / 1000)
         yield GaugeMetricFamily("rmqlab_look_time_seconds", "When it began, Unix time", value=look.at / 1000)
         yield GaugeMetricFamily("rmqlab_look_unanswered", "Questions without an answer", value=len(look.unanswered))
         cost = GaugeMetricFamily("rmqlab_look_requests", "Requests that it cost a server", labels=["server"])
-        for server, spent in look.cost.items():
-            cost.add_metric([server], spent.requests)
-        yield cost
+        yield _with_samples(cost, {server: spent.requests for server, spent in look.cost.items()})
+
+
+def _with_samples(family: Family, values: Mapping[str, float | None]) -> Family:
+    """The family with a sample for each value that is known, by its label."""
+    for label, value in values.items():
+        if value is not None:
+            family.add_metric([label], value)
+    return family
 
 
 def serve_metrics(doctor: Doctor, port: int, host: str = "127.0.0.1") -> tuple[GroupCollector, int]:

@@ -41,14 +41,14 @@ def queue_findings(case: GroupCase) -> Iterator[Finding]:
 def _owners(case: GroupCase, topic: str) -> Iterator[Finding]:
     before = case.before if case.before is not None and case.before.owners_known else None
     # Looks that are closer may see one and the same rebalance.
-    settled = before is not None and case.look.at - before.look.at >= DEFAULT_RULES.rebalance_period_ms
+    settled = before is not None and case.since_ms >= DEFAULT_RULES.rebalance_period_ms
+    usual = State.NOTE if _is_young(case) else State.AT_RISK
     free = [queue for queue in case.queues(topic) if queue not in case.owners and not _moves(case, queue)]
     if free:
         twice = before is not None and all(
             queue in before.queues(topic) and queue not in before.owners for queue in free
         )
         waiting = _waiting(case, free)
-        state = State.AT_RISK if twice or not _is_young(case) else State.NOTE
         which, behind = _numbers(free), counted(waiting, "message")
         says = (
             f"{topic}: nobody pulls {which}; not consumed there: {behind}"
@@ -57,12 +57,11 @@ def _owners(case: GroupCase, topic: str) -> Iterator[Finding]:
             f"takes up to {_REBALANCE_S} s)"
         )
         evidence = {"queues": [list(queue) for queue in free], "waiting": waiting}
-        state, sure = (State.LOSING if twice and waiting else state), _sure(twice and settled)
-        yield found("no_owner", state, sure, says, topic, evidence)
+        state = usual if not twice else State.LOSING if waiting else State.AT_RISK
+        yield found("no_owner", state, Certainty.of(twice and settled), says, topic, evidence)
     shared = [queue for queue in case.queues(topic) if len(case.owners.get(queue, ())) > 1]
     if shared and not case.broadcasting:
         twice = before is not None and all(before.owners.get(queue) == case.owners[queue] for queue in shared)
-        state = State.AT_RISK if twice or not _is_young(case) else State.NOTE
         which, who = _numbers(shared), named(case.owners[shared[0]])
         says = (
             f"{topic}: {which} pulled twice, by {who}"
@@ -71,7 +70,8 @@ def _owners(case: GroupCase, topic: str) -> Iterator[Finding]:
             f"{_REBALANCE_S} s)"
         )
         evidence = {"queues": [[*queue, case.owners[queue]] for queue in shared]}
-        yield found("two_owners", state, _sure(twice and settled), says, topic, evidence)
+        state = State.AT_RISK if twice else usual
+        yield found("two_owners", state, Certainty.of(twice and settled), says, topic, evidence)
 
 
 def _moves(case: GroupCase, queue: MessageQueue) -> bool:
@@ -87,10 +87,6 @@ def _is_young(case: GroupCase) -> bool:
         return True
     began = (case.setting(client, "PROP_CONSUMER_START_TIMESTAMP") or "" for client in case.told)
     return any(text.isdecimal() and 0 <= case.now - int(text) < DEFAULT_RULES.rebalance_period_ms for text in began)
-
-
-def _sure(twice: bool) -> Certainty:
-    return Certainty.PROVED if twice else Certainty.IMPLIED
 
 
 def _waiting(case: GroupCase, queues: Iterable[MessageQueue]) -> int:

@@ -58,11 +58,13 @@ def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) 
         worst = (finding.topic for finding in judged.findings if finding.topic in case.topics)
         topic = next(worst, case.topics[0] if case.topics else None)
     if topic is None or topic not in case.topics:
-        raise BadInput(f"group {case.name}: no member asks for {topic or 'any topic'}, so there is nothing to draw")
+        raise BadInput(
+            f"group {case.group.name}: no member asks for {topic or 'any topic'}, so there is nothing to draw"
+        )
     members = [(client, _ask(member, topic)) for client, member in sorted(case.group.members.items())]
     slots = [(broker, _text(held)) for broker, held in sorted(case.slots(topic).items())]
     queues = _queue_rows(case, judged, topic)
-    title = f"{case.name}, {topic}: {judged.state}"
+    title = f"{case.group.name}, {topic}: {judged.state}"
     rows = max(min(len(members), MAX_MEMBERS), len(slots), min(len(queues), MAX_QUEUES), 1)
     svg = painted(WIDTH, TOP + ROW * rows + 0.4, lambda canvas: _draw(canvas, title, members, slots, queues, rows))
     return Picture(svg, title=title, alt=_alt(title, members, slots, queues), table=_table(title, members, queues))

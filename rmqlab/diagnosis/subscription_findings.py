@@ -51,7 +51,7 @@ def _different_subscriptions(case: GroupCase, topic: TopicLint, wishes: list[Wis
     told = [f"{named(wish.members)} ask{'' if len(wish.members) > 1 else 's'} for {wish}" for wish in wishes]
     examples = [example(case, topic.topic, one) for one in topic.witnesses]
     slots = slots_now(case, topic.topic, wishes)
-    flips = case.history.flips(case.name, topic.topic)
+    flips = case.history.flips(case.group.name, topic.topic)
     for one in examples[:1]:
         wants = f"{named(one['asked'])} want{'' if len(one['asked']) > 1 else 's'} a message with {one['shown']}"
         of = f"{one['lost']} of {one['queues']} queue{'' if one['queues'] == 1 else 's'}"
@@ -165,11 +165,10 @@ def _slots(case: GroupCase, topic: str) -> Iterator[Finding]:
         if held is None:
             if any(queue.broker_name == broker for queue in case.queues(topic)):
                 twice = case.before is not None and broker in case.before.group.slots and broker not in before
-                sure = Certainty.PROVED if twice else Certainty.IMPLIED
                 says = (
                     f"{topic}: {broker} has no subscription of it now, and refuses the pulls of {named(here)} (code 24)"
                 )
-                yield found("topic_not_held", State.AT_RISK, sure, says, topic, {"broker": broker})
+                yield found("topic_not_held", State.AT_RISK, Certainty.of(twice), says, topic, {"broker": broker})
             continue
         if not any(same_text(data, held) for data in wishes.values()) and _is_of_nobody(held, wishes.values()):
             sure = Certainty.IMPLIED if case.silent else Certainty.PROVED
@@ -195,13 +194,13 @@ def _older(
     ]
     if not refused:
         return
-    twice = before is not None and case.look.at - before.look.at > period
+    twice = case.since_ms > period
     for client in refused:
         was = {} if before is None else before.told.get(client, {})
         twice = twice and topic in was and was[topic].sub_version == here[client].sub_version
-    sure = Certainty.PROVED if twice else Certainty.IMPLIED
     says = f"{topic}: {broker} has an older subscription than {named(refused)} sent, and refuses the pulls (code 25)"
-    yield found("slot_older", State.AT_RISK, sure, says, topic, {"broker": broker, "members": refused})
+    evidence = {"broker": broker, "members": refused}
+    yield found("slot_older", State.AT_RISK, Certainty.of(twice), says, topic, evidence)
 
 
 def _is_of_nobody(held: SubscriptionData, wishes: Iterable[SubscriptionData]) -> bool:

@@ -17,8 +17,11 @@ Summary = dict[str, dict[str, dict[str, Any]]]  # figures by group and topic
 
 def rows_of(summary: Summary) -> list[tuple[str, str, dict[str, Any]]]:
     """Group, topic and figures, the most lost first."""
-    found = [(group, topic, one) for group, topics in summary.items() for topic, one in topics.items()]
-    return sorted(found, key=lambda row: (-int(row[2]["lost"]), row[0], row[1]))
+    return sorted(_rows(summary), key=lambda row: (-int(row[2]["lost"]), row[0], row[1]))
+
+
+def _rows(summary: Summary) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(group, topic, one) for group, topics in summary.items() for topic, one in topics.items()]
 
 
 def topic_of(summary: Summary, group: str) -> str:
@@ -46,15 +49,14 @@ def kind_of(row: dict[str, Any]) -> str:
 def summary_lines(summary: Summary) -> list[str]:
     """The table of groups and topics as text, and the remarks below it."""
     lines = [f"{'group':<24} {'topic':<24} {'sent':>8}  {'delivered':>9}  {'lost':>7}  {'unknown':>7}  {'fates'}"]
-    for group, topics in summary.items():
-        for topic, row in topics.items():
-            fates = ", ".join(
-                f"{number} {fate} ({certainty})"
-                for certainty in CERTAINTIES
-                for fate, number in sorted(row["by_certainty"].get(certainty, {}).items())
-            )
-            counts = f"{row['sent']:>8}  {row['delivered']:>9}  {row['lost']:>7}  {row['unknown']:>7}"
-            lines.append(f"{group:<24} {topic:<24} {counts}  {fates}")
+    for group, topic, row in _rows(summary):
+        fates = ", ".join(
+            f"{number} {fate} ({certainty})"
+            for certainty in CERTAINTIES
+            for fate, number in sorted(row["by_certainty"].get(certainty, {}).items())
+        )
+        counts = f"{row['sent']:>8}  {row['delivered']:>9}  {row['lost']:>7}  {row['unknown']:>7}"
+        lines.append(f"{group:<24} {topic:<24} {counts}  {fates}")
     return lines + remarks(summary)
 
 
@@ -71,7 +73,7 @@ def damage_lines(damage: list[dict[str, Any]]) -> list[str]:
 
 def remarks(summary: Summary) -> list[str]:
     """Sentences on what an audit does not know: what follows all the same, why, and what would tell."""
-    rows = [(group, topic, one) for group, topics in summary.items() for topic, one in topics.items()]
+    rows = _rows(summary)
     if not any(one["sent"] for *_, one in rows):
         return ["No message was audited: none of these topics has one in that time."]
     told = [_differ(*row) for row in rows if row[2]["unknown"] and len(row[2]["asked_for"]) > 1]

@@ -149,7 +149,7 @@ class Cluster:
         self.broker_server = self.world.serve(self.broker_address, self.broker, config.broker_skew_ms)
         self._reput_late()
         self.on_disk: dict[str, RemotingSerializable] = {}
-        self._uptime_ms = uptime
+        self._uptime_ms = uptime  # of the broker, when it starts to write its files
         self._writes = False
         self._tables: dict[str, ConfigManager] = {}
 
@@ -158,15 +158,8 @@ class Cluster:
             self.broker_server.reput = LateReput(self.broker_server, self.broker)
 
     def _make_broker(self, started: int, on_register: Callable[[BrokerRegistration], None] | None) -> Broker:
-        config = self.config
-        return Broker(
-            config.broker,
-            self._store,
-            now=started,
-            choose=self._choose,
-            on_register=on_register,
-            rules=config.rules,
-        )
+        broker, rules = self.config.broker, self.config.rules
+        return Broker(broker, self._store, now=started, choose=self._choose, on_register=on_register, rules=rules)
 
     def _choose(self, label: str, n: int) -> int:
         return self.world.chooser.choose(f"broker: {label}", n) if n > 1 else 0
@@ -187,19 +180,15 @@ class Cluster:
 
     # Faults.
 
-    def write_files_now_and_then(self, uptime_ms: int | None = None) -> None:
-        """Keep what 4.8.0 has written so far, so that a crash loses what came after.
-
-        ``uptime_ms``: how long the broker is up already.
-        """
-        uptime_ms = self._uptime_ms if uptime_ms is None else uptime_ms
+    def write_files_now_and_then(self) -> None:
+        """Keep what 4.8.0 has written so far, so that a crash loses what came after."""
         self._writes = True
         self._tables = {table.file_name: table for table in self.broker.config_managers}
         now_us = self.world.scheduler.now_us
         for name, usual_ms in NOW_AND_THEN.items():
             offsets = name == "consumerOffset.json"
             period_ms = self.config.broker.flush_consumer_offset_interval if offsets else usual_ms
-            first_us = now_us + (FIRST_WRITTEN_MS - uptime_ms) * US_PER_MS
+            first_us = now_us + (FIRST_WRITTEN_MS - self._uptime_ms) * US_PER_MS
             self.world.scheduler.at(first_us, self._write, name, period_ms, self.broker)
 
     def _write(self, name: str, period_ms: int, broker: Broker) -> None:
@@ -241,8 +230,9 @@ class Cluster:
             self._store.dispatch()  # a broker that starts brings its queues up first
         self.broker_server.start(broker)
         self._reput_late()
+        self._uptime_ms = 0
         if self._writes:
-            self.write_files_now_and_then(0)
+            self.write_files_now_and_then()
         broker.register_broker_all()
 
     def stop_namesrv(self) -> None:

@@ -116,23 +116,18 @@ def _listener(step: Start, runtime: Runtime, recorder: RunRecorder) -> Callable[
     seen: dict[bytes | None, int] = {}
     times = recorder.timing.consume_ms
 
-    def consume(messages: list[MessageExt]) -> bool:
+    def consume(
+        messages: list[MessageExt], context: ConsumeConcurrentlyContext | ConsumeOrderlyContext
+    ) -> ConsumeConcurrentlyStatus | ConsumeOrderlyStatus:
+        context.consume_ms = times[runtime.choose("consume", len(times))]
         later = False
         for message in messages:
             seen[message.body] = seen.get(message.body, 0) + 1
             again = seen[message.body] <= step.later_times
             later = later or again
             recorder.consumes(step, message, success=not again)
-        return later
-
-    def concurrently(messages: list[MessageExt], context: ConsumeConcurrentlyContext) -> ConsumeConcurrentlyStatus:
-        context.consume_ms = times[runtime.choose("consume", len(times))]
-        later = consume(messages)
+        if step.orderly:
+            return ConsumeOrderlyStatus.SUCCESS
         return ConsumeConcurrentlyStatus.RECONSUME_LATER if later else ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 
-    def orderly(messages: list[MessageExt], context: ConsumeOrderlyContext) -> ConsumeOrderlyStatus:
-        context.consume_ms = times[runtime.choose("consume", len(times))]
-        consume(messages)
-        return ConsumeOrderlyStatus.SUCCESS
-
-    return orderly if step.orderly else concurrently
+    return consume

@@ -42,7 +42,7 @@ def way_of(reading: RunView, body: str) -> list[Line]:
         bodies = ", ".join(one.body for one in reading.fates)
         raise BadInput(f"no message {body!r} was sent in this run; sent: {bodies or 'none'}")
     met = sorted(_met(reading, fate), key=lambda one: one.t)
-    sent = next(event for event in reading.run.events if event["ev"] == "sent" and event["body"] == body)
+    sent = next(event for event in reading.run.told("sent") if event["body"] == body)
     # The producer knows a round trip later; what the broker does with a message it does after storing it.
     stored_at = min([sent["t"] - reading.zero, *(one.t for one in met)])
     text = f"the broker stores {body} ({fate.tag or 'no tag'}): queue {fate.queue}, offset {fate.offset}"

@@ -15,13 +15,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.events import (
-    ClientFiltered,
-    Commit,
-    Filtered,
-    Given,
-    SubscriptionChanged,
-)
+from rmqlab.events import ClientFiltered, Commit, Filtered, Given, SubscriptionChanged
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.recorded_events import Consumed
 

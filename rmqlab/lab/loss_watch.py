@@ -10,16 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.events import (
-    ClientFiltered,
-    Commit,
-    Expired,
-    Filtered,
-    Heartbeat,
-    Pull,
-    SubscriptionChanged,
-    Unregister,
-)
+from rmqlab.events import ClientFiltered, Commit, Expired, Filtered, Heartbeat, Pull, SubscriptionChanged, Unregister
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord

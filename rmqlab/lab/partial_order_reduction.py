@@ -51,22 +51,14 @@ STEP = "step"
 WAKE = "wake"
 SERVER_WORK = frozenset({WAKE, REPUT})  # what the broker does by itself
 MAY_STAMP = frozenset({
-    RequestCode.GET_CONSUMER_LIST_BY_GROUP,
-    RequestCode.QUERY_CONSUMER_OFFSET,
-    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
-    RequestCode.GET_MAX_OFFSET,
-    RequestCode.LOCK_BATCH_MQ,
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP, RequestCode.QUERY_CONSUMER_OFFSET, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+    RequestCode.GET_MAX_OFFSET, RequestCode.LOCK_BATCH_MQ,
 })  # fmt: skip
 # Without a member list to ask for, the next topic of a broadcasting consumer is stamped right away.
 MAY_STAMP_BROADCASTING = MAY_STAMP | {RequestCode.HEART_BEAT, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED}
 CALM = frozenset({
-    RequestCode.PULL_MESSAGE,
-    RequestCode.SEND_MESSAGE,
-    RequestCode.SEND_MESSAGE_V2,
-    RequestCode.SEND_BATCH_MESSAGE,
-    RequestCode.CONSUMER_SEND_MSG_BACK,
-    RequestCode.UPDATE_CONSUMER_OFFSET,
-    RequestCode.GET_ROUTEINFO_BY_TOPIC,
+    RequestCode.PULL_MESSAGE, RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE,
+    RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.UPDATE_CONSUMER_OFFSET, RequestCode.GET_ROUTEINFO_BY_TOPIC,
 })  # fmt: skip
 SETTLED = CALM | {RequestCode.HEART_BEAT, RequestCode.GET_CONSUMER_LIST_BY_GROUP}
 
@@ -137,11 +129,13 @@ class PartialOrderReduction:
         The broker's members are the running consumers; each holds the queues that its strategy gives it for these
         members; every heartbeat leaves the broker's tables as they are; every member list is the present one.
         """
-        return self._members_are_running() and all(
-            consumer.pushes and self._quiescence.owns_its_share(consumer) for consumer in self._consumers.values()
-        ) and all(
-            self._tells_nothing(parcel) for parcel in moves
-        )  # fmt: skip
+        groups = {consumer.client.group_name for consumer in self._consumers.values()}
+        return (
+            self._broker.consumer_manager.consumer_table.keys() == groups
+            and all(consumer.pushes for consumer in self._consumers.values())
+            and all(map(self._quiescence.stands, groups))
+            and all(map(self._tells_nothing, moves))
+        )
 
     def _changes_nothing(self, move: Parcel, moves: Sequence[Parcel]) -> bool:
         """Whether a move at the broker changes nothing, now or later, whatever else of ``moves`` comes first."""
@@ -182,15 +176,6 @@ class PartialOrderReduction:
                 if (pull.topic, pull.queue_id) == (topic, queue) and pull.commit_offset not in {0, offset}:
                     return False
         return True
-
-    def _members_are_running(self) -> bool:
-        running: dict[str, set[str]] = {}
-        for consumer in self._consumers.values():
-            client = consumer.client
-            running.setdefault(client.group_name, set()).add(client.instance.client_id)
-        return self._broker.consumer_manager.consumer_table.keys() == running.keys() and all(
-            set(self._quiescence.members(group)) == ids for group, ids in running.items()
-        )
 
     def _tells_nothing(self, parcel: Parcel) -> bool:
         if parcel.code == RequestCode.HEART_BEAT:

@@ -33,11 +33,8 @@ if TYPE_CHECKING:
     from rmqlab.lab.consumers import Consumer
 
 WRITES = frozenset({
-    RequestCode.SEND_MESSAGE,
-    RequestCode.SEND_MESSAGE_V2,
-    RequestCode.SEND_BATCH_MESSAGE,
-    RequestCode.CONSUMER_SEND_MSG_BACK,
-    RequestCode.END_TRANSACTION,
+    RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE,
+    RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION,
 })  # fmt: skip
 WRITES_OR_COMMITS = WRITES | {RequestCode.UPDATE_CONSUMER_OFFSET}
 

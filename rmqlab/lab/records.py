@@ -180,7 +180,7 @@ def events(run: Run) -> Iterator[EventRecord]:
 
 def messages(run: Run) -> Iterator[MessageRecord]:
     """Every message sent, in order."""
-    told = [event for event in run.events if event["ev"] == "sent"]
+    told = list(run.told("sent"))
     sent = sent_messages(run.scenario, run.events) if run.scenario.steps else ()
     topics = [message.topic for message in sent] or [event["topic"] for event in told]
     for n, (topic, event) in enumerate(zip(topics, told, strict=True)):
@@ -189,12 +189,9 @@ def messages(run: Run) -> Iterator[MessageRecord]:
 
 def consumed(run: Run) -> Iterator[ConsumedRecord]:
     """Everything a listener got, again and again if it came so."""
-    facts = (fact for fact in run.facts if fact.kind == "consume")
-    for n, fact in enumerate(facts):
-        yield ConsumedRecord(
-            n, fact.t, fact.source, fact["group"], fact["topic"], fact["queue"], fact["offset"],
-            fact["body"], fact["tag"], fact["message_id"], fact["success"],
-        )  # fmt: skip
+    names = ("group", "topic", "queue", "offset", "body", "tag", "message_id", "success")
+    for n, fact in enumerate(run.facts.of("consume")):
+        yield ConsumedRecord(n, fact.t, fact.source, *(fact[name] for name in names))
 
 
 def fates(run: Run) -> Iterator[FateRecord]:
@@ -208,21 +205,19 @@ def beats(run: Run) -> Iterator[BeatRecord]:
     """Every subscription that a heartbeat brought; the clients' own retry topics are left out."""
     told = (
         (fact, run.short(group), one)
-        for fact in run.facts
-        if fact.kind == "heartbeat" and fact.source == BROKER
+        for fact in run.facts.of("heartbeat")
+        if fact.source == BROKER
         for group, one in fact["subscriptions"]
         if not is_retry_topic(run.short(one.topic))
     )
     for n, (fact, group, one) in enumerate(told):
-        yield BeatRecord(
-            n, fact.t, fact["client"], group, run.short(one.topic), one.expression_type, one.sub_string,
-            one.sub_version,
-        )  # fmt: skip
+        asked = (one.expression_type, one.sub_string, one.sub_version)
+        yield BeatRecord(n, fact.t, fact["client"], group, run.short(one.topic), *asked)
 
 
 def slots(run: Run) -> Iterator[SlotRecord]:
     """Every change of what the broker holds for a group, a new version of the same text included."""
-    facts = (f for f in run.facts if f.kind == "subscription" and not is_retry_topic(f["topic"]))
+    facts = (fact for fact in run.facts.of("subscription") if not is_retry_topic(fact["topic"]))
     for n, fact in enumerate(facts):
         old, new = fact["old"], fact["new"]
         held = (None, None, None) if new is None else (new.expression_type, new.sub_string, new.sub_version)
@@ -232,9 +227,9 @@ def slots(run: Run) -> Iterator[SlotRecord]:
 
 def pulls(run: Run) -> Iterator[PullRecord]:
     """Every pull that the broker of a simulation answered; a recording has its frames instead."""
-    facts = (f for f in run.facts if f.kind == "pull" and not is_retry_topic(f["topic"]))
+    names = ("client", "group", "topic", "queue", "offset", "code", "status", "next", "count", "held")
+    facts = (fact for fact in run.facts.of("pull") if not is_retry_topic(fact["topic"]))
     for n, fact in enumerate(facts):
-        names = ("client", "group", "topic", "queue", "offset", "code", "status", "next", "count", "held")
         yield PullRecord(n, fact.t, *(fact[name] for name in names))
 
 
@@ -246,28 +241,23 @@ def ownership(run: Run) -> Iterator[OwnershipRecord]:
 
 def offsets(run: Run) -> Iterator[OffsetRecord]:
     """Offsets each time they were asked; an error's name stands in the event of a group that is not known."""
-    for event in run.events:
-        if event["ev"] == "offset":
-            committed = event["committed"] if isinstance(event["committed"], int) else None
-            yield OffsetRecord(event["t"], event["group"], event["topic"], event["queue"], committed, event["max"])
+    for event in run.told("offset"):
+        committed = event["committed"] if isinstance(event["committed"], int) else None
+        yield OffsetRecord(event["t"], event["group"], event["topic"], event["queue"], committed, event["max"])
 
 
 def _ownership(run: Run) -> Iterator[tuple[float, tuple[str, str, str], int, bool]]:
     held: dict[tuple[str, str, str], set[int]] = {}
-    for fact in run.facts:
-        if fact.kind == "rebalance" and not is_retry_topic(fact["topic"]):
+    for fact in run.facts.of("rebalance", "unregister", "expired"):
+        if fact.kind != "rebalance":
+            for key in [key for key in held if key[:2] == (fact["client"], fact["group"])]:
+                yield from ((fact.t, key, queue, False) for queue in sorted(held.pop(key)))
+        elif not is_retry_topic(fact["topic"]):
             key = (fact.source, fact["group"], fact["topic"])
             before, now = held.get(key, set()), set(fact["queues"])
             held[key] = now
-        elif fact.kind in {"unregister", "expired"}:
-            for key in [key for key in held if key[:2] == (fact["client"], fact["group"])]:
-                for queue in sorted(held.pop(key)):
-                    yield fact.t, key, queue, False
-            continue
-        else:
-            continue
-        yield from ((fact.t, key, queue, False) for queue in sorted(before - now))
-        yield from ((fact.t, key, queue, True) for queue in sorted(now - before))
+            yield from ((fact.t, key, queue, False) for queue in sorted(before - now))
+            yield from ((fact.t, key, queue, True) for queue in sorted(now - before))
 
 
 TABLES: dict[str, tuple[type[tuple[Any, ...]], Any]] = {

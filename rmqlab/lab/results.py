@@ -86,8 +86,8 @@ class Records(Sequence[R]):
         hints = get_type_hints(self.record)
         kinds = [next(text for kind, text in _SPARK.items() if hint in (kind, kind | None)) for hint in hints.values()]
         schema = ", ".join(f"`{column}` {kind}" for column, kind in zip(self.columns, kinds, strict=True))
-        plain = [kind is float for kind in (hint for hint in hints.values())]
-        rows = [tuple(float(v) if real else v for v, real in zip(row, plain, strict=True)) for row in self._rows]
+        doubles = [hint is float for hint in hints.values()]
+        rows = [tuple(float(v) if double else v for v, double in zip(row, doubles, strict=True)) for row in self._rows]
         return session.createDataFrame(rows, schema)
 
     def _table(self) -> Table:

@@ -50,6 +50,10 @@ class Run:
         """The choices made while the scenario ran that are not the usual ones, in order of time."""
         return [choice for choice in self.choices if choice.t is not None]
 
+    def told(self, *kinds: str) -> Iterator[Event]:
+        """The events of the given kinds, in order, as ``facts.of`` gives facts."""
+        return (event for event in self.events if event["ev"] in kinds)
+
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""
         return Outcome.of_events(self.events)
@@ -149,10 +153,9 @@ def run_lines(run: Run) -> Iterator[str]:
         yield f"{run.scenario.id}: {counts}; {sum(fate.lost for fate in run.fates)} lost{rest}"
     else:
         yield f"{run.scenario.id}: no message was stored, so nothing is known of losses"
-    for event in run.events:
-        if event["ev"] in {"startFailed", "error"}:
-            what = f"{event['who']} did not start" if event["ev"] == "startFailed" else f"{event['do']} failed"
-            yield f"{what}: {str(event['message']).splitlines()[0]} ({event['error']})"
+    for event in run.told("startFailed", "error"):
+        what = f"{event['who']} did not start" if event["ev"] == "startFailed" else f"{event['do']} failed"
+        yield f"{what}: {str(event['message']).splitlines()[0]} ({event['error']})"
 
 
 def recorded_events(folder: Path) -> dict[str, list[Event]]:

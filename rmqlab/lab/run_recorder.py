@@ -10,12 +10,7 @@ from rmqlab.events import Event, Restamp
 from rmqlab.lab.facts import BROKER, SCENARIO, Fact
 from rmqlab.lab.fates import SendRecord
 from rmqlab.lab.mqadmin import GroupView, group_view
-from rmqlab.lab.recorded_events import (
-    Consumed,
-    GroupViewed,
-    MessageSent,
-    Recorded,
-)
+from rmqlab.lab.recorded_events import Consumed, GroupViewed, MessageSent, Recorded
 from rmqlab.message.java import from_utf8
 from rmqlab.runtime.scheduler import US_PER_MS
 

@@ -79,7 +79,7 @@ class RunView:
             )
         self.names = sorted(self.asked)
         self._epoch: int = run.events[0]["epochMs"]
-        self.zero: float = next(event["t"] for event in run.events if event["ev"] == "starting")
+        self.zero: float = next(run.told("starting"))["t"]
         asked_at = run.scenario.steps[-1].at - starts[0].at  # a step may come late, and may leave no event
         seen_at = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
         self.end: float = max(asked_at, seen_at)

@@ -20,7 +20,7 @@ from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.swimlane import swimlane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from rmqlab.lab.run import Run
 
@@ -146,7 +146,7 @@ def rule(answer: Any) -> str:
 
 def unfair(run: Run) -> str | None:
     """What is wrong with who got what; None when each message went once to a member that asked for it."""
-    tags = {event["body"]: event["tag"] for event in run.events if event["ev"] == "sent"}
+    tags = {event["body"]: event["tag"] for event in run.told("sent")}
     got: Counter[str] = Counter()
     for who, body, times in run.outcome().consumed:
         if ASKED[who] != tags[body]:
@@ -188,7 +188,7 @@ def _difference(name: str, said: str) -> CheckFailed:
     return CheckFailed(problem=problem, lines=differences(hunted(), hunted(broken(name))))
 
 
-CHECKS: dict[str, Callable[[Any], str]] = {
+CHECKS = {
     "01-predict": predict,
     "01-steer": steer,
     "01-rule": rule,

@@ -18,8 +18,6 @@ from rmqlab.rules import DEFAULT_RULES
 from rmqlab.show.funnels import tag_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rmqlab.rules import Rules
     from rmqlab.show.figure import Picture
 
@@ -97,7 +95,7 @@ def _picture(rules: Rules, text: str, tag: str | None) -> Picture:
     return tag_checks([row], asked)
 
 
-CHECKS: dict[str, Callable[[Any], str]] = {
+CHECKS = {
     "02-collide": collide,
     "02-broker": partial(rule, "is_matched_by_consume_queue"),
     "02-client": partial(rule, "client_keeps"),

@@ -13,8 +13,6 @@ from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.show.clock_lanes import clock_lane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rmqlab.lab.run import Run
     from rmqlab.show.figure import Picture
 
@@ -74,7 +72,7 @@ def _gone() -> Lab:
 
 def _forgotten_in_time(run: Run) -> str | None:
     """What is wrong with the moment at which a scan forgets A."""
-    gone = [float(event["t"]) for event in run.events if event["ev"] == "control"][-1]
+    gone = [float(event["t"]) for event in run.told("control")][-1]
     times = [fact.t for fact in run.facts.of("expired") if fact["group"] == "G"]
     if any(t < gone for t in times):
         return "A lives, and a scan forgets it"
@@ -162,7 +160,7 @@ def story(rules: Rules) -> Lab:
     return lab
 
 
-CHECKS: dict[str, Callable[[Any], str]] = {
+CHECKS = {
     "06-rule": is_expired,
     "06-periods": periods,
     "06-hunt": hunt_by_name(HUNTED, SUSPECTS, _other_story, f"{', '.join(HUNTED)}: both found."),

@@ -95,8 +95,8 @@ def repair(answer: Any) -> str:
             raise CheckFailed(
                 f"Nobody asks for {tag} any more: its messages are not lost, they are given up.", rule=OF_TASK
             )
-    sent = {event["body"]: event["t"] for event in result.run.events if event["ev"] == "sent"}
-    changed = [event["t"] for event in result.run.events if event["ev"] == "subscribed"]
+    sent = {event["body"]: event["t"] for event in result.run.told("sent")}
+    changed = [event["t"] for event in result.run.told("subscribed")]
     begun = min(changed, default=sorted(sent.values())[len(sent) // 2])
     late = [one for one in result.fates() if one.lost and sent[one.body] > begun + HELD_MS]
     if late:
@@ -121,8 +121,8 @@ def _lost(group: str) -> list[Any]:
 
 
 def _held(group: str) -> str:
-    facts = [fact for fact in _account(group).facts if fact.kind == "subscription"]
-    mine = [fact["new"] for fact in facts if fact["group"] == group.partition("_")[0] and fact["topic"] == "T"]
+    facts, name = _account(group).facts.of("subscription"), group.partition("_")[0]
+    mine = [fact["new"] for fact in facts if (fact["group"], fact["topic"]) == (name, "T")]
     return str(mine[-1].sub_string)
 
 

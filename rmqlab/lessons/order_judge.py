@@ -31,12 +31,7 @@ Wanted = Callable[["Run"], str | None] | None  # what is wrong with a run, if an
 
 
 def must_be_like(
-    field: str,
-    mine: Any,
-    labs: Sequence[Lab],
-    wanted: Wanted = None,
-    *,
-    order_hint: str = ORDERS,
+    field: str, mine: Any, labs: Sequence[Lab], wanted: Wanted = None, *, order_hint: str = ORDERS
 ) -> None:
     """Judge a learner's rule by cases, then by every order; `order_hint` is the hint of the second ("": the task's).
 

@@ -37,12 +37,8 @@ def note(kind: str, lesson: str, name: str, *, right: bool) -> None:
     if folder is None:
         return
     line = json.dumps({"kind": kind, "lesson": lesson, "name": name, "right": right}) + "\n"
-    with contextlib.suppress(OSError):
-        place = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        try:
-            os.write(place, line.encode())
-        finally:
-            os.close(place)
+    with contextlib.suppress(OSError), (folder / FILE).open("ab", buffering=0) as file:
+        file.write(line.encode())
 
 
 def _notebook() -> Path:

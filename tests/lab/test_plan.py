@@ -111,10 +111,10 @@ def test_what_the_broker_refuses_is_refused(old, new, told):
         plan(old, new)
 
 
-@pytest.mark.parametrize("setting", [Setting(members=0), Setting(queues=0), Setting(pause_ms=-1), Setting(every_ms=1)])
-def test_settings_out_of_range_are_refused(setting):
+@pytest.mark.parametrize("numbers", [{"members": 0}, {"queues": 0}, {"pause_ms": -1}, {"every_ms": 1}])
+def test_settings_out_of_range_are_refused(numbers):
     with pytest.raises(BadInput, match="whole number from"):
-        plan("tagA", "tagB", setting=setting, budget=1)
+        Setting(**numbers)
 
 
 def test_unknown_procedures_and_empty_budgets_are_refused():

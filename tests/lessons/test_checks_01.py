@@ -142,7 +142,9 @@ def test_what_is_predicted_differs_from_the_lesson():
 
 def test_a_message_that_is_taken_twice_is_not_fair():
     class Twice:
-        events = ({"ev": "sent", "body": "MsgStr0", "tag": "tagA"},)
+        @staticmethod
+        def told(kind):
+            return iter([{"ev": kind, "body": "MsgStr0", "tag": "tagA"}])
 
         @staticmethod
         def outcome():

@@ -132,7 +132,7 @@ class EightMessages:
 def _lead_ms() -> int:
     """Ms of a run before its first step: the producer starts and makes the topic."""
     run = simulate(Scenario("lead", {TOPIC: 4}, [Send(0, topic=TOPIC, messages=[OutgoingMessage("first")])]))
-    sent = next(fact for fact in run.events if fact["ev"] == "sent")
+    sent = next(run.told("sent"))
     return int(sent["t"]) - ROUTE_MS - 2 * USUAL // 1_000
 
 

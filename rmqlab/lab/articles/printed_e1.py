@@ -78,7 +78,7 @@ def printed() -> dict[str, Any]:
 
 def send_figures(run: Run) -> list[Figure]:
     """Queue, offset and both ids of each of the eight messages."""
-    here = [event for event in run.events if event["ev"] == "sent"]
+    here = list(run.told("sent"))
     names = {"queueId": "queue", "queueOffset": "offset"}
     return [
         Figure(f"{theirs['body']} {name}", theirs[name], ours[names.get(name, name)])
@@ -131,7 +131,7 @@ def conclusions(run: Run) -> list[Figure]:
         for who in reading.names
     }
     owned = {who: sorted(queue for queue, owners in reading.owners.items() if who in owners) for who in reading.names}
-    starts = [event["who"] for event in run.events if event["ev"] == "starting"]
+    starts = [event["who"] for event in run.told("starting")]
     return [
         Figure("1. tags in each of the four queues", [["tagA", "tagB"]] * 4, by_queue),
         Figure("2. start order", ["A", "B"], starts, FigureKind.GIVEN),

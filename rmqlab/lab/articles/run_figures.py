@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.fates import Fate
@@ -29,17 +29,9 @@ def figure_of(run: Run, name: str) -> object:
     return _OF[start](run, name.removeprefix(start))
 
 
-def _consumed(run: Run) -> list[dict[str, Any]]:
-    return [event for event in run.events if event["ev"] == "consume"]
-
-
-def _offsets(run: Run) -> list[dict[str, Any]]:
-    return [event for event in run.events if event["ev"] == "offset"]
-
-
 def _subscription(run: Run) -> object:
     """What the broker had for the group when the last two members were there: a text, or several for several topics."""
-    views = [event["view"] for event in run.events if event["ev"] == "broker" and "subs" in event["view"]]
+    views = [event["view"] for event in run.told("broker") if "subs" in event["view"]]
     both = [view for view in views if len(view["clients"]) > 1]
     own = [text for topic, text in (both or views)[-1]["subs"].items() if not topic.startswith(RETRY)]
     return own[0].partition(":")[2].rpartition("@")[0] if len(own) == 1 else sorted(own)
@@ -56,12 +48,12 @@ def _by(run: Run, who: str, kind: str) -> list[Fact]:
 
 def _owned(run: Run, who: str) -> list[int]:
     """Queues of the last ``alloc``."""
-    last = [event["queues"] for event in run.events if event["ev"] == "alloc" and event["who"] == who][-1:]
+    last = [event["queues"] for event in run.told("alloc") if event["who"] == who][-1:]
     return [queue for queues in last for topic, ids in queues.items() if not topic.startswith(RETRY) for queue in ids]
 
 
 def _places(run: Run, who: str) -> list[str]:
-    return sorted(f"{one['body']} q{one['queue']}/{one['offset']}" for one in _consumed(run) if one["who"] == who)
+    return sorted(f"{one['body']} q{one['queue']}/{one['offset']}" for one in run.told("consume") if one["who"] == who)
 
 
 def _fate(run: Run, body: str) -> list[str]:
@@ -74,7 +66,7 @@ def _fate(run: Run, body: str) -> list[str]:
 
 def _beats(run: Run, who: str) -> list[float]:
     """When a client's timer sent heartbeats, s since its start; not those after a change of its queues."""
-    start = next(event["t"] for event in run.events if event["ev"] == "starting" and event["who"] == who)
+    start = next(event["t"] for event in run.told("starting") if event["who"] == who)
     stamped = [fact.t for fact in _by(run, who, "restamp")]
     times = [
         fact.t - start
@@ -122,7 +114,7 @@ def _notices_after(run: Run, who: str) -> int:
 
 def _notices_at(run: Run, second: str) -> list[str]:
     """Who was told within a second of the step at that second."""
-    begin = next(event["t"] for event in run.events if event["ev"] == "starting") + int(second) * 1_000
+    begin = next(run.told("starting"))["t"] + int(second) * 1_000
     return sorted({fact["client"] for fact in run.facts.of("notify") if begin <= fact.t < begin + 1_000})
 
 
@@ -134,17 +126,17 @@ def _pushes(run: Run, who: str) -> list[int]:
 
 _FIXED: dict[str, Callable[[Run], object]] = {
     "lost": lambda run: sum(fate.lost for fate in run.fates),
-    "consumed": lambda run: len(_consumed(run)),
-    "lag": lambda run: sum(event["max"] - event["committed"] for event in _offsets(run)),
-    "committed": lambda run: [event["committed"] for event in _offsets(run)],
-    "retries": lambda run: sum(event["reconsume"] > 0 for event in _consumed(run)),
+    "consumed": lambda run: len(list(run.told("consume"))),
+    "lag": lambda run: sum(event["max"] - event["committed"] for event in run.told("offset")),
+    "committed": lambda run: [event["committed"] for event in run.told("offset")],
+    "retries": lambda run: sum(event["reconsume"] > 0 for event in run.told("consume")),
     "subscription": _subscription,
     "topic changes": _topic_changes,
     "pulls refused with 24": lambda run: sum(fact["code"] == SUBSCRIPTION_NOT_EXIST for fact in run.facts.of("pull")),
 }
 _OF: dict[str, Callable[[Run, str], object]] = {
-    "consumed by ": lambda run, who: sum(event["who"] == who for event in _consumed(run)),
-    "bodies of ": lambda run, who: sorted({event["body"] for event in _consumed(run) if event["who"] == who}),
+    "consumed by ": lambda run, who: sum(event["who"] == who for event in run.told("consume")),
+    "bodies of ": lambda run, who: sorted({event["body"] for event in run.told("consume") if event["who"] == who}),
     "places of ": _places,
     "queues of ": _owned,
     "restamps by ": lambda run, who: len(_by(run, who, "restamp")),

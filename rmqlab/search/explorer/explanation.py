@@ -122,7 +122,7 @@ def move(text: str) -> str:
 
 def stamps(run: Run) -> Iterator[str]:
     """Whose stamp held each slot of a subscription when the last message was sent, where several clients stamped it."""
-    last_ms = max((event["t"] for event in run.events if event["ev"] == "sent"), default=float("inf"))
+    last_ms = max((event["t"] for event in run.told("sent")), default=float("inf"))
     versions: dict[tuple[str, str], dict[str, int]] = {}
     for fact in run.facts.of("restamp"):
         if fact.t <= last_ms:
@@ -171,7 +171,7 @@ def faults(run: Run) -> Iterator[str]:
 
     Times are ms since the run began, as in ``stamps``.
     """
-    controls = [event for event in run.events if event["ev"] == "control"]
+    controls = list(run.told("control"))
     for number, event in enumerate(controls):
         match = _CONTROL.fullmatch(event["line"])
         if match is not None and match["what"] in _CONTROL_WORDS:
@@ -230,8 +230,8 @@ def _consumers(run: Run) -> list[str]:
 def _until(run: Run, who: str | None) -> float:
     """When the scenario was over (ms), or ``who`` was stopped by it: what follows is no fault's doing."""
     begins = next((step.at for step in run.scenario.steps if isinstance(step, Start)), 0)
-    started = next((event["t"] for event in run.events if event["ev"] == "starting"), 0)
-    stops = [event["t"] for event in run.events if event["ev"] == "stopping" and event["who"] == who]
+    started = next((event["t"] for event in run.told("starting")), 0)
+    stops = [event["t"] for event in run.told("stopping") if event["who"] == who]
     return float(min([started - begins + run.scenario.steps[-1].at, *stops]))
 
 

@@ -166,8 +166,7 @@ def _connection(walk: StateWalk, connection: Connection) -> Canonical:
 
 
 def _client(walk: StateWalk, node: VirtualNode) -> Canonical:
-    again = walk.again(node)
-    if again is not None:
+    if again := walk.again(node):
         return again
     walk.node = node
     told = (walk.instance(node), walk.of(node.running()), walk.of(node.waiting()))
@@ -184,8 +183,7 @@ def _event(walk: StateWalk, event: VirtualEvent) -> Canonical:
 
 
 def _command(walk: StateWalk, command: RemotingCommand) -> Canonical:
-    again = walk.again(command)
-    if again is not None:
+    if again := walk.again(command):
         return again
     body = command.body
     if command.code == RequestCode.HEART_BEAT and body is not None:
@@ -215,16 +213,14 @@ def _pull_header(walk: StateWalk, header: PullMessageRequestHeader) -> Canonical
 
 
 def _subscription(walk: StateWalk, data: SubscriptionData) -> Canonical:
-    again = walk.again(data)
-    if again is not None:
+    if again := walk.again(data):
         return again
     walk.versions.append(data.sub_version)
     return (data.topic, data.sub_string, data.expression_type, data.class_filter_mode)
 
 
 def _filter_data(walk: StateWalk, data: ConsumerFilterData) -> Canonical:
-    again = walk.again(data)
-    if again is not None:
+    if again := walk.again(data):
         return again
     walk.versions.append(data.client_version)
     return (data.consumer_group, data.topic, data.expression, data.born_time, data.dead_time)

@@ -139,24 +139,21 @@ def _tuple(walk: Walk, thing: tuple[Any, ...]) -> Canonical:
 
 
 def _dict(walk: Walk, thing: dict[Any, Any]) -> Canonical:
-    again = walk.again(thing)
-    if again is not None:
+    if again := walk.again(thing):
         return again
     of = walk.of
     return ("dict", *[(key if type(key) in _PLAIN else of(key), of(value)) for key, value in thing.items()])
 
 
 def _list(walk: Walk, thing: list[Any]) -> Canonical:
-    again = walk.again(thing)
-    if again is not None:
+    if again := walk.again(thing):
         return again
     ways = walk.ways
     return ("list", *[one if type(one) in _PLAIN else ways[type(one)](walk, one) for one in thing])
 
 
 def _coroutine(walk: Walk, thing: Any) -> Canonical:
-    again = walk.again(thing)
-    if again is not None:
+    if again := walk.again(thing):
         return again
     frame = thing.cr_frame if type(thing) is CoroutineType else thing.gi_frame
     if frame is None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.client.allocate import AllocateMessageQueueAveragely
 from rmqlab.filter.consistency import (
     TOOL_WAITS_MS,
     Apart,
@@ -29,10 +28,10 @@ from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.message.java import string_hash, utf16_key
-from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.subscription_data import build_subscription
+from rmqlab.rules import allocate
 from rmqlab.search.lint.findings import ExampleLoss, GroupLint, Loss, Properties, TopicLint, Wish, WishDifference
-from rmqlab.search.lint.members import SETTINGS
+from rmqlab.search.lint.members import SETTINGS, text_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,8 +54,7 @@ def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> Top
     alike: dict[Any, list[LintMember]] = {}
     for member in members:
         data = member.subscriptions.get(topic)
-        key = None if data is None else (data.expression_type or "TAG", data.sub_string, data.class_filter_mode)
-        alike.setdefault(key, []).append(member)
+        alike.setdefault(None if data is None else text_key(data), []).append(member)
     wishes = [
         Wish(them[-1].subscriptions.get(topic), tuple(member.client for member in them)) for them in alike.values()
     ]
@@ -189,10 +187,8 @@ def shares(members: Sequence[LintMember], queues: int | None) -> dict[str, Fract
     """
     if queues is None:
         return {one.client: Fraction(1, len(members)) for one in members}
-    every = [MessageQueue("T", "broker", number) for number in range(queues)]
     ids = sorted((one.client for one in members), key=utf16_key)
-    allocate = AllocateMessageQueueAveragely().allocate
-    return {one: Fraction(len(allocate("G", one, every, ids)), queues) for one in ids}
+    return {one: Fraction(len(allocate(one, range(queues), ids)), queues) for one in ids}
 
 
 def _loss(

@@ -219,17 +219,14 @@ def _of_beat(groups: Groups, body: bytes, where: str) -> None:
     for data in beat.consumer_data_set:
         name = str(data.group_name)
         told = (data.message_model, data.consume_type, data.consume_from_where)
-        names = [None if value is NULL else value.name for value in told]
-        settings = {key: name for key, name in zip(SETTINGS, names, strict=True) if name is not None}
+        settings = {key: value.name for key, value in zip(SETTINGS, told, strict=True) if value is not NULL}
         sent = {
             str(one.topic): one
             for one in data.subscription_data_set
             if not str(one.topic).startswith(RETRY_GROUP_TOPIC_PREFIX)
         }
         meant = {topic: as_meant(one) for topic, one in sent.items()}
-        codes = {
-            topic: frozenset(sent[topic].code_set) for topic in sent if sent[topic].code_set != meant[topic].code_set
-        }
+        codes = {topic: frozenset(one.code_set) for topic, one in sent.items() if one.code_set != meant[topic].code_set}
         groups.setdefault(name, LintGroup(name)).hear(LintMember(str(beat.client_id), meant, settings, codes))
 
 
@@ -241,6 +238,11 @@ def as_meant(sent: SubscriptionData) -> SubscriptionData:
         return build_subscription(sent.topic, sent.sub_string, sent.expression_type, sent.sub_version)
     except SubscriptionSplitError:  # nothing but separators: no tag is named
         return replace(sent, tags_set=set(), code_set=set())
+
+
+def text_key(data: SubscriptionData) -> tuple[object, ...]:
+    """Type, text and mode: what two subscriptions have in common that filter alike without a further look."""
+    return "TAG" if data.is_tag else data.expression_type, data.sub_string, data.class_filter_mode
 
 
 def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:

@@ -176,10 +176,10 @@ def plan(
     runs of it were made.
 
     Raises:
-        BadInput: a subscription that would be refused, a setting or a name that cannot be.
+        BadInput: a subscription that would be refused, a budget or a name that cannot be.
     """
     change = change_between(parse_subscription(old, "OLD"), parse_subscription(new, "NEW"))
-    setting = (setting or Setting()).checked()
+    setting = setting or Setting()
     if budget < 1:
         raise BadInput(f"budget is {budget}; it must be 1 or more")
     if not producers:

@@ -7,17 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.scenario import (
-    Offsets,
-    OutgoingMessage,
-    ResetOffset,
-    Scenario,
-    Send,
-    Start,
-    Step,
-    Stop,
-    Subscription,
-)
+from rmqlab.lab.scenario import Offsets, OutgoingMessage, ResetOffset, Scenario, Send, Start, Step, Stop, Subscription
 from rmqlab.search.plan.change import TOPIC, Change, MessageKind
 
 NAME = "change"  # one for all: names on the wire carry it, and orders depend on names
@@ -56,12 +46,8 @@ class Setting:
     every_ms: int = 500
     among: bool = False
 
-    def checked(self) -> Setting:
-        """Itself.
-
-        Raises:
-            BadInput: a number that cannot be; the text names the range.
-        """
+    def __post_init__(self) -> None:
+        """Raise `BadInput` for a number that cannot be; the text names the range."""
         limits = (
             ("members", 1, 16), ("queues", 1, 64), ("pause_ms", 0, 600_000), ("every_ms", 50, 60_000),
         )  # fmt: skip
@@ -69,7 +55,6 @@ class Setting:
             value = getattr(self, name)
             if not isinstance(value, int) or not low <= value <= high:
                 raise BadInput(f"{name} is {value!r}; it is a whole number from {low} to {high}")
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +223,8 @@ PROCEDURES = (
 
 
 def course(procedure: Procedure, change: Change, setting: Setting, producers: Producers) -> Course:
-    """A procedure written out.
-
-    Raises:
-        BadInput: a setting that cannot be.
-    """
-    line = _Timeline(change, setting.checked(), producers)
+    """A procedure written out."""
+    line = _Timeline(change, setting, producers)
     line.begin()
     procedure.write(line)
     return line.end()
