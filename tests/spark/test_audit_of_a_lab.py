@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
 import rmqlab
+from rmqlab.auditing import _settings
 from rmqlab.lab.fates import Fate
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from tests.spark.test_audit_of_a_tap import judged
@@ -234,3 +235,39 @@ def test_what_came_to_a_frozen_member_is_open_where_the_recording_ends_before_th
     (tmp_path / "events.jsonl").write_text("".join(events[:end]))
     assert [fate.fate for fate in lab.fates() if fate.topic == "T"] == [Fate.DELIVERED]
     assert judged(store, read_subscriptions(tmp_path / "events.jsonl")) == {(0, 0): OPEN}
+
+
+def test_what_a_client_drops_is_left_to_the_next_owner_as_long_as_no_answer_is_empty(tmp_path):
+    """B's `*` lets every tagB pass, and A drops it itself: each answer brings one, so that none moves A's offset on."""
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=30)
+    lab.consumer("B", group="G", subscribe={"T": "*"})
+    lab.run(seconds=30)
+    for _ in range(6):
+        lab.send("T", "tagB")
+        lab.run(seconds=10)
+    lab.stop("A")
+    lab.run(seconds=60)
+    lab.send("T", "tagC")
+    lab.run(seconds=30)
+    said, told = audited(lab, tmp_path)
+    assert told == dict.fromkeys(((0, number) for number in range(7)), Fate.DELIVERED)
+    assert said == dict.fromkeys(((0, number) for number in range(6)), OPEN) | {(0, 6): (Fate.DELIVERED, "implied")}
+
+
+def test_where_members_are_not_told_of_others_the_owner_before_pulls_on_until_its_rebalance(tmp_path):
+    """4.8.0 `notifyConsumerIdsChangedEnable`: A keeps the queue that B has by now, for up to 20 s. Their tags share a hash."""
+    lab = rmqlab.Lab(topics={"T": 2}, notifyConsumerIdsChangedEnable=False)
+    lab.consumer("A", group="G", subscribe={"T": "Aa"})
+    lab.run(seconds=61)
+    lab.consumer("B", group="G", subscribe={"T": "BB"})
+    lab.run(seconds=3)
+    lab.send("T", "Aa", queues=[1])
+    lab.run(seconds=60)
+    store = lab.write_store(tmp_path / "store")
+    (tmp_path / "events.jsonl").write_text(lab.finish().lines())
+    (tmp_path / "broker.conf").write_text("notifyConsumerIdsChangedEnable=false\n")
+    known = read_subscriptions(tmp_path / "events.jsonl")
+    assert [fate.fate for fate in lab.fates()] == [Fate.DELIVERED]
+    assert judged(store, known, **_settings(tmp_path / "broker.conf")) == {(1, 0): OPEN}

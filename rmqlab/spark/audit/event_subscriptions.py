@@ -123,11 +123,7 @@ class _EventFacts:
                 span = scenario.begun + step.at, min(scenario.begun + _is_over(step), NEVER)
                 hit = [one for name, one in scenario.members.items() if step.who in {name, "broker"}]
                 for group in {f"{one.group}{suffix}" for one in hit}:
-                    # Who fell silent for good leaves the broker's list: where that is told, no more is needed.
-                    seen = self._present.get(group)
-                    left = seen and not _named(f"@{step.who}{suffix}", seen[-1:])
-                    if not (isinstance(step, Freeze) and step.for_ms is None and left):
-                        paused[group].append(span)
+                    paused[group].append(span)
         present = {}
         for group, moments in self._present.items():
             (strategy,) = names if len(names := strategies[group]) == 1 else [""]

@@ -50,6 +50,7 @@ class FateInference:
     log that is given does (`YES`); not every member may write a trace (`MAYBE`); records of failures do not (`NO`).
     `reset`: when (epoch ms) the group's offsets were set by hand. `at_first`: a new group begins with the first message
     of its queues, so that it looks at what came before it. `paused`: from when to when (epoch ms) somebody stood still.
+    `are_told`: the broker tells members when others come and go.
     """
 
     group: str
@@ -66,11 +67,12 @@ class FateInference:
     reset: tuple[int, ...] = ()
     at_first: bool = True
     paused: tuple[tuple[int, int], ...] = ()
+    are_told: bool = True
     _owners: Owners = field(init=False)
 
     def __post_init__(self) -> None:
         """Compute the owners."""
-        self._owners = Owners(self.group, self.topic, self.queues, self.present, self.asked)
+        self._owners = Owners(self.group, self.topic, self.queues, self.present, self.asked, are_told=self.are_told)
 
     def property_names(self) -> set[str]:
         """The properties that some subscription looks at, besides TAGS and KEYS."""
@@ -100,7 +102,7 @@ class FateInference:
             # Nothing tells when somebody was there to look.
             window = window._replace(last=np.full(len(batch), NEVER))
         else:
-            window = self._left_by_lite_pull(batch, window, owner)
+            window = self._until_committed(batch, window, owner)
         for since, until in self.paused:
             # Whoever stands still looks at it when it goes on.
             still = (window.last >= since) & (window.first <= until)
@@ -151,25 +153,44 @@ class FateInference:
             begin, early = np.maximum(batch.times, first), (batch.times < first) | (not self.held)
         return begin, early & (not self.at_first)
 
-    def _left_by_lite_pull(self, batch: Batch, window: Window, owner: NDArray[np.int64]) -> Window:
-        """Leave to later owners what a lite pull consumer dropped, until one hands out a message behind it.
+    def _until_committed(self, batch: Batch, window: Window, owner: NDArray[np.int64]) -> Window:
+        """Leave to later owners what nobody kept, until an offset behind it was surely committed.
 
-        Only then the offset moves on (4.8.0 `DefaultLitePullConsumerImpl.commitAll`); that of a push consumer follows
-        each pull. Who sends its subscription with every pull may be either.
+        That is so soon after an owner kept a message behind it. Otherwise a push consumer's offset moves on only by an
+        answer without a message (4.8.0 `DefaultMQPushConsumerImpl.correctTagsOffset`): what the client itself drops
+        moves nothing, and every such message lets the next answer wait. A lite pull consumer's moves only by what it
+        hands out (`DefaultLitePullConsumerImpl.commitAll`); who sends its subscription with every pull may be one.
         """
+        begin, owners = window.first, self._owners
+        soon = Window(begin, begin + HELD_MS)
+        broker = at_broker(batch, soon, self.topic, self._slot_texts(), self.asked, owners, self.complete)
+        _, kept = self._by_owner(batch, soon._replace(first=begin - HELD_MS), owner, broker.some, broker.every)
+        unsettled = owners.unsettled
+        change = np.append(unsettled, NEVER)[np.searchsorted(unsettled, begin, "right")]
+        kept &= (owner >= 0) & (change > soon.last)
         posts = {one.client for one in self.asked if one.post}
-        lite = np.array([*(client in posts for client in self._owners.clients), bool(posts)])[owner]
-        if not lite.any():
-            return window
-        begin, committed = window.first, window.first + HELD_MS
-        nothing = np.zeros(len(batch), np.bool_)
-        _, gets = self._by_owner(batch, Window(begin - HELD_MS, committed), owner, nothing, nothing)
-        gets &= (owner >= 0) & (committed < self._owners.next_change(begin))
-        until = np.where(gets, committed, NEVER)
+        lite = np.array([*(client in posts for client in owners.clients), bool(posts)])
+        last = window.last.copy()
+        looks = broker.some | kept
         for queue in np.unique(batch.queues):
-            here = np.flatnonzero(batch.queues == queue)[::-1]  # a part of a log goes up in each queue
-            until[here] = np.minimum.accumulate(until[here])
-        return window._replace(last=np.where(lite, np.maximum(window.last, until), window.last))
+            rows = np.flatnonzero(batch.queues == queue)  # a part of a log goes up in each queue
+            looked = np.flatnonzero(looks[rows])
+            times = np.concatenate((begin[rows[looked]], unsettled))
+            order = np.argsort(times, kind="stable")
+            place = np.argsort(order)
+            times, end = np.append(times[order], NEVER), len(order)
+            handed_out = np.append(kept[rows[looked]], np.zeros(len(unsettled), np.bool_))[order]
+            is_lite = lite[owners.at(times[:-1], np.full(end, queue))]
+            moves = handed_out | ((np.diff(times) > HELD_MS) & ~is_lite)
+            committed = np.append(np.where(moves, times[:-1] + HELD_MS, NEVER), NEVER)
+            committed = np.minimum.accumulate(committed[::-1])[::-1]
+            # What comes next: a message that is looked at, this one or one behind it, or a change of members.
+            look = np.append(place[: len(looked)], end)[np.searchsorted(looked, np.arange(len(rows)))]
+            change = np.append(place[len(looked) :], end)[np.searchsorted(unsettled, begin[rows])]
+            behind = np.minimum(look, change)
+            alone = (times[behind] - begin[rows] > HELD_MS) & ~lite[owner[rows]]
+            last[rows] = np.maximum(last[rows], np.where(alone, begin[rows] + HELD_MS, committed[behind]))
+        return window._replace(last=last)
 
     def _jumped(self, batch: Batch, begin: NDArray[np.int64]) -> Bools:
         """Return what nobody may have looked at before the offsets were set: to a place behind it, maybe."""
@@ -273,12 +294,11 @@ class FateInference:
 
     def _by_a_member(self, batch: Batch) -> Bools:
         """Return what one member, whenever it was there, may have got of any queue."""
-        texts = sorted({(kind, expression) for _, kind, expression in self._slot_texts()})
-        held = [self._filter(*text).broker_passes(batch) for text in texts]
+        held = [self._filter(*text).broker_passes(batch) for text in sorted(self._texts())]
         got = np.full(len(batch), not self.asked or not self.complete)
         for one in self.asked:
             own = self._filter(one.type, one.expression)
-            by_broker = [own.broker_passes(batch)] if one.post or not held else held
+            by_broker = [own.broker_passes(batch)] if one.post else held
             got |= own.client_passes(batch) & reduce(np.logical_or, by_broker)
         return np.asarray(got)
 

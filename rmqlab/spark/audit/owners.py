@@ -15,6 +15,7 @@ import numpy as np
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
 from rmqlab.message.topics import MessageQueue
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present, ends_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ HELD_MS: Final = 20_000
 """How long a held pull or an uncommitted offset may reach back: 15 s at the broker and 5 s between commits."""
 EXPIRED_MS: Final = 120_000 + 10_000 + HELD_MS
 """How long before a silent client left the list it may have stopped pulling."""
+STALLED_MS: Final = 40_000
+"""How long a client whose connection broke may wait for an answer that is lost: 30 s, and what it does again then."""
 SETTLED_MS: Final = 400
 """How long after a member came or went the others may still pull as before, and tell the broker of it.
 
@@ -53,8 +56,21 @@ class Window(NamedTuple):
 class Owners:
     """The owners of the queues of one topic in one group."""
 
-    def __init__(self, group: str, topic: str, queues: int, present: Sequence[Present], asked: Sequence[Asked]) -> None:
-        """`queues` is how many the topic has, 0 if that is not known: then nothing is known of owners."""
+    def __init__(
+        self,
+        group: str,
+        topic: str,
+        queues: int,
+        present: Sequence[Present],
+        asked: Sequence[Asked],
+        *,
+        are_told: bool = True,
+    ) -> None:
+        """`queues` is how many the topic has, 0 if that is not known: then nothing is known of owners.
+
+        `are_told`: the broker tells members when others come and go, else they notice at their next rebalance.
+        """
+        self._settled_ms = SETTLED_MS if are_told else DEFAULT_RULES.rebalance_period_ms + SETTLED_MS
         self.arrived: dict[str, int] = {}  # when (epoch ms) each client was there for the first time
         for one in present:
             for client in one.clients:
@@ -79,10 +95,21 @@ class Owners:
                     share = _COMPUTED[strategy]().allocate(group, client, all_queues, list(clients))
                     self._table[moment, [queue.queue_id for queue in share or ()]] = place[client]
         # Members that go one after another until nobody is left are shut down; nobody takes over from them.
-        ended = present[-1].since - SETTLED_MS if present and not present[-1].clients else NEVER
+        ended = present[-1].since - self._settled_ms if present and not present[-1].clients else NEVER
         for before, now in pairwise(present):
             left = set(before.clients) - set(now.clients) if now.since < ended else ()
             self._gone.append({place[client] for client in left if not self._said_goodbye(place[client], now.since)})
+
+    @property
+    def unsettled(self) -> Numbers:
+        """When (epoch ms) members came or went, and every `HELD_MS` / 2 from there until all pulls go on."""
+        return np.unique(
+            [
+                since + later
+                for since, gone in zip(self._since.tolist(), self._gone, strict=False)
+                for later in range(0, (STALLED_MS if gone else self._settled_ms) + 1, HELD_MS // 2)
+            ]
+        ).astype(np.int64)
 
     def _said_goodbye(self, place: int, left: int) -> bool:
         """Tell whether it is known that a client ended its subscription when it `left` (epoch ms), by being shut down.
@@ -129,15 +156,11 @@ class Owners:
                 last = np.where(missed, looked + HELD_MS, last)
         return Window(times, last)
 
-    def next_change(self, times: Numbers) -> Numbers:
-        """Return when (epoch ms) members next came or went after each time, `NEVER` if they did not."""
-        return np.append(self._since, NEVER)[np.searchsorted(self._since, times, "right")]
-
     def is_near_change(self, window: Window) -> Bools:
         """Return which messages may have been looked at while members came or went, or subscribed anew."""
         near = np.zeros(len(window.first), np.bool_)
         for since in (*self._since[1:], *self._subscribed):
-            near |= (window.last >= since) & (window.first <= since + SETTLED_MS)
+            near |= (window.last >= since) & (window.first <= since + self._settled_ms)
         return near
 
     def at(self, times: Numbers, queues: Numbers) -> Numbers:
@@ -164,7 +187,7 @@ class Owners:
         for moment in range(1, len(self._since)):
             since = self._since[moment]
             before = self._owner_since(moment - 1, queues)
-            still = (times >= since) & (times <= since + SETTLED_MS) & (before != first)
+            still = (times >= since) & (times <= since + self._settled_ms) & (before != first)
             if still.any():
                 yield still, before
             soon = (times < since) & (last >= since)
