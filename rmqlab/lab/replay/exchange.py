@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.lab.replay.frames import RecordedLine
@@ -16,6 +16,9 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import FLAG_SUSPEND
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 # A part of the broker's state: ("group", g), ("offset", g, topic, queue), ("lock", g), ("topic", t), ("log",).
 Domain = tuple[str, ...]
@@ -67,7 +70,7 @@ class Exchange:
 
     Recorded: `line`, `command`, the answer `expected` and when it was seen, the commit log offset `put_at` that the
     answer to a send tells; `domains` are what it reads or changes, `queue` topic and queue of a pull.
-    Replayed: `state`, our answer `got`, when it was given (`done_at`), the held pull and its latest execution.
+    Replayed: `state`, our answer `got`, when it was given (`done_at`), the held pull and whether it was woken.
     """
 
     line: RecordedLine
@@ -83,7 +86,7 @@ class Exchange:
     given_at: float | None = None
     at_once: tuple[RemotingCommand, float] | None = None
     pull: PullRequest | None = None
-    run: Callable[[], None] | None = None
+    was_woken: bool = False
     agrees: bool = True
 
     @property

@@ -143,7 +143,7 @@ class ReplayPass:
             if exchange.expected is not None or exchange.got is None or exchange.command.is_oneway:
                 continue
             # the look that ended a held pull may have been that much later
-            late = 0.0 if exchange.run is None else LOOK_AFTER_MS
+            late = LOOK_AFTER_MS if exchange.was_woken else 0.0
             if not context.cut_off(exchange.line.conn, exchange.done_at + late):
                 context.differs(exchange, "answer", NOTHING, int(exchange.got.code))
 
