@@ -37,7 +37,7 @@ from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, string_to_prope
 from rmqlab.message.record import RecordError
 from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_MASK, TRANSACTION_NOT_TYPE, CompressionError, uncompress
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import SENDS, RequestCode, ResponseCode
 from rmqlab.protocol.header import RemotingCommandException
 from rmqlab.protocol.producer_headers import (
     SendMessageRequestHeader,
@@ -144,7 +144,6 @@ def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapp
     return list(members.values())
 
 
-_SENDS = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 # 4.8.0 `SendMessageProcessor.handlePutMessageResult`: with these the message is in the log
 _STORED = frozenset({
     ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT,
@@ -228,10 +227,10 @@ def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, E
     exchanges = pair(lines)
     for exchange in exchanges.by_answer.values():
         answer = exchange.expected
-        if answer is not None and exchange.code in _SENDS and answer.code in _STORED:
+        if answer is not None and exchange.code in SENDS and answer.code in _STORED:
             yield from _stored(exchange.answered_at, exchange.command, answer)
     for exchange in exchanges.by_request.values():
-        if exchange.expected is None and exchange.code in _SENDS:
+        if exchange.expected is None and exchange.code in SENDS:
             for message in _messages(exchange.command)[1]:
                 yield _unplaced(exchange.line.t, message)
 

@@ -126,7 +126,7 @@ class FrameAccount:
             elif line.kind is LineKind.CONTROL and line.control == "freeze":
                 self._frozen.update(line.conns)
             elif line.command is not None:
-                with suppress(FrameError, RemotingCommandException, ValueError):
+                with suppress(FrameError, RemotingCommandException):
                     # what cannot be read, or lacks a field: who got it made nothing of it either
                     self._command(line, line.command)
 

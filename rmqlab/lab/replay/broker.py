@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 # Services whose hour the recording tells.
 _DRIVEN = "hold service", "client housekeeping"
-NO_QUEUE = "", 0
 
 
 @dataclass(eq=False, slots=True)
@@ -121,7 +120,7 @@ class ReplayedBroker(Broker):
         self.store.defers_dispatch = True
         self.outgoing: list[tuple[int, RemotingCommand]] = []
         self._woken: list[PullRequest] = []
-        self._dispatched = NO_QUEUE
+        self._dispatched: tuple[str, int] | None = None
         started = clock.boot or clock.epoch_ms(0.0)
         super().__init__(config, self.store, now=started, rules=rules)
         self.stats = SampledStats(config.broker_cluster_name, started)
@@ -160,15 +159,15 @@ class ReplayedBroker(Broker):
     def dispatch_one(self, now: int) -> tuple[str, int] | None:
         """Make the next stored message visible; return its queue, None when there is none."""
         self.now = now
-        self._dispatched = NO_QUEUE
+        self._dispatched = None
         reput = self.store.reput_message_service
-        while reput.behind() > 0 and self._dispatched == NO_QUEUE:
+        while reput.behind() > 0 and self._dispatched is None:
             before = reput.reput_from_offset
             # the blank at a file's end is a step of its own
             self.store.dispatch(before + 1)
             if reput.reput_from_offset == before:
-                return None
-        return None if self._dispatched == NO_QUEUE else self._dispatched
+                break
+        return self._dispatched
 
     def _note_queue(self, request: DispatchRequest) -> None:
         self._dispatched = request.topic, request.queue_id

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.lab.replay.frames import RecordedLine
 from rmqlab.protocol.bodies import LockBatchRequestBody
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import SENDS, RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import FLAG_SUSPEND
 from rmqlab.protocol.header import FrameError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # A part of the broker's state: ("group", g), ("offset", g, topic, queue), ("lock", g), ("topic", t), ("log",).
 Domain = tuple[str, ...]
 LOG: Domain = ("log",)
+NO_QUEUE = "", 0
 
 # Requests that change nothing, so that they can be asked as often as we like.
 READS = frozenset({
@@ -37,10 +38,7 @@ READS = frozenset({
 })  # fmt: skip
 # Requests that the broker passes on to a client before it answers.
 CALLS = frozenset({RequestCode.GET_CONSUMER_RUNNING_INFO})
-PUTS = frozenset({
-    RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE,
-    RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION,
-})  # fmt: skip
+PUTS = SENDS | {RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION}
 # How the real broker turns away what it has no time for (4.8.0 `BrokerFastFailure`, `NettyRemotingAbstract`).
 _SHED = re.compile(
     r"\[(?:TIMEOUT|PCBUSY)_CLEAN_QUEUE\]broker busy, start flow control for a while, "
@@ -76,7 +74,7 @@ class Exchange:
     line: RecordedLine
     command: RemotingCommand
     domains: frozenset[Domain]
-    queue: tuple[str, int] = ("", 0)
+    queue: tuple[str, int] = NO_QUEUE
     expected: RemotingCommand | None = None
     answered_at: float = inf
     put_at: int | None = None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.broker import NO_QUEUE
 from rmqlab.lab.replay.compare import compare
-from rmqlab.lab.replay.exchange import LOG, ExchangeState
+from rmqlab.lab.replay.exchange import LOG, NO_QUEUE, ExchangeState
 from rmqlab.lab.replay.replay_context import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.sampled_stats import SAMPLED
 from rmqlab.lab.replay.tolerated_differences import Tolerated

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.lab.replay.compare import compare
-from rmqlab.message.record import RecordError, decode_records
+from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
@@ -52,10 +52,7 @@ class SampledStats(BrokerStatsManager):
         if got is None or exchange.code != RequestCode.PULL_MESSAGE or got.code != ResponseCode.SUCCESS:
             return
         body = got.body or b""
-        try:
-            count = len(decode_records(body))
-        except RecordError:
-            return
+        count = len(decode_records(body, read_body=False))
         self.delivered += count
         super().get(str(exchange.fields.get("consumerGroup")), *exchange.queue, count, len(body), now)
 
