@@ -14,7 +14,7 @@ from rmqlab.events import Filtered, Heartbeat
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import LOSING, Fate, SendRecord
-from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
+from rmqlab.lab.recorded.accounts import members_of_frames, read_frames, recorded_accounts, tap_account
 from rmqlab.lab.recorded.frame_facts import FrameAccount
 from rmqlab.lab.recorded.likely_droppers import LikelyDroppers
 from rmqlab.lab.replay.frames import LineKind, RecordedLine, read_recording
@@ -222,10 +222,20 @@ def test_two_clients_of_one_id_are_two_and_one_that_was_frozen_is_one():
     assert account(frozen=True) == [("heartbeat", "A"), ("heartbeat", "A")]
 
 
-def heartbeat(client, text, version):
+def test_a_subscription_without_a_topic_is_none(tmp_path):
+    """As the broker takes it from a foreign client: under no topic that a message could have."""
+    row = {"t": 1.0, "conn": 1, "dir": "c2s", "frame": heartbeat("A", "tagA", 1, topics=(None, "T")).encode().hex()}
+    (tmp_path / "frames.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "broker.conf").write_text("")
+    _, told = read_frames(tmp_path)
+    assert [one.asked for one in members_of_frames(told)] == [[(1.0, "T", TAG, "tagA")]]
+    assert [fact.kind for fact in tap_account(tmp_path).facts] == ["heartbeat", "subscription", "subscription"]
+
+
+def heartbeat(client, text, version, topics=("T",)):
     consumer = ConsumerData(
         "G", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-        [build_subscription("T", text, TAG, version)],
+        [build_subscription(topic, text, TAG, version) for topic in topics],
     )  # fmt: skip
     data = HeartbeatData(client, consumer_data_set=[consumer])
     return RemotingCommand.request(RequestCode.HEART_BEAT, body=data.encode())

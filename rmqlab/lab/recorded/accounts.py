@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import astuple
 
 from rmqlab.errors import BadInput
-from rmqlab.events import Commit
+from rmqlab.events import Commit, Heartbeat, Unregister
 from rmqlab.lab.facts import Fact, FactLog
 from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.lab.recorded.frame_facts import FrameAccount
@@ -44,6 +44,7 @@ from rmqlab.protocol.producer_headers import (
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
+from rmqlab.protocol.subscription_data import TAG
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -200,26 +201,21 @@ def members_of_frames(told: FrameAccount) -> list[GroupMember]:
     found: list[GroupMember] = []
     there: dict[tuple[str, str], GroupMember] = {}
     for fact in told.facts:
-        if fact.kind == "heartbeat":
-            for group, one in fact["subscriptions"]:
-                _asks(found, there, told, fact, group, (one.topic, one.expression_type, one.sub_string))
-        elif fact.kind == "unregister" and (gone := there.pop((fact["client"], fact["group"]), None)) is not None:
-            gone.until = fact.t
+        match fact.event:
+            case Heartbeat(client=who, subscriptions=subscriptions):
+                for group, one in subscriptions:
+                    if (who, group) not in there:
+                        there[who, group] = GroupMember(who, group, told.broadcasts(group))
+                        found.append(there[who, group])
+                    if one.topic is None or is_retry_topic(one.topic):
+                        continue
+                    member, asked = there[who, group], (one.topic, one.expression_type or TAG, one.sub_string or "")
+                    last = next((entry[1:] for entry in reversed(member.asked) if entry[1] == one.topic), None)
+                    if last != asked:
+                        member.asked.append((fact.t, *asked))
+            case Unregister(group=group, client=who) if (who, group) in there:
+                there.pop((who, group)).until = fact.t
     return found
-
-
-def _asks(
-    found: list[GroupMember], there: dict[tuple[str, str], GroupMember], told: FrameAccount, fact: Fact, group: str,
-    asked: tuple[str, str, str],
-) -> None:  # fmt: skip
-    who = fact["client"]
-    member = there.get((who, group))
-    if member is None:
-        member = there[who, group] = GroupMember(who, group, told.broadcasts(group))
-        found.append(member)
-    last = next((entry[1:] for entry in reversed(member.asked) if entry[1] == asked[0]), None)
-    if last != asked and not is_retry_topic(asked[0]):
-        member.asked.append((fact.t, *asked))
 
 
 def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, Event]]:

@@ -121,6 +121,10 @@ class Exchange:
         """Whether our broker has handled it and our answer is final."""
         return self.state is ExchangeState.DONE
 
+    def shares(self, other: Exchange) -> frozenset[Domain]:
+        """What of the broker's state both read or change; the log apart, where messages have their places."""
+        return self.domains & other.domains - {LOG}
+
     @property
     def subjects(self) -> frozenset[str]:
         """The groups and topics it has to do with."""

@@ -13,7 +13,7 @@ from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
-    from rmqlab.lab.replay.exchange import Domain, Exchange
+    from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
 
@@ -42,15 +42,15 @@ class ReadRequests:
         """A request is seen."""
         self._by_key[read.line.conn, read.opaque] = read
         self._context.seen(read)
-        earlier = {change for change in self._context.pending if change.domains & read.domains - {LOG}}
+        earlier = {change for change in self._context.pending if change.shares(read)}
         if self._context.must_wait(read) or not self.ask(read) or read.state is ExchangeState.HELD:
             self._open.append(read)
         if earlier and read.state is not ExchangeState.WAITING:
             self._early.append((read, earlier))
 
-    def half_way(self, domains: frozenset[Domain]) -> list[Exchange]:
+    def half_way(self, change: Exchange) -> list[Exchange]:
         """What looked at a heartbeat that was half done, as the recorded answers say."""
-        open_ = [read for read in self._open if read.domains & domains and not read.is_done]
+        open_ = [read for read in self._open if read.shares(change) and not read.is_done]
         return [read for read in open_ if read.expected is not None and read.expected.code in _HALF_WAY]
 
     def forget(self) -> None:
@@ -61,10 +61,10 @@ class ReadRequests:
         self._forget_at = self._context.t + UNDER_WAY_MS / 10
         self._open = [read for read in self._open if read.state is not ExchangeState.HELD or read.line.t >= limit]
 
-    def changed(self, domains: frozenset[Domain], change: Exchange) -> None:
+    def changed(self, change: Exchange) -> None:
         """A change was made: ask again whoever looks at its domains."""
         context = self._context
-        for read in [read for read in self._open if read.domains & domains]:
+        for read in [read for read in self._open if read.shares(change)]:
             before = read.state
             if context.must_wait(read):
                 continue

@@ -139,6 +139,8 @@ class ReplayContext:
         self.stalls = {one.at for one in self.assumed if isinstance(one, Stall)}
         self.broker = ReplayedBroker(recording.properties, clock, rules)
         self.t = 0.0
+        # What the broker sent by itself and nobody has found in the recording yet: when (ms), connection, command.
+        self.sent: list[tuple[float, int, RemotingCommand]] = []
         # Requests that wait for a client's answer; our number of each request of the broker's own that was recorded.
         self.asking: dict[tuple[int, int], Exchange] = {}
         self.own: dict[tuple[int, int], int] = {}
@@ -186,7 +188,7 @@ class ReplayContext:
 
     def choose(self, first: Exchange, second: Exchange) -> None:
         """Note that `first` is handled before `second`, if they have to do with each other."""
-        shared = first.domains & second.domains - {LOG}
+        shared = first.shares(second)
         if shared:
             self.choices.append(OrderChoice(min(shared), first, second))
 
