@@ -27,6 +27,8 @@ _UNORDERED: dict[int, str] = {
     RequestCode.GET_CONSUMER_CONNECTION_LIST: "connectionSet",
     RequestCode.GET_PRODUCER_CONNECTION_LIST: "connectionSet",
 }
+# Bodies of `name=value` lines.
+_SETTINGS = {RequestCode.GET_BROKER_CONFIG, RequestCode.GET_NAMESRV_CONFIG}
 _RECORD_BODIES = {RequestCode.PULL_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.QUERY_MESSAGE}
 _RECORD_FIELDS = (
     "topic", "queue_id", "queue_offset", "commit_log_offset", "body", "properties", "flag", "sys_flag", "body_crc",
@@ -85,7 +87,7 @@ def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses) -> Itera
     if request_code in _RECORD_BODIES:
         yield from _records(expected, got)
         return
-    if request_code == RequestCode.GET_BROKER_CONFIG:
+    if request_code in _SETTINGS:
         yield from _lines(_text(expected), settle_config(_text(expected), _text(got), uses))
         return
     try:
