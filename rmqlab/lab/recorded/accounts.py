@@ -28,7 +28,7 @@ from rmqlab.lab.recorded_events import (
     Unplaced,
 )
 from rmqlab.lab.replay.exchange import pair
-from rmqlab.lab.replay.frames import read_recording
+from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Run, recorded_events, sent_messages
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.batch import decode_messages
@@ -48,7 +48,7 @@ from rmqlab.protocol.subscription_data import TAG
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rmqlab.lab.replay.frames import RecordedLine, Recording
     from rmqlab.lab.run import Event
@@ -70,12 +70,24 @@ def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[R
             raise BadInput(f"{folder}: no scenario {name!r} in it; there are {', '.join(list(scenarios)[:8])}, ...")
     lines = read_recording(folder).lines
     zeros = _zeros(events, lines)
-    scenario_of = {line.conn: line.client.partition("@")[2].partition("_")[2] for line in lines if line.client}
+    lines_of = _by_scenario(lines)
     for name in wanted:
         account = FrameAccount(f"_{name}", zeros.get(name, 0.0))
-        # a line of no connection, as where the recorder froze some, is for all
-        account.read([line for line in lines if not line.conn or scenario_of.get(line.conn) == name])
+        account.read(lines_of.get(name, []))
         yield _run(scenarios[name], events[name], account)
+
+
+def _by_scenario(lines: Sequence[RecordedLine]) -> dict[str, list[RecordedLine]]:
+    """The lines of each scenario's connections, whose clients' ids end with its own; who was frozen is told to all."""
+    scenario_of = {line.conn: line.client.partition("@")[2].partition("_")[2] for line in lines if line.client}
+    found: dict[str, list[RecordedLine]] = {name: [] for name in scenario_of.values()}
+    for line in lines:
+        if line.kind is LineKind.CONTROL:
+            for each in found.values():
+                each.append(line)
+        elif line.conn in scenario_of:
+            found[scenario_of[line.conn]].append(line)
+    return found
 
 
 def _scenario(folder: Path, name: str, events: Iterable[Event]) -> Scenario:

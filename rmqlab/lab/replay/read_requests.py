@@ -50,7 +50,8 @@ class ReadRequests:
 
     def half_way(self, change: Exchange) -> list[Exchange]:
         """What looked at a heartbeat that was half done, as the recorded answers say."""
-        open_ = [read for read in self._open if read.shares(change) and not read.is_done]
+        domains = change.domains - {LOG}
+        open_ = [read for read in self._open if read.domains & domains and not read.is_done]
         return [read for read in open_ if read.expected is not None and read.expected.code in _HALF_WAY]
 
     def forget(self) -> None:
@@ -63,8 +64,8 @@ class ReadRequests:
 
     def changed(self, change: Exchange) -> None:
         """A change was made: ask again whoever looks at its domains."""
-        context = self._context
-        for read in [read for read in self._open if read.shares(change)]:
+        context, domains = self._context, change.domains - {LOG}
+        for read in [read for read in self._open if read.domains & domains]:
             before = read.state
             if context.must_wait(read):
                 continue
