@@ -7,14 +7,14 @@ import random
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.extra.plain_access import PlainPermissionManager
 from rmqlab.broker.extra.registration import register_extras
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import SENDS
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch
 from rmqlab.runtime.durable_store import DurableStore
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _EVERY_ADDRESS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared, never bound without being asked for
-_SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 
 
 class BrokerHandler:
@@ -60,7 +59,7 @@ class BrokerHandler:
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Answer a command."""
         store = self._store
-        if command.code in _SENDS:
+        if command.code in SENDS:
             store.defers_dispatch = True
             try:
                 answer = self._broker.handle(channel, command, now)

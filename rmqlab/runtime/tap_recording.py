@@ -17,7 +17,7 @@ from rmqlab.events import Register, SubscriptionChanged, Unregister
 from rmqlab.files import atomic_write
 from rmqlab.message.java_properties import properties_line
 from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode, code_name
-from rmqlab.protocol.consumer_headers import UnregisterClientRequestHeader
+from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UnregisterClientRequestHeader
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.runtime.network import C2S
@@ -154,10 +154,10 @@ class TapSummary:
             if command.code == RequestCode.UNREGISTER_CLIENT:
                 group = command.decode_header(UnregisterClientRequestHeader).consumer_group
                 return [] if group is None else self._lines(t, self.groups.leave(conn, group), "leaves")
+            if command.code in PULLS:
+                self._pull(conn, command)
         except (FrameError, RemotingCommandException):
             return [f"{_at(t)} connection {conn}: a request of code {command.code} that cannot be read"]
-        if command.code in PULLS:
-            self._pull(conn, command)
         return []
 
     def _heartbeat(self, t: float, conn: int, data: HeartbeatData) -> list[str]:
@@ -194,12 +194,10 @@ class TapSummary:
         return 0 if info is None else len(info.channel_info_table)
 
     def _pull(self, conn: int, command: RemotingCommand) -> None:
-        fields = command.all_ext_fields() or {}
-        group, topic = str(fields.get("consumerGroup", fields.get("a"))), str(fields.get("topic", fields.get("b")))
-        queue, offset = (str(fields.get(name, "")) for name in ("queueId", "queueOffset"))
-        pulls = self.pulls.setdefault((group, topic, _number(queue)), Pulls())
+        header = command.decode_header(PullMessageRequestHeader)
+        pulls = self.pulls.setdefault((str(header.consumer_group), str(header.topic), header.queue_id or 0), Pulls())
         pulls.count += 1
-        pulls.offset = max(pulls.offset, _number(offset))
+        pulls.offset = max(pulls.offset, header.queue_offset or 0)
         self._pulling[conn, command.opaque] = pulls
 
     def as_json(self) -> dict[str, Any]:
@@ -253,7 +251,3 @@ def _told(subscription: SubscriptionData | None) -> str | None:
 
 def _at(t: float) -> str:
     return f"{t / 1000:9.3f} s"
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0

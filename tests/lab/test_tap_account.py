@@ -14,8 +14,8 @@ from rmqlab.events import Filtered, Heartbeat
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.fates import LOSING, Fate, SendRecord
-from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
-from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
+from rmqlab.lab.recorded.accounts import members_of_frames, read_frames, recorded_accounts, tap_account
+from rmqlab.lab.recorded.frame_facts import FrameAccount
 from rmqlab.lab.recorded.likely_droppers import LikelyDroppers
 from rmqlab.lab.replay.frames import LineKind, RecordedLine, read_recording
 from rmqlab.lab.run import sent_messages
@@ -92,8 +92,7 @@ def test_losses_that_frames_alone_tell_are_losses_with_the_events_too(recorded):
 
 def test_a_pull_that_lacks_a_field_and_a_damaged_answer_are_passed_over(golden):
     lines = read_recording(golden / "broker-4.8.0" / "noprop").lines
-    account = FrameAccount("")
-    reader = FrameReader(lambda client: (account, client) if client else None, lines)
+    account = FrameAccount()
     broken = {"field": 0, "answer": 0}
     for line in lines:
         command = line.command
@@ -103,7 +102,7 @@ def test_a_pull_that_lacks_a_field_and_a_damaged_answer_are_passed_over(golden):
         elif command is not None and command.is_response and (body := command.body) and body[4:8] == MAGIC:
             command.content = body[:20]
             broken["answer"] += 1
-        reader.see(line)
+    account.read(lines)
     assert all(broken.values())
     assert {fact.kind for fact in account.facts} >= {"heartbeat", "subscription", "rebalance", "commit"}
     assert account.given == []
@@ -201,7 +200,7 @@ def test_who_dropped_is_open_where_several_or_none_may_have():
     for others, dropper in (
         ([], None), (["tagA || tagB"], None), (["tagB"], "tagB"), (["tagB", "tagB"], "tagB"), (["tagB", "tagC"], None)
     ):  # fmt: skip
-        likely = LikelyDroppers(FrameAccount(""), sent)
+        likely = LikelyDroppers(FrameAccount(), sent)
         for number, text in enumerate(others):
             likely.see(heard(str(number), text))
         assert likely.see(drop)["subscription"] == dropper
@@ -209,16 +208,13 @@ def test_who_dropped_is_open_where_several_or_none_may_have():
 
 def test_two_clients_of_one_id_are_two_and_one_that_was_frozen_is_one():
     def account(*, frozen):
-        reader_lines = [
+        told = FrameAccount()
+        told.read([
             RecordedLine(1, 0, LineKind.FRAME, 1, True, heartbeat("A", "tagA", 1)),
             *([RecordedLine(2, 5, LineKind.CONTROL, control="freeze", conns=(1,))] if frozen else []),
             RecordedLine(3, 10, LineKind.FRAME, 2, True, heartbeat("A", "tagB", 2)),
             RecordedLine(4, 20, LineKind.CLOSE, 1),
-        ]
-        told = FrameAccount("")
-        reader = FrameReader(lambda client: (told, client), reader_lines)
-        for line in reader_lines:
-            reader.see(line)
+        ])  # fmt: skip
         return [(fact.kind, fact["client"]) for fact in told.facts if fact.kind != "subscription"]
 
     apart = [("heartbeat", "A"), ("heartbeat", "A (connection 2)"), ("unregister", "A")]
@@ -226,10 +222,20 @@ def test_two_clients_of_one_id_are_two_and_one_that_was_frozen_is_one():
     assert account(frozen=True) == [("heartbeat", "A"), ("heartbeat", "A")]
 
 
-def heartbeat(client, text, version):
+def test_a_subscription_without_a_topic_is_none(tmp_path):
+    """As the broker takes it from a foreign client: under no topic that a message could have."""
+    row = {"t": 1.0, "conn": 1, "dir": "c2s", "frame": heartbeat("A", "tagA", 1, topics=(None, "T")).encode().hex()}
+    (tmp_path / "frames.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "broker.conf").write_text("")
+    _, told = read_frames(tmp_path)
+    assert [one.asked for one in members_of_frames(told)] == [[(1.0, "T", TAG, "tagA")]]
+    assert [fact.kind for fact in tap_account(tmp_path).facts] == ["heartbeat", "subscription", "subscription"]
+
+
+def heartbeat(client, text, version, topics=("T",)):
     consumer = ConsumerData(
         "G", ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING, ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-        [build_subscription("T", text, TAG, version)],
+        [build_subscription(topic, text, TAG, version) for topic in topics],
     )  # fmt: skip
     data = HeartbeatData(client, consumer_data_set=[consumer])
     return RemotingCommand.request(RequestCode.HEART_BEAT, body=data.encode())

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import astuple
 
 from rmqlab.errors import BadInput
-from rmqlab.events import Commit
+from rmqlab.events import Commit, Heartbeat, Unregister
 from rmqlab.lab.facts import Fact, FactLog
 from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
-from rmqlab.lab.recorded.frame_facts import FrameAccount, FrameReader
+from rmqlab.lab.recorded.frame_facts import FrameAccount
 from rmqlab.lab.recorded.likely_droppers import LikelyDroppers
 from rmqlab.lab.recorded_events import (
     Consumed,
@@ -28,7 +28,7 @@ from rmqlab.lab.recorded_events import (
     Unplaced,
 )
 from rmqlab.lab.replay.exchange import pair
-from rmqlab.lab.replay.frames import read_recording
+from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Run, recorded_events, sent_messages
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.batch import decode_messages
@@ -37,29 +37,22 @@ from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, string_to_prope
 from rmqlab.message.record import RecordError
 from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_MASK, TRANSACTION_NOT_TYPE, CompressionError, uncompress
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import SENDS, RequestCode, ResponseCode
 from rmqlab.protocol.header import RemotingCommandException
 from rmqlab.protocol.producer_headers import (
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
+from rmqlab.protocol.subscription_data import TAG
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rmqlab.lab.replay.frames import RecordedLine, Recording
     from rmqlab.lab.run import Event
     from rmqlab.protocol.command import RemotingCommand
-
-
-class _Recorded(FrameAccount):
-    """A scenario of a recorded set, and what was written down beside its frames."""
-
-    def __init__(self, scenario: Scenario, events: list[Event]) -> None:
-        super().__init__(f"_{scenario.id}")
-        self.scenario, self.events = scenario, events
 
 
 def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[Run]:
@@ -69,29 +62,44 @@ def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[R
         BadInput: a file is missing or damaged, or an id is not in the set.
     """
     folder = Path(folder)
-    told = {account.scenario.id: account for account in _events(folder)}
-    wanted = list(ids) or list(told)
+    events = recorded_events(folder)
+    scenarios = {name: _scenario(folder, name, mine) for name, mine in events.items()}
+    wanted = list(ids) or list(scenarios)
     for name in wanted:
-        if name not in told:
-            raise BadInput(f"{folder}: no scenario {name!r} in it; there are {', '.join(list(told)[:8])}, ...")
+        if name not in scenarios:
+            raise BadInput(f"{folder}: no scenario {name!r} in it; there are {', '.join(list(scenarios)[:8])}, ...")
     lines = read_recording(folder).lines
-
-    def whose(client: str) -> tuple[FrameAccount, str] | None:
-        name, _, scenario_id = client.partition("@")[2].partition("_")
-        account = told.get(scenario_id)
-        return None if account is None else (account, account.short(name))
-
-    _align(told, lines)
-    reader = FrameReader(whose, lines)
-    for line in lines:
-        reader.see(line)
+    zeros = _zeros(events, lines)
+    lines_of = _by_scenario(lines)
     for name in wanted:
-        yield _account(told[name])
+        account = FrameAccount(f"_{name}", zeros.get(name, 0.0))
+        account.read(lines_of.get(name, []))
+        yield _run(scenarios[name], events[name], account)
 
 
-def _align(told: dict[str, _Recorded], lines: Iterable[RecordedLine]) -> None:
+def _by_scenario(lines: Sequence[RecordedLine]) -> dict[str, list[RecordedLine]]:
+    """The lines of each scenario's connections, whose clients' ids end with its own; who was frozen is told to all."""
+    scenario_of = {line.conn: line.client.partition("@")[2].partition("_")[2] for line in lines if line.client}
+    found: dict[str, list[RecordedLine]] = {name: [] for name in scenario_of.values()}
+    for line in lines:
+        if line.kind is LineKind.CONTROL:
+            for each in found.values():
+                each.append(line)
+        elif line.conn in scenario_of:
+            found[scenario_of[line.conn]].append(line)
+    return found
+
+
+def _scenario(folder: Path, name: str, events: Iterable[Event]) -> Scenario:
+    first = next((event for event in events if event["ev"] == "scenario"), {})
+    if "scenario" not in first:
+        raise BadInput(f"{folder}: scenario {name!r} has no event 'scenario'")
+    return convert_scenario(first["scenario"], f"{folder.name}, scenario {name!r}")
+
+
+def _zeros(events: Mapping[str, list[Event]], lines: Iterable[RecordedLine]) -> dict[str, float]:
     """Find when each scenario began: a producer's answer arrives just before its event 'sent'."""
-    sent = {event["offsetMsgId"]: (account, event["t"]) for account in told.values() for event in account.events
+    sent = {event["offsetMsgId"]: (name, event["t"]) for name, mine in events.items() for event in mine
             if event["ev"] == "sent"}  # fmt: skip
     zeros: dict[str, float] = {}
     for line in lines:
@@ -99,69 +107,56 @@ def _align(told: dict[str, _Recorded], lines: Iterable[RecordedLine]) -> None:
             continue
         found = sent.get(str((line.command.all_ext_fields() or {}).get("msgId")))
         if found is not None:
-            account, t = found
-            zeros[account.scenario.id] = max(zeros.get(account.scenario.id, float("-inf")), line.t - t)
-    for name, zero in zeros.items():
-        told[name].zero = zero
+            name, t = found
+            zeros[name] = max(zeros.get(name, float("-inf")), line.t - t)
+    return zeros
 
 
-def _events(folder: Path) -> Iterator[_Recorded]:
-    for name, mine in recorded_events(folder).items():
-        first = next((event for event in mine if event["ev"] == "scenario"), {})
-        if "scenario" not in first:
-            raise BadInput(f"{folder}: scenario {name!r} has no event 'scenario'")
-        yield _Recorded(convert_scenario(first["scenario"], f"{folder.name}, scenario {name!r}"), mine)
+def _run(scenario: Scenario, events: list[Event], account: FrameAccount) -> Run:
+    starts = {step.who: step for step in scenario.steps if isinstance(step, Start)}
+    sent = sent_messages(scenario, events)
+    facts = [*map(LikelyDroppers(account, sent).see, account.facts), *_consumed(events, starts)]
+    facts.sort(key=lambda fact: fact.t)
+    fates = FateClassifier(facts, account.owners).fates(sent, _members_of_events(scenario, events, starts))
+    return Run(scenario, events, FactLog(facts), fates, Schedule(scenario.id))
 
 
-def _account(account: _Recorded) -> Run:
-    group_of = {step.who: step.group for step in account.scenario.steps if isinstance(step, Start)}
-    sent = sent_messages(account.scenario, account.events)
-    account.facts[:] = map(LikelyDroppers(account, sent).see, account.facts)
+def _consumed(events: Iterable[Event], starts: Mapping[str, Start]) -> Iterator[Fact]:
+    """What listeners got; a message that came again later was not taken before."""
     last: dict[tuple[str, str], int] = {}
-    consumed = [event for event in account.events if event["ev"] == "consume" and event["who"] in group_of]
-    for event in consumed:
-        key = group_of[event["who"]], event["msgId"]
+    consumed = [(starts[event["who"]].group, event) for event in events
+                if event["ev"] == "consume" and event["who"] in starts]  # fmt: skip
+    for group, event in consumed:
+        key = group, event["msgId"]
         last[key] = max(last.get(key, 0), event["reconsume"])
-    for event in consumed:
-        group = group_of[event["who"]]
-        account.facts.append(
-            Fact(event["t"], event["who"], Consumed(
-                event["who"], event["topic"], event["tag"], event["queue"], event["offset"], event["body"],
-                event["reconsume"], event["msgId"], group,
-                # it came again: this time was not the last
-                success=event["reconsume"] == last[group, event["msgId"]],
-            ))
-        )  # fmt: skip
-    account.facts.sort(key=lambda fact: fact.t)
-    fates = FateClassifier(account.facts, account.owners).fates(sent, _members_of_events(account))
-    return Run(account.scenario, account.events, FactLog(account.facts), fates, Schedule(account.scenario.id))
+    for group, event in consumed:
+        yield Fact(event["t"], event["who"], Consumed(
+            event["who"], event["topic"], event["tag"], event["queue"], event["offset"], event["body"],
+            event["reconsume"], event["msgId"], group, success=event["reconsume"] == last[group, event["msgId"]],
+        ))  # fmt: skip
 
 
-def _members_of_events(account: _Recorded) -> list[GroupMember]:
-    starts = {step.who: step for step in account.scenario.steps if isinstance(step, Start)}
+def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapping[str, Start]) -> list[GroupMember]:
     members: dict[str, GroupMember] = {}
-    changes = [step for step in account.scenario.steps if isinstance(step, Subscribe)]
-    for event in account.events:
+    changes = [step for step in scenario.steps if isinstance(step, Subscribe)]
+    for event in events:
         who = str(event.get("who"))
         if event["ev"] == "starting":
             step = starts.get(who)
             if step is None:
-                raise BadInput(
-                    f"scenario {account.scenario.id!r} does not start {who!r}, whom an event 'starting' names"
-                )
+                raise BadInput(f"scenario {scenario.id!r} does not start {who!r}, whom an event 'starting' names")
             member = members[who] = GroupMember(who, step.group, step.broadcasts)
             member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
         elif event["ev"] == "subscribed":
             change = next((step for step in changes if (step.who, step.expr) == (who, event.get("expr"))), None)
             if change is None or who not in members:
-                raise BadInput(f"scenario {account.scenario.id!r} has no step for the event {event}")
+                raise BadInput(f"scenario {scenario.id!r} has no step for the event {event}")
             members[who].asked.append((event["t"], change.topic, change.type, change.expr))
         elif event["ev"] == "stopped" and who in members:
             members[who].until = event["t"]
     return list(members.values())
 
 
-_SENDS = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 # 4.8.0 `SendMessageProcessor.handlePutMessageResult`: with these the message is in the log
 _STORED = frozenset({
     ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT,
@@ -169,18 +164,16 @@ _STORED = frozenset({
 })  # fmt: skip
 
 
-def read_frames(folder: Path) -> tuple[Recording, FrameReader, FrameAccount]:
+def read_frames(folder: Path) -> tuple[Recording, FrameAccount]:
     """Read all frames of a recording as one account, with all names as they are on the wire.
 
     Raises:
         BadInput: there is no such recording.
     """
     recording = read_recording(folder)
-    told = FrameAccount("")
-    reader = FrameReader(lambda client: (told, client) if client else None, recording.lines)
-    for line in recording.lines:
-        reader.see(line)
-    return recording, reader, told
+    told = FrameAccount()
+    told.read(recording.lines)
+    return recording, told
 
 
 def tap_account(folder: Path) -> Run:
@@ -191,7 +184,7 @@ def tap_account(folder: Path) -> Run:
     Raises:
         BadInput: there is no such recording, or its frames have neither a consumer's heartbeat nor a message sent.
     """
-    recording, _, told = read_frames(folder)
+    recording, told = read_frames(folder)
     sends = list(_sends(recording.lines))
     if not sends and not any(fact.kind == "heartbeat" for fact in told.facts):
         raise BadInput(f"{folder}: no consumer beats in these frames and nobody sends, so there is nothing to tell")
@@ -220,26 +213,21 @@ def members_of_frames(told: FrameAccount) -> list[GroupMember]:
     found: list[GroupMember] = []
     there: dict[tuple[str, str], GroupMember] = {}
     for fact in told.facts:
-        if fact.kind == "heartbeat":
-            for group, one in fact["subscriptions"]:
-                _asks(found, there, told, fact, group, (one.topic, one.expression_type, one.sub_string))
-        elif fact.kind == "unregister" and (gone := there.pop((fact["client"], fact["group"]), None)) is not None:
-            gone.until = fact.t
+        match fact.event:
+            case Heartbeat(client=who, subscriptions=subscriptions):
+                for group, one in subscriptions:
+                    if (who, group) not in there:
+                        there[who, group] = GroupMember(who, group, told.broadcasts(group))
+                        found.append(there[who, group])
+                    if one.topic is None or is_retry_topic(one.topic):
+                        continue
+                    member, asked = there[who, group], (one.topic, one.expression_type or TAG, one.sub_string or "")
+                    last = next((entry[1:] for entry in reversed(member.asked) if entry[1] == one.topic), None)
+                    if last != asked:
+                        member.asked.append((fact.t, *asked))
+            case Unregister(group=group, client=who) if (who, group) in there:
+                there.pop((who, group)).until = fact.t
     return found
-
-
-def _asks(
-    found: list[GroupMember], there: dict[tuple[str, str], GroupMember], told: FrameAccount, fact: Fact, group: str,
-    asked: tuple[str, str, str],
-) -> None:  # fmt: skip
-    who = fact["client"]
-    member = there.get((who, group))
-    if member is None:
-        member = there[who, group] = GroupMember(who, group, told.broadcasts(group))
-        found.append(member)
-    last = next((entry[1:] for entry in reversed(member.asked) if entry[1] == asked[0]), None)
-    if last != asked and not is_retry_topic(asked[0]):
-        member.asked.append((fact.t, *asked))
 
 
 def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, Event]]:
@@ -247,10 +235,10 @@ def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, E
     exchanges = pair(lines)
     for exchange in exchanges.by_answer.values():
         answer = exchange.expected
-        if answer is not None and exchange.code in _SENDS and answer.code in _STORED:
+        if answer is not None and exchange.code in SENDS and answer.code in _STORED:
             yield from _stored(exchange.answered_at, exchange.command, answer)
     for exchange in exchanges.by_request.values():
-        if exchange.expected is None and exchange.code in _SENDS:
+        if exchange.expected is None and exchange.code in SENDS:
             for message in _messages(exchange.command)[1]:
                 yield _unplaced(exchange.line.t, message)
 

@@ -99,9 +99,8 @@ class ChangeRequests:
                 pass
         if not self._reads.is_fresh(read):
             self._look_for(read)
-        domains = read.domains - {LOG}
         while not read.is_done:
-            change = next((change for change in self._context.pending if change.domains & domains), None)
+            change = next((change for change in self._context.pending if change.shares(read)), None)
             if change is None:
                 break
             self.handle(change)
@@ -144,7 +143,7 @@ class ChangeRequests:
         context = self._context
         before = []
         for other in context.pending:
-            if other is change or not other.domains & change.domains - {LOG}:
+            if other is change or not other.shares(change):
                 continue
             first = context.comes_first(other, change)
             if first or (other.number < change.number and not context.comes_first(change, other)):
@@ -157,13 +156,12 @@ class ChangeRequests:
         for other in context.pending:
             if other.number > change.number:
                 context.choose(change, other)
-            elif other.domains & change.domains - {LOG}:
+            elif other.shares(change):
                 context.reordered(other, change)
         if change.expected is None:
             context.unanswered.append(change)
         got: RemotingCommand | None = None
-        domains = change.domains - {LOG}
-        between = self._reads.half_way(domains)
+        between = self._reads.half_way(change)
         broker.listener.postpone = bool(between)
         if change.code == CLOSE:
             broker.on_channel_close(context.channel(change), context.now)
@@ -179,11 +177,11 @@ class ChangeRequests:
             context.asking[change.line.conn, change.opaque] = change
         context.settle(change, got)
         self.log.collect()
-        self._reads.changed(domains, change)
+        self._reads.changed(change)
         if between:
             context.uses[Tolerated.HALF_HEARTBEAT] += sum(read.is_done for read in between)
             broker.listener.release()
-            self._reads.changed(domains, change)
+            self._reads.changed(change)
 
     def client_answers(self, line: RecordedLine, answer: RemotingCommand) -> None:
         """A client answers a request of the broker's own: whoever asked gets what comes of it."""

@@ -6,13 +6,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses, settle_body, settle_config, settle_version
-from rmqlab.message.record import RecordError, decode_records
+from rmqlab.message.record import decode_records
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.command import RemotingCommand
@@ -27,6 +27,8 @@ _UNORDERED: dict[int, str] = {
     RequestCode.GET_CONSUMER_CONNECTION_LIST: "connectionSet",
     RequestCode.GET_PRODUCER_CONNECTION_LIST: "connectionSet",
 }
+# Bodies of `name=value` lines.
+_SETTINGS = {RequestCode.GET_BROKER_CONFIG, RequestCode.GET_NAMESRV_CONFIG}
 _RECORD_BODIES = {RequestCode.PULL_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.QUERY_MESSAGE}
 _RECORD_FIELDS = (
     "topic", "queue_id", "queue_offset", "commit_log_offset", "body", "properties", "flag", "sys_flag", "body_crc",
@@ -72,16 +74,20 @@ def _ext_fields(
         if left is not right:
             yield "extFields", None if left is None else dict(left), None if right is None else dict(right)
         return
-    for name in sorted({*left, *right}):
-        if left.get(name) != right.get(name):
-            yield f"extFields.{name}", left.get(name, _MISSING), right.get(name, _MISSING)
+    yield from _entries(left, right, "extFields")
+
+
+def _entries(expected: Mapping[str, str | None], got: Mapping[str, str | None], path: str) -> Iterator[FieldDifference]:
+    for name in sorted({*expected, *got}):
+        if expected.get(name) != got.get(name):
+            yield f"{path}.{name}", expected.get(name, _MISSING), got.get(name, _MISSING)
 
 
 def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses) -> Iterator[FieldDifference]:
     if request_code in _RECORD_BODIES:
         yield from _records(expected, got)
         return
-    if request_code == RequestCode.GET_BROKER_CONFIG:
+    if request_code in _SETTINGS:
         yield from _lines(_text(expected), settle_config(_text(expected), _text(got), uses))
         return
     try:
@@ -102,9 +108,7 @@ def _bodies(request_code: int, expected: bytes, got: bytes, uses: Uses) -> Itera
 def _lines(expected: str, got: str) -> Iterator[FieldDifference]:
     """Compare `name=value` lines: every value, then the order."""
     left, right = (dict(line.partition("=")[::2] for line in text.splitlines()) for text in (expected, got))
-    for name in sorted({*left, *right}):
-        if left.get(name) != right.get(name):
-            yield f"body.{name}", left.get(name, _MISSING), right.get(name, _MISSING)
+    yield from _entries(left, right, "body")
     if left == right and expected != got:
         yield "body.order", list(left), list(right)
 
@@ -130,10 +134,7 @@ def _key(name: object) -> str:
 
 
 def _records(expected: bytes, got: bytes) -> Iterator[FieldDifference]:
-    try:
-        left, right = decode_records(expected), decode_records(got)
-    except RecordError:
-        left = right = []
+    left, right = decode_records(expected), decode_records(got)
     if len(left) != len(right):
         yield "body.records", [_name(message) for message in left], [_name(message) for message in right]
         return

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.lab.replay.frames import RecordedLine
 from rmqlab.protocol.bodies import LockBatchRequestBody
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import SENDS, RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import FLAG_SUSPEND
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
 # A part of the broker's state: ("group", g), ("offset", g, topic, queue), ("lock", g), ("topic", t), ("log",).
 Domain = tuple[str, ...]
 LOG: Domain = ("log",)
+NO_QUEUE = "", 0
 
 # Requests that change nothing, so that they can be asked as often as we like.
 READS = frozenset({
@@ -34,10 +38,7 @@ READS = frozenset({
 })  # fmt: skip
 # Requests that the broker passes on to a client before it answers.
 CALLS = frozenset({RequestCode.GET_CONSUMER_RUNNING_INFO})
-PUTS = frozenset({
-    RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE,
-    RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION,
-})  # fmt: skip
+PUTS = SENDS | {RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION}
 # How the real broker turns away what it has no time for (4.8.0 `BrokerFastFailure`, `NettyRemotingAbstract`).
 _SHED = re.compile(
     r"\[(?:TIMEOUT|PCBUSY)_CLEAN_QUEUE\]broker busy, start flow control for a while, "
@@ -67,13 +68,13 @@ class Exchange:
 
     Recorded: `line`, `command`, the answer `expected` and when it was seen, the commit log offset `put_at` that the
     answer to a send tells; `domains` are what it reads or changes, `queue` topic and queue of a pull.
-    Replayed: `state`, our answer `got`, when it was given (`done_at`), the held pull and its latest execution.
+    Replayed: `state`, our answer `got`, when it was given (`done_at`), the held pull and whether it was woken.
     """
 
     line: RecordedLine
     command: RemotingCommand
     domains: frozenset[Domain]
-    queue: tuple[str, int] = ("", 0)
+    queue: tuple[str, int] = NO_QUEUE
     expected: RemotingCommand | None = None
     answered_at: float = inf
     put_at: int | None = None
@@ -83,7 +84,7 @@ class Exchange:
     given_at: float | None = None
     at_once: tuple[RemotingCommand, float] | None = None
     pull: PullRequest | None = None
-    run: Callable[[], None] | None = None
+    was_woken: bool = False
     agrees: bool = True
 
     @property
@@ -119,6 +120,10 @@ class Exchange:
     def is_done(self) -> bool:
         """Whether our broker has handled it and our answer is final."""
         return self.state is ExchangeState.DONE
+
+    def shares(self, other: Exchange) -> frozenset[Domain]:
+        """What of the broker's state both read or change; the log apart, where messages have their places."""
+        return self.domains & other.domains - {LOG}
 
     @property
     def subjects(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ from rmqlab.lab.replay.compare import FieldDifference, compare
 from rmqlab.lab.replay.exchange import Exchange, ExchangeState, pair, tally
 from rmqlab.lab.replay.frames import LineKind
 from rmqlab.lab.replay.replay_context import NOTHING, SETTLE_MS, AnswerDifference
-from rmqlab.lab.replay.tolerated_differences import Tolerated, settle_config
+from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode
@@ -50,7 +50,9 @@ class NamesrvReplay:
     def run(self) -> tuple[dict[int, tuple[int, int]], list[AnswerDifference]]:
         """Go through all lines; return how many were answered and how many of them alike, by code, and what differs."""
         for line in self._lines:
-            self._settle(line.t)
+            settled = [one for one in self._pending if one.expected is None and one.line.t + SETTLE_MS <= line.t]
+            for change in settled:
+                self._make(change)
             self._server.run_timers(self._clock.epoch_ms(line.t))
             if line.kind is LineKind.CLOSE:
                 self._close(line)
@@ -59,11 +61,6 @@ class NamesrvReplay:
             elif line.number in self._exchanges.by_answer:
                 self._answered(self._exchanges.by_answer[line.number])
         return tally(self._exchanges.by_answer.values()), self._differing
-
-    def _settle(self, t: float) -> None:
-        for change in list(self._pending):
-            if change.expected is None and change.line.t + SETTLE_MS <= t:
-                self._make(change)
 
     def _close(self, line: RecordedLine) -> None:
         connection = self._connections.pop(line.conn, None)
@@ -84,7 +81,7 @@ class NamesrvReplay:
         connection = self._connections.setdefault(request.line.conn, LocalChannel("127.0.0.1:0"))
         request.got = self._server.handle(connection, request.command, now)
         if request.expected is not None and request.got is not None:
-            self._take_from(request.code, request.expected, request.got)
+            self._rename(request.expected, request.got)
             if not compare(request.code, request.expected, request.got):
                 request.state = ExchangeState.DONE
 
@@ -113,14 +110,11 @@ class NamesrvReplay:
                 AnswerDifference(request.line.conn, request.opaque, int(request.code), name, left, right)
             )
 
-    def _take_from(self, code: int, expected: RemotingCommand, got: RemotingCommand) -> None:
-        """Put what the recorder rewrote, and what belongs to the installation, into our answer."""
+    def _rename(self, expected: RemotingCommand, got: RemotingCommand) -> None:
+        """Put the address that the recorder wrote for the broker's into our answer."""
         if got.body is None or expected.body is None or got.body == expected.body:
             return
         left, right = expected.body.decode("utf-8", "replace"), got.body.decode("utf-8", "replace")
-        if code == RequestCode.GET_NAMESRV_CONFIG:
-            got.content = settle_config(left, right, self._uses).encode()
-            return
         theirs, ours = set(_ADDRESSES.findall(left)), set(_ADDRESSES.findall(right))
         new, old = sorted(theirs - ours), sorted(ours - theirs)
         if len(new) == len(old) == 1:

@@ -40,6 +40,7 @@ class OrderSearch:
 
     def __init__(self, recording: Recording, tell: Callable[[str], None], rules: Rules) -> None:
         self._recording = recording
+        self._clock = read_clock(recording, pair(recording.lines).by_request.values())
         self._rules = rules
         self._tell = tell
         # What was taken back, by group or topic, since that one last kept something.
@@ -73,8 +74,7 @@ class OrderSearch:
         self.passes += 1
         exchanges = pair(self._recording.lines)
         self._tell(f"pass {self.passes} over {len(exchanges.by_request)} requests")
-        clock = read_clock(self._recording, exchanges.by_request.values())
-        context = ReplayContext(self._recording, exchanges, clock, assumed, self._rules)
+        context = ReplayContext(self._recording, exchanges, self._clock, assumed, self._rules)
         ReplayPass(context).run()
         return context
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.broker import NO_QUEUE, SAMPLED
 from rmqlab.lab.replay.compare import compare
-from rmqlab.lab.replay.exchange import LOG, ExchangeState
+from rmqlab.lab.replay.exchange import LOG, NO_QUEUE, ExchangeState
 from rmqlab.lab.replay.replay_context import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
+from rmqlab.lab.replay.sampled_stats import SAMPLED
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
-    from rmqlab.lab.replay.exchange import Domain, Exchange
+    from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
 
@@ -41,14 +42,15 @@ class ReadRequests:
         """A request is seen."""
         self._by_key[read.line.conn, read.opaque] = read
         self._context.seen(read)
-        earlier = {change for change in self._context.pending if change.domains & read.domains - {LOG}}
+        earlier = {change for change in self._context.pending if change.shares(read)}
         if self._context.must_wait(read) or not self.ask(read) or read.state is ExchangeState.HELD:
             self._open.append(read)
         if earlier and read.state is not ExchangeState.WAITING:
             self._early.append((read, earlier))
 
-    def half_way(self, domains: frozenset[Domain]) -> list[Exchange]:
+    def half_way(self, change: Exchange) -> list[Exchange]:
         """What looked at a heartbeat that was half done, as the recorded answers say."""
+        domains = change.domains - {LOG}
         open_ = [read for read in self._open if read.domains & domains and not read.is_done]
         return [read for read in open_ if read.expected is not None and read.expected.code in _HALF_WAY]
 
@@ -60,9 +62,9 @@ class ReadRequests:
         self._forget_at = self._context.t + UNDER_WAY_MS / 10
         self._open = [read for read in self._open if read.state is not ExchangeState.HELD or read.line.t >= limit]
 
-    def changed(self, domains: frozenset[Domain], change: Exchange) -> None:
+    def changed(self, change: Exchange) -> None:
         """A change was made: ask again whoever looks at its domains."""
-        context = self._context
+        context, domains = self._context, change.domains - {LOG}
         for read in [read for read in self._open if read.domains & domains]:
             before = read.state
             if context.must_wait(read):
@@ -116,15 +118,13 @@ class ReadRequests:
         channel, command = context.channel(read), read.command
         got: RemotingCommand | None
         if read.code in SAMPLED:
-            got = context.phases.answer(channel, read, context.now)
+            got = broker.stats.answer(read, partial(broker.handle, channel, command, context.now), context.now)
         elif read.code != RequestCode.PULL_MESSAGE:
             got = broker.handle(channel, command, context.now)
-        elif read.run is not None:
-            sent = broker.execute(read.run, context.now)
-            got = None if sent is None else sent[1]
         else:
             got = broker.look_at_pull(channel, command, context.now)
-            if got is not None and got.code == ResponseCode.PULL_NOT_FOUND and read.suspend_ms is not None:
+            would_hold = got is not None and got.code == ResponseCode.PULL_NOT_FOUND and read.suspend_ms is not None
+            if would_hold and not read.was_woken:
                 if read.state is ExchangeState.WAITING:
                     self._hold(read)
                 return True
@@ -135,11 +135,11 @@ class ReadRequests:
             read.given_at = None
             return True
         read.got = got
-        if read.run is None and not read.done_at:
+        if not read.was_woken and not read.done_at:
             read.done_at = context.t
         if not context.agrees(read, got):
             return False
-        if read.code == RequestCode.PULL_MESSAGE and read.run is None:
+        if read.code == RequestCode.PULL_MESSAGE and not read.was_woken:
             # This time for good: it may commit an offset.
             got = broker.handle(channel, command, context.now)
         context.settle(read, got)
@@ -194,19 +194,16 @@ class ReadRequests:
 
     def _collect_woken(self, *, by_look: bool) -> None:
         context, broker = self._context, self._context.broker
-        for run in broker.take_woken():
-            sent = broker.execute(run, context.now)
-            if sent is None:
-                continue
-            read = self._by_key[sent[0], sent[1].opaque]
+        for conn, got in broker.take_woken(context.now):
+            read = self._by_key[conn, got.opaque]
             if read.pull is not None and not by_look and self._missed(read):
                 context.uses[Tolerated.MISSED_WAKE_UP] += 1
                 broker.pull_request_hold_service.suspend_pull_request(*read.queue, read.pull)
                 continue
-            read.state, read.run, read.got = ExchangeState.WOKEN, run, sent[1]
+            read.state, read.was_woken, read.got = ExchangeState.WOKEN, True, got
             read.done_at, read.given_at = context.t, None
-            if context.agrees(read, sent[1]):
-                context.settle(read, sent[1])
+            if context.agrees(read, got):
+                context.settle(read, got)
                 self._close(read)
             elif read not in self._open:
                 self._open.append(read)

@@ -16,7 +16,6 @@
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.lab.replay.exchange import number_of
 from rmqlab.lab.replay.frames import LineKind
-from rmqlab.message.sysflag import BORNHOST_V6_FLAG
+from rmqlab.message.record import decode_records
 from rmqlab.protocol.bodies import KVTable, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.header import FrameError
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.frames import RecordedLine, Recording
 
-_RECORD_HEAD = struct.Struct(">i24xqi8x4xiq")  # size, commit log offset, sys flag, port of the born address, store time
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
 # How long before its estimate, and after, answers to what a look woke are seen.
 LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
@@ -46,9 +44,6 @@ LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
 _CLOSING_MS = 1.0
 # From a message's frame to the answers of the pulls that it woke, at most.
 _WAKING_MS = 200.0
-
-
-_USUAL = DEFAULT_RULES
 
 
 @dataclass(slots=True)
@@ -63,7 +58,7 @@ class RecordedClock:
     """
 
     end: float = 0.0
-    look_every: float = _USUAL.hold_check_period_ms
+    look_every: float = DEFAULT_RULES.hold_check_period_ms
     short_poll: int | None = None
     epoch: float = 0.0
     epoch_from: str = "nothing"
@@ -126,9 +121,9 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
     ports: dict[int, int] = {}
     for exchange in exchanges:
         if exchange.code == RequestCode.PULL_MESSAGE and exchange.expected is not None:
-            for offset, port, store_time in _records(exchange.expected.body or b""):
-                clock.store_times.setdefault(offset, store_time)
-                ports.setdefault(offset, port)
+            for message in decode_records(exchange.expected.body or b"", read_body=False):
+                clock.store_times.setdefault(message.commit_log_offset, message.store_timestamp)
+                ports.setdefault(message.commit_log_offset, message.born_host.port)
     for exchange in exchanges:
         if exchange.code == RequestCode.GET_BROKER_RUNTIME_INFO and exchange.expected is not None:
             clock.boot = clock.boot or _boot(exchange.expected.body or b"")
@@ -150,26 +145,21 @@ def _boot(body: bytes) -> int | None:
 
 
 def _find_scans(recording: Recording, clock: RecordedClock, exchanges: Collection[Exchange]) -> None:
-    beats: dict[int, float] = {}
-    for exchange in exchanges:
-        if exchange.code == RequestCode.HEART_BEAT:
-            beats[exchange.line.conn] = exchange.line.t
+    expired_ms, period = DEFAULT_RULES.channel_expired_ms, DEFAULT_RULES.scan_period_ms
+    beats = {exchange.line.conn: exchange.line.t for exchange in exchanges if exchange.code == RequestCode.HEART_BEAT}
     closed: dict[int, RecordedLine] = {}
     for line in recording.lines:
         if line.kind is LineKind.CLOSE:
             closed.setdefault(line.conn, line)
     for conn, line in closed.items():
         silence = line.t - beats.get(conn, line.t)
-        if (
-            not line.to_broker
-            and _USUAL.channel_expired_ms < silence <= _USUAL.channel_expired_ms + _USUAL.scan_period_ms
-        ):
+        if not line.to_broker and expired_ms < silence <= expired_ms + period:
             clock.scanned.add(conn)
     if clock.scanned:
-        scan = (closed[min(clock.scanned)].t - _CLOSING_MS) % _USUAL.scan_period_ms
+        scan = (closed[min(clock.scanned)].t - _CLOSING_MS) % period
         while scan <= clock.end:
             clock.scans.append(scan)
-            scan += _USUAL.scan_period_ms
+            scan += period
 
 
 def _ports_of_members(recording: Recording, clock: RecordedClock, exchange: Exchange) -> None:
@@ -185,18 +175,6 @@ def _ports_of_members(recording: Recording, clock: RecordedClock, exchange: Exch
         port = number_of((member.client_addr or "").rpartition(":")[2])
         if port is not None and member.client_id in conns:
             clock.ports.setdefault(conns[member.client_id], port)
-
-
-def _records(body: bytes) -> Iterator[tuple[int, int, int]]:
-    """Commit log offset, born port and store time of every record with IPv4 addresses."""
-    position = 0
-    while position + _RECORD_HEAD.size <= len(body):
-        size, offset, sys_flag, port, store_time = _RECORD_HEAD.unpack_from(body, position)
-        if size <= 0:
-            return
-        if not sys_flag & BORNHOST_V6_FLAG:
-            yield offset, port, store_time
-        position += size
 
 
 def _find_epoch(clock: RecordedClock, exchanges: Collection[Exchange]) -> None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.read_requests import ReadRequests
     from rmqlab.lab.replay.replay_context import ReplayContext
-    from rmqlab.protocol.command import RemotingCommand
 
 # The epoch is known to about a millisecond, and so are the ms of a send that no pull tells, and its delay's end.
 _EPOCH_MS = 1
@@ -32,12 +31,14 @@ class RecordedLog:
         self._context = context
         self._reads = reads
         self._make = make
-        # What the broker sent by itself and nobody has found in the recording yet: when (ms), connection, command.
-        self.sent: list[tuple[float, int, RemotingCommand]] = []
         # Messages stored and not visible yet.
         self._stored: deque[StoredMessage] = deque()
         # The places of all messages that a client sent and got an answer for.
         self._places = {exchange.put_at for exchange in context.exchanges.by_request.values()} - {None}
+
+    @property
+    def _puts(self) -> list[Exchange]:
+        return [change for change in self._context.pending if LOG in change.domains]
 
     @property
     def _end(self) -> int:
@@ -65,7 +66,7 @@ class RecordedLog:
         for conn, command in broker.outgoing:
             asked = context.asking.pop((conn, command.opaque), None) if command.is_response else None
             if asked is None:
-                self.sent.append((context.t, conn, command))
+                context.sent.append((context.t, conn, command))
             else:
                 context.settle(asked, command)
         broker.outgoing.clear()
@@ -74,7 +75,7 @@ class RecordedLog:
     def store(self, change: Exchange) -> None:
         """Store a message, after all that come before it in the log."""
         while not change.is_done:
-            puts = [other for other in self._context.pending if LOG in other.domains]
+            puts = self._puts
             chosen = self._next(puts)
             if chosen is None:
                 self._run_timer()
@@ -111,8 +112,7 @@ class RecordedLog:
 
     def _store_next(self) -> bool:
         """Store the next message that may have been stored by now; False when there is none."""
-        puts = [change for change in self._context.pending if LOG in change.domains]
-        if puts:
+        if puts := self._puts:
             self.store(min(puts, key=lambda put: (put.put_at is None, put.put_at or 0, put.number)))
             return True
         if not self._timer_may_run() or self._end in self._places:

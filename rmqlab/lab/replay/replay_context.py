@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.broker import ReplayedBroker, SamplePhases
+from rmqlab.lab.replay.broker import ReplayedBroker
 from rmqlab.lab.replay.compare import compare
 from rmqlab.lab.replay.exchange import LOG, Domain, Exchange, Exchanges, ExchangeState
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
@@ -138,8 +138,9 @@ class ReplayContext:
                 self._after.setdefault(one.first.number, set()).add(one.second.number)
         self.stalls = {one.at for one in self.assumed if isinstance(one, Stall)}
         self.broker = ReplayedBroker(recording.properties, clock, rules)
-        self.phases = SamplePhases(self.broker, clock.boot or clock.epoch_ms(0.0))
         self.t = 0.0
+        # What the broker sent by itself and nobody has found in the recording yet: when (ms), connection, command.
+        self.sent: list[tuple[float, int, RemotingCommand]] = []
         # Requests that wait for a client's answer; our number of each request of the broker's own that was recorded.
         self.asking: dict[tuple[int, int], Exchange] = {}
         self.own: dict[tuple[int, int], int] = {}
@@ -175,7 +176,7 @@ class ReplayContext:
             exchange.given_at = None
             return False
         if exchange.given_at is None:
-            exchange.given_at = self.t if exchange.run is None else exchange.done_at
+            exchange.given_at = exchange.done_at if exchange.was_woken else self.t
         return exchange.code != RequestCode.PULL_MESSAGE or exchange.answered_at - exchange.given_at <= ANSWER_MS
 
     def seen(self, exchange: Exchange) -> None:
@@ -187,7 +188,7 @@ class ReplayContext:
 
     def choose(self, first: Exchange, second: Exchange) -> None:
         """Note that `first` is handled before `second`, if they have to do with each other."""
-        shared = first.domains & second.domains - {LOG}
+        shared = first.shares(second)
         if shared:
             self.choices.append(OrderChoice(min(shared), first, second))
 
@@ -203,7 +204,7 @@ class ReplayContext:
         """Take our answer as final and note where it differs."""
         exchange.got, exchange.state, exchange.done_at = got, ExchangeState.DONE, self.t
         self.handled.add(exchange.number)
-        self.phases.delivered(exchange, self.now)
+        self.broker.stats.deliver(exchange, self.now)
         if exchange.expected is not None and got is not None:
             missed = self.messages.get((exchange.queue, self.visible[exchange.queue]))
             if missed is not None and LOG in exchange.domains and missed.t < exchange.line.t:

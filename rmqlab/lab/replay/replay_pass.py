@@ -112,12 +112,11 @@ class ReplayPass:
             self.changes.handle(change)
 
     def _take_sent(self, line: RecordedLine, command: RemotingCommand) -> bool:
-        sent = self.changes.log.sent
-        for index, (t, conn, ours) in enumerate(sent):
+        for index, (t, conn, ours) in enumerate(self.context.sent):
             if line.t - t > ANSWER_MS:
                 continue
             if conn == line.conn and ours.code == command.code and ours.all_ext_fields() == command.ext_fields:
-                del sent[index]
+                del self.context.sent[index]
                 self.context.own[conn, command.opaque] = ours.opaque
                 self.context.uses[Tolerated.NOTIFY_OPAQUE] += ours.opaque != command.opaque
                 for name, expected, got in compare(0, command, ours):
@@ -135,7 +134,7 @@ class ReplayPass:
         context = self.context
         context.t = context.clock.end
         self.changes.advance(context.clock.end + 2 * SETTLE_MS)
-        for t, conn, command in self.changes.log.sent:
+        for t, conn, command in context.sent:
             if not context.cut_off(conn, t):
                 line = RecordedLine(0, t, LineKind.FRAME, conn)
                 self._differs(line, command, "frame", NOTHING, dict(command.all_ext_fields() or {}))
@@ -143,7 +142,7 @@ class ReplayPass:
             if exchange.expected is not None or exchange.got is None or exchange.command.is_oneway:
                 continue
             # the look that ended a held pull may have been that much later
-            late = 0.0 if exchange.run is None else LOOK_AFTER_MS
+            late = LOOK_AFTER_MS if exchange.was_woken else 0.0
             if not context.cut_off(exchange.line.conn, exchange.done_at + late):
                 context.differs(exchange, "answer", NOTHING, int(exchange.got.code))
 

@@ -29,11 +29,11 @@ def of_frames(folder: Path) -> Subscriptions:
     Times become epoch ms where somebody asks for something, so that a version tells a time. A message was stored before
     it was answered with, most often just.
     """
-    recording, reader, account = read_frames(folder)
+    recording, account = read_frames(folder)
     members = members_of_frames(account)
     if not any(member.asked for member in members):
         raise BadInput(f"{folder}: no consumer beats in these frames, so they tell of no subscription")
-    zero = round(max(reader.zeros or reader.version_zeros))
+    zero = round(max(account.zeros or account.version_zeros))
 
     def at(t: float) -> int:
         return zero + round(t)
@@ -71,6 +71,6 @@ def of_frames(folder: Path) -> Subscriptions:
         if clients:  # afterwards nobody looked
             present[group].append(Present(end, (), ""))
     reset: dict[Key, tuple[int, ...]] = defaultdict(tuple)
-    for t, group, topic in reader.resets:
+    for t, group, topic in account.resets:
         reset[group, topic] += (at(t),)
     return Subscriptions(dict(asked), dict(held), frozenset(asked), dict(present), dict(reset), (zero, end))
