@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor, RebalanceLockManager
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService, ProducerManager
@@ -65,6 +65,8 @@ class Broker:
     Requests are answered by code (`register_processor`), others not at all. `rpc_hooks` see every command first.
     """
 
+    schedule_service: ClassVar = ScheduleMessageService
+
     def __init__(
         self,
         config: BrokerConfig,
@@ -103,7 +105,7 @@ class Broker:
             timers, rules.scan_period_ms, self.producer_manager, self.consumer_manager
         )
         self.rebalance_lock_manager = RebalanceLockManager()
-        self.schedule_message_service = ScheduleMessageService(store, timers)
+        self.schedule_message_service = self.schedule_service(store, timers)
         self.config_managers: tuple[ConfigManager, ...] = (
             self.topic_config_manager,
             self.consumer_offset_manager,

@@ -257,7 +257,7 @@ def test_what_a_client_drops_is_left_to_the_next_owner_as_long_as_no_answer_is_e
 
 
 def test_where_members_are_not_told_of_others_the_owner_before_pulls_on_until_its_rebalance(tmp_path):
-    """4.8.0 `notifyConsumerIdsChangedEnable`: A keeps the queue that B has by now, for up to 20 s. Their tags share a hash."""
+    """4.8.0 `notifyConsumerIdsChangedEnable`: A keeps for 20 s the queue that B has by now. Their tags share a hash."""
     lab = rmqlab.Lab(topics={"T": 2}, notifyConsumerIdsChangedEnable=False)
     lab.consumer("A", group="G", subscribe={"T": "Aa"})
     lab.run(seconds=61)

@@ -9,6 +9,8 @@ from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig, refuse_unworkable
 from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
 from rmqlab.broker.extra.registration import register_extras
+from rmqlab.broker.schedule_message_service import ScheduleMessageService, message_time_up
+from rmqlab.lab.replay.recorded_clock import place_key
 from rmqlab.lab.replay.sampled_stats import SampledStats
 from rmqlab.message.message import Host
 from rmqlab.protocol.command import RemotingCommand
@@ -17,7 +19,7 @@ from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from rmqlab.broker.pull_request_hold_service import PullRequest
     from rmqlab.lab.replay.recorded_clock import RecordedClock
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
+    from rmqlab.store.consume_queue import ConsumeQueue
     from rmqlab.store.dispatch_request import DispatchRequest, PutMessageResult
 
 # Services whose hour the recording tells.
@@ -77,6 +80,34 @@ class ReplayedStore(MessageStore):
         return told
 
 
+class ReplayedSchedule(ScheduleMessageService):
+    """Delivers a delayed message not before its recorded store time, and behind what lies before it in the log.
+
+    A pull that brought it later tells both. One look of a level delivers all that is due; meanwhile others store, too.
+    `catch_up` stores what is pending and lies before a place.
+    """
+
+    _store: ReplayedStore
+    catch_up: Callable[[int], None]
+
+    def _place(self, commit_log_offset: int, size: int) -> int | None:
+        message = self._store.look_message_by_offset(commit_log_offset, size)
+        inner = None if message is None else message_time_up(message)
+        return None if inner is None else self._store.clock.places.get(place_key(inner))
+
+    def _deliver_timestamp(
+        self, queue: ConsumeQueue, level: int, tags_code: int, commit_log_offset: int, size: int, now: int
+    ) -> int:
+        due = super()._deliver_timestamp(queue, level, tags_code, commit_log_offset, size, now)
+        return max(due, self._store.clock.store_times.get(self._place(commit_log_offset, size) or -1, due))
+
+    def _deliver(self, commit_log_offset: int, size: int, now: int) -> bool:
+        place = self._place(commit_log_offset, size)
+        if place is not None:
+            self.catch_up(place)
+        return super()._deliver(commit_log_offset, size, now)
+
+
 class ReplayedListener(ConsumerIdsChangeListener):
     """A listener that can put off the second half of a heartbeat, in which expressions are compiled."""
 
@@ -108,6 +139,9 @@ class ReplayedListener(ConsumerIdsChangeListener):
 
 class ReplayedBroker(Broker):
     """A broker that dispatches messages, looks after held pulls and executes them only when it is told to."""
+
+    schedule_service = ReplayedSchedule
+    schedule_message_service: ReplayedSchedule
 
     def __init__(self, properties: Mapping[str, str], clock: RecordedClock, rules: Rules = DEFAULT_RULES) -> None:
         """Read all settings from the recorded broker's; raises `BadInput` for a value that does not fit."""

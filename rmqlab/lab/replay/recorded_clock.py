@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.lab.replay.exchange import number_of
 from rmqlab.lab.replay.frames import LineKind
+from rmqlab.message.properties import PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.bodies import KVTable, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 
     from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.frames import RecordedLine, Recording
+    from rmqlab.message.message import MessageExt
 
+PlaceKey = tuple[str, str, int]  # topic, unique key, how often it was consumed before
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
 # How long before its estimate, and after, answers to what a look woke are seen.
 LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
@@ -49,6 +52,8 @@ _WAKING_MS = 200.0
 @dataclass(slots=True)
 class RecordedClock:
     """`epoch` is the epoch ms of `t` = 0; store times by commit log offset, ports by connection, looks as `t`.
+
+    `places` has the commit log offset of each message that a pull brought, by `place_key`.
 
     `boot` is when the broker began (epoch ms), None if nothing tells.
 
@@ -64,6 +69,7 @@ class RecordedClock:
     epoch_from: str = "nothing"
     boot: int | None = None
     store_times: dict[int, int] = field(default_factory=dict)
+    places: dict[PlaceKey, int] = field(default_factory=dict)
     ports: dict[int, int] = field(default_factory=dict)
     looks: list[float] = field(default_factory=list)
     ends: dict[int, float] = field(default_factory=dict)
@@ -102,6 +108,11 @@ class RecordedClock:
         return int(self.epoch + t)
 
 
+def place_key(message: MessageExt) -> PlaceKey:
+    """What tells a message that was delivered after a delay, or again, from all others."""
+    return message.topic, message.properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX, ""), message.reconsume_times
+
+
 def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> RecordedClock:
     """Find out all of it."""
     clock = RecordedClock(recording.lines[-1].t if recording.lines else 0.0)
@@ -124,6 +135,7 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
             for message in decode_records(exchange.expected.body or b"", read_body=False):
                 clock.store_times.setdefault(message.commit_log_offset, message.store_timestamp)
                 ports.setdefault(message.commit_log_offset, message.born_host.port)
+                clock.places.setdefault(place_key(message), message.commit_log_offset)
     for exchange in exchanges:
         if exchange.code == RequestCode.GET_BROKER_RUNTIME_INFO and exchange.expected is not None:
             clock.boot = clock.boot or _boot(exchange.expected.body or b"")

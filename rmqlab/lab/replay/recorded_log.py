@@ -31,6 +31,7 @@ class RecordedLog:
         self._context = context
         self._reads = reads
         self._make = make
+        context.broker.schedule_message_service.catch_up = self._catch_up
         # Messages stored and not visible yet.
         self._stored: deque[StoredMessage] = deque()
         # The places of all messages that a client sent and got an answer for.
@@ -134,6 +135,14 @@ class RecordedLog:
         stored = self.collect()
         if stored:
             context.uses[Tolerated.TIMER_LAG] += stored
+
+    def _catch_up(self, place: int) -> None:
+        """While a level is looked at: store what is pending and lies before a place in the log."""
+        broker, store = self._context.broker, self._context.broker.store
+        before = store.window, broker.now
+        while self._end < place and (here := [put for put in self._puts if (put.put_at or 0) < place]):
+            self._make(here[0])
+        store.window, broker.now = before
 
     def dispatch(self) -> bool:
         """Make the next stored message visible; False when there is none."""
