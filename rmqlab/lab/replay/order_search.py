@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
 
-PASSES = 12
+PASSES = 20
 """How many passes over a recording are made at most."""
 
 Assumption = OrderChoice | Stall

@@ -43,6 +43,8 @@ PlaceKey = tuple[str, str, int]  # topic, unique key, how often it was consumed 
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
 # How long before its estimate, and after, answers to what a look woke are seen.
 LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
+# How long before its estimate a look may have been.
+_UNEVEN_MS = 20.0
 # From a scan to the moment at which the recorder sees the end of a connection it closed.
 _CLOSING_MS = 1.0
 # From a message's frame to the answers of the pulls that it woke, at most.
@@ -123,12 +125,10 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
     for line in recording.lines:
         if line.kind is LineKind.CLOSE:
             clock.ends.setdefault(line.conn, line.t)
-        elif line.kind is LineKind.CONTROL and line.control == "freeze":
-            clock.frozen.update(line.conns)
+        elif line.kind is LineKind.CONTROL and line.control in {"freeze", "cut"}:
+            (clock.frozen if line.control == "freeze" else clock.cut).update(line.conns)
             for conn in line.conns:
                 clock.ends.setdefault(conn, line.t)
-        elif line.kind is LineKind.CONTROL and line.control == "cut":
-            clock.cut.update(line.conns)
     ports: dict[int, int] = {}
     for exchange in exchanges:
         if exchange.code == RequestCode.PULL_MESSAGE and exchange.expected is not None:
@@ -144,7 +144,12 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
         elif exchange.code in _MEMBERS:
             _ports_of_members(recording, clock, exchange)
     _find_epoch(clock, exchanges)
-    clock.looks = list(_looks(clock, exchanges))
+    stragglers = _stragglers(exchanges)
+    # A busy broker's looks are not quite even: where somebody was told to go on just before one, it was then.
+    clock.looks = [
+        min((t for t in stragglers if look - _UNEVEN_MS <= t < look), default=look)
+        for look in _looks(clock, exchanges, stragglers)
+    ]
     _find_scans(recording, clock, exchanges)
     return clock
 
@@ -241,10 +246,10 @@ def _stragglers(exchanges: Collection[Exchange]) -> list[float]:
     )
 
 
-def _looks(clock: RecordedClock, exchanges: Collection[Exchange]) -> Iterator[float]:
+def _looks(clock: RecordedClock, exchanges: Collection[Exchange], stragglers: list[float]) -> Iterator[float]:
     """The looks of the hold service, from those that answers show, back and forth to both ends of the recording."""
     seen = sorted(exchange.answered_at for exchange in exchanges if clock.has_timed_out(exchange))
-    seen = seen or _stragglers(exchanges)
+    seen = seen or stragglers
     if not seen:
         return
     every = clock.look_every
