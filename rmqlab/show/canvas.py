@@ -17,7 +17,7 @@ from rmqlab.show.figure import FONTS
 from rmqlab.show.palette import BLACK, WHITE, Colours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rmqlab.lab.run_view import RunView
 
@@ -56,20 +56,22 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def in_rows(widths: Sequence[float], left: float, right: float) -> list[tuple[int, float]]:
-    """Row and x of things of these widths, put one after another between two edges.
+def legend(
+    words: Iterable[str], left: float, right: float, *, room: float, line: float = 0.24
+) -> tuple[list[Point], float]:
+    """Where the entries of a legend begin, in rows between two edges, and how high all rows are.
 
-    >>> in_rows([3, 3, 3], 1, 8)
-    [(0, 1), (0, 4), (1, 1)]
+    Before and behind its words an entry has `room` in all; y is 0 in the first row.
     """
-    places: list[tuple[int, float]] = []
-    row, x = 0, left
-    for width in widths:
+    places: list[Point] = []
+    x, y = left, 0.0
+    for one in words:
+        width = text_width(one) + room
         if x + width > right and x > left:
-            row, x = row + 1, left
-        places.append((row, x))
+            x, y = left, y + line
+        places.append((x, y))
         x += width
-    return places
+    return places, y + line
 
 
 class Canvas:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.canvas import Canvas, Shape, in_rows, painted, text_width
+from rmqlab.show.canvas import Canvas, Shape, legend, painted, text_width
 from rmqlab.show.charts import TimeScale
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Inches.
 WIDTH, RIGHT_EDGE, TOP = 11.4, 0.25, 0.3
 LANE, CLOCK, BAND = 0.5, 0.95, 0.3
-AXIS, LEGEND, LINE = 0.34, 0.36, 0.24
+AXIS, LEGEND = 0.34, 0.36
 FLOW_LEFT, FLOW_RIGHT, FLOW_TOP, FLOW_LINE, BOX = 1.9, 1.6, 0.62, 0.34, 0.26
 RESETS, STOPS = "heartbeat", "forgotten"  # the clock of a lane
 RISES, CLOSE = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other
@@ -119,8 +119,8 @@ class _LaneDrawing:
             self.tops[lane] = y
             y += LANE + (CLOCK if lane in self.clocks else 0)
         self.floor = y
-        self.legend = in_rows([text_width(what) + 0.45 for what in self.kinds], self.edge, WIDTH - 0.1)
-        self.height = y + AXIS + LEGEND + LINE * (max((row for row, _ in self.legend), default=0) + 1) - 0.1
+        self.legend, below = legend(self.kinds, self.edge, WIDTH - 0.1, room=0.45)
+        self.height = y + AXIS + LEGEND + below - 0.1
 
     def _clock(self, lane: str) -> list[tuple[float, float]]:
         """From when to when the clock of a lane runs, in the time that is drawn."""
@@ -151,8 +151,8 @@ class _LaneDrawing:
             canvas.line((self.place(0), self.place(0)), (TOP - 0.1, self.floor), VERMILLION, 1.2)
         canvas.text(0.08, self.floor + 0.16, "seconds", ha="left", colour=GREY)
         self.time.axis(canvas, self.floor)
-        for what, (row, x) in zip(self.kinds, self.legend, strict=True):
-            y = self.floor + AXIS + LEGEND - 0.14 + LINE * row
+        for what, (x, below) in zip(self.kinds, self.legend, strict=True):
+            y = self.floor + AXIS + LEGEND - 0.14 + below
             shape, colour = self.looks[what]
             canvas.spot(x + 0.08, y, 8, colour, shape=shape)
             canvas.text(x + 0.22, y, what, ha="left")

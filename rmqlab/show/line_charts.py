@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.show.canvas import Canvas, Shape, in_rows, painted, text_width
+from rmqlab.show.canvas import Canvas, Shape, legend, painted, text_width
 from rmqlab.show.charts import MARGIN, TITLE, WIDTH, Row, checked, column_values
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 # Inches.
-PANEL_HEIGHT, PANEL_GAP, LEGEND_ROW, HEAD_ROW = 2.6, 0.25, 0.24, 0.34
+PANEL_HEIGHT, PANEL_GAP, HEAD_ROW = 2.6, 0.25, 0.34
 LINES: tuple[tuple[str, Shape], ...] = (
     (BLUE, "round"), (ORANGE, "square"), (GREEN, "down"), (VERMILLION, "diamond"), (PURPLE, "cross"), (SKY, "bar"),
 )  # fmt: skip
@@ -87,10 +87,9 @@ class _LinePanels:
         self.top = TITLE + HEAD_ROW * (2 if self.panel else 1)
         self.floor = self.top + PANEL_HEIGHT
         names = [f"{words[self.line]} {number_text(one)}" if self.line else words[self.value] for one in self.along]
-        labels = [*names, words["law"]] if law else names if self.line else []
-        self.legend = in_rows([text_width(one) + 0.7 for one in labels], self.left, WIDTH)
-        self.labels = labels
-        self.height = self.floor + 0.72 + LEGEND_ROW * (self.legend[-1][0] + 1 if labels else 0)
+        self.labels = [*names, words["law"]] if law else names if self.line else []
+        self.legend, below = legend(self.labels, self.left, WIDTH, room=0.7)
+        self.height = self.floor + 0.72 + (below if self.labels else 0)
 
     def draw(self, canvas: Canvas) -> None:
         """Title, panels and legend."""
@@ -99,8 +98,8 @@ class _LinePanels:
         for number, panel in enumerate(self.panels):
             self._panel(canvas, panel, self.left + number * (self.each + PANEL_GAP), is_first=number == 0)
         canvas.text(self.left + (WIDTH - self.left) / 2, self.floor + 0.46, self.words[self.x])
-        for order, (name, (row, x)) in enumerate(zip(self.labels, self.legend, strict=True)):
-            y = self.floor + 0.78 + LEGEND_ROW * row
+        for order, (name, (x, below)) in enumerate(zip(self.labels, self.legend, strict=True)):
+            y = self.floor + 0.78 + below
             if order < len(self.along):
                 colour, shape = LINES[order % len(LINES)]
                 canvas.polyline([(x, y), (x + 0.4, y)], colour, width=2)

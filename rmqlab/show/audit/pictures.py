@@ -10,7 +10,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, rows_of
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
-from rmqlab.show.canvas import Canvas, cut, in_rows, painted, text_width
+from rmqlab.show.canvas import Canvas, cut, legend, painted, text_width
 from rmqlab.show.charts import WIDTH, TimeScale, heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, FateStyle, ink
@@ -109,7 +109,7 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
     title = f"What became of the messages of {len(keys)} groups and topics: shares"
     names = [cut(f"{group} · {topic}", LONGEST) for group, topic in keys]
     left = 0.25 + max((text_width(name) for name in names), default=0)
-    legend, below = _legend(kinds), TITLE + LINE * len(keys) + 0.3
+    below = TITLE + LINE * len(keys) + 0.3
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(title)
@@ -121,14 +121,14 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
                 with canvas.saying(f"{name}: {cells[key, kind]} {look_of(kind).words}"):
                     _filled(canvas, x, y + 0.03, width, LINE - 0.06, kind)
                 x += width
-        _draw_legend(canvas, legend, below)
+        _draw_legend(canvas, kinds, below)
 
     table = Table(title, ("group", "topic", *kinds), [(*key, *(cells[key, kind] for kind in kinds)) for key in keys])
     lost, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "unknown"))
     alt = f"A bar for each group and topic, divided by fate. {lost} messages were lost, {unknown} are unknown."
     if rows and rows[0][2]["lost"]:
         alt += f" {rows[0][0]} lost the most, {rows[0][2]['lost']} of {rows[0][2]['sent']}."
-    return Picture(painted(WIDTH, below + _height(legend), draw), title=title, alt=alt, table=table)
+    return Picture(painted(WIDTH, below + _legend(kinds)[1], draw), title=title, alt=alt, table=table)
 
 
 def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -> Picture:
@@ -179,9 +179,8 @@ class _Columns:
         for (number, _), messages in cells.items():
             self.sums[number] += messages
         self.bins, self.most = max(self.sums) + 1, max(self.sums.values())
-        self.legend = _legend(kinds)
         self.below = FLOOR + AXIS + (STRIP if strip else 0) + 0.15
-        self.height = self.below + 0.3 + _height(self.legend)
+        self.height = self.below + 0.3 + _legend(kinds)[1]
 
     def draw(self, canvas: Canvas) -> None:
         """Title, columns, axis, legend."""
@@ -204,7 +203,7 @@ class _Columns:
         for number in range(0, self.bins + 1, step):
             canvas.text(LEFT + wide * number, FLOOR + 0.15, f"{number}", colour=GREY)
         canvas.text(LEFT, self.below, self.words, ha="left", colour=GREY)
-        _draw_legend(canvas, self.legend, self.below + 0.3)
+        _draw_legend(canvas, self.kinds, self.below + 0.3)
 
 
 def _filled(canvas: Canvas, x: float, y: float, width: float, height: float, kind: str) -> None:
@@ -216,20 +215,14 @@ def _filled(canvas: Canvas, x: float, y: float, width: float, height: float, kin
         )  # fmt: skip
 
 
-def _legend(kinds: Sequence[str]) -> list[tuple[str, int, float]]:
-    """Each kind with its row and x."""
-    places = in_rows([0.5 + text_width(_with_mark(kind)) for kind in kinds], LEFT, WIDTH)
-    return [(kind, row, x) for kind, (row, x) in zip(kinds, places, strict=True)]
+def _legend(kinds: Sequence[str]) -> tuple[list[tuple[float, float]], float]:
+    return legend(map(_with_mark, kinds), LEFT, WIDTH, room=0.5, line=LINE)
 
 
-def _height(legend: Sequence[tuple[str, int, float]]) -> float:
-    return LINE * (1 + max((row for _, row, _ in legend), default=0))
-
-
-def _draw_legend(canvas: Canvas, legend: Sequence[tuple[str, int, float]], top: float) -> None:
-    for kind, row, x in legend:
-        _filled(canvas, x, top + row * LINE - 0.08, 0.22, 0.16, kind)
-        canvas.text(x + 0.3, top + row * LINE, _with_mark(kind), ha="left")
+def _draw_legend(canvas: Canvas, kinds: Sequence[str], top: float) -> None:
+    for kind, (x, y) in zip(kinds, _legend(kinds)[0], strict=True):
+        _filled(canvas, x, top + y - 0.08, 0.22, 0.16, kind)
+        canvas.text(x + 0.3, top + y, _with_mark(kind), ha="left")
 
 
 def _strip(canvas: Canvas, slots: Slots, scale: TimeScale) -> None:
