@@ -12,7 +12,7 @@ from rmqlab.diagnosis.finding import State
 from rmqlab.diagnosis.group_case import GroupCase
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
-from rmqlab.show.canvas import Canvas, painted, text_width
+from rmqlab.show.canvas import Canvas, fitted, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table, page_of
@@ -107,18 +107,12 @@ def _draw(
     for x, words in heads:
         canvas.text(x, 0.45, words, ha="left", colour=GREY)
     for row, (client, ask) in enumerate(members[:MAX_MEMBERS]):
-        y = TOP + row * ROW
         with canvas.saying(f"{client} {ask}"):
-            canvas.block(0.08, y, BOX, ROW - 0.06, colours[client], corner=0.05)
-            canvas.text(0.16, y + 0.1, _fitting(client, BOX - 0.16), ha="left", colour=ink(colours[client]))
-            canvas.text(0.16, y + 0.27, _fitting(ask, BOX - 0.16), ha="left", bold=True, colour=ink(colours[client]))
+            _draw_box(canvas, 0.08, TOP + row * ROW, BOX, colours[client], client, ask)
     for row, (broker, text) in enumerate(slots):
-        y = TOP + row * ROW
         face = next((colours[client] for client, ask in members if ask == f"asks: {text}"), PALE)
         with canvas.saying(f"{broker} holds {text}"):
-            canvas.block(SLOT_X, y, SLOT, ROW - 0.06, face, corner=0.05)
-            canvas.text(SLOT_X + 0.08, y + 0.1, _fitting(broker, SLOT - 0.16), ha="left", colour=ink(face))
-            canvas.text(SLOT_X + 0.08, y + 0.27, _fitting(text, SLOT - 0.16), ha="left", bold=True, colour=ink(face))
+            _draw_box(canvas, SLOT_X, TOP + row * ROW, SLOT, face, broker, text)
     most = max((row.read or 0 for row in queues), default=0)
     for number, queue in enumerate(queues[:MAX_QUEUES]):
         _draw_queue(canvas, TOP + number * ROW, queue, colours, most)
@@ -128,13 +122,22 @@ def _draw(
     canvas.text(0.08, foot, f"red, hatched: asked for by a member, and dropped{more}", ha="left", colour=GREY)
 
 
+def _draw_box(canvas: Canvas, x: float, y: float, wide: float, face: str, name: str, says: str) -> None:
+    """A name and below it what it says; of what is too long the end is shown, for client ids differ there."""
+    canvas.block(x, y, wide, ROW - 0.06, face, corner=0.05)
+    for below, text in ((0.1, name), (0.27, says)):
+        shown = fitted(text, wide - 0.16, at_end=True)
+        canvas.text(x + 0.08, y + below, shown, ha="left", bold=text is says, colour=ink(face))
+
+
 def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, str], most: int) -> None:
     owner = queue.owner or "nobody"
     face = colours.get(queue.owner, WHITE if not queue.owner else PALE)
     with canvas.saying(f"queue {queue.name}, {owner}: {_passed(queue)}"):
         canvas.block(QUEUE_X, y, NAME, ROW - 0.06, face, edge=GREY, edge_width=0.6, corner=0.05)
-        canvas.text(QUEUE_X + 0.06, y + 0.1, _fitting(queue.name, NAME - 0.1), ha="left", colour=ink(face))
-        canvas.text(QUEUE_X + 0.06, y + 0.27, _fitting(owner, NAME - 0.1), ha="left", colour=ink(face))
+        for below, text in ((0.1, queue.name), (0.27, owner)):
+            shown = fitted(text, NAME - 0.1, at_end=True)
+            canvas.text(QUEUE_X + 0.06, y + below, shown, ha="left", colour=ink(face))
         if queue.read:
             wide, lost = BAR * queue.read / most, BAR * queue.lost / most
             canvas.block(BAR_X, y + 0.06, wide - lost, ROW - 0.18, GREEN)
@@ -146,15 +149,6 @@ def _passed(queue: _QueueRow) -> str:
     if not queue.read:
         return "nothing passed" if queue.read == 0 else "not known"
     return f"{queue.lost} of {queue.read} lost" if queue.lost else f"{queue.read}, none lost"
-
-
-def _fitting(text: str, wide: float) -> str:
-    """The text, or as much of its end as fits: client ids differ there."""
-    if text_width(text) <= wide:
-        return text
-    while text and text_width(f"…{text}") > wide:
-        text = text[1:]
-    return f"…{text}"
 
 
 def _alt(title: str, members: list[tuple[str, str]], slots: list[tuple[str, str]], queues: list[_QueueRow]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.show.canvas import Canvas, cut, painted
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, TAG_COLOURS, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table, as_rows
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE
 
@@ -19,7 +19,6 @@ BIT, BYTE_GAP, LINE, MARGIN, LEFT, TOP = 0.31, 0.12, 0.31, 0.12, 0.8, 0.5
 NAME_LINE, BITS_AT, FOUND_AT = 0.29, 2.6, 7.4
 IN_BYTE, BYTES_IN_LINE = 8, 4
 WIDTH = LEFT + BYTES_IN_LINE * (IN_BYTE * BIT + BYTE_GAP) + MARGIN
-COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
 MAX_NAMES, MAX_BITS, LONGEST = 12, 640, 22
 # Of an entry.
 ENTRY_WIDTH, BYTE, SIDE, MAX_BYTE_WIDTH = 11.4, 0.42, 0.15, 0.55
@@ -61,7 +60,7 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
     taken = _positions(bits, {place for one in names if one.sets for place in one.positions})
     names = [one._replace(zeros=[place for place in one.positions if place not in taken]) for one in names]
     setting = [one for one in names if one.sets]
-    colours = {one.name: COLOURS[number % len(COLOURS)] for number, one in enumerate(setting)}
+    colours = {one.name: TAG_COLOURS[number % len(TAG_COLOURS)] for number, one in enumerate(setting)}
     shown, count = _shown(names), min(size, MAX_BITS)
     below = TOP + -(-count // (IN_BYTE * BYTES_IN_LINE)) * LINE + (0.55 if count < size else 0.25)
 
@@ -130,8 +129,7 @@ def _bit(canvas: Canvas, position: int, is_set: bool, owners: Sequence[str], col
     with canvas.saying(f"bit {position}: {'set' if is_set else '0'}{' by ' + ', '.join(owners) if owners else ''}"):
         canvas.block(x, y, BIT, LINE, colour, edge=WHITE, edge_width=1.2)
         if is_set:
-            words = "1" if len(owners) < 2 else str(len(owners))
-            canvas.text(x + BIT / 2, y + LINE / 2, words, colour=ink(colour), bold=True)
+            canvas.text(x + BIT / 2, y + LINE / 2, str(max(1, len(owners))), colour=ink(colour), bold=True)
 
 
 def _line(canvas: Canvas, y: float, one: _Name, colours: Mapping[str, str]) -> None:

@@ -56,6 +56,15 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def fitted(text: str, width: float, *, at_end: bool = False) -> str:
+    """A text cut to ``width`` inches: its beginning, or its end; what is left out is marked."""
+    if text_width(text) <= width:
+        return text
+    while text and text_width(f"{text}…") > width:
+        text = text[1:] if at_end else text[:-1]
+    return f"…{text}" if at_end else f"{text}…"
+
+
 def legend(
     words: Iterable[str], left: float, right: float, *, room: float, line: float = 0.24
 ) -> tuple[list[Point], float]:
@@ -196,14 +205,7 @@ class Canvas:
         return [one for x, y in points for one in (_px(x), _px(y))]
 
     def spot(
-        self,
-        x: float,
-        y: float,
-        size: float,
-        face: str,
-        *,
-        edge: str | None = None,
-        shape: Shape = "round",
+        self, x: float, y: float, size: float, face: str, *, edge: str | None = None, shape: Shape = "round"
     ) -> None:
         """A mark at (x, y), ``size`` points across."""
         at_x, at_y, r = _px(x), _px(y), _round(size * PX_PER_PT / 2)

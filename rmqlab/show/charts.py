@@ -228,6 +228,7 @@ class TimeScale(NamedTuple):
 
     def axis(self, canvas: Canvas, y: float, zero: float = 0) -> None:
         """Ticks at `y`, with the seconds since `zero` (ms) below them."""
+        canvas.text(0.08, y + 0.16, "seconds", ha="left", colour=GREY)
         ticks = [step for step in STEPS_S if (self.end - self.begin) / 1_000 / step <= MAX_TICKS]
         step = ticks[0] if ticks else STEPS_S[-1]
         first, last = math.ceil((self.begin - zero) / 1_000 / step), math.floor((self.end - zero) / 1_000 / step)

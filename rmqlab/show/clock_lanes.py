@@ -94,12 +94,7 @@ def _require_times(form: str, row: object, *times: object) -> None:
 
 class _LaneDrawing:
     def __init__(
-        self,
-        marks: Sequence[LaneMark],
-        shown: Sequence[LaneMark],
-        start: float,
-        end: float,
-        limit: float | None,
+        self, marks: Sequence[LaneMark], shown: Sequence[LaneMark], start: float, end: float, limit: float | None
     ) -> None:
         self.marks, self.shown, self.start, self.end, self.limit = marks, shown, start, end, limit
         self.lanes = list(dict.fromkeys(one.lane for one in sorted(shown, key=lambda one: one.lane)))
@@ -149,7 +144,6 @@ class _LaneDrawing:
                 self._draw_mark(canvas, one, level)
         if self.start <= 0 <= self.end:
             canvas.line((self.place(0), self.place(0)), (TOP - 0.1, self.floor), VERMILLION, 1.2)
-        canvas.text(0.08, self.floor + 0.16, "seconds", ha="left", colour=GREY)
         self.time.axis(canvas, self.floor)
         for what, (x, below) in zip(self.kinds, self.legend, strict=True):
             y = self.floor + AXIS + LEGEND - 0.14 + below

@@ -70,7 +70,6 @@ def _draw(canvas: Canvas, life: Ownership, stretches: Sequence[OwnersRecord]) ->
         with canvas.saying(words):
             _stretch(canvas, life, stretch, place)
     _pauses(canvas, life, place)
-    canvas.text(0.08, floor + 0.16, "seconds", ha="left", colour=GREY)
     time.axis(canvas, floor, life.zero)
     canvas.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
 
