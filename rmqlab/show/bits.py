@@ -9,7 +9,8 @@ from rmqlab.show.canvas import Canvas, cut, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, TAG_COLOURS, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table, as_rows
-from rmqlab.store.config import CQ_STORE_UNIT_SIZE
+from rmqlab.store.consume_queue import ENTRY
+from rmqlab.store.consume_queue_ext import UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -161,13 +162,13 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
     Raises:
         BadInput: these are not 20 bytes.
     """
-    if len(raw) != CQ_STORE_UNIT_SIZE:
-        raise BadInput(f"queue_entry: {len(raw)} bytes; an entry has {CQ_STORE_UNIT_SIZE}")
-    number = int.from_bytes(raw[12:], "big", signed=True)
+    if len(raw) != ENTRY.size:
+        raise BadInput(f"queue_entry: {len(raw)} bytes; an entry has {ENTRY.size}")
+    offset, size, number = ENTRY.unpack(raw)
     told = f"{number}{': ' if code else ''}{code}" if unit is None else "address of the unit below"
     parts = [
-        EntryField("commit log offset", raw[:8], SKY, str(int.from_bytes(raw[:8], "big"))),
-        EntryField("size", raw[8:12], YELLOW, f"{int.from_bytes(raw[8:12], 'big')} bytes"),
+        EntryField("commit log offset", raw[:8], SKY, str(offset)),
+        EntryField("size", raw[8:12], YELLOW, f"{size} bytes"),
         EntryField("tags code", raw[12:], BLUE, told),
     ]
     behind = [] if unit is None else _unit(unit, code)
@@ -191,10 +192,7 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
 
 
 def _unit(unit: bytes, code: str) -> list[EntryField]:
-    size, number, stored, bits = (
-        int.from_bytes(unit[start:end], "big", signed=start == 2)
-        for start, end in ((0, 2), (2, 10), (10, 18), (18, 20))
-    )
+    size, number, stored, bits = UNIT.unpack_from(unit)
     parts = [
         EntryField("size", unit[:2], YELLOW, str(size)),
         EntryField("tags code", unit[2:10], BLUE, f"{number}{': ' if code else ''}{code}"),

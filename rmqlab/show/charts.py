@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import translate
-from rmqlab.show.canvas import Canvas, painted, text_width
+from rmqlab.show.canvas import painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, VERDICTS, WHITE, ink
 from rmqlab.show.tables import Table, as_rows, number_text

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.show.canvas import MIN_TEXT, Canvas, cut, painted, text_width
+from rmqlab.show.canvas import MIN_TEXT, cut, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, GREY, PALE, VERDICTS, VERMILLION, WHITE, ink
 from rmqlab.show.tables import Table

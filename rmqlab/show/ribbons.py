@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.lab.ownership import NOBODY, Ownership
 from rmqlab.show.canvas import Canvas, painted, text_width
-from rmqlab.show.charts import TimeScale, heat_map
+from rmqlab.show.charts import TimeScale, checked, heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
@@ -172,7 +172,7 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = "Who owns 
     """
     cells, told, queues = [], [], set()
     colours = dict[str, str]()
-    for row in rows:
+    for row in checked(rows, "name", "before", "after"):
         name, before, after = str(row["name"]), list(row["before"]), list(row["after"])
         queues |= {len(before), len(after)}
         if len(queues) > 1:

@@ -80,11 +80,11 @@ def loss_by_second(
     zero = min(row["storeTimestamp"] for row in messages)
     cells = Counter(((row["storeTimestamp"] - zero) // SECOND_MS, kind_of(row)) for row in messages)
     kinds = _kinds_of(cells)
-    sent = Counter((row["storeTimestamp"] - zero) // SECOND_MS for row in messages)
     title = f"{group}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown (known: {known})"
-    rows = [(second, number, *(cells[second, kind] for kind in kinds)) for second, number in sorted(sent.items())]
     words = "messages a second, over the seconds since the first; the strip: the subscription that the broker held"
     chart = _Columns(kinds, cells, title, words, "second", strip=True)
+    sums = sorted(chart.sums.items())
+    rows = [(second, sent, *(cells[second, kind] for kind in kinds)) for second, sent in sums]
 
     def draw(canvas: Canvas) -> None:
         chart.draw(canvas)
@@ -148,7 +148,7 @@ def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -
         (moment_text((first + number * width) * MINUTE_MS), *(cells[number, kind] for kind in kinds))
         for number in range(chart.bins)
     ]
-    lost = sum(number for (_, kind), number in cells.items() if kind in set(map(str, LOSING)))
+    lost = sum(number for (_, kind), number in cells.items() if kind in LOSING)
     alt = f"Bars over time: {lost} of {sum(cells.values())} messages of {topic} were lost for {group}."
     svg = painted(WIDTH, chart.height, chart.draw)
     return Picture(svg, title=title, alt=alt, table=Table(title, ("from", *kinds), rows))
@@ -268,12 +268,8 @@ def moment_text(time: int | None) -> str:
         return f"{time} ms"
 
 
-def _is_lost(row: dict[str, Any]) -> bool:
-    return row["certainty"] != CERTAINTIES[-1] and row["asked"] == "yes" and Fate(row["fate"]) in LOSING
-
-
 def _told(group: str, one: dict[str, Any], messages: Sequence[dict[str, Any]], slots: Slots, zero: int) -> str:
-    lost = [row for row in messages if _is_lost(row)]
+    lost = [row for row in messages if row["certainty"] != CERTAINTIES[-1] and kind_of(row) in LOSING]
     fates = Counter(LOOKS[Fate(row["fate"])].words for row in lost)
     times = [row["storeTimestamp"] - zero for row in lost]
     told = f"{group} lost {one['lost']} of {one['sent']} messages"
