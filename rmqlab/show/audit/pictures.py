@@ -17,7 +17,7 @@ from rmqlab.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHIT
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from rmqlab.lab.audit_report import Summary
 
@@ -82,18 +82,14 @@ def loss_by_second(
     kinds = _kinds_of(cells)
     title = f"{group}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown (known: {known})"
     words = "messages a second, over the seconds since the first; the strip: the subscription that the broker held"
-    chart = _Columns(kinds, cells, title, words, "second", strip=True)
-    sums = sorted(chart.sums.items())
-    rows = [(second, sent, *(cells[second, kind] for kind in kinds)) for second, sent in sums]
 
-    def draw(canvas: Canvas) -> None:
-        chart.draw(canvas)
-        _strip(canvas, slots, TimeScale(zero, zero + SECOND_MS * chart.bins, LEFT, WIDTH - RIGHT))
+    def strip(canvas: Canvas, bins: int) -> None:
+        _strip(canvas, slots, TimeScale(zero, zero + SECOND_MS * bins, LEFT, WIDTH - RIGHT))
 
+    svg = _columns(kinds, cells, title, words, "second", strip)
+    rows = [(second, sent, *(cells[second, kind] for kind in kinds)) for second, sent in sorted(_sums(cells).items())]
     table = Table(title, ("second", "sent", *(look_of(kind).words for kind in kinds)), rows)
-    return Picture(
-        painted(WIDTH, chart.height, draw), title=title, alt=_told(group, one, messages, slots, zero), table=table
-    )
+    return Picture(svg, title=title, alt=_told(group, one, messages, slots, zero), table=table)
 
 
 def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iterable[dict[str, Any]]) -> Picture:
@@ -143,14 +139,13 @@ def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -
     unit = "minute" if width == 1 else f"{width} minutes"
     title = f"{cut(group, LONGEST)}, {cut(topic, LONGEST)}: losses by {unit}"
     words = f"messages in {unit}, over {unit} since {moment_text(first * MINUTE_MS)} UTC"
-    chart = _Columns(kinds, cells, title, words, unit)
     rows = [
         (moment_text((first + number * width) * MINUTE_MS), *(cells[number, kind] for kind in kinds))
-        for number in range(chart.bins)
+        for number in range(max(number for number, _ in cells) + 1)
     ]
     lost = sum(number for (_, kind), number in cells.items() if kind in LOSING)
     alt = f"Bars over time: {lost} of {sum(cells.values())} messages of {topic} were lost for {group}."
-    svg = painted(WIDTH, chart.height, chart.draw)
+    svg = _columns(kinds, cells, title, words, unit)
     return Picture(svg, title=title, alt=alt, table=Table(title, ("from", *kinds), rows))
 
 
@@ -161,49 +156,52 @@ def _kinds_of(cells: Iterable[tuple[object, str]]) -> list[str]:
     return [kind for kind in order if kind in there]
 
 
-class _Columns:
-    """Draws a column for each bin of time, divided by kind; with `strip` there is room for one below the axis."""
+def _sums(cells: Counter[tuple[int, str]]) -> Counter[int]:
+    """How many messages of any kind each bin of time has."""
+    sums: Counter[int] = Counter()
+    for (number, _), messages in cells.items():
+        sums[number] += messages
+    return sums
 
-    def __init__(
-        self,
-        kinds: Sequence[str],
-        cells: Counter[tuple[int, str]],
-        title: str,
-        words: str,
-        unit: str,
-        *,
-        strip: bool = False,
-    ) -> None:
-        self.kinds, self.cells, self.title, self.words, self.unit = kinds, cells, title, words, unit
-        self.sums: Counter[int] = Counter()
-        for (number, _), messages in cells.items():
-            self.sums[number] += messages
-        self.bins, self.most = max(self.sums) + 1, max(self.sums.values())
-        self.below = FLOOR + AXIS + (STRIP if strip else 0) + 0.15
-        self.height = self.below + 0.3 + _legend(kinds)[1]
 
-    def draw(self, canvas: Canvas) -> None:
-        """Title, columns, axis, legend."""
-        canvas.heading(self.title)
-        for share in (0, 1) if self.most % 2 else (0, 0.5, 1):
+def _columns(
+    kinds: Sequence[str],
+    cells: Counter[tuple[int, str]],
+    title: str,
+    words: str,
+    unit: str,
+    strip: Callable[[Canvas, int], None] | None = None,
+) -> str:
+    """A column for each bin of time, divided by kind, as SVG; ``strip`` draws below the axis, along so many bins."""
+    sums = _sums(cells)
+    bins, most = max(sums) + 1, max(sums.values())
+    below = FLOOR + AXIS + (STRIP if strip else 0) + 0.15
+
+    def draw(canvas: Canvas) -> None:
+        canvas.heading(title)
+        for share in (0, 1) if most % 2 else (0, 0.5, 1):
             y = FLOOR - BARS * share
             canvas.line((LEFT, WIDTH - RIGHT), (y, y), PALE, 1)
-            canvas.text(LEFT - 0.08, y, f"{self.most * share:g}", ha="right", colour=GREY)
-        wide = (WIDTH - LEFT - RIGHT) / self.bins
-        for number, messages in sorted(self.sums.items()):
-            there = [kind for kind in self.kinds if self.cells[number, kind]]
-            told = ", ".join(f"{self.cells[number, kind]} {look_of(kind).words}" for kind in there)
+            canvas.text(LEFT - 0.08, y, f"{most * share:g}", ha="right", colour=GREY)
+        wide = (WIDTH - LEFT - RIGHT) / bins
+        for number, messages in sorted(sums.items()):
+            there = [kind for kind in kinds if cells[number, kind]]
+            told = ", ".join(f"{cells[number, kind]} {look_of(kind).words}" for kind in there)
             y = FLOOR
-            with canvas.saying(f"{self.unit} {number}: {messages} sent; {told}"):
+            with canvas.saying(f"{unit} {number}: {messages} sent; {told}"):
                 for kind in there:
-                    height = BARS * self.cells[number, kind] / self.most
+                    height = BARS * cells[number, kind] / most
                     y -= height
                     _filled(canvas, LEFT + wide * number, y, wide * 0.86, height, kind)
-        step = next(one for one in (1, 2, 5, 10, 20, 60, 300, 3_600) if self.bins / one <= 16 or one == 3_600)
-        for number in range(0, self.bins + 1, step):
+        step = next(one for one in (1, 2, 5, 10, 20, 60, 300, 3_600) if bins / one <= 16 or one == 3_600)
+        for number in range(0, bins + 1, step):
             canvas.text(LEFT + wide * number, FLOOR + 0.15, f"{number}", colour=GREY)
-        canvas.text(LEFT, self.below, self.words, ha="left", colour=GREY)
-        _draw_legend(canvas, self.kinds, self.below + 0.3)
+        canvas.text(LEFT, below, words, ha="left", colour=GREY)
+        _draw_legend(canvas, kinds, below + 0.3)
+        if strip:
+            strip(canvas, bins)
+
+    return painted(WIDTH, below + 0.3 + _legend(kinds)[1], draw)
 
 
 def _filled(canvas: Canvas, x: float, y: float, width: float, height: float, kind: str) -> None:
