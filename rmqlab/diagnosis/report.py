@@ -64,7 +64,30 @@ def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) 
     queues = _queue_rows(case, judged, topic)
     title = f"{case.name}, {topic}: {judged.state}"
     rows = max(min(len(members), MAX_MEMBERS), len(slots), min(len(queues), MAX_QUEUES), 1)
-    svg = painted(WIDTH, TOP + ROW * rows + 0.4, lambda canvas: _draw(canvas, title, members, slots, queues, rows))
+    asks = list(dict.fromkeys(ask for _, ask in members))
+    colours = {client: COLOURS[asks.index(ask) % len(COLOURS)] for client, ask in members}
+    most = max((queue.read or 0 for queue in queues), default=0)
+    left_out = max(0, len(members) - MAX_MEMBERS), max(0, len(queues) - MAX_QUEUES)
+    more = f"; not shown: {left_out[0]} members, {left_out[1]} queues" if any(left_out) else ""
+
+    def draw(canvas: Canvas) -> None:
+        canvas.text(0.08, 0.17, title, ha="left", size=11, bold=True)
+        heads = ((0.08, "members"), (SLOT_X, "the broker holds"), (QUEUE_X, "queue: owner"), (BAR_X, "passed last"))
+        for x, words in heads:
+            canvas.text(x, 0.45, words, ha="left", colour=GREY)
+        for row, (client, ask) in enumerate(members[:MAX_MEMBERS]):
+            with canvas.saying(f"{client} {ask}"):
+                _draw_box(canvas, 0.08, TOP + row * ROW, BOX, colours[client], client, ask)
+        for row, (broker, text) in enumerate(slots):
+            face = next((colours[client] for client, ask in members if ask == f"asks: {text}"), PALE)
+            with canvas.saying(f"{broker} holds {text}"):
+                _draw_box(canvas, SLOT_X, TOP + row * ROW, SLOT, face, broker, text)
+        for row, queue in enumerate(queues[:MAX_QUEUES]):
+            _draw_queue(canvas, TOP + row * ROW, queue, colours, most)
+        words = f"red, hatched: asked for by a member, and dropped{more}"
+        canvas.text(0.08, rows * ROW + TOP + 0.14, words, ha="left", colour=GREY)
+
+    svg = painted(WIDTH, TOP + ROW * rows + 0.4, draw)
     return Picture(svg, title=title, alt=_alt(title, members, slots, queues), table=_table(title, members, queues))
 
 
@@ -90,36 +113,6 @@ def _queue_rows(case: GroupCase, judged: GroupDiagnosis, topic: str) -> list[_Qu
         name = f"{queue.broker_name}/{queue.queue_id}"
         rows.append(_QueueRow(name, " + ".join(case.owners.get(queue, ())), read, lost.get(name, 0)))
     return rows
-
-
-def _draw(
-    canvas: Canvas,
-    title: str,
-    members: list[tuple[str, str]],
-    slots: list[tuple[str, str]],
-    queues: list[_QueueRow],
-    rows: int,
-) -> None:
-    asks = list(dict.fromkeys(ask for _, ask in members))
-    colours = {client: COLOURS[asks.index(ask) % len(COLOURS)] for client, ask in members}
-    canvas.text(0.08, 0.17, title, ha="left", size=11, bold=True)
-    heads = ((0.08, "members"), (SLOT_X, "the broker holds"), (QUEUE_X, "queue: owner"), (BAR_X, "passed last"))
-    for x, words in heads:
-        canvas.text(x, 0.45, words, ha="left", colour=GREY)
-    for row, (client, ask) in enumerate(members[:MAX_MEMBERS]):
-        with canvas.saying(f"{client} {ask}"):
-            _draw_box(canvas, 0.08, TOP + row * ROW, BOX, colours[client], client, ask)
-    for row, (broker, text) in enumerate(slots):
-        face = next((colours[client] for client, ask in members if ask == f"asks: {text}"), PALE)
-        with canvas.saying(f"{broker} holds {text}"):
-            _draw_box(canvas, SLOT_X, TOP + row * ROW, SLOT, face, broker, text)
-    most = max((row.read or 0 for row in queues), default=0)
-    for number, queue in enumerate(queues[:MAX_QUEUES]):
-        _draw_queue(canvas, TOP + number * ROW, queue, colours, most)
-    foot = rows * ROW + TOP + 0.14
-    left_out = max(0, len(members) - MAX_MEMBERS), max(0, len(queues) - MAX_QUEUES)
-    more = f"; not shown: {left_out[0]} members, {left_out[1]} queues" if any(left_out) else ""
-    canvas.text(0.08, foot, f"red, hatched: asked for by a member, and dropped{more}", ha="left", colour=GREY)
 
 
 def _draw_box(canvas: Canvas, x: float, y: float, wide: float, face: str, name: str, says: str) -> None:

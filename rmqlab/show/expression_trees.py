@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.filter.sql92.answer import NOT_ASKED
 from rmqlab.show.canvas import MIN_TEXT, cut, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, GREY, PALE, VERDICTS, VERMILLION, WHITE, ink
@@ -28,7 +29,6 @@ LETTER = 0.09  # of the expression's own line, at most
 CODE = 0.602 * MIN_TEXT / 72  # of a letter of one width
 WIDEST = 34  # letters in a box
 LONGEST = 110  # letters in one line
-NOT_ASKED = "not asked"
 HOLD = "\N{NO-BREAK SPACE}"  # blanks at the start of an SVG text are lost
 
 
