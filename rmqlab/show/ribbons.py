@@ -39,8 +39,29 @@ def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> 
     """A ribbon for each queue of a group's topic (the first ones by default), from the first start to the end."""
     life = Ownership(run, group, topic)
     stretches = life.stretches()
-    height = TOP + life.queues * ROW + 0.72
-    svg = painted(WIDTH, height, lambda canvas: _draw(canvas, life, stretches))
+    time = TimeScale(life.zero, max(life.end, life.zero + 1), LEFT_EDGE, WIDTH - RIGHT_EDGE)
+    width, place, floor = time.right - time.left, time.x, TOP + life.queues * ROW
+
+    def draw(canvas: Canvas) -> None:
+        _happenings(canvas, life, place, floor)
+        canvas.text(0.08, TOLD, "told (code 40)", ha="left")
+        for t in life.told[:MAX_TOLD]:
+            canvas.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
+        if not life.told:
+            canvas.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", colour=DARK_RED)
+        for queue in range(life.queues):
+            y = TOP + queue * ROW
+            canvas.text(0.08, y + THICK / 2, f"queue {queue}", ha="left")
+            canvas.block(LEFT_EDGE, y, width, THICK, PALE)
+        for stretch in stretches:
+            words = f"queue {stretch.queue}: {stretch.owners} for {duration(stretch.until - stretch.since)}"
+            with canvas.saying(words):
+                _stretch(canvas, life, stretch, place)
+        _pauses(canvas, life, place)
+        time.axis(canvas, floor, life.zero)
+        canvas.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
+
+    svg = painted(WIDTH, floor + 0.72, draw)
     return Picture(svg, title="Who owns which queue", alt=_alt(life, stretches), table=_table(life, stretches))
 
 
@@ -49,29 +70,6 @@ def duration(ms: float) -> str:
     if ms < 1:
         return "under 1 ms" if ms else "never"
     return f"{ms:.0f} ms" if ms < SHORT_MS else f"{ms / 1_000:.1f} s"
-
-
-def _draw(canvas: Canvas, life: Ownership, stretches: Sequence[OwnersRecord]) -> None:
-    time = TimeScale(life.zero, max(life.end, life.zero + 1), LEFT_EDGE, WIDTH - RIGHT_EDGE)
-    width, place = time.right - time.left, time.x
-    floor = TOP + life.queues * ROW
-    _happenings(canvas, life, place, floor)
-    canvas.text(0.08, TOLD, "told (code 40)", ha="left")
-    for t in life.told[:MAX_TOLD]:
-        canvas.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
-    if not life.told:
-        canvas.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", colour=DARK_RED)
-    for queue in range(life.queues):
-        y = TOP + queue * ROW
-        canvas.text(0.08, y + THICK / 2, f"queue {queue}", ha="left")
-        canvas.block(LEFT_EDGE, y, width, THICK, PALE)
-    for stretch in stretches:
-        words = f"queue {stretch.queue}: {stretch.owners} for {duration(stretch.until - stretch.since)}"
-        with canvas.saying(words):
-            _stretch(canvas, life, stretch, place)
-    _pauses(canvas, life, place)
-    time.axis(canvas, floor, life.zero)
-    canvas.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
 
 
 def _happenings(canvas: Canvas, life: Ownership, place: Callable[[float], float], floor: float) -> None:
