@@ -12,7 +12,7 @@ from rmqlab.diagnosis.finding import State
 from rmqlab.diagnosis.group_case import GroupCase
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
-from rmqlab.show.canvas import Canvas, fitted, painted
+from rmqlab.show.canvas import WIDTH, Canvas, fitted, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table, page_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_MEMBERS: Final = 8
 MAX_QUEUES: Final = 16
 # Inches.
-WIDTH, TOP, ROW = 11.4, 0.62, 0.42
+TOP, ROW = 0.62, 0.42
 BOX, SLOT_X, SLOT, QUEUE_X, NAME, BAR_X, BAR = 3.3, 3.75, 2.6, 6.75, 1.2, 8.05, 2.1
 COLOURS = (BLUE, ORANGE, SKY, YELLOW)
 UNKNOWN_ASK = "asks: not known"

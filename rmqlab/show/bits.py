@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.canvas import Canvas, cut, painted
+from rmqlab.show.canvas import WIDTH, Canvas, cut, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, TAG_COLOURS, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table, as_rows
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 BIT, BYTE_GAP, LINE, MARGIN, LEFT, TOP = 0.31, 0.12, 0.31, 0.12, 0.8, 0.5
 NAME_LINE, BITS_AT, FOUND_AT = 0.29, 2.6, 7.4
 IN_BYTE, BYTES_IN_LINE = 8, 4
-WIDTH = LEFT + BYTES_IN_LINE * (IN_BYTE * BIT + BYTE_GAP) + MARGIN
+ARRAY_WIDTH = LEFT + BYTES_IN_LINE * (IN_BYTE * BIT + BYTE_GAP) + MARGIN
 MAX_NAMES, MAX_BITS, LONGEST = 12, 640, 22
 # Of an entry.
-ENTRY_WIDTH, BYTE, SIDE, MAX_BYTE_WIDTH = 11.4, 0.42, 0.15, 0.55
-MAX_BYTES = 16
+BYTE, SIDE, MAX_BYTE_WIDTH, MAX_BYTES = 0.42, 0.15, 0.55, 16
 
 
 class _Name(NamedTuple):
@@ -79,7 +78,7 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
             words = f"… and {len(names) - len(shown)} more names"
             canvas.text(MARGIN, below + NAME_LINE * len(shown), words, ha="left", colour=GREY)
 
-    svg = painted(WIDTH, below + NAME_LINE * (len(shown) + (len(shown) < len(names))) + 0.02, draw)
+    svg = painted(ARRAY_WIDTH, below + NAME_LINE * (len(shown) + (len(shown) < len(names))) + 0.02, draw)
     others = [one for one in names if not one.sets]
     alt = (
         f"{title}: {len(taken)} of {size} bits are set, by {len(setting)} of {len(names)} names. "
@@ -181,7 +180,7 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
             canvas.heading(title, y=1.58)
             _bytes(canvas, 1.76, behind)
 
-    svg = painted(ENTRY_WIDTH, 1.35 + (1.4 if behind else 0), draw)
+    svg = painted(WIDTH, 1.35 + (1.4 if behind else 0), draw)
     rows = [("entry", part.name, len(part.data), part.meaning) for part in parts]
     rows += [("unit", part.name, len(part.data), part.meaning) for part in behind]
     alt = f"20 bytes: {', '.join(f'{part.name} ({len(part.data)}) {part.meaning}' for part in parts)}."
@@ -205,7 +204,7 @@ def _unit(unit: bytes, code: str) -> list[EntryField]:
 def _bytes(canvas: Canvas, y: float, parts: list[EntryField]) -> None:
     """Each byte in a box with its hexadecimal value, each field over a bracket; a long last field is cut."""
     shown = [part.data if len(part.data) <= MAX_BYTES else part.data[: MAX_BYTES - 1] for part in parts]
-    size = min(MAX_BYTE_WIDTH, (ENTRY_WIDTH - 2 * SIDE - 0.3) / sum(map(len, shown)))
+    size = min(MAX_BYTE_WIDTH, (WIDTH - 2 * SIDE - 0.3) / sum(map(len, shown)))
     left = SIDE
     for part, data in zip(parts, shown, strict=True):
         right = left + len(data) * size

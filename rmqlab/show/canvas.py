@@ -25,6 +25,7 @@ Side = Literal["left", "center", "right"]
 Shape = Literal["round", "square", "diamond", "down", "cross", "bar"]
 Point = tuple[float, float]
 
+WIDTH = 11.4  # inches: a page's column is so wide
 PX_PER_INCH = 96
 PX_PER_PT = PX_PER_INCH / 72
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"

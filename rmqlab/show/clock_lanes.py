@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.canvas import Canvas, Shape, legend, painted, text_width
+from rmqlab.show.canvas import WIDTH, Canvas, Shape, legend, painted, text_width
 from rmqlab.show.charts import TimeScale
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 # Inches.
-WIDTH, RIGHT_EDGE, TOP = 11.4, 0.25, 0.3
+RIGHT_EDGE, TOP, AXIS, LEGEND = 0.25, 0.3, 0.34, 0.36
 LANE, CLOCK, BAND = 0.5, 0.95, 0.3
-AXIS, LEGEND = 0.34, 0.36
 FLOW_LEFT, FLOW_RIGHT, FLOW_TOP, FLOW_LINE, BOX = 1.9, 1.6, 0.62, 0.34, 0.26
 RESETS, STOPS = "heartbeat", "forgotten"  # the clock of a lane
 RISES, CLOSE = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other

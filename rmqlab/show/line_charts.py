@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.show.canvas import Canvas, Shape, legend, painted, text_width
-from rmqlab.show.charts import MARGIN, TITLE, WIDTH, Row, checked, column_values
+from rmqlab.show.canvas import WIDTH, Canvas, Shape, legend, painted, text_width
+from rmqlab.show.charts import MARGIN, TITLE, Row, checked, column_values
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
 from rmqlab.show.tables import Table, number_text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.ownership import NOBODY, Ownership
-from rmqlab.show.canvas import Canvas, painted, text_width
+from rmqlab.show.canvas import WIDTH, Canvas, painted, text_width
 from rmqlab.show.charts import TimeScale, checked, heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 # Inches.
-WIDTH, LEFT_EDGE, RIGHT_EDGE = 11.4, 1.35, 0.2
+LEFT_EDGE, RIGHT_EDGE = 1.35, 0.2
 EVENTS, TOLD, TOP, ROW, THICK = 0.36, 0.72, 0.96, 0.42, 0.32
 COLOURS = (BLUE, ORANGE, SKY, YELLOW, PURPLE, GREEN)
 DARK_RED = "#A63F00"  # text: 4.5:1 and more on white

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import Beat, RunView, seconds, short
 from rmqlab.language import translate
-from rmqlab.show.canvas import RunCanvas, legend, text_width
+from rmqlab.show.canvas import WIDTH, RunCanvas, legend, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import telling_beats
 from rmqlab.show.palette import GREY, LOOKS, PALE, WHITE, by_fate, counted, ink, summary
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 # Inches.
-LEFT, HEADLINE, TOP, BOX, GAP, FOOT = 1.1, 0.36, 1.0, 0.5, 0.06, 0.4
-WIDTH, MAX_COLUMN = 11.4, 2.6
+LEFT, HEADLINE, TOP, BOX, GAP, FOOT, MAX_COLUMN = 1.1, 0.36, 1.0, 0.5, 0.06, 0.4, 2.6
 ROOMY, NARROW = 1.55, 0.8  # what a column needs for all its words, and for the word "queue"
 # Of the slot.
 SLOT_LEFT, MAX_SLOT_COLUMN, SLOT_TOP, LANE, RIBBON = 1.5, 1.6, 0.34, 0.52, 0.44

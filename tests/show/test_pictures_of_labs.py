@@ -7,9 +7,8 @@ import re
 import pytest
 
 import rmqlab
-from rmqlab.show.canvas import legend, text_width
+from rmqlab.show.canvas import WIDTH, legend, text_width
 from rmqlab.show.palette import LOOKS
-from rmqlab.show.run_pictures import WIDTH
 
 
 @pytest.fixture(scope="module")

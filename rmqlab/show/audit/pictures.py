@@ -10,8 +10,8 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, rows_of
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
-from rmqlab.show.canvas import Canvas, cut, legend, painted, text_width
-from rmqlab.show.charts import WIDTH, TimeScale, heat_map
+from rmqlab.show.canvas import WIDTH, Canvas, cut, legend, painted, text_width
+from rmqlab.show.charts import TimeScale, heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, FateStyle, ink
 from rmqlab.show.tables import Table
