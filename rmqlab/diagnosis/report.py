@@ -12,7 +12,7 @@ from rmqlab.diagnosis.finding import State
 from rmqlab.diagnosis.group_case import GroupCase
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
-from rmqlab.show.canvas import Canvas, painted, text_width
+from rmqlab.show.canvas import WIDTH, Canvas, fitted, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table, page_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_MEMBERS: Final = 8
 MAX_QUEUES: Final = 16
 # Inches.
-WIDTH, TOP, ROW = 11.4, 0.62, 0.42
+TOP, ROW = 0.62, 0.42
 BOX, SLOT_X, SLOT, QUEUE_X, NAME, BAR_X, BAR = 3.3, 3.75, 2.6, 6.75, 1.2, 8.05, 2.1
 COLOURS = (BLUE, ORANGE, SKY, YELLOW)
 UNKNOWN_ASK = "asks: not known"
@@ -66,7 +66,30 @@ def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) 
     queues = _queue_rows(case, judged, topic)
     title = f"{case.group.name}, {topic}: {judged.state}"
     rows = max(min(len(members), MAX_MEMBERS), len(slots), min(len(queues), MAX_QUEUES), 1)
-    svg = painted(WIDTH, TOP + ROW * rows + 0.4, lambda canvas: _draw(canvas, title, members, slots, queues, rows))
+    asks = list(dict.fromkeys(ask for _, ask in members))
+    colours = {client: COLOURS[asks.index(ask) % len(COLOURS)] for client, ask in members}
+    most = max((queue.read or 0 for queue in queues), default=0)
+    left_out = max(0, len(members) - MAX_MEMBERS), max(0, len(queues) - MAX_QUEUES)
+    more = f"; not shown: {left_out[0]} members, {left_out[1]} queues" if any(left_out) else ""
+
+    def draw(canvas: Canvas) -> None:
+        canvas.text(0.08, 0.17, title, ha="left", size=11, bold=True)
+        heads = ((0.08, "members"), (SLOT_X, "the broker holds"), (QUEUE_X, "queue: owner"), (BAR_X, "passed last"))
+        for x, words in heads:
+            canvas.text(x, 0.45, words, ha="left", colour=GREY)
+        for row, (client, ask) in enumerate(members[:MAX_MEMBERS]):
+            with canvas.saying(f"{client} {ask}"):
+                _draw_box(canvas, 0.08, TOP + row * ROW, BOX, colours[client], client, ask)
+        for row, (broker, text) in enumerate(slots):
+            face = next((colours[client] for client, ask in members if ask == f"asks: {text}"), PALE)
+            with canvas.saying(f"{broker} holds {text}"):
+                _draw_box(canvas, SLOT_X, TOP + row * ROW, SLOT, face, broker, text)
+        for row, queue in enumerate(queues[:MAX_QUEUES]):
+            _draw_queue(canvas, TOP + row * ROW, queue, colours, most)
+        words = f"red, hatched: asked for by a member, and dropped{more}"
+        canvas.text(0.08, rows * ROW + TOP + 0.14, words, ha="left", colour=GREY)
+
+    svg = painted(WIDTH, TOP + ROW * rows + 0.4, draw)
     return Picture(svg, title=title, alt=_alt(title, members, slots, queues), table=_table(title, members, queues))
 
 
@@ -94,40 +117,12 @@ def _queue_rows(case: GroupCase, judged: GroupDiagnosis, topic: str) -> list[_Qu
     return rows
 
 
-def _draw(
-    canvas: Canvas,
-    title: str,
-    members: list[tuple[str, str]],
-    slots: list[tuple[str, str]],
-    queues: list[_QueueRow],
-    rows: int,
-) -> None:
-    asks = list(dict.fromkeys(ask for _, ask in members))
-    colours = {client: COLOURS[asks.index(ask) % len(COLOURS)] for client, ask in members}
-    canvas.text(0.08, 0.17, title, ha="left", size=11, bold=True)
-    heads = ((0.08, "members"), (SLOT_X, "the broker holds"), (QUEUE_X, "queue: owner"), (BAR_X, "passed last"))
-    for x, words in heads:
-        canvas.text(x, 0.45, words, ha="left", colour=GREY)
-    for row, (client, ask) in enumerate(members[:MAX_MEMBERS]):
-        y = TOP + row * ROW
-        with canvas.saying(f"{client} {ask}"):
-            canvas.block(0.08, y, BOX, ROW - 0.06, colours[client], corner=0.05)
-            canvas.text(0.16, y + 0.1, _fitting(client, BOX - 0.16), ha="left", colour=ink(colours[client]))
-            canvas.text(0.16, y + 0.27, _fitting(ask, BOX - 0.16), ha="left", bold=True, colour=ink(colours[client]))
-    for row, (broker, text) in enumerate(slots):
-        y = TOP + row * ROW
-        face = next((colours[client] for client, ask in members if ask == f"asks: {text}"), PALE)
-        with canvas.saying(f"{broker} holds {text}"):
-            canvas.block(SLOT_X, y, SLOT, ROW - 0.06, face, corner=0.05)
-            canvas.text(SLOT_X + 0.08, y + 0.1, _fitting(broker, SLOT - 0.16), ha="left", colour=ink(face))
-            canvas.text(SLOT_X + 0.08, y + 0.27, _fitting(text, SLOT - 0.16), ha="left", bold=True, colour=ink(face))
-    most = max((row.read or 0 for row in queues), default=0)
-    for number, queue in enumerate(queues[:MAX_QUEUES]):
-        _draw_queue(canvas, TOP + number * ROW, queue, colours, most)
-    foot = rows * ROW + TOP + 0.14
-    left_out = max(0, len(members) - MAX_MEMBERS), max(0, len(queues) - MAX_QUEUES)
-    more = f"; not shown: {left_out[0]} members, {left_out[1]} queues" if any(left_out) else ""
-    canvas.text(0.08, foot, f"red, hatched: asked for by a member, and dropped{more}", ha="left", colour=GREY)
+def _draw_box(canvas: Canvas, x: float, y: float, wide: float, face: str, name: str, says: str) -> None:
+    """A name and below it what it says; of what is too long the end is shown, for client ids differ there."""
+    canvas.block(x, y, wide, ROW - 0.06, face, corner=0.05)
+    for below, text in ((0.1, name), (0.27, says)):
+        shown = fitted(text, wide - 0.16, at_end=True)
+        canvas.text(x + 0.08, y + below, shown, ha="left", bold=text is says, colour=ink(face))
 
 
 def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, str], most: int) -> None:
@@ -135,8 +130,9 @@ def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, s
     face = colours.get(queue.owner, WHITE if not queue.owner else PALE)
     with canvas.saying(f"queue {queue.name}, {owner}: {_passed(queue)}"):
         canvas.block(QUEUE_X, y, NAME, ROW - 0.06, face, edge=GREY, edge_width=0.6, corner=0.05)
-        canvas.text(QUEUE_X + 0.06, y + 0.1, _fitting(queue.name, NAME - 0.1), ha="left", colour=ink(face))
-        canvas.text(QUEUE_X + 0.06, y + 0.27, _fitting(owner, NAME - 0.1), ha="left", colour=ink(face))
+        for below, text in ((0.1, queue.name), (0.27, owner)):
+            shown = fitted(text, NAME - 0.1, at_end=True)
+            canvas.text(QUEUE_X + 0.06, y + below, shown, ha="left", colour=ink(face))
         if queue.read:
             wide, lost = BAR * queue.read / most, BAR * queue.lost / most
             canvas.block(BAR_X, y + 0.06, wide - lost, ROW - 0.18, GREEN)
@@ -148,15 +144,6 @@ def _passed(queue: _QueueRow) -> str:
     if not queue.read:
         return "nothing passed" if queue.read == 0 else "not known"
     return f"{queue.lost} of {queue.read} lost" if queue.lost else f"{queue.read}, none lost"
-
-
-def _fitting(text: str, wide: float) -> str:
-    """The text, or as much of its end as fits: client ids differ there."""
-    if text_width(text) <= wide:
-        return text
-    while text and text_width(f"…{text}") > wide:
-        text = text[1:]
-    return f"…{text}"
 
 
 def _alt(title: str, members: list[tuple[str, str]], slots: list[tuple[str, str]], queues: list[_QueueRow]) -> str:

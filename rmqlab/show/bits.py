@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.canvas import Canvas, cut, painted
+from rmqlab.show.canvas import WIDTH, Canvas, cut, painted
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, TAG_COLOURS, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table, as_rows
-from rmqlab.store.config import CQ_STORE_UNIT_SIZE
+from rmqlab.store.consume_queue import ENTRY
+from rmqlab.store.consume_queue_ext import UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
 BIT, BYTE_GAP, LINE, MARGIN, LEFT, TOP = 0.31, 0.12, 0.31, 0.12, 0.8, 0.5
 NAME_LINE, BITS_AT, FOUND_AT = 0.29, 2.6, 7.4
 IN_BYTE, BYTES_IN_LINE = 8, 4
-WIDTH = LEFT + BYTES_IN_LINE * (IN_BYTE * BIT + BYTE_GAP) + MARGIN
-COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
+ARRAY_WIDTH = LEFT + BYTES_IN_LINE * (IN_BYTE * BIT + BYTE_GAP) + MARGIN
 MAX_NAMES, MAX_BITS, LONGEST = 12, 640, 22
 # Of an entry.
-ENTRY_WIDTH, BYTE, SIDE, MAX_BYTE_WIDTH = 11.4, 0.42, 0.15, 0.55
-MAX_BYTES = 16
+BYTE, SIDE, MAX_BYTE_WIDTH, MAX_BYTES = 0.42, 0.15, 0.55, 16
 
 
 class _Name(NamedTuple):
@@ -61,7 +60,7 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
     taken = _positions(bits, {place for one in names if one.sets for place in one.positions})
     names = [one._replace(zeros=[place for place in one.positions if place not in taken]) for one in names]
     setting = [one for one in names if one.sets]
-    colours = {one.name: COLOURS[number % len(COLOURS)] for number, one in enumerate(setting)}
+    colours = {one.name: TAG_COLOURS[number % len(TAG_COLOURS)] for number, one in enumerate(setting)}
     shown, count = _shown(names), min(size, MAX_BITS)
     below = TOP + -(-count // (IN_BYTE * BYTES_IN_LINE)) * LINE + (0.55 if count < size else 0.25)
 
@@ -79,7 +78,7 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
             words = f"… and {len(names) - len(shown)} more names"
             canvas.text(MARGIN, below + NAME_LINE * len(shown), words, ha="left", colour=GREY)
 
-    svg = painted(WIDTH, below + NAME_LINE * (len(shown) + (len(shown) < len(names))) + 0.02, draw)
+    svg = painted(ARRAY_WIDTH, below + NAME_LINE * (len(shown) + (len(shown) < len(names))) + 0.02, draw)
     others = [one for one in names if not one.sets]
     alt = (
         f"{title}: {len(taken)} of {size} bits are set, by {len(setting)} of {len(names)} names. "
@@ -130,8 +129,7 @@ def _bit(canvas: Canvas, position: int, is_set: bool, owners: Sequence[str], col
     with canvas.saying(f"bit {position}: {'set' if is_set else '0'}{' by ' + ', '.join(owners) if owners else ''}"):
         canvas.block(x, y, BIT, LINE, colour, edge=WHITE, edge_width=1.2)
         if is_set:
-            words = "1" if len(owners) < 2 else str(len(owners))
-            canvas.text(x + BIT / 2, y + LINE / 2, words, colour=ink(colour), bold=True)
+            canvas.text(x + BIT / 2, y + LINE / 2, str(max(1, len(owners))), colour=ink(colour), bold=True)
 
 
 def _line(canvas: Canvas, y: float, one: _Name, colours: Mapping[str, str]) -> None:
@@ -163,13 +161,13 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
     Raises:
         BadInput: these are not 20 bytes.
     """
-    if len(raw) != CQ_STORE_UNIT_SIZE:
-        raise BadInput(f"queue_entry: {len(raw)} bytes; an entry has {CQ_STORE_UNIT_SIZE}")
-    number = int.from_bytes(raw[12:], "big", signed=True)
+    if len(raw) != ENTRY.size:
+        raise BadInput(f"queue_entry: {len(raw)} bytes; an entry has {ENTRY.size}")
+    offset, size, number = ENTRY.unpack(raw)
     told = f"{number}{': ' if code else ''}{code}" if unit is None else "address of the unit below"
     parts = [
-        EntryField("commit log offset", raw[:8], SKY, str(int.from_bytes(raw[:8], "big"))),
-        EntryField("size", raw[8:12], YELLOW, f"{int.from_bytes(raw[8:12], 'big')} bytes"),
+        EntryField("commit log offset", raw[:8], SKY, str(offset)),
+        EntryField("size", raw[8:12], YELLOW, f"{size} bytes"),
         EntryField("tags code", raw[12:], BLUE, told),
     ]
     behind = [] if unit is None else _unit(unit, code)
@@ -182,7 +180,7 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
             canvas.heading(title, y=1.58)
             _bytes(canvas, 1.76, behind)
 
-    svg = painted(ENTRY_WIDTH, 1.35 + (1.4 if behind else 0), draw)
+    svg = painted(WIDTH, 1.35 + (1.4 if behind else 0), draw)
     rows = [("entry", part.name, len(part.data), part.meaning) for part in parts]
     rows += [("unit", part.name, len(part.data), part.meaning) for part in behind]
     alt = f"20 bytes: {', '.join(f'{part.name} ({len(part.data)}) {part.meaning}' for part in parts)}."
@@ -193,10 +191,7 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
 
 
 def _unit(unit: bytes, code: str) -> list[EntryField]:
-    size, number, stored, bits = (
-        int.from_bytes(unit[start:end], "big", signed=start == 2)
-        for start, end in ((0, 2), (2, 10), (10, 18), (18, 20))
-    )
+    size, number, stored, bits = UNIT.unpack_from(unit)
     parts = [
         EntryField("size", unit[:2], YELLOW, str(size)),
         EntryField("tags code", unit[2:10], BLUE, f"{number}{': ' if code else ''}{code}"),
@@ -209,7 +204,7 @@ def _unit(unit: bytes, code: str) -> list[EntryField]:
 def _bytes(canvas: Canvas, y: float, parts: list[EntryField]) -> None:
     """Each byte in a box with its hexadecimal value, each field over a bracket; a long last field is cut."""
     shown = [part.data if len(part.data) <= MAX_BYTES else part.data[: MAX_BYTES - 1] for part in parts]
-    size = min(MAX_BYTE_WIDTH, (ENTRY_WIDTH - 2 * SIDE - 0.3) / sum(map(len, shown)))
+    size = min(MAX_BYTE_WIDTH, (WIDTH - 2 * SIDE - 0.3) / sum(map(len, shown)))
     left = SIDE
     for part, data in zip(parts, shown, strict=True):
         right = left + len(data) * size

@@ -17,7 +17,7 @@ from rmqlab.show.figure import FONTS
 from rmqlab.show.palette import BLACK, WHITE, Colours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rmqlab.lab.run_view import RunView
 
@@ -25,6 +25,7 @@ Side = Literal["left", "center", "right"]
 Shape = Literal["round", "square", "diamond", "down", "cross", "bar"]
 Point = tuple[float, float]
 
+WIDTH = 11.4  # inches: a page's column is so wide
 PX_PER_INCH = 96
 PX_PER_PT = PX_PER_INCH / 72
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
@@ -56,20 +57,31 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def in_rows(widths: Sequence[float], left: float, right: float) -> list[tuple[int, float]]:
-    """Row and x of things of these widths, put one after another between two edges.
+def fitted(text: str, width: float, *, at_end: bool = False) -> str:
+    """A text cut to ``width`` inches: its beginning, or its end; what is left out is marked."""
+    if text_width(text) <= width:
+        return text
+    while text and text_width(f"{text}…") > width:
+        text = text[1:] if at_end else text[:-1]
+    return f"…{text}" if at_end else f"{text}…"
 
-    >>> in_rows([3, 3, 3], 1, 8)
-    [(0, 1), (0, 4), (1, 1)]
+
+def legend(
+    words: Iterable[str], left: float, right: float, *, room: float, line: float = 0.24
+) -> tuple[list[Point], float]:
+    """Where the entries of a legend begin, in rows between two edges, and how high all rows are.
+
+    Before and behind its words an entry has `room` in all; y is 0 in the first row.
     """
-    places: list[tuple[int, float]] = []
-    row, x = 0, left
-    for width in widths:
+    places: list[Point] = []
+    x, y = left, 0.0
+    for one in words:
+        width = text_width(one) + room
         if x + width > right and x > left:
-            row, x = row + 1, left
-        places.append((row, x))
+            x, y = left, y + line
+        places.append((x, y))
         x += width
-    return places
+    return places, y + line
 
 
 class Canvas:
@@ -194,14 +206,7 @@ class Canvas:
         return [one for x, y in points for one in (_px(x), _px(y))]
 
     def spot(
-        self,
-        x: float,
-        y: float,
-        size: float,
-        face: str,
-        *,
-        edge: str | None = None,
-        shape: Shape = "round",
+        self, x: float, y: float, size: float, face: str, *, edge: str | None = None, shape: Shape = "round"
     ) -> None:
         """A mark at (x, y), ``size`` points across."""
         at_x, at_y, r = _px(x), _px(y), _round(size * PX_PER_PT / 2)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import translate
-from rmqlab.show.canvas import Canvas, painted, text_width
+from rmqlab.show.canvas import WIDTH, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, VERDICTS, WHITE, ink
 from rmqlab.show.tables import Table, as_rows, number_text
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rmqlab.show.canvas import Canvas
 
 Row = Mapping[str, Any]
-# Inches; a page's column is as wide as WIDTH.
-WIDTH, MARGIN, TITLE, BAR, BAR_GAP, FOOT = 11.4, 0.1, 0.45, 0.27, 0.1, 0.1
+# Inches.
+MARGIN, TITLE, BAR, BAR_GAP, FOOT = 0.1, 0.45, 0.27, 0.1, 0.1
 CELL_HEIGHT, MAX_CELL, AXIS_WORDS = 0.36, 1.4, 0.42
 # From pale to dark: the more, the darker.
 RAMP = ("#F2F2F2", "#D3E5F1", "#A6CBE4", "#6DAAD3", "#3B88BF", "#0072B2", "#00517F", "#00334F")
@@ -228,6 +228,7 @@ class TimeScale(NamedTuple):
 
     def axis(self, canvas: Canvas, y: float, zero: float = 0) -> None:
         """Ticks at `y`, with the seconds since `zero` (ms) below them."""
+        canvas.text(0.08, y + 0.16, "seconds", ha="left", colour=GREY)
         ticks = [step for step in STEPS_S if (self.end - self.begin) / 1_000 / step <= MAX_TICKS]
         step = ticks[0] if ticks else STEPS_S[-1]
         first, last = math.ceil((self.begin - zero) / 1_000 / step), math.floor((self.end - zero) / 1_000 / step)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.show.canvas import Canvas, Shape, in_rows, painted, text_width
+from rmqlab.show.canvas import WIDTH, Canvas, Shape, legend, painted, text_width
 from rmqlab.show.charts import TimeScale
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 # Inches.
-WIDTH, RIGHT_EDGE, TOP = 11.4, 0.25, 0.3
+RIGHT_EDGE, TOP, AXIS, LEGEND = 0.25, 0.3, 0.34, 0.36
 LANE, CLOCK, BAND = 0.5, 0.95, 0.3
-AXIS, LEGEND, LINE = 0.34, 0.36, 0.24
 FLOW_LEFT, FLOW_RIGHT, FLOW_TOP, FLOW_LINE, BOX = 1.9, 1.6, 0.62, 0.34, 0.26
 RESETS, STOPS = "heartbeat", "forgotten"  # the clock of a lane
 RISES, CLOSE = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other
@@ -68,14 +67,53 @@ def clock_lane(
         BadInput: no row, or a row without lane, time or name.
     """
     marks = sorted((_mark(row) for row in rows), key=lambda one: one.t)
-    start = min((one.t for one in marks), default=0) if start is None else start
-    end = max((one.end for one in marks), default=0)
-    shown = [one for one in marks if one.end >= start]
+    begin = float(min((one.t for one in marks), default=0) if start is None else start)
+    shown = [one for one in marks if one.end >= begin]
     if not shown:
         raise BadInput("clock_lane: no mark lies in the time that is to be drawn")
-    drawing = _LaneDrawing(marks, shown, float(start), max(float(end), start + 1), limit_ms)
-    svg = painted(WIDTH, drawing.height, drawing.draw)
-    return Picture(svg, title=title, alt=drawing.alt(title), table=drawing.table(title))
+    end = max(float(max(one.end for one in marks)), begin + 1)
+    lanes = sorted({one.lane for one in shown})
+    kinds = list(dict.fromkeys(one.what for one in shown if one.until is None))
+    looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(kinds)}
+    reset = {one.lane for one in marks if one.what == RESETS and limit_ms is not None}
+    edge = max(0.9, *(text_width(str(lane)) + 0.25 for lane in lanes))
+    time = TimeScale(begin, end, edge, WIDTH - RIGHT_EDGE)
+    tops, floor = {}, TOP
+    for lane in lanes:
+        tops[lane] = floor
+        floor += LANE + (CLOCK if lane in reset else 0)
+    places, below = legend(kinds, edge, WIDTH - 0.1, room=0.45)
+
+    def draw(canvas: Canvas) -> None:
+        for lane, top in tops.items():
+            y = top + LANE / 2
+            canvas.text(0.08, y, str(lane), ha="left", bold=True)
+            canvas.line((edge, WIDTH - RIGHT_EDGE), (y, y), PALE, 5)
+            if lane in reset:
+                _draw_clock(canvas, time, top + LANE, _runs(marks, lane, time), limit_ms or 1)
+        for one, level in _levels(shown, time):
+            y = tops[one.lane] + LANE / 2
+            with canvas.saying(f"{one.lane}, {one.t / 1_000:g} s: {one.what}"):
+                if one.until is None:
+                    shape, colour = looks[one.what]
+                    canvas.spot(time.x(one.t), y + RISES[level], 9, colour, shape=shape)
+                else:
+                    _draw_band(canvas, time.x(one.t), time.x(one.until), y, one.what)
+        if begin <= 0 <= end:
+            canvas.line((time.x(0), time.x(0)), (TOP - 0.1, floor), VERMILLION, 1.2)
+        time.axis(canvas, floor)
+        for what, (x, under) in zip(kinds, places, strict=True):
+            y = floor + AXIS + LEGEND - 0.14 + under
+            shape, colour = looks[what]
+            canvas.spot(x + 0.08, y, 8, colour, shape=shape)
+            canvas.text(x + 0.22, y, what, ha="left")
+
+    svg = painted(WIDTH, floor + AXIS + LEGEND + below - 0.1, draw)
+    told = "; ".join(f"{lane}: {_told([one for one in shown if one.lane == lane], kinds)}" for lane in lanes)
+    alt = f"{title}. From {begin / 1_000:g} to {end / 1_000:g} s. {told}."
+    ends = ["" if one.until is None else f" to {one.until / 1_000:g}" for one in shown]
+    table = [(f"{one.t / 1_000:g}{until}", one.lane, one.what) for one, until in zip(shown, ends, strict=True)]
+    return Picture(svg, title=title, alt=alt, table=Table(title, ("when, s", "lane", "what"), table))
 
 
 def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> LaneMark:
@@ -92,131 +130,64 @@ def _require_times(form: str, row: object, *times: object) -> None:
         raise BadInput(f"{form}: the time of {row!r} is no number of ms")
 
 
-class _LaneDrawing:
-    def __init__(
-        self,
-        marks: Sequence[LaneMark],
-        shown: Sequence[LaneMark],
-        start: float,
-        end: float,
-        limit: float | None,
-    ) -> None:
-        self.marks, self.shown, self.start, self.end, self.limit = marks, shown, start, end, limit
-        self.lanes = list(dict.fromkeys(one.lane for one in sorted(shown, key=lambda one: one.lane)))
-        self.kinds = list(dict.fromkeys(one.what for one in shown if one.until is None))
-        self.looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(self.kinds)}
-        self.edge = max(0.9, *(text_width(str(lane)) + 0.25 for lane in self.lanes))
-        self.clocks = {
-            lane: self._clock(lane)
-            for lane in self.lanes
-            if limit is not None and any(one.what == RESETS and one.lane == lane for one in marks)
-        }
-        self.time = TimeScale(start, end, self.edge, WIDTH - RIGHT_EDGE)
-        self.place = self.time.x
-        self.tops = {}
-        y = TOP
-        for lane in self.lanes:
-            self.tops[lane] = y
-            y += LANE + (CLOCK if lane in self.clocks else 0)
-        self.floor = y
-        self.legend = in_rows([text_width(what) + 0.45 for what in self.kinds], self.edge, WIDTH - 0.1)
-        self.height = y + AXIS + LEGEND + LINE * (max((row for row, _ in self.legend), default=0) + 1) - 0.1
-
-    def _clock(self, lane: str) -> list[tuple[float, float]]:
-        """From when to when the clock of a lane runs, in the time that is drawn."""
-        runs: list[tuple[float, float]] = []
-        since: float | None = None
-        for one in self.marks:
-            if one.lane != lane or one.what not in {RESETS, STOPS}:
-                continue
-            if since is not None:
-                runs.append((since, one.t))
-            since = one.t if one.what == RESETS else None
+def _runs(marks: Iterable[LaneMark], lane: str, time: TimeScale) -> list[tuple[float, float]]:
+    """From when to when the clock of a lane runs, in the time that is drawn."""
+    runs: list[tuple[float, float]] = []
+    since: float | None = None
+    for one in marks:
+        if one.lane != lane or one.what not in {RESETS, STOPS}:
+            continue
         if since is not None:
-            runs.append((since, max(self.end, since)))
-        return [(since, until) for since, until in runs if until >= self.start and since <= self.end]
+            runs.append((since, one.t))
+        since = one.t if one.what == RESETS else None
+    if since is not None:
+        runs.append((since, max(time.end, since)))
+    return [(since, until) for since, until in runs if until >= time.begin and since <= time.end]
 
-    def draw(self, canvas: Canvas) -> None:
-        for lane in self.lanes:
-            top = self.tops[lane]
-            y = top + LANE / 2
-            canvas.text(0.08, y, str(lane), ha="left", bold=True)
-            canvas.line((self.edge, WIDTH - RIGHT_EDGE), (y, y), PALE, 5)
-            if lane in self.clocks:
-                self._draw_clock(canvas, lane, top + LANE)
-        for one, level in self._levels():
-            with canvas.saying(f"{one.lane}, {one.t / 1_000:g} s: {one.what}"):
-                self._draw_mark(canvas, one, level)
-        if self.start <= 0 <= self.end:
-            canvas.line((self.place(0), self.place(0)), (TOP - 0.1, self.floor), VERMILLION, 1.2)
-        canvas.text(0.08, self.floor + 0.16, "seconds", ha="left", colour=GREY)
-        self.time.axis(canvas, self.floor)
-        for what, (row, x) in zip(self.kinds, self.legend, strict=True):
-            y = self.floor + AXIS + LEGEND - 0.14 + LINE * row
-            shape, colour = self.looks[what]
-            canvas.spot(x + 0.08, y, 8, colour, shape=shape)
-            canvas.text(x + 0.22, y, what, ha="left")
 
-    def _levels(self) -> list[tuple[LaneMark, int]]:
-        """Each mark with its height in the lane: marks that are close stand one above the other, equal ones as one."""
-        found: list[tuple[LaneMark, int]] = []
-        last: dict[tuple[str, int], tuple[float, str]] = {}
-        for one in self.shown:
-            x, level = self.place(one.t), 0
-            while one.until is None and level < len(RISES) - 1 and (one.lane, level) in last:
-                before, what = last[one.lane, level]
-                if x - before > CLOSE or (what == one.what and x - before < CLOSE / 4):
-                    break
-                level += 1
-            if one.until is None:
-                last[one.lane, level] = (x, one.what)
-            found.append((one, level))
-        return found
-
-    def _draw_mark(self, canvas: Canvas, one: LaneMark, level: int) -> None:
-        y = self.tops[one.lane] + LANE / 2
+def _levels(shown: Iterable[LaneMark], time: TimeScale) -> list[tuple[LaneMark, int]]:
+    """Each mark with its height in the lane: marks that are close stand one above the other, equal ones as one."""
+    found: list[tuple[LaneMark, int]] = []
+    last: dict[tuple[str, int], tuple[float, str]] = {}
+    for one in shown:
+        x, level = time.x(one.t), 0
+        while one.until is None and level < len(RISES) - 1 and (one.lane, level) in last:
+            before, what = last[one.lane, level]
+            if x - before > CLOSE or (what == one.what and x - before < CLOSE / 4):
+                break
+            level += 1
         if one.until is None:
-            shape, colour = self.looks[one.what]
-            canvas.spot(self.place(one.t), y + RISES[level], 9, colour, shape=shape)
-            return
-        left, right = self.place(one.t), self.place(one.until)
-        canvas.block(left, y - BAND / 2, right - left, BAND, SKY, edge=WHITE, layer=2)
-        if right - left > text_width(one.what) + 0.06:
-            canvas.text((left + right) / 2, y, one.what, colour=ink(SKY))
+            last[one.lane, level] = (x, one.what)
+        found.append((one, level))
+    return found
 
-    def _draw_clock(self, canvas: Canvas, lane: str, top: float) -> None:
-        limit = self.limit or 1
-        high = max([limit, *(min(until, self.end) - since for since, until in self.clocks[lane])]) * 1.05
-        floor, tall = top + CLOCK - 0.12, CLOCK - 0.12
-        for since, until in self.clocks[lane]:
-            first, last = max(since, self.start), min(until, self.end)
-            edge = [(self.place(t), floor - tall * (t - since) / high) for t in (first, last)]
-            canvas.area([(edge[0][0], floor), *edge, (edge[1][0], floor)], SKY)
-            canvas.polyline(edge, BLUE, width=1.8)
-        canvas.line((self.edge, WIDTH - RIGHT_EDGE), (floor, floor), GREY, 1)
-        line = floor - tall * limit / high
-        canvas.polyline([(self.edge, line), (WIDTH - RIGHT_EDGE, line)], VERMILLION, width=1.3, dashed=True)
-        words = f"since the last heartbeat; limit {limit / 1_000:g} s"
-        canvas.text(self.edge + 0.05, line + 0.13, words, ha="left", ground=WHITE)
 
-    def alt(self, title: str) -> str:
-        parts = []
-        for lane in self.lanes:
-            counts = {what: sum(one[0] == lane and one[2] == what for one in self.shown) for what in self.kinds}
-            lasting = [one.what for one in self.shown if one.lane == lane and one.until is not None]
-            told = [f"{what} {count} times" if count > 1 else what for what, count in counts.items() if count]
-            parts.append(f"{lane}: {', '.join([*told, *lasting])}")
-        return f"{title}. From {self.start / 1_000:g} to {self.end / 1_000:g} s. {'; '.join(parts)}."
+def _draw_band(canvas: Canvas, left: float, right: float, y: float, what: str) -> None:
+    canvas.block(left, y - BAND / 2, right - left, BAND, SKY, edge=WHITE, layer=2)
+    if right - left > text_width(what) + 0.06:
+        canvas.text((left + right) / 2, y, what, colour=ink(SKY))
 
-    def table(self, title: str) -> Table:
-        rows = [
-            (
-                f"{one.t / 1_000:g}" + ("" if one.until is None else f" to {one.until / 1_000:g}"),
-                one.lane, one.what,
-            )
-            for one in self.shown
-        ]  # fmt: skip
-        return Table(title, ("when, s", "lane", "what"), rows)
+
+def _draw_clock(canvas: Canvas, time: TimeScale, top: float, runs: Sequence[tuple[float, float]], limit: float) -> None:
+    high = max([limit, *(min(until, time.end) - since for since, until in runs)]) * 1.05
+    floor, tall = top + CLOCK - 0.12, CLOCK - 0.12
+    for since, until in runs:
+        first, last = max(since, time.begin), min(until, time.end)
+        edge = [(time.x(t), floor - tall * (t - since) / high) for t in (first, last)]
+        canvas.area([(edge[0][0], floor), *edge, (edge[1][0], floor)], SKY)
+        canvas.polyline(edge, BLUE, width=1.8)
+    canvas.line((time.left, time.right), (floor, floor), GREY, 1)
+    line = floor - tall * limit / high
+    canvas.polyline([(time.left, line), (time.right, line)], VERMILLION, width=1.3, dashed=True)
+    words = f"since the last heartbeat; limit {limit / 1_000:g} s"
+    canvas.text(time.left + 0.05, line + 0.13, words, ha="left", ground=WHITE)
+
+
+def _told(marks: Sequence[LaneMark], kinds: Iterable[str]) -> str:
+    """What happens in a lane, in words."""
+    counts = {what: sum(one.what == what for one in marks) for what in kinds}
+    told = [f"{what} {count} times" if count > 1 else what for what, count in counts.items() if count]
+    return ", ".join([*told, *(one.what for one in marks if one.until is not None)])
 
 
 class Flow(NamedTuple):

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.show.canvas import MIN_TEXT, Canvas, cut, painted, text_width
+from rmqlab.filter.sql92.answer import NOT_ASKED
+from rmqlab.show.canvas import MIN_TEXT, WIDTH, cut, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, GREY, PALE, VERDICTS, VERMILLION, WHITE, ink
 from rmqlab.show.tables import Table
@@ -22,13 +23,12 @@ if TYPE_CHECKING:
     from rmqlab.show.canvas import Canvas
 
 # Inches.
-TOP, FOOT, MARGIN, WIDTH = 0.72, 0.4, 0.15, 11.4
+TOP, FOOT, MARGIN = 0.72, 0.4, 0.15
 PAD, LEVEL, LINE, ROOM = 0.18, 0.3, 0.2, 0.1  # of a tree
 LETTER = 0.09  # of the expression's own line, at most
 CODE = 0.602 * MIN_TEXT / 72  # of a letter of one width
 WIDEST = 34  # letters in a box
 LONGEST = 110  # letters in one line
-NOT_ASKED = "not asked"
 HOLD = "\N{NO-BREAK SPACE}"  # blanks at the start of an SVG text are lost
 
 

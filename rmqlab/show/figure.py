@@ -86,8 +86,8 @@ def _described(svg: str, title: str, alt: str) -> str:
     )
 
 
-def stacked(title: str, *pictures: Picture, table: Table | None = None, labels: Sequence[str] = ()) -> Picture:
-    """The pictures from top to bottom, their descriptions one after another; ``table`` defaults to the first one's.
+def stacked(title: str, *pictures: Picture, labels: Sequence[str] = ()) -> Picture:
+    """The pictures from top to bottom, their descriptions one after another, with the table of the first one.
 
     ``labels`` stand above the pictures, in their order, and before their descriptions; an empty one is left out.
     """
@@ -111,4 +111,4 @@ def stacked(title: str, *pictures: Picture, table: Table | None = None, labels: 
         f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}" font-family="{FONTS}" xmlns="http://www.w3.org/2000/svg" version="1.1">'
     )
-    return Picture(f"{head}{''.join(parts)}</svg>\n", title=title, alt=" ".join(told), table=table or pictures[0].table)
+    return Picture(f"{head}{''.join(parts)}</svg>\n", title=title, alt=" ".join(told), table=pictures[0].table)

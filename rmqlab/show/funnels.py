@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.show.canvas import Canvas, cut, painted
-from rmqlab.show.charts import heat_map
+from rmqlab.show.charts import checked, heat_map
 from rmqlab.show.figure import Picture
-from rmqlab.show.palette import GREEN, GREY, LOOKS, PALE, ink
+from rmqlab.show.palette import GREY, LOOKS, PALE, FateStyle, ink
 from rmqlab.show.tables import Table, as_rows
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ HEADS = (
     ("delivered", ""),
 )
 LONGEST, MAX_NAMES = 34, 8
+GOES_ON = FateStyle(PALE, "", "", "")  # a bar of messages that have not stopped yet
 # Of the two checks.
 MAX_TAG, LONGEST_SET = 20, 40
 RETURNED = "✓ returned to the client"
-NEEDED = ("tag", "code", "broker", "client")
 
 
 class Stage(StrEnum):
@@ -99,16 +99,8 @@ def funnel(fates: object, *, title: str = "Messages through both layers and the 
     svg = painted(LEFT + COLUMN * (len(HEADS) - 1) + BAR + 0.25, TOP + (LANE + GAP) * len(lanes), draw)
     alt = " ".join(lane.sentence() for lane in lanes) or "No message was judged."
     headers = ("group", "subscription", "stored", *(f"stop at {stage}" for stage in Stage), "delivered")
-    rows = [
-        (
-            lane.group,
-            lane.subscription,
-            lane.stored,
-            *(len(lane.stops(stage)) for stage in Stage),
-            len(lane.stops(None)),
-        )
-        for lane in lanes
-    ]
+    ends = (*Stage, None)
+    rows = [(lane.group, lane.subscription, lane.stored, *(len(lane.stops(end)) for end in ends)) for lane in lanes]
     table = Table("Messages by the place where they stop", headers, rows)
     return Picture(svg, title=title, alt=alt, table=table)
 
@@ -138,41 +130,38 @@ def _draw(canvas: Canvas, lane: Lane, top: float, unit: float) -> None:
         canvas.text(0.1, top + LANE / 2 + 0.12, cut(lane.subscription, LONGEST), ha="left", monospace=True)
     passed = lane.stored
     with canvas.saying(f"{passed} messages are stored"):
-        _bar(canvas, LEFT, top, passed, unit, PALE, f"{passed}")
+        _bar(canvas, LEFT, top, passed, unit, GOES_ON)
     for number, stage in enumerate(Stage, 1):
         x = LEFT + COLUMN * number
         stops = lane.stops(stage)
         _band(canvas, x - COLUMN + BAR, x, top, (passed - len(stops)) * unit)
         passed -= len(stops)
         with canvas.saying(f"{passed} of {lane.group} pass {stage}"):
-            _bar(canvas, x, top, passed, unit, PALE, f"{passed}")
+            _bar(canvas, x, top, passed, unit, GOES_ON)
         if stops:
             look = LOOKS[lane.fates[stage]]
             with canvas.saying(f"{len(stops)} of {lane.group} {look.words}: {_named(stops)}"):
-                _stopped(canvas, x, top + passed * unit, len(stops) * unit, look.colour, look.hatch,
-                         f"{look.mark} {len(stops)}")  # fmt: skip
+                _bar(canvas, x, top + passed * unit, len(stops), unit, look, stops=True)
     x = LEFT + COLUMN * (len(HEADS) - 1)
     arrived = lane.stops(None)
     _band(canvas, x - COLUMN + BAR, x, top, passed * unit)
     with canvas.saying(f"{len(arrived)} of {lane.group} delivered: {_named(arrived)}"):
-        _bar(canvas, x, top, len(arrived), unit, GREEN, f"✓ {len(arrived)}")
+        _bar(canvas, x, top, len(arrived), unit, LOOKS[Fate.DELIVERED])
 
 
-def _stopped(canvas: Canvas, x: float, y: float, height: float, colour: str, hatch: str, text: str) -> None:
-    canvas.block(x, y, BAR, height, colour, hatch=hatch)
-    if height >= MIN_INSIDE:
-        ground = colour if hatch else None
-        canvas.text(x + BAR / 2, y + height / 2, text, colour=ink(colour), ground=ground, bold=True)
-    else:
-        canvas.text(x + BAR + 0.06, y + height / 2, text, ha="left", bold=True)
-
-
-def _bar(canvas: Canvas, x: float, top: float, count: int, unit: float, colour: str, text: str) -> None:
-    height = count * unit
+def _bar(
+    canvas: Canvas, x: float, top: float, count: int, unit: float, look: FateStyle, *, stops: bool = False
+) -> None:
+    """A bar for so many messages; where it is too low for its text that stands above, or beside those that stop."""
+    height, text, colour = count * unit, f"{look.mark} {count}".strip(), look.colour
     if count:
-        canvas.block(x, top, BAR, height, colour, edge=GREY if colour == PALE else colour, edge_width=0.8)
+        edge = None if stops else GREY if colour == PALE else colour
+        canvas.block(x, top, BAR, height, colour, edge=edge, edge_width=0.8, hatch=look.hatch)
     if height >= MIN_INSIDE:
-        canvas.text(x + BAR / 2, top + height / 2, text, colour=ink(colour), bold=True)
+        ground = colour if look.hatch else None
+        canvas.text(x + BAR / 2, top + height / 2, text, colour=ink(colour), ground=ground, bold=True)
+    elif stops:
+        canvas.text(x + BAR + 0.06, top + height / 2, text, ha="left", bold=True)
     else:
         canvas.text(x + BAR / 2, top - 0.1, text, bold=True)
 
@@ -203,9 +192,7 @@ def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
     """
     heads = ("code", "broker", "client")
     cells, told = [], []
-    for row in as_rows(rows):
-        if not set(NEEDED) <= set(row):
-            raise BadInput(f"tag_checks: a row is {dict(row)}; right is one with {', '.join(NEEDED)}")
+    for row in checked(rows, "tag", "code", "broker", "client"):
         name, end = _name(row["tag"]), Fate.DELIVERED if row["client"] else Fate.DROPPED_BY_CLIENT
         answers = [str(row["code"]), RETURNED, _in_words(end)]
         if not row["broker"]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
@@ -75,7 +76,7 @@ def scenes(reading: RunView, *, unusual: bool = False) -> list[Scene]:
             *_notifications(reading),
             *_rebalances(reading),
         ],
-        key=lambda moment: moment.order,
+        key=attrgetter("order"),
     )
     starts = [
         (event["t"] - reading.zero, event["who"])
@@ -92,14 +93,10 @@ def scenes(reading: RunView, *, unusual: bool = False) -> list[Scene]:
             found.append(Scene(f"{who} starts{later}: asks for {reading.starts_with[who]}", mine))
         else:
             found.append(Scene(f"{who} starts{later}", mine))
-    title = f"{counted(reading)}: {summary(reading.fates)}"
-    found.append(Scene(title, sorted(_messages(reading), key=_time)))
-    found.append(Scene("Offsets move on, whatever became of the messages", sorted(_commits(reading), key=_time)))
+    by_time = attrgetter("t")
+    found.append(Scene(f"{counted(reading)}: {summary(reading.fates)}", sorted(_messages(reading), key=by_time)))
+    found.append(Scene("Offsets move on, whatever became of the messages", sorted(_commits(reading), key=by_time)))
     return [scene for scene in found if scene.moments]
-
-
-def _time(moment: Moment) -> float:
-    return moment.t
 
 
 def _slot_after(reading: RunView, order: float) -> str | None:
@@ -204,26 +201,19 @@ def _why(fate: MessageFate) -> str:
 
 
 def _commits(reading: RunView) -> Iterator[Moment]:
-    """The first commit of each consumer after which all offsets that it commits are at the end of their queues."""
+    """The commit of each consumer after which the offsets of its queues move no more."""
     ends = {queue: maximum for queue, (_, maximum) in reading.offsets.items()}
-    done: dict[str, dict[int, int]] = {}
+    done: dict[str, dict[int, Fact]] = {}
     for fact in reading.facts("commit"):
         mine = done.setdefault(fact["client"], {})
-        if mine.get(fact["queue"]) != fact["offset"]:
-            mine[fact["queue"]] = fact["offset"]
+        if fact["queue"] not in mine or mine[fact["queue"]]["offset"] != fact["offset"]:
+            mine[fact["queue"]] = fact
     for who in reading.names:
-        queues = sorted(queue for queue, owners in reading.owners.items() if who in owners)
-        last = [_first_commit(reading, who, queue, done.get(who, {}).get(queue)) for queue in queues]
-        if queues and None not in last:
-            t = max(fact.t for fact in last if fact is not None) - reading.zero
-            behind = sum(ends.get(queue, 0) - done[who][queue] for queue in queues)
-            passed = sum(done[who][queue] for queue in queues)
+        queues = [queue for queue, owners in reading.owners.items() if who in owners]
+        last = [fact for queue, fact in done.get(who, {}).items() if queue in queues]
+        if queues and len(last) == len(queues):
+            t = max(fact.t for fact in last) - reading.zero
+            passed = sum(fact["offset"] for fact in last)
+            behind = sum(ends.get(queue, 0) for queue in queues) - passed
             text = f"queues {ranges(queues)}: {passed} passed, lag {behind}"
             yield Moment(t, MomentKind.COMMIT, (who,), text, f"committed by {who}", slot_at(reading, t))
-
-
-def _first_commit(reading: RunView, who: str, queue: int, offset: int | None) -> Fact | None:
-    for fact in reading.facts("commit"):
-        if (fact["client"], fact["queue"], fact["offset"]) == (who, queue, offset):
-            return fact
-    return None

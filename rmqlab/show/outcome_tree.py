@@ -139,5 +139,5 @@ def _bar(canvas: Canvas, y: float, way: str, share: float, colour: str) -> None:
     canvas.text(NAME + 0.2 + BAR, y, f"{share:.1%}", ha="left", colour=GREY if not share else BLACK)
 
 
-def _colour(number: int | None) -> str:
-    return PALE if number is None else COLOURS[number] if number < len(COLOURS) else GREEN
+def _colour(number: int) -> str:
+    return COLOURS[number] if number < len(COLOURS) else GREEN

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.ownership import NOBODY, Ownership
-from rmqlab.show.canvas import Canvas, painted, text_width
-from rmqlab.show.charts import TimeScale, heat_map
+from rmqlab.show.canvas import WIDTH, Canvas, painted, text_width
+from rmqlab.show.charts import TimeScale, checked, heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab.show.tables import Table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 # Inches.
-WIDTH, LEFT_EDGE, RIGHT_EDGE = 11.4, 1.35, 0.2
+LEFT_EDGE, RIGHT_EDGE = 1.35, 0.2
 EVENTS, TOLD, TOP, ROW, THICK = 0.36, 0.72, 0.96, 0.42, 0.32
 COLOURS = (BLUE, ORANGE, SKY, YELLOW, PURPLE, GREEN)
 DARK_RED = "#A63F00"  # text: 4.5:1 and more on white
@@ -39,8 +39,29 @@ def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> 
     """A ribbon for each queue of a group's topic (the first ones by default), from the first start to the end."""
     life = Ownership(run, group, topic)
     stretches = life.stretches()
-    height = TOP + life.queues * ROW + 0.72
-    svg = painted(WIDTH, height, lambda canvas: _draw(canvas, life, stretches))
+    time = TimeScale(life.zero, max(life.end, life.zero + 1), LEFT_EDGE, WIDTH - RIGHT_EDGE)
+    width, place, floor = time.right - time.left, time.x, TOP + life.queues * ROW
+
+    def draw(canvas: Canvas) -> None:
+        _happenings(canvas, life, place, floor)
+        canvas.text(0.08, TOLD, "told (code 40)", ha="left")
+        for t in life.told[:MAX_TOLD]:
+            canvas.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
+        if not life.told:
+            canvas.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", colour=DARK_RED)
+        for queue in range(life.queues):
+            y = TOP + queue * ROW
+            canvas.text(0.08, y + THICK / 2, f"queue {queue}", ha="left")
+            canvas.block(LEFT_EDGE, y, width, THICK, PALE)
+        for stretch in stretches:
+            words = f"queue {stretch.queue}: {stretch.owners} for {duration(stretch.until - stretch.since)}"
+            with canvas.saying(words):
+                _stretch(canvas, life, stretch, place)
+        _pauses(canvas, life, place)
+        time.axis(canvas, floor, life.zero)
+        canvas.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
+
+    svg = painted(WIDTH, floor + 0.72, draw)
     return Picture(svg, title="Who owns which queue", alt=_alt(life, stretches), table=_table(life, stretches))
 
 
@@ -49,30 +70,6 @@ def duration(ms: float) -> str:
     if ms < 1:
         return "under 1 ms" if ms else "never"
     return f"{ms:.0f} ms" if ms < SHORT_MS else f"{ms / 1_000:.1f} s"
-
-
-def _draw(canvas: Canvas, life: Ownership, stretches: Sequence[OwnersRecord]) -> None:
-    time = TimeScale(life.zero, max(life.end, life.zero + 1), LEFT_EDGE, WIDTH - RIGHT_EDGE)
-    width, place = time.right - time.left, time.x
-    floor = TOP + life.queues * ROW
-    _happenings(canvas, life, place, floor)
-    canvas.text(0.08, TOLD, "told (code 40)", ha="left")
-    for t in life.told[:MAX_TOLD]:
-        canvas.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
-    if not life.told:
-        canvas.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", colour=DARK_RED)
-    for queue in range(life.queues):
-        y = TOP + queue * ROW
-        canvas.text(0.08, y + THICK / 2, f"queue {queue}", ha="left")
-        canvas.block(LEFT_EDGE, y, width, THICK, PALE)
-    for stretch in stretches:
-        words = f"queue {stretch.queue}: {stretch.owners} for {duration(stretch.until - stretch.since)}"
-        with canvas.saying(words):
-            _stretch(canvas, life, stretch, place)
-    _pauses(canvas, life, place)
-    canvas.text(0.08, floor + 0.16, "seconds", ha="left", colour=GREY)
-    time.axis(canvas, floor, life.zero)
-    canvas.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
 
 
 def _happenings(canvas: Canvas, life: Ownership, place: Callable[[float], float], floor: float) -> None:
@@ -173,7 +170,7 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = "Who owns 
     """
     cells, told, queues = [], [], set()
     colours = dict[str, str]()
-    for row in rows:
+    for row in checked(rows, "name", "before", "after"):
         name, before, after = str(row["name"]), list(row["before"]), list(row["after"])
         queues |= {len(before), len(after)}
         if len(queues) > 1:

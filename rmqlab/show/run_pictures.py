@@ -11,26 +11,20 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import Beat, RunView, seconds, short
 from rmqlab.language import translate
-from rmqlab.show.canvas import RunCanvas, in_rows, text_width
+from rmqlab.show.canvas import WIDTH, RunCanvas, legend, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import telling_beats
-from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, WHITE, by_fate, counted, ink, summary
+from rmqlab.show.palette import GREY, LOOKS, PALE, WHITE, by_fate, counted, ink, summary
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import TypeAlias
 
     from rmqlab.lab.fates import MessageFate
     from rmqlab.lab.run import Run
-    from rmqlab.show.palette import FateStyle
-
-    LegendEntry: TypeAlias = tuple[int, float, FateStyle | None, str]  # row, x in inches, look, words
 
 # Inches.
-LEFT, HEADLINE, TOP, BOX, GAP, LEGEND, FOOT = 1.1, 0.36, 1.0, 0.5, 0.06, 0.34, 0.4
-LEGEND_ROW = 0.24
-WIDTH, MAX_COLUMN = 11.4, 2.6
+LEFT, HEADLINE, TOP, BOX, GAP, FOOT, MAX_COLUMN = 1.1, 0.36, 1.0, 0.5, 0.06, 0.4, 2.6
 ROOMY, NARROW = 1.55, 0.8  # what a column needs for all its words, and for the word "queue"
 # Of the slot.
 SLOT_LEFT, MAX_SLOT_COLUMN, SLOT_TOP, LANE, RIBBON = 1.5, 1.6, 0.34, 0.52, 0.44
@@ -42,9 +36,17 @@ def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -
     """What became of every message of a topic in a group, by queue and tag, with owners and offsets."""
     reading = RunView(run, group, topic)
     depth = sum(_depth(row.values()) for row in cells(reading).values())
-    legend = _legend(reading)
-    canvas = RunCanvas(WIDTH, TOP + depth + FOOT + LEGEND + LEGEND_ROW * max(row for row, *_ in legend), reading)
-    _draw(canvas, legend, min(MAX_COLUMN, (WIDTH - LEFT - 0.1) / max(1, reading.queues)))
+    looks = by_fate(reading.fates)
+    words = [f"{look.mark} {told}" for look, told in looks]
+    places, below = legend(words, 0.08, WIDTH + 0.2, room=0.44)
+    foot = TOP + depth + FOOT
+    canvas = RunCanvas(WIDTH, foot + below + 0.1, reading)
+    _draw(canvas, min(MAX_COLUMN, (WIDTH - LEFT - 0.1) / max(1, reading.queues)))
+    for (look, _), text, (x, y) in zip(looks, words, places, strict=True):
+        canvas.block(x, foot + y, 0.16, 0.16, look.colour, hatch=look.hatch)
+        canvas.text(x + 0.24, foot + y + 0.08, text, ha="left")
+    if not looks:
+        canvas.text(0.08, foot + 0.08, "no message was sent", ha="left", colour=GREY)
     return Picture(canvas.svg(), title="What became of each message", alt=_alt(reading), table=_table(reading))
 
 
@@ -63,7 +65,7 @@ def _depth(stacks: Iterable[list[MessageFate]]) -> float:
     return max(map(len, stacks)) * BOX + 2 * GAP
 
 
-def _draw(canvas: RunCanvas, legend: Iterable[LegendEntry], column: float) -> None:
+def _draw(canvas: RunCanvas, column: float) -> None:
     reading = canvas.reading
     canvas.text(0.08, HEADLINE / 2, headline(reading), size=13, ha="left", bold=True)
     for queue in range(reading.queues):
@@ -87,11 +89,6 @@ def _draw(canvas: RunCanvas, legend: Iterable[LegendEntry], column: float) -> No
         else:
             text = f"offset {committed} of {maximum}: lag {behind}" if column >= ROOMY else f"{committed}/{maximum}"
         canvas.text(LEFT + (queue + 0.5) * column, y + 0.15, text)
-    for line, x, look, text in legend:
-        here = y + FOOT + LEGEND_ROW * line
-        if look is not None:
-            canvas.block(x, here, 0.16, 0.16, look.colour, hatch=look.hatch)
-        canvas.text(x + (0.24 if look else 0), here + 0.08, text, ha="left", colour=BLACK if look else GREY)
 
 
 def _header(canvas: RunCanvas, queue: int, column: float) -> None:
@@ -136,14 +133,6 @@ def _where(fate: MessageFate) -> str:
             return f"dropped by broker for {fate.member}" if fate.member else "dropped by broker"
         case _:
             return LOOKS[fate.fate].words
-
-
-def _legend(reading: RunView) -> list[LegendEntry]:
-    """The fates that occur, in as many rows as they need."""
-    found = [(look, f"{look.mark} {words}") for look, words in by_fate(reading.fates)]
-    places = in_rows([0.44 + text_width(text) for _, text in found], 0.08, WIDTH + 0.2)
-    entries: list[LegendEntry] = [(row, x, *one) for (row, x), one in zip(places, found, strict=True)]
-    return entries or [(0, 0.08, None, "no message was sent")]
 
 
 def headline(reading: RunView) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView, seconds, short
-from rmqlab.show.canvas import RunCanvas, text_width
+from rmqlab.show.canvas import RunCanvas, fitted
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import Moment, MomentKind, Scene, scenes
 from rmqlab.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YELLOW, counted, ink, summary
@@ -132,7 +132,7 @@ def _moment(canvas: RunCanvas, lanes: LanePlaces, moment: Moment, y: float) -> N
         return
     if moment.kind is MomentKind.CHOICE:
         canvas.chip((TIMES + lanes.width) / 2, y, lanes.width - TIMES - 0.6, ROW - 0.05, YELLOW, BLACK)
-        canvas.text((TIMES + lanes.width) / 2, y, _fitting(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8))
+        canvas.text((TIMES + lanes.width) / 2, y, fitted(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8))
         return
     for who in known:
         colour = BLACK if moment.taken else GREY
@@ -177,13 +177,6 @@ def _beside(canvas: RunCanvas, lanes: LanePlaces, who: str, text: str, y: float,
     away = lanes.away(who)
     x = lanes.edge(who) - away * (ZONE - 0.2)
     canvas.text(x, y - (0.085 if above else 0), text, ha="left" if away > 0 else "right")
-
-
-def _fitting(text: str, width: float) -> str:
-    """A text cut to ``width`` inches; the table has it whole."""
-    if text_width(text) <= width:
-        return text
-    return f"{text[: int(len(text) * width / text_width(text)) - 1]}…"
 
 
 def _chip(canvas: RunCanvas, lanes: LanePlaces, text: str, y: float, colour: str) -> None:

@@ -23,7 +23,7 @@ MIN_EXT_UNIT_SIZE = 20
 MAX_EXT_UNIT_SIZE = 32767
 NO_ADDRESS = 1
 
-_UNIT = Struct(">hqqh")
+UNIT = Struct(">hqqh")
 # One read is enough for nearly every unit: 20 bytes and a bitmap (14 bytes with the settings as they come).
 _USUAL_UNIT_SIZE = 128
 _END_MARK = b"\xff\xff"
@@ -50,14 +50,14 @@ class CqExtUnit:
     def encode(self) -> bytes:
         """Return the unit's bytes."""
         bitmap = self.filter_bit_map or b""
-        return _UNIT.pack(MIN_EXT_UNIT_SIZE + len(bitmap), self.tags_code, self.msg_store_time, len(bitmap)) + bitmap
+        return UNIT.pack(MIN_EXT_UNIT_SIZE + len(bitmap), self.tags_code, self.msg_store_time, len(bitmap)) + bitmap
 
     @classmethod
     def decode(cls, data: bytes) -> CqExtUnit | None:
         """Read the unit at the front of `data`; None when there is none (never written, or the end mark)."""
         if len(data) < MIN_EXT_UNIT_SIZE:
             return None
-        size, tags_code, msg_store_time, bitmap_size = _UNIT.unpack_from(data)
+        size, tags_code, msg_store_time, bitmap_size = UNIT.unpack_from(data)
         if size < 1:
             return None
         bitmap = data[MIN_EXT_UNIT_SIZE : MIN_EXT_UNIT_SIZE + bitmap_size] if bitmap_size > 0 else None

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.show.canvas import text_width
-from rmqlab.show.charts import RAMP, WIDTH, bars, heat_map
+from rmqlab.show.canvas import WIDTH, text_width
+from rmqlab.show.charts import RAMP, bars, heat_map
 from rmqlab.show.line_charts import lines
 from rmqlab.show.palette import WHITE, contrast, ink
 from rmqlab.show.tables import as_rows

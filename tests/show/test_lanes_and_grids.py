@@ -106,6 +106,8 @@ def test_the_grid_says_and_frames_what_moved():
 def test_a_grid_needs_lists_of_one_length():
     with pytest.raises(BadInput, match="all lists with one owner for each queue"):
         rmqlab.show.allotment_grid([{"name": "x", "before": ["A"], "after": []}])
+    with pytest.raises(BadInput, match="no column 'after'"):
+        rmqlab.show.allotment_grid([{"name": "x", "before": ["A"]}])
 
 
 def test_frames_of_a_lab_are_drawn_in_their_order():

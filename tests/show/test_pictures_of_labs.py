@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
 import pytest
 
 import rmqlab
-from rmqlab.lab.fates import Fate
-from rmqlab.show.canvas import text_width
-from rmqlab.show.run_pictures import WIDTH, _legend
+from rmqlab.show.canvas import WIDTH, legend, text_width
+from rmqlab.show.palette import LOOKS
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +103,14 @@ def test_queues_that_come_later_have_their_columns():
 
 
 def test_a_legend_of_many_fates_stays_in_the_picture():
-    entries = _legend(SimpleNamespace(fates=[SimpleNamespace(fate=fate) for fate in Fate]))
-    assert len(entries) == len(Fate)
-    assert {row for row, *_ in entries} == {0, 1, 2}
-    assert all(x + 0.24 + text_width(words) <= WIDTH for _, x, _, words in entries)
-    assert _legend(SimpleNamespace(fates=[])) == [(0, 0.08, None, "no message was sent")]
+    words = [f"{look.mark} 1 {look.words}" for look in LOOKS.values()]
+    places, height = legend(words, 0.08, WIDTH + 0.2, room=0.44)
+    assert len({y for _, y in places}) == 3
+    assert height == pytest.approx(3 * 0.24)
+    assert all(x + 0.24 + text_width(text) <= WIDTH for (x, _), text in zip(places, words, strict=True))
+
+
+def test_a_grid_of_no_messages_says_so():
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "*"})
+    assert ">no message was sent<" in lab.grid().svg

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.facts import Fact
 from rmqlab.lab.run_view import RunView
 from rmqlab.runtime.schedule import Schedule, Timing
 from rmqlab.search.explorer.deviations import replay_schedule
-from rmqlab.show.moments import MomentKind, scenes
+from rmqlab.show.moments import MomentKind, _commits, scenes
 from rmqlab.show.swimlane import story_picture, story_text
 from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
 
@@ -64,6 +67,18 @@ def test_faults_have_their_place():
     after = story[story.index(fault) + 1]
     assert (after.kind, after.who) == (MomentKind.REBALANCE, ("A",))
     assert "kill" in story_picture(told, "t").svg
+
+
+def test_an_offset_that_goes_back_is_committed_last_when_it_is_there_again():
+    commits = [
+        Fact(t, "broker", SimpleNamespace(client="A", queue=0, offset=offset))
+        for t, offset in ((1, 5), (2, 3), (3, 5), (4, 5))
+    ]
+    reading = SimpleNamespace(
+        names=["A"], owners={0: ["A"]}, offsets={0: (5, 5)}, slots=[], zero=0, facts=lambda _: commits
+    )
+    (moment,) = _commits(reading)
+    assert (moment.t, moment.text) == (3, "queues 0: 5 passed, lag 0")
 
 
 def test_step_by_step(usual):

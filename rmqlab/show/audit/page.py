@@ -64,9 +64,13 @@ def _stages(rows: Sequence[tuple[str, str, _Row]]) -> Table:
         for fate in Fate
         if fate in one["by_certainty"].get(certainty, {})
     ]
-    caption = "What became of the messages, those that nobody asked for among them"
-    shown = caption if len(table) <= MAX_ROWS else f"{caption}: the first {MAX_ROWS} of {len(table)}"
-    return Table(shown, ("group", "topic", "fate", "certainty", "messages"), table[:MAX_ROWS])
+    caption = _first("What became of the messages, those that nobody asked for among them", table)
+    return Table(caption, ("group", "topic", "fate", "certainty", "messages"), table[:MAX_ROWS])
+
+
+def _first(caption: str, rows: Sequence[object]) -> str:
+    """The caption of a table that has only the first of these rows, if they are many."""
+    return caption if len(rows) <= MAX_ROWS else f"{caption}: the first {MAX_ROWS} of {len(rows)}"
 
 
 def _cells(rows: Iterable[tuple[str, str, _Row]], part: str, caption: str) -> Table:
@@ -75,8 +79,7 @@ def _cells(rows: Iterable[tuple[str, str, _Row]], part: str, caption: str) -> Ta
         for group, topic, one in rows
         for cell, number in sorted(one[f"lost_by_{part}"].items(), key=lambda item: (-item[1], item[0]))
     ]
-    shown = caption if len(table) <= MAX_ROWS else f"{caption}: the first {MAX_ROWS} of {len(table)}"
-    return Table(shown, ("group", "topic", part, "lost"), table[:MAX_ROWS], folded=True)
+    return Table(_first(caption, table), ("group", "topic", part, "lost"), table[:MAX_ROWS], folded=True)
 
 
 def _damage(damage: Sequence[_Row]) -> str:
@@ -84,9 +87,8 @@ def _damage(damage: Sequence[_Row]) -> str:
         return "<p>Every record is whole.</p>"
     names = ("physicalOffset", "size", "reason", "topic", "queueId", "queueOffset")
     table = [tuple("" if row[name] is None else row[name] for name in names) for row in damage[:MAX_ROWS]]
-    more = "" if len(damage) <= MAX_ROWS else f": the first {MAX_ROWS} of {len(damage)}; damage.json has them all"
     headers = ("commit log offset", "bytes", "what is wrong", "topic", "queue", "queue offset")
-    return Table(f"Damaged places in the commit log{more}", headers, table).html()
+    return Table(_first("Damaged places in the commit log (damage.json has them all)", damage), headers, table).html()
 
 
 def _plan(plan: Sequence[_Row]) -> Table:

@@ -10,14 +10,14 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, rows_of
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
-from rmqlab.show.canvas import Canvas, cut, in_rows, painted, text_width
-from rmqlab.show.charts import WIDTH, TimeScale, heat_map
+from rmqlab.show.canvas import WIDTH, Canvas, cut, legend, painted, text_width
+from rmqlab.show.charts import TimeScale, heat_map
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, FateStyle, ink
 from rmqlab.show.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from rmqlab.lab.audit_report import Summary
 
@@ -80,20 +80,16 @@ def loss_by_second(
     zero = min(row["storeTimestamp"] for row in messages)
     cells = Counter(((row["storeTimestamp"] - zero) // SECOND_MS, kind_of(row)) for row in messages)
     kinds = _kinds_of(cells)
-    sent = Counter((row["storeTimestamp"] - zero) // SECOND_MS for row in messages)
     title = f"{group}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown (known: {known})"
-    rows = [(second, number, *(cells[second, kind] for kind in kinds)) for second, number in sorted(sent.items())]
     words = "messages a second, over the seconds since the first; the strip: the subscription that the broker held"
-    chart = _Columns(kinds, cells, title, words, "second", strip=True)
 
-    def draw(canvas: Canvas) -> None:
-        chart.draw(canvas)
-        _strip(canvas, slots, TimeScale(zero, zero + SECOND_MS * chart.bins, LEFT, WIDTH - RIGHT))
+    def strip(canvas: Canvas, bins: int) -> None:
+        _strip(canvas, slots, TimeScale(zero, zero + SECOND_MS * bins, LEFT, WIDTH - RIGHT))
 
+    svg = _columns(kinds, cells, title, words, "second", strip)
+    rows = [(second, sent, *(cells[second, kind] for kind in kinds)) for second, sent in sorted(_sums(cells).items())]
     table = Table(title, ("second", "sent", *(look_of(kind).words for kind in kinds)), rows)
-    return Picture(
-        painted(WIDTH, chart.height, draw), title=title, alt=_told(group, one, messages, slots, zero), table=table
-    )
+    return Picture(svg, title=title, alt=_told(group, one, messages, slots, zero), table=table)
 
 
 def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iterable[dict[str, Any]]) -> Picture:
@@ -109,7 +105,7 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
     title = f"What became of the messages of {len(keys)} groups and topics: shares"
     names = [cut(f"{group} · {topic}", LONGEST) for group, topic in keys]
     left = 0.25 + max((text_width(name) for name in names), default=0)
-    legend, below = _legend(kinds), TITLE + LINE * len(keys) + 0.3
+    below = TITLE + LINE * len(keys) + 0.3
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(title)
@@ -121,14 +117,14 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
                 with canvas.saying(f"{name}: {cells[key, kind]} {look_of(kind).words}"):
                     _filled(canvas, x, y + 0.03, width, LINE - 0.06, kind)
                 x += width
-        _draw_legend(canvas, legend, below)
+        _draw_legend(canvas, kinds, below)
 
     table = Table(title, ("group", "topic", *kinds), [(*key, *(cells[key, kind] for kind in kinds)) for key in keys])
     lost, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "unknown"))
     alt = f"A bar for each group and topic, divided by fate. {lost} messages were lost, {unknown} are unknown."
     if rows and rows[0][2]["lost"]:
         alt += f" {rows[0][0]} lost the most, {rows[0][2]['lost']} of {rows[0][2]['sent']}."
-    return Picture(painted(WIDTH, below + _height(legend), draw), title=title, alt=alt, table=table)
+    return Picture(painted(WIDTH, below + _legend(kinds)[1], draw), title=title, alt=alt, table=table)
 
 
 def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -> Picture:
@@ -143,14 +139,13 @@ def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -
     unit = "minute" if width == 1 else f"{width} minutes"
     title = f"{cut(group, LONGEST)}, {cut(topic, LONGEST)}: losses by {unit}"
     words = f"messages in {unit}, over {unit} since {moment_text(first * MINUTE_MS)} UTC"
-    chart = _Columns(kinds, cells, title, words, unit)
     rows = [
         (moment_text((first + number * width) * MINUTE_MS), *(cells[number, kind] for kind in kinds))
-        for number in range(chart.bins)
+        for number in range(max(number for number, _ in cells) + 1)
     ]
-    lost = sum(number for (_, kind), number in cells.items() if kind in set(map(str, LOSING)))
+    lost = sum(number for (_, kind), number in cells.items() if kind in LOSING)
     alt = f"Bars over time: {lost} of {sum(cells.values())} messages of {topic} were lost for {group}."
-    svg = painted(WIDTH, chart.height, chart.draw)
+    svg = _columns(kinds, cells, title, words, unit)
     return Picture(svg, title=title, alt=alt, table=Table(title, ("from", *kinds), rows))
 
 
@@ -161,50 +156,52 @@ def _kinds_of(cells: Iterable[tuple[object, str]]) -> list[str]:
     return [kind for kind in order if kind in there]
 
 
-class _Columns:
-    """Draws a column for each bin of time, divided by kind; with `strip` there is room for one below the axis."""
+def _sums(cells: Counter[tuple[int, str]]) -> Counter[int]:
+    """How many messages of any kind each bin of time has."""
+    sums: Counter[int] = Counter()
+    for (number, _), messages in cells.items():
+        sums[number] += messages
+    return sums
 
-    def __init__(
-        self,
-        kinds: Sequence[str],
-        cells: Counter[tuple[int, str]],
-        title: str,
-        words: str,
-        unit: str,
-        *,
-        strip: bool = False,
-    ) -> None:
-        self.kinds, self.cells, self.title, self.words, self.unit = kinds, cells, title, words, unit
-        self.sums: Counter[int] = Counter()
-        for (number, _), messages in cells.items():
-            self.sums[number] += messages
-        self.bins, self.most = max(self.sums) + 1, max(self.sums.values())
-        self.legend = _legend(kinds)
-        self.below = FLOOR + AXIS + (STRIP if strip else 0) + 0.15
-        self.height = self.below + 0.3 + _height(self.legend)
 
-    def draw(self, canvas: Canvas) -> None:
-        """Title, columns, axis, legend."""
-        canvas.heading(self.title)
-        for share in (0, 1) if self.most % 2 else (0, 0.5, 1):
+def _columns(
+    kinds: Sequence[str],
+    cells: Counter[tuple[int, str]],
+    title: str,
+    words: str,
+    unit: str,
+    strip: Callable[[Canvas, int], None] | None = None,
+) -> str:
+    """A column for each bin of time, divided by kind, as SVG; ``strip`` draws below the axis, along so many bins."""
+    sums = _sums(cells)
+    bins, most = max(sums) + 1, max(sums.values())
+    below = FLOOR + AXIS + (STRIP if strip else 0) + 0.15
+
+    def draw(canvas: Canvas) -> None:
+        canvas.heading(title)
+        for share in (0, 1) if most % 2 else (0, 0.5, 1):
             y = FLOOR - BARS * share
             canvas.line((LEFT, WIDTH - RIGHT), (y, y), PALE, 1)
-            canvas.text(LEFT - 0.08, y, f"{self.most * share:g}", ha="right", colour=GREY)
-        wide = (WIDTH - LEFT - RIGHT) / self.bins
-        for number, messages in sorted(self.sums.items()):
-            there = [kind for kind in self.kinds if self.cells[number, kind]]
-            told = ", ".join(f"{self.cells[number, kind]} {look_of(kind).words}" for kind in there)
+            canvas.text(LEFT - 0.08, y, f"{most * share:g}", ha="right", colour=GREY)
+        wide = (WIDTH - LEFT - RIGHT) / bins
+        for number, messages in sorted(sums.items()):
+            there = [kind for kind in kinds if cells[number, kind]]
+            told = ", ".join(f"{cells[number, kind]} {look_of(kind).words}" for kind in there)
             y = FLOOR
-            with canvas.saying(f"{self.unit} {number}: {messages} sent; {told}"):
+            with canvas.saying(f"{unit} {number}: {messages} sent; {told}"):
                 for kind in there:
-                    height = BARS * self.cells[number, kind] / self.most
+                    height = BARS * cells[number, kind] / most
                     y -= height
                     _filled(canvas, LEFT + wide * number, y, wide * 0.86, height, kind)
-        step = next(one for one in (1, 2, 5, 10, 20, 60, 300, 3_600) if self.bins / one <= 16 or one == 3_600)
-        for number in range(0, self.bins + 1, step):
+        step = next(one for one in (1, 2, 5, 10, 20, 60, 300, 3_600) if bins / one <= 16 or one == 3_600)
+        for number in range(0, bins + 1, step):
             canvas.text(LEFT + wide * number, FLOOR + 0.15, f"{number}", colour=GREY)
-        canvas.text(LEFT, self.below, self.words, ha="left", colour=GREY)
-        _draw_legend(canvas, self.legend, self.below + 0.3)
+        canvas.text(LEFT, below, words, ha="left", colour=GREY)
+        _draw_legend(canvas, kinds, below + 0.3)
+        if strip:
+            strip(canvas, bins)
+
+    return painted(WIDTH, below + 0.3 + _legend(kinds)[1], draw)
 
 
 def _filled(canvas: Canvas, x: float, y: float, width: float, height: float, kind: str) -> None:
@@ -216,20 +213,14 @@ def _filled(canvas: Canvas, x: float, y: float, width: float, height: float, kin
         )  # fmt: skip
 
 
-def _legend(kinds: Sequence[str]) -> list[tuple[str, int, float]]:
-    """Each kind with its row and x."""
-    places = in_rows([0.5 + text_width(_with_mark(kind)) for kind in kinds], LEFT, WIDTH)
-    return [(kind, row, x) for kind, (row, x) in zip(kinds, places, strict=True)]
+def _legend(kinds: Sequence[str]) -> tuple[list[tuple[float, float]], float]:
+    return legend(map(_with_mark, kinds), LEFT, WIDTH, room=0.5, line=LINE)
 
 
-def _height(legend: Sequence[tuple[str, int, float]]) -> float:
-    return LINE * (1 + max((row for _, row, _ in legend), default=0))
-
-
-def _draw_legend(canvas: Canvas, legend: Sequence[tuple[str, int, float]], top: float) -> None:
-    for kind, row, x in legend:
-        _filled(canvas, x, top + row * LINE - 0.08, 0.22, 0.16, kind)
-        canvas.text(x + 0.3, top + row * LINE, _with_mark(kind), ha="left")
+def _draw_legend(canvas: Canvas, kinds: Sequence[str], top: float) -> None:
+    for kind, (x, y) in zip(kinds, _legend(kinds)[0], strict=True):
+        _filled(canvas, x, top + y - 0.08, 0.22, 0.16, kind)
+        canvas.text(x + 0.3, top + y, _with_mark(kind), ha="left")
 
 
 def _strip(canvas: Canvas, slots: Slots, scale: TimeScale) -> None:
@@ -275,12 +266,8 @@ def moment_text(time: int | None) -> str:
         return f"{time} ms"
 
 
-def _is_lost(row: dict[str, Any]) -> bool:
-    return row["certainty"] != CERTAINTIES[-1] and row["asked"] == "yes" and Fate(row["fate"]) in LOSING
-
-
 def _told(group: str, one: dict[str, Any], messages: Sequence[dict[str, Any]], slots: Slots, zero: int) -> str:
-    lost = [row for row in messages if _is_lost(row)]
+    lost = [row for row in messages if row["certainty"] != CERTAINTIES[-1] and kind_of(row) in LOSING]
     fates = Counter(LOOKS[Fate(row["fate"])].words for row in lost)
     times = [row["storeTimestamp"] - zero for row in lost]
     told = f"{group} lost {one['lost']} of {one['sent']} messages"
