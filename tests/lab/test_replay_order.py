@@ -123,7 +123,7 @@ def message(tag, offset, at, t, late=0, topic="T", **properties):
         MessageExt(
             topic=topic,
             body=b"body",
-            properties=in_hash_map_order({"CLUSTER": "DefaultCluster", "TAGS": tag} | properties),
+            properties=in_hash_map_order({"TAGS": tag} | properties | {"CLUSTER": "DefaultCluster"}),
             queue_offset=offset,
             commit_log_offset=at,
             born_timestamp=EPOCH + t,
@@ -322,6 +322,29 @@ def test_a_delayed_message_is_due_a_second_after_a_send_whose_ms_is_known_to_one
     tape.pulled(1_301, 1, pull, 0, "FOUND", (2, 0, 2), plain + again)
     fields = [one.field for one in replay(tape.save(tmp_path)).differing]
     assert fields == ([] if accepted else ["body.records[1].store_timestamp"])
+
+
+def test_another_message_may_be_stored_between_two_that_one_look_of_a_level_delivers(tape, tmp_path):
+    """Both delayed ones are due at 1,200 ms; a third is sent then, and lies between them in the log."""
+    tape.open(3)
+    delayed, log = {"DELAY": "1"}, b""
+    of_delay = delayed | {"REAL_TOPIC": "T", "REAL_QID": "0"}
+    for number, key in enumerate(("K1", "K2")):
+        tape.send(200.0 + number / 2, 3, "tagA", 200.3 + number / 2, len(log), number, **delayed, UNIQ_KEY=key)
+        log += message("tagA", number, len(log), 200, topic="SCHEDULE_TOPIC_XXXX", **of_delay, UNIQ_KEY=key)
+    stored = []
+    for offset, (t, late, more) in enumerate(
+        [(200, 1_000, of_delay | {"UNIQ_KEY": "K1"}), (1_200, 1, {}), (200, 1_002, of_delay | {"UNIQ_KEY": "K2"})]
+    ):
+        stored.append(message("tagA", offset, len(log), t, late, **more))
+        if not more:
+            tape.send(1_200.2, 3, "tagA", 1_202.9, len(log), offset)
+        log += stored[-1]
+    pull = tape.pull(1_300, 1, version=EPOCH)
+    tape.pulled(1_301, 1, pull, 0, "FOUND", (3, 0, 3), b"".join(stored))
+    result = replay(tape.save(tmp_path))
+    assert result.differing == []
+    assert result.uses[Tolerated.TIMER_LAG] == 2
 
 
 def sent(tape, t=200.0, answered=200.9, tag="tagA"):
