@@ -101,10 +101,12 @@ class Tape:
         self.answer(t, conn, request, code, remark, header, body)
 
     def send(self, t, conn, tag, answered, at=0, offset=0, **properties):
-        """Send a message that is stored at commit log offset `at`."""
+        """Send a message that is stored at commit log offset `at`; one-way, if it is not `answered`."""
         properties = properties_to_string({"TAGS": tag} | properties)
         header = SendMessageRequestHeaderV2("P", "T", "TBW102", 1, 0, 0, EPOCH + int(t), 0, properties, 0)
-        request = self.ask(t, conn, 310, header, b"body")
+        request = self.ask(t, conn, 310, header, b"body", oneway=answered is None)
+        if answered is None:
+            return
         answer = SendMessageResponseHeader(f"7F00000100002A9F{at:016X}", 0, offset)
         response = RemotingCommand.response(0, None, answer)
         response.ext_fields = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
@@ -325,23 +327,22 @@ def test_a_delayed_message_is_due_a_second_after_a_send_whose_ms_is_known_to_one
 
 
 def test_another_message_may_be_stored_between_two_that_one_look_of_a_level_delivers(tape, tmp_path):
-    """Both delayed ones are due at 1,200 ms; a third is sent then, and lies between them in the log."""
+    """Both delayed ones are due at 1,200 ms; one is sent then, one-way, and lies between them in the log."""
     tape.open(3)
-    delayed, log = {"DELAY": "1"}, b""
-    of_delay = delayed | {"REAL_TOPIC": "T", "REAL_QID": "0"}
+    tape.send(100, 3, "tagA", 100.2)
+    stored = [message("tagA", 0, 0, 100)]
+    log = len(stored[0])
+    of_delay = {"DELAY": "1", "REAL_TOPIC": "T", "REAL_QID": "0"}
     for number, key in enumerate(("K1", "K2")):
-        tape.send(200.0 + number / 2, 3, "tagA", 200.3 + number / 2, len(log), number, **delayed, UNIQ_KEY=key)
-        log += message("tagA", number, len(log), 200, topic="SCHEDULE_TOPIC_XXXX", **of_delay, UNIQ_KEY=key)
-    stored = []
-    for offset, (t, late, more) in enumerate(
-        [(200, 1_000, of_delay | {"UNIQ_KEY": "K1"}), (1_200, 1, {}), (200, 1_002, of_delay | {"UNIQ_KEY": "K2"})]
-    ):
-        stored.append(message("tagA", offset, len(log), t, late, **more))
-        if not more:
-            tape.send(1_200.2, 3, "tagA", 1_202.9, len(log), offset)
-        log += stored[-1]
+        tape.send(200.0 + number / 2, 3, "tagA", 200.3 + number / 2, log, number, DELAY="1", UNIQ_KEY=key)
+        log += len(message("tagA", number, log, 200, topic="SCHEDULE_TOPIC_XXXX", **of_delay, UNIQ_KEY=key))
+    tape.send(1_200.2, 3, "tagA", None)
+    first, second = of_delay | {"UNIQ_KEY": "K1"}, of_delay | {"UNIQ_KEY": "K2"}
+    for offset, (t, late, more) in enumerate([(200, 1_000, first), (1_200, 1, {}), (200, 1_002, second)], 1):
+        stored.append(message("tagA", offset, log, t, late, **more))
+        log += len(stored[-1])
     pull = tape.pull(1_300, 1, version=EPOCH)
-    tape.pulled(1_301, 1, pull, 0, "FOUND", (3, 0, 3), b"".join(stored))
+    tape.pulled(1_301, 1, pull, 0, "FOUND", (4, 0, 4), b"".join(stored))
     result = replay(tape.save(tmp_path))
     assert result.differing == []
     assert result.uses[Tolerated.TIMER_LAG] == 2
