@@ -12,6 +12,7 @@ from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.rules import tags_code
+from rmqlab.spark.audit.owners import SETTLED_MS
 from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
@@ -147,6 +148,14 @@ def at_broker(
     rows, begin = len(batch), window.first
     passes, known, some = np.zeros((3, rows), np.bool_)
     by_tag, every = np.ones((2, rows), np.bool_)
+    for wish in asked if slots else ():
+        # Who looks at the broker now and then may not have seen what was in force for a moment.
+        span = wish.since, wish.since + SETTLED_MS
+        if not any(span[0] <= since <= span[1] and told == [wish.type, wish.expression] for since, *told in slots):
+            got = batch_filter(topic, wish.type, wish.expression).broker_passes(batch)
+            may = (window.last >= span[0]) & (begin <= span[1])
+            some |= may & got
+            every &= ~may | got
     for index, (since, kind, expression) in enumerate(slots):
         until = slots[index + 1][0] if index + 1 < len(slots) else None
         mine = (begin >= since) & (True if until is None else begin < until)

@@ -166,21 +166,21 @@ class FateInference:
         broker = at_broker(batch, soon, self.topic, self._slot_texts(), self.asked, owners, self.complete)
         _, kept = self._by_owner(batch, soon._replace(first=begin - HELD_MS), owner, broker.some, broker.every)
         unsettled = owners.unsettled
-        change = np.append(unsettled, NEVER)[np.searchsorted(unsettled, begin, "right")]
-        kept &= (owner >= 0) & (change > soon.last)
+        next_change = np.append(unsettled, NEVER)[np.searchsorted(unsettled, begin, "right")]
+        kept &= (owner >= 0) & (next_change > soon.last)
         posts = {one.client for one in self.asked if one.post}
         lite = np.array([*(client in posts for client in owners.clients), bool(posts)])
         last = window.last.copy()
         looks = broker.some | kept
-        for queue in np.unique(batch.queues):
-            rows = np.flatnonzero(batch.queues == queue)  # a part of a log goes up in each queue
+        by_queue = np.argsort(batch.queues, kind="stable")  # a part of a log goes up in each queue
+        for rows in np.split(by_queue, np.flatnonzero(np.diff(batch.queues[by_queue])) + 1):
             looked = np.flatnonzero(looks[rows])
             times = np.concatenate((begin[rows[looked]], unsettled))
             order = np.argsort(times, kind="stable")
             place = np.argsort(order)
             times, end = np.append(times[order], NEVER), len(order)
             handed_out = np.append(kept[rows[looked]], np.zeros(len(unsettled), np.bool_))[order]
-            is_lite = lite[owners.at(times[:-1], np.full(end, queue))]
+            is_lite = lite[owners.at(times[:-1], np.full(end, batch.queues[rows[0]]))]
             moves = handed_out | ((np.diff(times) > HELD_MS) & ~is_lite)
             committed = np.append(np.where(moves, times[:-1] + HELD_MS, NEVER), NEVER)
             committed = np.minimum.accumulate(committed[::-1])[::-1]

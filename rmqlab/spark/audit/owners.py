@@ -76,10 +76,6 @@ class Owners:
             for client in one.clients:
                 self.arrived.setdefault(client, one.since)
         self.clients = sorted(self.arrived)
-        first = {one.client: one.since for one in sorted(asked, key=lambda one: -one.since)}
-        # What a client asks for when it comes is told by its coming, where that is known.
-        anew = (one.since for one in asked if one.client not in self.arrived or one.since > first[one.client])
-        self._subscribed = sorted(set(anew))
         self._since = np.array([one.since for one in present], np.int64)
         self._empty = [not one.clients for one in present]
         self._gone: list[set[int]] = [set()]
@@ -157,9 +153,9 @@ class Owners:
         return Window(times, last)
 
     def is_near_change(self, window: Window) -> Bools:
-        """Return which messages may have been looked at while members came or went, or subscribed anew."""
+        """Return which messages may have been looked at while members came or went."""
         near = np.zeros(len(window.first), np.bool_)
-        for since in (*self._since[1:], *self._subscribed):
+        for since in self._since[1:]:
             near |= (window.last >= since) & (window.first <= since + self._settled_ms)
         return near
 

@@ -81,8 +81,8 @@ def _flags(array: pa.BooleanArray) -> Flags:
     return np.unpackbits(bits, count=end, bitorder="little")[array.offset :].view(np.bool_)
 
 
-NULL, TRUE, FALSE, ERROR = range(4)
-OUTCOMES: Final = ("null", "true", "false", "error")
+FALSE, TRUE, NULL, ERROR = range(4)
+OUTCOMES: Final = ("false", "true", "null", "error")
 _REMEMBERED: Final = 1 << 20
 
 
@@ -95,12 +95,13 @@ class Outcomes(NamedTuple):
     @classmethod
     def of(cls, codes: Codes) -> Outcomes:
         """Read places in `OUTCOMES`."""
-        return cls((codes & 1).view(np.bool_), (codes >> 1).view(np.bool_))
+        return cls((codes & 1).view(np.bool_), (codes == FALSE) | (codes == ERROR))
 
     @property
     def codes(self) -> Codes:
         """The place in `OUTCOMES` of each row."""
-        return self.false.view(np.uint8) * np.uint8(FALSE) | self.true.view(np.uint8)
+        either = self.true ^ self.false
+        return np.uint8(NULL) * ~either + self.true.view(np.uint8)
 
     def negated(self) -> Outcomes:
         """Do a NOT."""
