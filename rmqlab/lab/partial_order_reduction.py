@@ -28,9 +28,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fault_steps import FAULT
-from rmqlab.lab.quiescence import WRITES, Quiescence
+from rmqlab.lab.quiescence import Quiescence
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import SENDS, WRITES, RequestCode
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.runtime.lanes import GOODBYE
@@ -56,10 +56,10 @@ MAY_STAMP = frozenset({
 })  # fmt: skip
 # Without a member list to ask for, the next topic of a broadcasting consumer is stamped right away.
 MAY_STAMP_BROADCASTING = MAY_STAMP | {RequestCode.HEART_BEAT, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED}
-CALM = frozenset({
-    RequestCode.PULL_MESSAGE, RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE,
-    RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.UPDATE_CONSUMER_OFFSET, RequestCode.GET_ROUTEINFO_BY_TOPIC,
-})  # fmt: skip
+CALM = SENDS | {
+    RequestCode.PULL_MESSAGE, RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.UPDATE_CONSUMER_OFFSET,
+    RequestCode.GET_ROUTEINFO_BY_TOPIC,
+}  # fmt: skip
 SETTLED = CALM | {RequestCode.HEART_BEAT, RequestCode.GET_CONSUMER_LIST_BY_GROUP}
 
 

@@ -21,7 +21,7 @@ from rmqlab.client.lite_pull_consumer import NOT_SET, DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.message.java import utf16_key
 from rmqlab.message.topics import MessageQueue
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import WRITES, RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import MessageModel
 
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.cluster import Cluster
     from rmqlab.lab.consumers import Consumer
 
-WRITES = frozenset({
-    RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE,
-    RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION,
-})  # fmt: skip
 WRITES_OR_COMMITS = WRITES | {RequestCode.UPDATE_CONSUMER_OFFSET}
 
 

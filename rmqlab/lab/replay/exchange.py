@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.lab.replay.frames import RecordedLine
 from rmqlab.protocol.bodies import LockBatchRequestBody
-from rmqlab.protocol.codes import SENDS, RequestCode, ResponseCode
+from rmqlab.protocol.codes import WRITES, RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import FLAG_SUSPEND
 from rmqlab.protocol.header import FrameError
@@ -38,7 +38,6 @@ READS = frozenset({
 })  # fmt: skip
 # Requests that the broker passes on to a client before it answers.
 CALLS = frozenset({RequestCode.GET_CONSUMER_RUNNING_INFO})
-PUTS = SENDS | {RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION}
 # How the real broker turns away what it has no time for (4.8.0 `BrokerFastFailure`, `NettyRemotingAbstract`).
 _SHED = re.compile(
     r"\[(?:TIMEOUT|PCBUSY)_CLEAN_QUEUE\]broker busy, start flow control for a while, "
@@ -185,7 +184,7 @@ def pair(lines: Iterable[RecordedLine]) -> Exchanges:
         elif command.is_response and not line.to_broker and key in under_way:
             exchange = exchanges.by_answer[line.number] = under_way.pop(key)
             exchange.expected, exchange.answered_at = command, line.t
-            if exchange.code in PUTS:
+            if exchange.code in WRITES:
                 exchange.put_at = _put_at(command)
     return exchanges
 
@@ -205,7 +204,7 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
     offset = "offset", group, str(fields.get("topic")), str(fields.get("queueId"))
     if code == RequestCode.HEART_BEAT:
         return [("group", consumer.group_name) for consumer in consumers_of(command)]
-    if code in PUTS:
+    if code in WRITES:
         return [LOG]
     if code == RequestCode.PULL_MESSAGE:
         return [("group", group), LOG]
