@@ -65,7 +65,8 @@ class Broker:
     Requests are answered by code (`register_processor`), others not at all. `rpc_hooks` see every command first.
     """
 
-    schedule_service: ClassVar = ScheduleMessageService
+    schedule_service: ClassVar[type[ScheduleMessageService]] = ScheduleMessageService
+    """What delivers delayed messages; a replay delivers them as a recording tells."""
 
     def __init__(
         self,

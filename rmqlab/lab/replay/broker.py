@@ -90,21 +90,20 @@ class ReplayedSchedule(ScheduleMessageService):
     _store: ReplayedStore
     catch_up: Callable[[int], None]
 
-    def _place(self, commit_log_offset: int, size: int) -> int | None:
+    def _place(self, commit_log_offset: int, size: int) -> int:
+        """Where in the log a delayed message was stored again, -1 where no pull tells."""
         message = self._store.look_message_by_offset(commit_log_offset, size)
         inner = None if message is None else message_time_up(message)
-        return None if inner is None else self._store.clock.places.get(place_key(inner))
+        return -1 if inner is None else self._store.clock.places.get(place_key(inner), -1)
 
     def _deliver_timestamp(
         self, queue: ConsumeQueue, level: int, tags_code: int, commit_log_offset: int, size: int, now: int
     ) -> int:
         due = super()._deliver_timestamp(queue, level, tags_code, commit_log_offset, size, now)
-        return max(due, self._store.clock.store_times.get(self._place(commit_log_offset, size) or -1, due))
+        return max(due, self._store.clock.store_times.get(self._place(commit_log_offset, size), due))
 
     def _deliver(self, commit_log_offset: int, size: int, now: int) -> bool:
-        place = self._place(commit_log_offset, size)
-        if place is not None:
-            self.catch_up(place)
+        self.catch_up(self._place(commit_log_offset, size))
         return super()._deliver(commit_log_offset, size, now)
 
 
