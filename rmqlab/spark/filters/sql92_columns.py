@@ -33,7 +33,7 @@ from rmqlab.spark.filters.sql92_dictionary import (
     DictionaryFilter,
     Leaf,
     Outcomes,
-    joined,
+    join,
 )
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def _join(node: Node, left: Decided, right: Decided | None = None) -> Decided:
     """Look the code up in a table; where AND and OR can be Spark's own, they stop at the side that decides."""
     codes = np.arange(len(OUTCOMES), dtype=np.uint8)
     if right is None:
-        return _looked_up(joined(node, Outcomes.of(codes)), left.code, can_fail=left.fine is not None)
-    of_both = joined(node, Outcomes.of(codes.repeat(len(codes))), Outcomes.of(np.tile(codes, len(codes))))
+        return _looked_up(join(node, Outcomes.of(codes)), left.code, can_fail=left.fine is not None)
+    of_both = join(node, Outcomes.of(codes.repeat(len(codes))), Outcomes.of(np.tile(codes, len(codes))))
     can_fail = left.fine is not None or right.fine is not None
     both = _looked_up(of_both, left.code * len(codes) + right.code, can_fail=can_fail)
     if isinstance(node, And):

@@ -113,7 +113,7 @@ class Outcomes(NamedTuple):
         return Outcomes(true, self.false | right.false)
 
 
-def joined(node: Node, left: Outcomes, right: Outcomes | None = None) -> Outcomes:
+def join(node: Node, left: Outcomes, right: Outcomes | None = None) -> Outcomes:
     """Do the NOT, AND or OR that `node` is. An OR is an AND with true and false changed over."""
     if right is None:
         return left.negated()
@@ -160,7 +160,7 @@ class DictionaryFilter:
             codes = leaf.outcomes([columns[name, leaf.by_presence] for name in leaf.names], table.num_rows)
             return Outcomes.of(codes)
 
-        return self.joined(outcomes, joined)
+        return self.joined(outcomes, join)
 
     def joined(self, of: Callable[[Leaf], C], join: Callable[[Node, C, *tuple[C]], C]) -> C:
         """Decide the leaves by `of`, then join what it gave: `join` gets a NOT, AND or OR and what its operands are."""
