@@ -120,7 +120,7 @@ def open_audit(
             delivered=logs,
             since=first if since is None else since,
             until=last if until is None else until,
-            **_settings(conf or beside),
+            **settings_of(conf or beside),
             each_message=small if each_message is None else each_message,
             **options,
         )
@@ -306,7 +306,7 @@ def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _settings(conf: Path | None) -> dict[str, Any]:
+def settings_of(conf: Path | None) -> dict[str, Any]:
     """Give what the broker's settings decide in an audit, as `AuditOptions` names it."""
     from rmqlab.lab.cluster import read_cluster_config
 
@@ -315,5 +315,5 @@ def _settings(conf: Path | None) -> dict[str, Any]:
     told = read_cluster_config(conf, strict=False)
     return {
         "in_memory_percent": told.store.access_message_in_memory_max_ratio,
-        "are_told": told.broker.notify_consumer_ids_changed_enable,
+        "notify_consumer_ids_changed": told.broker.notify_consumer_ids_changed_enable,
     }

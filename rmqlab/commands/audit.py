@@ -74,7 +74,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="the broker's settings, if they are not in broker.conf beside the store: accessMessageInMemoryMaxRatio "
-        "decides where a new group begins",
+        "decides where a new group begins, notifyConsumerIdsChangedEnable how soon members know of each other",
     )
     parser.add_argument("--no-crc", action="store_true", help="do not compare bodies with their checksums")
     parser.add_argument(

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
 import rmqlab
-from rmqlab.auditing import _settings
+from rmqlab.auditing import settings_of
 from rmqlab.lab.fates import Fate
 from rmqlab.spark.audit.subscription_file import read_subscriptions
 from tests.spark.test_audit_of_a_tap import judged
@@ -270,4 +270,4 @@ def test_where_members_are_not_told_of_others_the_owner_before_pulls_on_until_it
     (tmp_path / "broker.conf").write_text("notifyConsumerIdsChangedEnable=false\n")
     known = read_subscriptions(tmp_path / "events.jsonl")
     assert [fate.fate for fate in lab.fates()] == [Fate.DELIVERED]
-    assert judged(store, known, **_settings(tmp_path / "broker.conf")) == {(1, 0): OPEN}
+    assert judged(store, known, **settings_of(tmp_path / "broker.conf")) == {(1, 0): OPEN}

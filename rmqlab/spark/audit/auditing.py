@@ -58,8 +58,9 @@ class AuditOptions:
 
     `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `split_bytes`: how much of
     the log one task reads. `in_memory_percent`: the broker's `accessMessageInMemoryMaxRatio`, which decides where a new
-    group begins. `are_told`: its `notifyConsumerIdsChangedEnable`. `each_message`: keep the fate of every message, for
-    `Audit.message_rows`; those of a big store are many.
+    group begins. `notify_consumer_ids_changed`: its `notifyConsumerIdsChangedEnable`, which decides how soon members
+    know of each other. `each_message`: keep the fate of every message, for `Audit.message_rows`; those of a big store
+    are many.
     """
 
     groups: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class AuditOptions:
     check_crc: bool = True
     split_bytes: int | None = None
     in_memory_percent: int = IN_MEMORY_PERCENT
-    are_told: bool = True
+    notify_consumer_ids_changed: bool = True
     each_message: bool = False
 
 
@@ -165,7 +166,7 @@ class Audit:
                 self._subscriptions.reset.get((group, topic), ()),
                 self._at_first,
                 tuple(self._subscriptions.paused.get(group, ())),
-                self.options.are_told,
+                self.options.notify_consumer_ids_changed,
             )
             inferences.setdefault(topic, []).append(inference)
         return inferences

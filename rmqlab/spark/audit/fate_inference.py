@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from rmqlab.lab.fates import Fate
 from rmqlab.spark.audit.batch import Batch, BatchFilter, BrokerPasses, at_broker, batch_filter
+from rmqlab.spark.audit.commits import Looks, committed_by
 from rmqlab.spark.audit.fate_codes import (
     CHANGED,
     CODE,
@@ -50,7 +51,7 @@ class FateInference:
     log that is given does (`YES`); not every member may write a trace (`MAYBE`); records of failures do not (`NO`).
     `reset`: when (epoch ms) the group's offsets were set by hand. `at_first`: a new group begins with the first message
     of its queues, so that it looks at what came before it. `paused`: from when to when (epoch ms) somebody stood still.
-    `are_told`: the broker tells members when others come and go.
+    `notify_consumer_ids_changed`: the broker tells members when others come and go.
     """
 
     group: str
@@ -67,12 +68,19 @@ class FateInference:
     reset: tuple[int, ...] = ()
     at_first: bool = True
     paused: tuple[tuple[int, int], ...] = ()
-    are_told: bool = True
+    notify_consumer_ids_changed: bool = True
     _owners: Owners = field(init=False)
 
     def __post_init__(self) -> None:
         """Compute the owners."""
-        self._owners = Owners(self.group, self.topic, self.queues, self.present, self.asked, are_told=self.are_told)
+        self._owners = Owners(
+            self.group,
+            self.topic,
+            self.queues,
+            self.present,
+            self.asked,
+            notify_consumer_ids_changed=self.notify_consumer_ids_changed,
+        )
 
     def property_names(self) -> set[str]:
         """The properties that some subscription looks at, besides TAGS and KEYS."""
@@ -154,43 +162,17 @@ class FateInference:
         return begin, early & (not self.at_first)
 
     def _until_committed(self, batch: Batch, window: Window, owner: NDArray[np.int64]) -> Window:
-        """Leave to later owners what nobody kept, until an offset behind it was surely committed.
-
-        That is so soon after an owner kept a message behind it. Otherwise a push consumer's offset moves on only by an
-        answer without a message (4.8.0 `DefaultMQPushConsumerImpl.correctTagsOffset`): what the client itself drops
-        moves nothing, and every such message lets the next answer wait. A lite pull consumer's moves only by what it
-        hands out (`DefaultLitePullConsumerImpl.commitAll`); who sends its subscription with every pull may be one.
-        """
+        """Leave to later owners what nobody kept, until an offset behind it was surely committed."""
         begin, owners = window.first, self._owners
         soon = Window(begin, begin + HELD_MS)
         broker = at_broker(batch, soon, self.topic, self._slot_texts(), self.asked, owners, self.complete)
         _, kept = self._by_owner(batch, soon._replace(first=begin - HELD_MS), owner, broker.some, broker.every)
-        unsettled = owners.unsettled
-        next_change = np.append(unsettled, NEVER)[np.searchsorted(unsettled, begin, "right")]
-        kept &= (owner >= 0) & (next_change > soon.last)
+        kept &= (owner >= 0) & (owners.next_unsettled(begin) > soon.last)
+        # Who sends its subscription with every pull may be a lite pull consumer.
         posts = {one.client for one in self.asked if one.post}
         lite = np.array([*(client in posts for client in owners.clients), bool(posts)])
-        last = window.last.copy()
-        looks = broker.some | kept
-        by_queue = np.argsort(batch.queues, kind="stable")  # a part of a log goes up in each queue
-        for rows in np.split(by_queue, np.flatnonzero(np.diff(batch.queues[by_queue])) + 1):
-            looked = np.flatnonzero(looks[rows])
-            times = np.concatenate((begin[rows[looked]], unsettled))
-            order = np.argsort(times, kind="stable")
-            place = np.argsort(order)
-            times, end = np.append(times[order], NEVER), len(order)
-            handed_out = np.append(kept[rows[looked]], np.zeros(len(unsettled), np.bool_))[order]
-            is_lite = lite[owners.at(times[:-1], np.full(end, batch.queues[rows[0]]))]
-            moves = handed_out | ((np.diff(times) > HELD_MS) & ~is_lite)
-            committed = np.append(np.where(moves, times[:-1] + HELD_MS, NEVER), NEVER)
-            committed = np.minimum.accumulate(committed[::-1])[::-1]
-            # What comes next: a message that is looked at, this one or one behind it, or a change of members.
-            look = np.append(place[: len(looked)], end)[np.searchsorted(looked, np.arange(len(rows)))]
-            change = np.append(place[len(looked) :], end)[np.searchsorted(unsettled, begin[rows])]
-            behind = np.minimum(look, change)
-            alone = (times[behind] - begin[rows] > HELD_MS) & ~lite[owner[rows]]
-            last[rows] = np.maximum(last[rows], np.where(alone, begin[rows] + HELD_MS, committed[behind]))
-        return window._replace(last=last)
+        looks = Looks(batch.queues, begin, owner, broker.some | kept, kept)
+        return window._replace(last=np.maximum(window.last, committed_by(looks, owners, lite)))
 
     def _jumped(self, batch: Batch, begin: NDArray[np.int64]) -> Bools:
         """Return what nobody may have looked at before the offsets were set: to a place behind it, maybe."""

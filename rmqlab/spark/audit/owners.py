@@ -8,6 +8,7 @@ may look at it again. A client that fell silent stays on the broker's list until
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -64,13 +65,14 @@ class Owners:
         present: Sequence[Present],
         asked: Sequence[Asked],
         *,
-        are_told: bool = True,
+        notify_consumer_ids_changed: bool = True,
     ) -> None:
         """`queues` is how many the topic has, 0 if that is not known: then nothing is known of owners.
 
-        `are_told`: the broker tells members when others come and go, else they notice at their next rebalance.
+        `notify_consumer_ids_changed`: the broker tells members when others come and go, else they notice at their next
+        rebalance.
         """
-        self._settled_ms = SETTLED_MS if are_told else DEFAULT_RULES.rebalance_period_ms + SETTLED_MS
+        self._settled_ms = SETTLED_MS if notify_consumer_ids_changed else DEFAULT_RULES.rebalance_period_ms + SETTLED_MS
         self.arrived: dict[str, int] = {}  # when (epoch ms) each client was there for the first time
         for one in present:
             for client in one.clients:
@@ -96,7 +98,7 @@ class Owners:
             left = set(before.clients) - set(now.clients) if now.since < ended else ()
             self._gone.append({place[client] for client in left if not self._said_goodbye(place[client], now.since)})
 
-    @property
+    @cached_property
     def unsettled(self) -> Numbers:
         """When (epoch ms) members came or went, and every `HELD_MS` / 2 from there until all pulls go on."""
         return np.unique(
@@ -106,6 +108,10 @@ class Owners:
                 for later in range(0, (STALLED_MS if gone else self._settled_ms) + 1, HELD_MS // 2)
             ]
         ).astype(np.int64)
+
+    def next_unsettled(self, times: Numbers) -> Numbers:
+        """Return the moment of `unsettled` after each time, `NEVER` behind the last one."""
+        return np.append(self.unsettled, NEVER)[np.searchsorted(self.unsettled, times, "right")]
 
     def _said_goodbye(self, place: int, left: int) -> bool:
         """Tell whether it is known that a client ended its subscription when it `left` (epoch ms), by being shut down.
