@@ -243,7 +243,11 @@ class Broker:
         self.timers.wake_up(partial(processor.execute_request_when_wakeup, pull.channel, pull.request))
 
     def run_timers(self, now: int) -> None:
-        """Run everything due at `now` or before, in the order of time and then of registration."""
+        """Run everything due, in the order of time and then of registration; what comes late runs at `now`, as in Java.
+
+        After a stall of the process a check with a fixed delay so runs once, and a whole pause lies before the next.
+        """
+        self.timers.now = max(self.timers.now, now)
         self.timers.run(now)
 
     def register_broker_all(self, *, check_order_config: bool = True, oneway: bool = False) -> None:

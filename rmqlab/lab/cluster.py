@@ -145,7 +145,7 @@ class Cluster:
         self.broker = self._make_broker(broker_started, self._register)
         self._link = LocalChannel("127.0.0.1:40000")
         self.broker_address = f"{host.ip}:{host.port}"
-        self.broker.run_timers(now + config.broker_skew_ms)
+        self.broker.timers.run(now + config.broker_skew_ms)
         self.broker_server = self.world.serve(self.broker_address, self.broker, config.broker_skew_ms)
         self._reput_late()
         self.on_disk: dict[str, RemotingSerializable] = {}

@@ -155,7 +155,7 @@ class Bench:
 
     def pass_time(self, ms):
         self.now += ms
-        self.broker.run_timers(self.now)
+        self.broker.timers.run(self.now)
 
     def wake(self):
         """Let the pull executor do what it was handed."""

@@ -85,12 +85,12 @@ def test_waking_a_level_shows_the_same_as_looking_all_the_time(gaps):
     for gap in gaps:
         now += gap
         assume(now % 100)  # a message that comes on the very ms of a look may be seen by it or by the next one
-        broker.run_timers(now)
+        broker.timers.run(now)
         broker.now = now
         message = MessageExtBrokerInner(topic="T", body=b"x", properties={"DELAY": "1"})
         store.put_message(message, now)
         expected.append(max(1_000, -(-now // 100) * 100))
-    broker.run_timers(now + 2_000)
+    broker.timers.run(now + 2_000)
     result = store.get_message("any", "T", 0, 0, 32, None)
     assert [one.store_timestamp for one in decode_records(b"".join(result.messages))] == expected
 

@@ -295,6 +295,17 @@ def test_a_look_was_a_whole_pause_before_the_next_one_however_late_its_answers_w
     assert result.uses[Tolerated.LATE_SUSPEND] == 0
 
 
+def test_a_look_was_not_before_the_time_of_a_pull_that_it_ended_however_late_the_next_one_came(tape, tmp_path):
+    """The machine stood still: the look after that of 15,900 ms came 7,600 ms later, nearer to two pauses than one."""
+    first = tape.pull(800.0, 1, version=EPOCH)
+    tape.pulled(15_900.0, 1, first, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    second = tape.pull(6_000.0, 1, version=EPOCH)
+    tape.pulled(23_500.0, 1, second, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    result = replay(tape.save(tmp_path))
+    assert result.differing == []
+    assert result.clock.looks[-2:] == [15_900.0, 23_500.0]
+
+
 @pytest.mark.parametrize(("late", "accepted"), [(60, True), (350, True), (450, False)])
 def test_an_answer_of_a_look_may_be_seen_late_as_every_answer_may(tape, tmp_path, late, accepted):
     """The looks are at 15,900 ms, 20,900 ms and so on; the second pull ends at one, and its answer comes `late`."""

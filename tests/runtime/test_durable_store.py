@@ -78,7 +78,7 @@ class Opened:
 
     def pass_time(self, ms):
         self.now += ms
-        self.broker.run_timers(self.now)
+        self.broker.timers.run(self.now)
 
     def stop(self):
         self.durable.stop()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.compare import compare
 from rmqlab.lab.replay.exchange import LOG, NO_QUEUE, ExchangeState
+from rmqlab.lab.replay.recorded_clock import LONG_LOOK_MS
 from rmqlab.lab.replay.replay_context import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.sampled_stats import SAMPLED
 from rmqlab.lab.replay.tolerated_differences import Tolerated
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
 
-# A time-out seen this shortly after the earliest moment for it: the look had begun a little before.
-_LONG_LOOK_MS = 30
 _HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LATEST}
 # How long after its frame a pull may have been held.
 _LATE_MS = 10
@@ -189,8 +188,8 @@ class ReadRequests:
             return 0
         by_look = clock.has_timed_out(read) or clock.is_at_look(read.answered_at)
         if by_look and over <= clock.look_every - SETTLE_MS:
-            return -_LONG_LOOK_MS if over < _LONG_LOOK_MS else 0
-        return _LATE_MS if by_look or over >= _LONG_LOOK_MS else 0
+            return -LONG_LOOK_MS if over < LONG_LOOK_MS else 0
+        return _LATE_MS if by_look or over >= LONG_LOOK_MS else 0
 
     def _collect_woken(self, *, by_look: bool) -> None:
         context, broker = self._context, self._context.broker

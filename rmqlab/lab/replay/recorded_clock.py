@@ -7,7 +7,8 @@
   the address in an answer about the members of a group.
 - When the hold service looked (every 5 s and what the look itself took): pulls that were held to the end of their time
   are answered at such a moment; where there are none, pulls that were told to go on without a message. Each is a whole
-  pause before the next one, however late its answers were seen. Between and beyond them the period is taken as even.
+  pause before the next one, however late its answers were seen, and not before the time of a pull that it ended was
+  over. Between and beyond them the period is taken as even.
 - When the housekeeping scanned (every 10 s): a connection that the broker closed 120 to 130 s after its last heartbeat
   was closed by a scan. Where there is none, no scan found anything.
 - When the broker began (it was before the recording did): the first answer of GET_BROKER_RUNTIME_INFO tells it.
@@ -43,6 +44,8 @@ PlaceKey = tuple[str, str, int]  # topic, unique key, how often it was consumed 
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
 # How long before its estimate, and after, answers to what a look woke are seen.
 LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
+# A time-out seen this shortly after the earliest moment for it: the look had begun a little before.
+LONG_LOOK_MS = 30
 # How long before its estimate a look may have been.
 _UNEVEN_MS = 20.0
 # From a scan to the moment at which the recorder sees the end of a connection it closed.
@@ -99,6 +102,11 @@ class RecordedClock:
             and exchange.expected.code == ResponseCode.PULL_NOT_FOUND
             and hold <= exchange.answered_at - exchange.line.t < inf
         )
+
+    def earliest_look(self, exchange: Exchange) -> float:
+        """The first moment (ms) at which a look may have ended a pull whose time was over."""
+        due = exchange.line.t + (self.hold_ms(exchange) or 0)
+        return due - LONG_LOOK_MS if exchange.answered_at - due < LONG_LOOK_MS else due
 
     def is_at_look(self, t: float) -> bool:
         """Whether an answer seen at `t` may come from a look."""
@@ -248,17 +256,27 @@ def _stragglers(exchanges: Collection[Exchange]) -> list[float]:
 
 def _looks(clock: RecordedClock, exchanges: Collection[Exchange], stragglers: list[float]) -> Iterator[float]:
     """The looks of the hold service, from those that answers show, back and forth to both ends of the recording."""
-    seen = sorted(exchange.answered_at for exchange in exchanges if clock.has_timed_out(exchange))
-    seen = seen or stragglers
+    ended = sorted((one.answered_at, clock.earliest_look(one)) for one in exchanges if clock.has_timed_out(one))
+    seen = ended or [(t, t - _UNEVEN_MS) for t in stragglers]
     if not seen:
         return
     every = clock.look_every
-    shown = [seen[0]]
-    shown.extend(t for before, t in pairwise(seen) if t - before > every / 2)
-    steps = [max(1, round((b - a) / every)) for a, b in pairwise(shown)]
+    shown: list[float] = []
+    earliest: list[float] = []
+    last = -inf
+    for t, least in seen:
+        if t - last > every / 2:
+            shown.append(t)
+            earliest.append(least)
+        earliest[-1] = min(max(earliest[-1], least), shown[-1])
+        last = t
+    steps = [
+        max(1, min(round((b - a) / every), int((b - least) / every)))
+        for (a, b), least in zip(pairwise(shown), earliest, strict=False)
+    ]
     for index in reversed(range(len(steps))):
         # The pause before the next look was a whole one: where answers were seen late, the look was earlier.
-        shown[index] = min(shown[index], shown[index + 1] - every * steps[index])
+        shown[index] = max(earliest[index], min(shown[index], shown[index + 1] - every * steps[index]))
     period = (shown[-1] - shown[0]) / sum(steps) if steps else every
     for step in range(int(shown[0] / period), 0, -1):
         yield shown[0] - period * step
