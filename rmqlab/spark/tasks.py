@@ -24,10 +24,10 @@ _frozen = False
 def over_ranges(
     session: SparkSession,
     ranges: Sequence[LogRange],
-    work: Callable[[LogRange], Iterator[pa.RecordBatch]],
+    work: Callable[[Sequence[LogRange]], Iterator[pa.RecordBatch]],
     schema: pa.Schema,
 ) -> DataFrame:
-    """Run `work` on every range, in a task of its own unless it is small."""
+    """Run `work` on the ranges of every task: on each in a task of its own, on small ones that follow in one task."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from rmqlab.spark.files.commit_log_files import together
@@ -37,8 +37,7 @@ def over_ranges(
     def each(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for part in parts[number]:
-                    yield from work(part)
+                yield from work(parts[number])
         freeze_loaded()
 
     numbers = session.range(0, len(parts), 1, max(1, len(parts)))

@@ -228,7 +228,7 @@ def test_a_message_that_was_sent_back_says_nothing_of_those_that_were_not(spark,
     topics = ("%RETRY%G",)
     for committed, rank in ((0, FAILED), (1, BEGUN)):
         # Once the group has consumed its retry topic to there, the message is not to be retried any more.
-        (told,) = read_evidence(part, topics, TRACE_TOPIC, {("%RETRY%G", 0): committed})
+        (told,) = read_evidence([part], topics, TRACE_TOPIC, {("%RETRY%G", 0): committed})
         assert told.to_pylist() == [{"group": "G", "key": "M1", "rank": rank, "client": None}]
 
 

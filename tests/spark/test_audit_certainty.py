@@ -24,6 +24,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
+from rmqlab.spark.audit import scan
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
 from rmqlab.spark.audit.owners import SETTLED_MS, Owners
 from rmqlab.spark.audit.scan import DETAIL, Scan
@@ -92,8 +93,8 @@ class Recorded:
         options = AuditOptions(subscriptions=subscriptions, notify_consumer_ids_changed=self.name != UNTOLD)
         audit = Audit(None, self.store, options)
         # A copy is what a worker gets.
-        scan = Scan(deepcopy(audit.inferences()), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
-        batches = [batch for part in log_ranges(log_files(self.store), 1 << 40) for batch in scan.run(part)]
+        scan = Scan(deepcopy(audit.inferences()), LONG_MIN, LONG_MAX, check_crc=False, end=audit.end, each_message=True)
+        batches = list(scan.run(log_ranges(log_files(self.store), 1 << 40)))
         return [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL]
 
     def is_true(self, row):
@@ -154,6 +155,38 @@ def test_most_fates_and_most_losses_are_decided(recorded, judged):
     assert 100 * len(sure(judged)) // len(judged) >= everything
     assert 100 * len(lost(judged)) // len(gone) >= losses
     assert {row["fate"] for row in sure(judged)} >= {Fate.DELIVERED, Fate.DROPPED_BY_BROKER_TAG}
+
+
+def test_what_is_judged_apart_from_what_came_next_is_told_less_and_nothing_else(recorded, judged, monkeypatch):
+    """A log of many messages is judged in pieces: each file here."""
+    monkeypatch.setattr(scan, "_MAX_ROWS", 0)
+    whole, apart = (
+        {(row["group"], row["topic"], row["queueId"], row["queueOffset"]): row["fate"] for row in sure(rows)}
+        for rows in (judged, recorded.judged(recorded.subscriptions))
+    )
+    assert apart.items() <= whole.items()
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+def test_what_nobody_kept_at_the_end_of_a_piece_is_left_open(tmp_path, monkeypatch, pieces):
+    """A drops tagB every 15 s, which moves no offset on: B looks at all three. Each message has a file of its own."""
+    log = LogMaker(160)
+    for number, stored in enumerate((60_000, 75_000, 90_000)):
+        log.add(queue_offset=number, properties={"TAGS": "tagB"}, stored=stored)
+    log.write(tmp_path)
+    assert len(log.files) == 3
+    topics = {"topicConfigTable": {"T": {"topicName": "T", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6}}}
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "topics.json").write_text(json.dumps(topics))
+    (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable": {"T@G": {"0": 3}}}')
+    if pieces:
+        monkeypatch.setattr(scan, "_MAX_ROWS", 0)
+    key, dropped, unknown = ("G", "T"), (Fate.DROPPED_BY_CLIENT, "implied"), (Fate.PASSED, "unknown")
+    for b_came, expected in ((95_000, [unknown] * 3), (125_000, [unknown if pieces else dropped] * 2 + [dropped])):
+        asked = [Asked("A", "TAG", "tagA", until=b_came, since=0), Asked("B", "TAG", "tagB", since=b_came)]
+        present = {"G": [Present(0, ("A",)), Present(b_came, ("B",))]}
+        known = Subscriptions({key: asked}, {key: [HeldSubscription("TAG", "tagB", 0)]}, frozenset({key}), present)
+        assert list(judged_in(tmp_path, known).values()) == expected
 
 
 def test_a_store_alone_says_of_no_message_that_it_was_delivered_or_lost(recorded):

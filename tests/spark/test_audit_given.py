@@ -28,8 +28,8 @@ def written(path, *lines):
 def judged(store, subscriptions):
     """Fate, certainty and reason of every message, in order; no Spark is needed for it."""
     audit = Audit(None, store, AuditOptions(subscriptions=subscriptions))
-    scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
-    batches = [batch for part in log_ranges(log_files(store), 1 << 40) for batch in scan.run(part)]
+    scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, end=audit.end, each_message=True)
+    batches = list(scan.run(log_ranges(log_files(store), 1 << 40)))
     rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL]
     return [(row["fate"], row["certainty"], row["reason"]) for row in rows]
 

@@ -68,8 +68,8 @@ async def converse(broker, folder):
 def judged(store, subscriptions, **settings):
     """What an audit says of every message in the group: its fate and certainty by queue and offset."""
     audit = Audit(None, store, AuditOptions(groups=("G",), subscriptions=subscriptions, **settings))
-    scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
-    batches = [batch for part in log_ranges(log_files(store), 1 << 40) for batch in scan.run(part)]
+    scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, end=audit.end, each_message=True)
+    batches = list(scan.run(log_ranges(log_files(store), 1 << 40)))
     rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL and row["topic"] == "T"]
     return {(row["queueId"], row["queueOffset"]): (row["fate"], row["certainty"]) for row in rows}
 

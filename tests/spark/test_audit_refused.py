@@ -161,8 +161,8 @@ def test_events_beside_a_store_stay_when_a_line_about_another_group_is_given(tmp
 
     def dropped(subscriptions):
         audit = Audit(None, recording.store, AuditOptions(subscriptions=subscriptions))
-        scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, each_message=True)
-        batches = [batch for part in log_ranges(log_files(recording.store), 1 << 40) for batch in scan.run(part)]
+        scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, end=audit.end, each_message=True)
+        batches = list(scan.run(log_ranges(log_files(recording.store), 1 << 40)))
         rows = [row for batch in batches for row in batch.to_pylist() if row["group"] == line["group"]]
         return sum(row["fate"] in set(map(str, LOSING)) for row in rows)
 

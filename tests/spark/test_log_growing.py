@@ -113,6 +113,6 @@ def test_an_audit_judges_what_was_stored_when_it_began(live):
     audit = Audit(None, root, AuditOptions(subscriptions=given))
     path.write_bytes(whole)
     offsets.write_text('{"offsetTable": {"T@G": {"0": 9}}}')
-    rows = [row for part in audit._ranges for batch in audit.scan.run(part) for row in batch.to_pylist()]
+    rows = [row for batch in audit.scan.run(audit._ranges) for row in batch.to_pylist()]
     assert sum(row["messages"] for row in rows if row["fate"] == "delivered") == 3
     assert sum(row["messages"] for row in rows if row["fate"] == "waiting") == 5

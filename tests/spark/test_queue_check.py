@@ -48,7 +48,7 @@ def log(store):
 
 def damage(store, split=1 << 40, **window):
     scan = Scan({}, window.get("since", LONG_MIN), window.get("until", LONG_MAX), True, str(store))
-    batches = [batch for part in log_ranges(log_files(store), split) for batch in scan.run(part)]
+    batches = list(scan.run(log_ranges(log_files(store), split)))
     rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DAMAGE]
     return sorted(rows, key=lambda row: (row["physicalOffset"], row["reason"]))
 
@@ -110,5 +110,5 @@ def test_a_judge_sees_the_same_messages_with_and_without_the_check(store):
     found = []
     for root in (None, str(store)):
         scan = Scan({inference.topic: [inference]}, LONG_MIN, LONG_MAX, True, root)
-        found.append([row for part in log_ranges(log_files(store), 1 << 40) for row in scan.run(part)])
+        found.append(list(scan.run(log_ranges(log_files(store), 1 << 40))))
     assert found[0] == found[1] != []

@@ -98,7 +98,8 @@ class Audit:
         # A broker may be running: the offsets come first, then what was stored by now, and last the evidence of it.
         self._committed = self._config.offsets()
         self._files = log_files(root)
-        self._end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
+        # the commit log offset behind the last message that is looked at
+        self.end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
         self._subscriptions = with_config(self.options.subscriptions, self._config)
         self._known_topics = {*self._config.topics(), *_queue_folders(root)}
         self._telling = evidence_topics(self._known_topics, self.options.trace_topic)
@@ -184,7 +185,7 @@ class Audit:
             options.until,
             options.check_crc,
             str(self.root),
-            self._end,
+            self.end,
             options.each_message,
         )
 

@@ -13,6 +13,7 @@ from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.rules import tags_code
 from rmqlab.spark.audit.owners import SETTLED_MS
+from rmqlab.spark.audit.subscriptions import NEVER
 from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX
 from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
 
@@ -28,10 +29,16 @@ if TYPE_CHECKING:
 
 
 class Batch:
-    """Rows of one topic: tags as codes into `tag_names`, queue offsets, store times (epoch ms), property columns."""
+    """Rows of one topic: tags as codes into `tag_names`, queue offsets, store times (epoch ms), property columns.
 
-    def __init__(self, rows: pa.RecordBatch, tags: pa.DictionaryArray, chosen: NDArray[np.int64]) -> None:
+    What was stored after `known_until` (epoch ms) may be in another batch.
+    """
+
+    def __init__(
+        self, rows: pa.RecordBatch, tags: pa.DictionaryArray, chosen: NDArray[np.int64], known_until: int = NEVER
+    ) -> None:
         """Look at the `chosen` places of `rows`, whose tags are dictionary-coded in `tags`; take what is asked for."""
+        self.known_until = known_until
         self._rows, self._chosen = rows, None if len(chosen) == len(rows) else chosen
         self.tag_names: list[str | None] = [*tags.dictionary.to_pylist(), None]
         codes = tags.indices.fill_null(len(self.tag_names) - 1).to_numpy(zero_copy_only=False)

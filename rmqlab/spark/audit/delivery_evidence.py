@@ -7,6 +7,7 @@ that a listener is about to get a message, `SubAfter` how that went.
 from __future__ import annotations
 
 from functools import cached_property, partial, reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -52,15 +53,15 @@ def evidence_topics(names: Iterable[str], trace_topic: str = TRACE_TOPIC) -> tup
 
 
 def read_evidence(
-    part: LogRange, topics: Sequence[str], trace_topic: str, retried: Mapping[tuple[str, int], int]
+    parts: Sequence[LogRange], topics: Sequence[str], trace_topic: str, retried: Mapping[tuple[str, int], int]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the evidence in one range of the commit log.
+    """Yield the evidence in ranges of the commit log.
 
     `retried` has the committed offsets of retry topics, by topic and queue. A record that was sent back, and that such
     an offset is past, was consumed again: if that failed, another record behind it says so.
     """
-    wanted = RecordFilter(topics=tuple(topics))
-    for batch in LogReader(_COLUMNS, wanted, check_crc=False).read(part):
+    reader = LogReader(_COLUMNS, RecordFilter(topics=tuple(topics)), check_crc=False)
+    for batch in chain.from_iterable(map(reader.read, parts)):
         rows: list[_Row] = []
         columns = (one.to_pylist() for one in batch.columns)
         for topic, unique, offset_id, body, queue, offset in zip(*columns, strict=True):

@@ -172,7 +172,7 @@ class FateInference:
         posts = {one.client for one in self.asked if one.post}
         lite = np.array([*(client in posts for client in owners.clients), bool(posts)])
         looks = Looks(batch.queues, begin, owner, broker.some | kept, kept)
-        return window._replace(last=np.maximum(window.last, committed_by(looks, owners, lite)))
+        return window._replace(last=np.maximum(window.last, committed_by(looks, owners, lite, batch.known_until)))
 
     def _jumped(self, batch: Batch, begin: NDArray[np.int64]) -> Bools:
         """Return what nobody may have looked at before the offsets were set: to a place behind it, maybe."""

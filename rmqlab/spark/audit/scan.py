@@ -18,12 +18,13 @@ from rmqlab.spark.audit.batch import Batch
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, YES
 from rmqlab.spark.audit.fate_inference import FateInference
 from rmqlab.spark.audit.queue_check import QueueCheck
+from rmqlab.spark.audit.subscriptions import NEVER
 from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX, RecordFilter
 from rmqlab.spark.files.log_reader import LogReader
 from rmqlab.spark.files.store_tables import filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -65,6 +66,8 @@ _COLUMNS: Final = (
 )  # fmt: skip
 _DAMAGED: Final = ["physicalOffset", "size", "topic", "queueId", "queueOffset", "corrupt"]
 _DAMAGED_ROWS: Final = 10_000
+# So many are judged together: what nobody kept waits for what comes behind it, and across that border it is unknown.
+_MAX_ROWS: Final = 1 << 18
 _UNQUEUED: Final = (TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE)
 _Cell = tuple[str, str, int, str | None, int, int, int, int, int]
 
@@ -86,30 +89,49 @@ class Scan:
     end: int = LONG_MAX
     each_message: bool = False
 
-    def run(self, part: LogRange) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one range."""
+    def run(self, parts: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of ranges that follow each other."""
         cells: Counter[_Cell] = Counter()
         each = chain.from_iterable(self.inferences.values())
         names = {name for inference in each for name in inference.property_names()}
         columns = (*_COLUMNS, *(PROPERTY_PREFIX + name for name in sorted(names)))
-        check = QueueCheck(self.root, part) if self.root else None
-        for batch in LogReader(columns, RecordFilter(since=self.since, until=self.until), self.check_crc).read(part):
-            yield from _damage(batch, check)
-            topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
-            codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            counts = batch["physicalOffset"].to_numpy() < self.end
-            counts &= ~np.isin(batch["sysFlag"].fill_null(0).to_numpy(zero_copy_only=False) & 12, _UNQUEUED)
-            for code, topic in enumerate(topics.dictionary.to_pylist()):
-                mine = np.flatnonzero((codes == code) & counts)
-                if topic in self.inferences and len(mine):
-                    yield from self._infer(topic, batch, mine, Batch(batch, tags, mine), cells)
-            if len(cells) > 1 << 17:
-                yield _counts(cells)
-                cells.clear()
-        if check and (self.since, self.until) == (LONG_MIN, LONG_MAX):
-            yield from _damaged(check.gone())
+        reader = LogReader(columns, RecordFilter(since=self.since, until=self.until), self.check_crc)
+        together: list[pa.RecordBatch] = []
+        for part in parts:
+            check = QueueCheck(self.root, part) if self.root else None
+            for batch in reader.read(part):
+                yield from _damage(batch, check)
+                together.append(batch)
+                if sum(map(len, together)) > _MAX_ROWS:
+                    yield from self._of_rows(pa.concat_batches(together), cells)
+                    together.clear()
+            if check and (self.since, self.until) == (LONG_MIN, LONG_MAX):
+                yield from _damaged(check.gone())
+        if together:
+            yield from self._of_rows(pa.concat_batches(together), cells)
         if cells:
             yield _counts(cells)
+
+    def _of_rows(self, batch: pa.RecordBatch, cells: Counter[_Cell]) -> Iterator[pa.RecordBatch]:
+        topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
+        codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        counts = batch["physicalOffset"].to_numpy() < self.end
+        known_until = self._known_until(batch)
+        counts &= ~np.isin(batch["sysFlag"].fill_null(0).to_numpy(zero_copy_only=False) & 12, _UNQUEUED)
+        for code, topic in enumerate(topics.dictionary.to_pylist()):
+            mine = np.flatnonzero((codes == code) & counts)
+            if topic in self.inferences and len(mine):
+                yield from self._infer(topic, batch, mine, Batch(batch, tags, mine, known_until), cells)
+        if len(cells) > 1 << 17:
+            yield _counts(cells)
+            cells.clear()
+
+    def _known_until(self, batch: pa.RecordBatch) -> int:
+        """Return until when (epoch ms) all that was stored is in this batch or before it."""
+        ends = batch["physicalOffset"][-1].as_py() + batch["size"][-1].as_py()
+        if ends >= self.end and self.until == LONG_MAX:
+            return NEVER
+        return int(pc.max(batch["storeTimestamp"]).as_py() or 0)
 
     def _infer(
         self, topic: str, rows: pa.RecordBatch, mine: NDArray[np.int64], batch: Batch, cells: Counter[_Cell]

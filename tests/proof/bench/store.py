@@ -21,7 +21,7 @@ from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.log_maker import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -244,8 +244,9 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
         parts = log_ranges(log_files(path), _FILE)
         schema = pa.schema([("records", pa.int64()), ("total", pa.int64())])
 
-        def work(part: LogRange) -> Iterator[pa.RecordBatch]:
-            yield pa.record_batch([[figure] for figure in scan_sums(part)], schema=schema)
+        def work(parts: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
+            for part in parts:
+                yield pa.record_batch([[figure] for figure in scan_sums(part)], schema=schema)
 
         begin = perf_counter()
         frame = over_ranges(one.session, parts, work, schema)
