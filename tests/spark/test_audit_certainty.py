@@ -26,6 +26,7 @@ from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeTyp
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.spark.audit import scan
 from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
+from rmqlab.spark.audit.event_subscriptions import of_events
 from rmqlab.spark.audit.owners import SETTLED_MS, Owners
 from rmqlab.spark.audit.scan import DETAIL, Scan
 from rmqlab.spark.audit.subscription_file import read_subscriptions
@@ -421,3 +422,39 @@ def test_two_processes_of_one_id_both_ask(tmp_path):
         ("A", "tagA", True),
         ("A (connection 2)", "tagB", True),
     ]
+
+
+def test_a_step_that_waited_for_the_one_before_was_made_later_than_it_was_meant_to_be():
+    """Whoever stops behind a frozen connection takes seconds, and the next step waits: B starts, freezes, asks anew."""
+    start = {"do": "start", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "tagA"}}}
+    steps = [
+        {"at": 0, "who": "A", **start}, {"at": 1_000, "do": "stop", "who": "A"}, {"at": 1_500, "who": "B", **start},
+        {"at": 2_000, "do": "freeze", "who": "B", "forMs": 3_000},
+        {"at": 2_500, "do": "subscribe", "who": "B", "topic": "T", "type": "TAG", "expr": "tagB"},
+    ]  # fmt: skip
+    told = [
+        {"t": 0, "ev": "scenario", "epochMs": 50_000, "scenario": {"id": "x", "topics": {"T": 1}, "steps": steps}},
+        {"t": 2_500, "ev": "starting", "who": "A"}, {"t": 3_500, "ev": "stopping", "who": "A"},
+        {"t": 10_000, "ev": "stopped", "who": "A"}, {"t": 10_001, "ev": "starting", "who": "B"},
+        {"t": 10_002, "ev": "started", "who": "B"}, {"t": 10_003, "ev": "control", "line": "freeze @B"},
+        {"t": 10_004, "ev": "subscribed", "who": "B", "expr": "tagB"},
+    ]  # fmt: skip
+    known = of_events(("", {"id": "x", **event}) for event in told)
+    assert [(one.client, one.since, one.until) for one in known.asked["G_x", "T_x"]] == [
+        ("A", 52_500, 53_500), ("B", 60_001, 60_003), ("B", 60_003, NEVER)
+    ]  # fmt: skip
+    assert known.paused == {"G_x": [(60_002, 63_002)]}
+
+
+def test_whoever_says_nothing_for_long_may_have_stood_still(tmp_path):
+    """A client asks for the members of its group every 20 s; A is silent for 30 s and B until the end."""
+    beats = [beat(t, 1, "A", "tagA", 1_000) for t in (10.0, 20_010.0, 50_010.0, 60_010.0, 70_000.0)]
+    beats += [beat(t, 2, "B", "tagA", 1_000) for t in (15.0, 20_015.0, 40_015.0)]
+    lines = [{"t": 0.0, "conn": conn, "open": True} for conn in (1, 2)]
+    lines += [{"t": 0.0, "conn": conn, "client": client} for conn, client in ((1, "A"), (2, "B"))]
+    lines += sorted(beats, key=lambda line: line["t"])
+    (tmp_path / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "broker.conf").write_text("")
+    known = read_subscriptions(tmp_path)
+    zero = known.span[0]
+    assert [(since - zero, until - zero) for since, until in known.paused["G"]] == [(20_010, 50_010), (40_015, 70_000)]

@@ -151,6 +151,7 @@ def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapp
             change = next((step for step in changes if (step.who, step.expr) == (who, event.get("expr"))), None)
             if change is None or who not in members:
                 raise BadInput(f"scenario {scenario.id!r} has no step for the event {event}")
+            changes.remove(change)  # the event names no topic, and the same may be asked for another one
             members[who].asked.append((event["t"], change.topic, change.type, change.expr))
         elif event["ev"] == "stopped" and who in members:
             members[who].until = event["t"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fault_steps import Freeze, Kill, Pause, Slow
-from rmqlab.lab.scenario import ResetOffset, Resize, Scenario, Start, Subscribe, convert_scenario
+from rmqlab.lab.scenario import ResetOffset, Resize, Scenario, Start, Step, Subscribe, convert_scenario
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.spark.audit.owners import EXPIRED_MS
 from rmqlab.spark.audit.subscriptions import (
@@ -67,9 +67,9 @@ class _EventFacts:
             return
         now = round(event["t"]) + (self._scenarios[scenario_id].zero if scenario_id in self._scenarios else 0)
         self._last[scenario_id] = max(self._last.get(scenario_id, now), now)
-        if kind == "starting" and scenario_id in self._scenarios:
-            self._scenarios[scenario_id].begin(now)
-        elif kind == "started" and "clientId" in event:
+        if scenario_id in self._scenarios:
+            self._scenarios[scenario_id].happened(event, now)
+        if kind == "started" and "clientId" in event:
             self._ids[scenario_id, event["who"]] = event["clientId"]
         elif kind in {"stopped", "stopping"}:
             self._ends.setdefault((scenario_id, event["who"]), now)
@@ -104,26 +104,26 @@ class _EventFacts:
         reset: dict[Key, tuple[int, ...]] = {}
         paused: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for scenario_id, scenario in self._scenarios.items():
-            suffix = self._suffix(scenario_id)
-            for who, member in scenario.members.items():
+            suffix, members = self._suffix(scenario_id), scenario.members()
+            for who, member in members.items():
                 group = f"{member.group}{suffix}"
                 strategies[group].add(member.strategy)
                 known = self._ids.get((scenario_id, who))
                 client = known or _named(f"@{who}{suffix}", self._present.get(group, [])) or who
-                killed = scenario.begun + member.killed_at if member.killed_at is not None else NEVER
-                end = min(self._ends.get((scenario_id, who), NEVER), killed)
+                end = min(self._ends.get((scenario_id, who), NEVER), member.killed_at)
                 for index, (at, topic, type_, expression) in enumerate(member.entries):
-                    later = [scenario.begun + one[0] for one in member.entries[index + 1 :] if one[1] == topic]
-                    since, until = (scenario.begun + at, min([end, *later])) if scenario.is_timed else (ALWAYS, NEVER)
+                    later = [one[0] for one in member.entries[index + 1 :] if one[1] == topic]
+                    since, until = (at, min([end, *later])) if scenario.is_timed else (ALWAYS, NEVER)
                     asked[group, f"{topic}{suffix}"].append(Asked(client, type_, expression, until, member.post, since))
-            for at, group, topic in scenario.resets:
-                key = f"{group}{suffix}", f"{topic}{suffix}"
-                reset[key] = (*reset.get(key, ()), scenario.begun + at if scenario.is_timed else NEVER)
-            for step in scenario.stalls if scenario.is_timed else ():
-                span = scenario.begun + step.at, min(scenario.begun + _is_over(step), NEVER)
-                hit = [one for name, one in scenario.members.items() if step.who in {name, "broker"}]
-                for group in {f"{one.group}{suffix}" for one in hit}:
-                    paused[group].append(span)
+            for at, step in scenario.timed_steps():
+                match step:
+                    case ResetOffset():
+                        key = f"{step.group}{suffix}", f"{step.topic}{suffix}"
+                        reset[key] = (*reset.get(key, ()), at if scenario.is_timed else NEVER)
+                    case Freeze() | Pause() | Slow() if scenario.is_timed:
+                        hit = [one for name, one in members.items() if step.who in {name, "broker"}]
+                        for group in {f"{one.group}{suffix}" for one in hit}:
+                            paused[group].append((at, min(at + _takes(step), NEVER)))
         present = {}
         for group, moments in self._present.items():
             (strategy,) = names if len(names := strategies[group]) == 1 else [""]
@@ -139,17 +139,17 @@ class _EventFacts:
 
 
 class _Member:
-    """A consumer of a scenario; `entries`: when (ms) it subscribed, topic, type, expression; `killed_at` in ms."""
+    """A consumer of a scenario; `entries`: when (epoch ms) it subscribed, topic, type, expression; `killed_at`, too."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, at: int) -> None:
         self.group, self.strategy = start.group, _STRATEGIES[start.strategy]
         self.post = start.post or start.kind == "lite"
-        self.killed_at: int | None = None
-        self.entries = [(start.at, topic, one.type, one.expr) for topic, one in start.subscribe.items()]
+        self.killed_at = NEVER
+        self.entries = [(at, topic, one.type, one.expr) for topic, one in start.subscribe.items()]
 
 
 class _Scenario:
-    """What the steps of a scenario say; `zero` is when it was begun (epoch ms), `begun` when its steps were.
+    """What the steps of a scenario say; `zero` is when it was begun (epoch ms).
 
     A scenario that is no event has steps, and nobody knows when that was.
     """
@@ -158,43 +158,72 @@ class _Scenario:
         self.is_timed = epoch_ms is not None
         self.plain_names = scenario.plain_names
         self.zero = epoch_ms or 0
-        self._starts_at = next((step.at for step in scenario.steps if isinstance(step, Start)), 0)
-        self._begun: int | None = None
-        self.members: dict[str, _Member] = {}
-        self.resets: list[tuple[int, str, str]] = []
-        self.resized: set[str] = set()
-        self.stalls: list[Freeze | Pause | Slow] = []
-        for step in scenario.steps:
-            if isinstance(step, Start):
-                self.members[step.who] = _Member(step)
-            elif isinstance(step, Subscribe):
-                self.members[step.who].entries.append((step.at, step.topic, step.type, step.expr))
-            elif isinstance(step, Kill):
-                self.members[step.who].killed_at = step.at + step.within
-            elif isinstance(step, Freeze | Pause | Slow):
-                self.stalls.append(step)
-            elif isinstance(step, ResetOffset):
-                self.resets.append((step.at, step.group, step.topic))
-            elif isinstance(step, Resize):
-                self.resized.add(step.topic)
+        self._steps = scenario.steps
+        self.resized = {step.topic for step in self._steps if isinstance(step, Resize)}
+        # When (epoch ms) steps were made, by their place; those that no event has told of; when the last one was done.
+        self._made: dict[int, int] = {}
+        self._open = list(range(len(self._steps)))
+        self._last_done = self.zero
 
-    @property
-    def begun(self) -> int:
-        """Steps are timed from when the topics had settled, events from the recording's beginning."""
-        return self.zero if self._begun is None else self._begun
+    def happened(self, event: dict[str, Any], now: int) -> None:
+        """Note when a step was made. One waits for the one before it, so that it may be late."""
+        if event.get("ev") not in _OF_STEPS:
+            return
+        place = next((place for place in self._open if _tells_of(event, self._steps[place])), None)
+        if place is not None:
+            self._open.remove(place)
+            is_begin = event["ev"] == "starting"
+            self._made[place] = now if is_begin else max(self._last_done, self._meant(self._steps[place].at))
+        self._last_done = now
 
-    def begin(self, now: int) -> None:
-        """Note when a consumer was started: the first tells when the steps began."""
-        self._begun = now - self._starts_at if self._begun is None else self._begun
+    def _meant(self, at: int) -> int:
+        """Steps are timed from when the topics had settled, events from the recording's beginning.
+
+        The first consumer that was started tells when the steps began.
+        """
+        first = next((place for place, step in enumerate(self._steps) if isinstance(step, Start)), None)
+        return at + (self._made[first] - self._steps[first].at if first in self._made else self.zero)
+
+    def timed_steps(self) -> list[tuple[int, Step]]:
+        """All steps, each with when (epoch ms) it was made, or was meant to be."""
+        return [(self._made.get(place, self._meant(step.at)), step) for place, step in enumerate(self._steps)]
+
+    def members(self) -> dict[str, _Member]:
+        """The consumers by name."""
+        found: dict[str, _Member] = {}
+        for at, step in self.timed_steps():
+            match step:
+                case Start():
+                    found[step.who] = _Member(step, at)
+                case Subscribe():
+                    found[step.who].entries.append((at, step.topic, step.type, step.expr))
+                case Kill():
+                    found[step.who].killed_at = at + step.within
+        return found
 
 
-def _is_over(step: Freeze | Pause | Slow) -> int:
-    """Return when (ms of the scenario) whoever stood still, or was slow, surely works as before."""
+# Events of the one who makes the steps, one after the other; a listener's come at any time.
+_OF_STEPS = {"starting", "started", "stopping", "stopped", "subscribed", "control", "sent", "alloc", "offset", "error"}
+
+
+def _tells_of(event: dict[str, Any], step: Step) -> bool:
+    match event["ev"], step:
+        case "starting", Start(who=who):
+            return bool(who == event["who"])
+        case "subscribed", Subscribe(who=who, expr=expr):
+            return (who, expr) == (event["who"], event.get("expr"))
+        case "control", Freeze(who=who):
+            return bool(event.get("line") == f"freeze @{who}")
+    return False
+
+
+def _takes(step: Freeze | Pause | Slow) -> int:
+    """Return after how long (ms) whoever stood still, or was slow, surely works as before."""
     if step.for_ms is not None:
-        last = step.at + step.within + step.for_ms
+        last = step.within + step.for_ms
         return last + 2 * step.ms if isinstance(step, Slow) else last
     # A link that swallows everything is closed once the broker has heard nothing for as long as it waits.
-    return step.at + step.within + EXPIRED_MS if isinstance(step, Freeze) else NEVER
+    return step.within + EXPIRED_MS if isinstance(step, Freeze) else NEVER
 
 
 def _named(ending: str, moments: Iterable[Present]) -> str | None:

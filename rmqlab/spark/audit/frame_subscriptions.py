@@ -13,14 +13,21 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.events import Heartbeat, SubscriptionChanged, Unregister
 from rmqlab.lab.recorded.accounts import members_of_frames, read_frames
+from rmqlab.lab.replay.frames import LineKind
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.spark.audit.subscriptions import NEVER, Asked, HeldSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.spark.audit.subscriptions import Key
+
+# How long (ms) a consumer is silent at most, with some time to spare: it asks for its group's members every 20 s, and
+# commits its offsets every 5 s.
+_REBALANCE_MS, _PERSIST_MS = 22_000, 7_000
 
 
 def of_frames(folder: Path) -> Subscriptions:
@@ -73,4 +80,30 @@ def of_frames(folder: Path) -> Subscriptions:
     reset: dict[Key, tuple[int, ...]] = defaultdict(tuple)
     for t, group, topic in account.resets:
         reset[group, topic] += (at(t),)
-    return Subscriptions(dict(asked), dict(held), frozenset(asked), dict(present), dict(reset), (zero, end))
+    paused: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for client, since, until in _silences(recording.lines):
+        for group in {member.group for member in members if member.who == client}:
+            paused[group].append((at(since), at(until)))
+    span = zero, end
+    return Subscriptions(dict(asked), dict(held), frozenset(asked), dict(present), dict(reset), span, dict(paused))
+
+
+def _silences(lines: Sequence[RecordedLine]) -> Iterator[tuple[str, float, float]]:
+    """Yield who said nothing on its connection for longer than a consumer does, and from when to when (ms).
+
+    Whoever stands still, or whose link swallows everything, leaves no other trace. One whose connection ends says
+    goodbye before, or commits offsets every 5 s.
+    """
+    clients = {line.conn: line.client for line in lines if line.client}
+    heard: dict[int, float] = {}
+    for line in lines:
+        if line.conn in clients and (line.to_broker or line.kind is LineKind.CLOSE):
+            before = heard.pop(line.conn, line.t)
+            is_end = line.kind is LineKind.CLOSE
+            if line.t - before > (_PERSIST_MS if is_end else _REBALANCE_MS):
+                yield clients[line.conn], before, line.t
+            if not is_end:
+                heard[line.conn] = line.t
+    for conn, before in heard.items():
+        if lines[-1].t - before > _PERSIST_MS:
+            yield clients[conn], before, lines[-1].t
