@@ -195,6 +195,8 @@ class PullMessageService:
         while not self._stopped:
             if requests:
                 await self._pull(requests.popleft())
+                if requests:  # a heartbeat may leave between two of them
+                    await self._runtime.late("PullMessageService")
             else:
                 arrived.clear()
                 await arrived.wait()

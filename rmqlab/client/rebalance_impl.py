@@ -251,9 +251,13 @@ class RebalancePushImpl(RebalanceImpl):
         subscription = self.consumer.subscription_inner.get(topic)
         if subscription is None:
             return  # unsubscribed meanwhile: Java runs into a null here
-        old = subscription.sub_version
-        subscription.sub_version = self.instance.rules.stamp_sub_version(old, self.instance.runtime.now())
+        old, runtime = subscription.sub_version, self.instance.runtime
+        # The pull thread may be faster than this one: then it pulls the new queues with the old stamp, or with one that
+        # the broker does not know yet.
+        await runtime.late("RebalanceService")
+        subscription.sub_version = self.instance.rules.stamp_sub_version(old, runtime.now())
         self.instance.observe(Restamp(self.instance.client_id, self.group, topic, old, subscription.sub_version))
+        await runtime.late("RebalanceService")
         await self.instance.send_heartbeat_to_all_broker_with_lock()
 
     async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
