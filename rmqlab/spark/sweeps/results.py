@@ -29,47 +29,35 @@ if TYPE_CHECKING:
 ABOUT: Final = "sweep.json"
 
 
-class SweepFiles:
-    """The folder of one sweep. Files appear whole or not at all."""
+def open_folder(folder: Path, sweep: Sweep) -> None:
+    """Open or make the folder of one sweep, in which files appear whole or not at all.
 
-    def __init__(self, folder: Path | str, sweep: Sweep) -> None:
-        """Open or make the folder.
+    Raises:
+        BadInput: it holds another sweep, or is no folder that can be written.
+    """
+    about = {"name": sweep.name, "version": sweep.version, "seed": sweep.seed}
+    path = folder / ABOUT
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            there = json.loads(path.read_text(encoding="utf-8"))
+            found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
+            if found != about:
+                raise BadInput(
+                    f"{folder} holds another sweep, {found}; this one is {about}: give it a folder of its own"
+                )
+        run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
+        text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
+        with atomic_write(path) as part:
+            part.write_text(text, encoding="utf-8")
+    except (OSError, json.JSONDecodeError) as error:
+        raise BadInput(f"{folder} cannot hold the results of sweep {sweep.name!r}: {error}") from error
 
-        Raises:
-            BadInput: it holds another sweep, or is no folder that can be written.
-        """
-        self.folder = Path(folder)
-        about = {"name": sweep.name, "version": sweep.version, "seed": sweep.seed}
-        path = self.folder / ABOUT
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if path.exists():
-                there = json.loads(path.read_text(encoding="utf-8"))
-                found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
-                if found != about:
-                    raise BadInput(
-                        f"{self.folder} holds another sweep, {found}; this one is {about}: give it a folder of its own"
-                    )
-            run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
-            text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
-            with atomic_write(path) as part:
-                part.write_text(text, encoding="utf-8")
-        except (OSError, json.JSONDecodeError) as error:
-            raise BadInput(f"{self.folder} cannot hold the results of sweep {sweep.name!r}: {error}") from error
 
-    def add(self, outcomes: Sequence[RowOutcome]) -> None:
-        """Keep finished rows, in a new file behind the others."""
-        last = max((int(path.stem.partition("-")[2]) for path in _parts(self.folder)), default=0)
-        path = self.folder / f"part-{last + 1:06d}.parquet"
-        _write(_square([outcome.record() for outcome in outcomes]), path)
-
-    def read(self) -> dict[str, dict[str, Any]]:
-        """Give the kept rows by id; of a row that was run again the last outcome.
-
-        Raises:
-            BadInput: a file is damaged.
-        """
-        return _read(self.folder)
+def add_rows(folder: Path, outcomes: Sequence[RowOutcome]) -> None:
+    """Keep finished rows, in a new file behind the others."""
+    last = max((int(path.stem.partition("-")[2]) for path in _parts(folder)), default=0)
+    _write(_square([outcome.record() for outcome in outcomes]), folder / f"part-{last + 1:06d}.parquet")
 
 
 def _kept_in(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -84,10 +72,15 @@ def _kept_in(folder: Path, name: str) -> list[dict[str, Any]]:
         raise BadInput(f"{folder} holds no sweep ({error}); give the folder that sweep --out has filled") from error
     if about.get("name") != name:
         raise BadInput(f"{folder} holds sweep {about.get('name')!r}, and this is {name!r}")
-    return list(_read(folder).values())
+    return list(read_folder(folder).values())
 
 
-def _read(folder: Path) -> dict[str, dict[str, Any]]:
+def read_folder(folder: Path) -> dict[str, dict[str, Any]]:
+    """Give the kept rows by id; of a row that was run again the last outcome.
+
+    Raises:
+        BadInput: a file is damaged.
+    """
     found: dict[str, dict[str, Any]] = {}
     for path in _parts(folder):
         try:

@@ -72,13 +72,9 @@ class TagGroup:
         steps += [Send(at, topic=TOPIC, messages=self.messages()), Offsets(at + LAST_LOOK_MS)]
         return Scenario(name, {TOPIC: self.queues}, steps)
 
-    def settled(self) -> Scenario:
-        """The scenario whose messages come when nothing moves any more."""
-        return self.scenario("tag-group", STARTS_APART_MS, SETTLED_MS)
-
     def shares(self) -> dict[str, float]:
         """Shares of the messages by fate once the group stands still, from a run through the whole core."""
-        found = counts(simulate(self.settled()))
+        found = counts(simulate(self.scenario("tag-group", STARTS_APART_MS, SETTLED_MS)))
         total = sum(found.values())
         return {fate: count / total for fate, count in found.items()}
 
