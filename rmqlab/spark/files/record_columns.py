@@ -41,7 +41,6 @@ _PROPERTY_COLUMNS: Final = {
 _OF_HOSTS: Final = frozenset({"storeHost", "bornHost", "offsetMsgId"})
 _HEX: Final = np.frombuffer(bytes(range(256)).hex().upper().encode(), np.uint16)
 _RARE: Final = frozenset({"flag", "reconsumeTimes", "bodyCrc", "bornTimestamp", "preparedTransactionOffset"})
-_MAP: Final = pa.map_(pa.string(), pa.string())
 
 
 class RecordWalk:
