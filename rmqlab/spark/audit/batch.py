@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rmqlab.spark.audit.owners import Owners, Window
-    from rmqlab.spark.audit.subscriptions import Asked
+    from rmqlab.spark.audit.subscriptions import Asked, HeldSubscription
 
     Bools = NDArray[np.bool_]
 
@@ -135,36 +135,38 @@ def at_broker(
     batch: Batch,
     window: Window,
     topic: str,
-    slots: Sequence[tuple[int, str, str]],
+    slots: Sequence[HeldSubscription],
     asked: Sequence[Asked],
     owners: Owners,
     complete: bool,
 ) -> BrokerPasses:
     """Judge messages that may have been looked at within `window`.
 
-    `slots` are what the broker held: since when (epoch ms), type and expression. `asked` is what members ask for,
-    all of them if it is `complete`.
+    `slots` are what the broker held, in order of time. `asked` is what members ask for, all of them if it is
+    `complete`.
     """
     rows, begin = len(batch), window.first
     passes, known, some = np.zeros((3, rows), np.bool_)
     by_tag, every = np.ones((2, rows), np.bool_)
     for wish in asked if slots else ():
         # Who looks at the broker now and then may not have seen what was in force for a moment.
-        span = wish.since, wish.since + SETTLED_MS
-        if not any(span[0] <= since <= span[1] and told == [wish.type, wish.expression] for since, *told in slots):
+        last = wish.since + SETTLED_MS
+        seen = {(one.type, one.expression) for one in slots if wish.since <= one.since <= last}
+        if (wish.type, wish.expression) not in seen:
             got = batch_filter(topic, wish.type, wish.expression).broker_passes(batch)
-            may = (window.last >= span[0]) & (begin <= span[1])
+            may = (window.last >= wish.since) & (begin <= last)
             some |= may & got
             every &= ~may | got
-    for index, (since, kind, expression) in enumerate(slots):
-        until = slots[index + 1][0] if index + 1 < len(slots) else None
-        mine = (begin >= since) & (True if until is None else begin < until)
-        one = batch_filter(topic, kind, expression)
+    for index, slot in enumerate(slots):
+        mine = begin >= slot.since
+        if index + 1 < len(slots):
+            mine &= begin < slots[index + 1].since
+        one = batch_filter(topic, slot.type, slot.expression)
         got = one.broker_passes(batch)
         passes[mine], by_tag[mine] = got[mine], one.is_tag
         known |= mine
         # A pull that is held begins at its old offset when it wakes, and meets what is held then.
-        may = mine | ((begin < since) & (window.last >= since))
+        may = mine | ((begin < slot.since) & (window.last >= slot.since))
         some |= may & got
         every &= ~may | got
     own = [batch_filter(topic, one.type, one.expression) for one in asked]

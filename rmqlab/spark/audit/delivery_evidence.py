@@ -161,15 +161,15 @@ class DeliveryEvidence:
         """
         self._session, self._ranges, self._retried = session, ranges, retried
         self._topics, self._trace_topic = topics, trace_topic
-        self._logs = [pa.Table.from_batches(read_log(path), SCHEMA) for path in delivered]
-        self.told_of = frozenset(group for one in self._logs for group in one["group"].to_pylist())
+        logs = (pa.Table.from_batches(read_log(path), SCHEMA) for path in delivered)
+        self._given = pa.concat_tables([SCHEMA.empty_table(), *logs])
+        self.told_of = frozenset(self._given["group"].to_pylist())
         """The groups of which a log of all deliveries is given."""
 
     @property
     def named(self) -> pa.Table:
         """What the logs name: group and key of each message; a group that got nothing is not in it."""
-        whole = pa.concat_tables([SCHEMA.empty_table(), *self._logs]).select(["group", "key"])
-        return whole.filter(pc.not_equal(whole["key"], ""))
+        return self._given.filter(pc.not_equal(self._given["key"], "")).select(["group", "key"])
 
     @cached_property
     def best(self) -> DataFrame:
@@ -178,9 +178,8 @@ class DeliveryEvidence:
         from pyspark.sql import functions as F  # noqa: N812
 
         topics, trace_topic, retried = self._topics, self._trace_topic, self._retried
-        given = pa.concat_tables([SCHEMA.empty_table(), *self._logs])
         # Spark Connect makes no frame of a table without rows
-        frames = [self._session().createDataFrame(given)] if given.num_rows else []
+        frames = [self._session().createDataFrame(self._given)] if self._given.num_rows else []
         if topics or not frames:
             ranges = self._ranges if topics else []
             work = partial(read_evidence, topics=topics, trace_topic=trace_topic, retried=retried)
@@ -192,7 +191,7 @@ class DeliveryEvidence:
     @cached_property
     def clients(self) -> dict[str, tuple[str, ...]]:
         """The groups that somebody tells of, and the clients that wrote a trace; none where a log tells of all."""
-        if not self._topics and not self._logs:
+        if not self._topics and not self._given.num_rows:
             return {}
         found: dict[str, set[str]] = {}
         for row in self.best.select("group", "client").distinct().collect():

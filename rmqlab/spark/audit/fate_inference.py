@@ -92,9 +92,9 @@ class FateInference:
 
     def subscriptions_at(self, times: NDArray[np.int64]) -> pa.Array:
         """The text of the subscription in force at each time (epoch ms), NULL where it is not known."""
-        slots = self._slot_texts()
-        texts = [Asked("", kind, expression).text for _, kind, expression in slots]
-        place = np.searchsorted([since for since, _, _ in slots], times, "right") - 1
+        slots = self._slots()
+        texts = [Asked("", one.type, one.expression).text for one in slots]
+        place = np.searchsorted([one.since for one in slots], times, "right") - 1
         return pa.array(texts, pa.string()).take(pa.array(place)) if slots else pa.nulls(len(times), pa.string())
 
     def infer(self, batch: Batch) -> InferredFates:
@@ -115,7 +115,7 @@ class FateInference:
             # Whoever stands still looks at it when it goes on.
             still = (window.last >= since) & (window.first <= until)
             window = window._replace(last=np.where(still, np.maximum(window.last, until + HELD_MS), window.last))
-        broker = at_broker(batch, window, self.topic, self._slot_texts(), self.asked, self._owners, self.complete)
+        broker = at_broker(batch, window, self.topic, self._slots(), self.asked, self._owners, self.complete)
         some, every = self._by_any(batch, window, owner, broker)
         at_once = Window(begin, begin)
         broker = self._posted(batch, at_once, owner, broker)
@@ -165,7 +165,7 @@ class FateInference:
         """Leave to later owners what nobody kept, until an offset behind it was surely committed."""
         begin, owners = window.first, self._owners
         soon = Window(begin, begin + HELD_MS)
-        broker = at_broker(batch, soon, self.topic, self._slot_texts(), self.asked, owners, self.complete)
+        broker = at_broker(batch, soon, self.topic, self._slots(), self.asked, owners, self.complete)
         _, kept = self._by_owner(batch, soon._replace(first=begin - HELD_MS), owner, broker.some, broker.every)
         kept &= (owner >= 0) & (owners.next_unsettled(begin) > soon.last)
         # Who sends its subscription with every pull may be a lite pull consumer.
@@ -214,7 +214,7 @@ class FateInference:
     ) -> tuple[Bools, Bools]:
         """Return which messages some possible owner that writes no trace gets, and which every possible one gets."""
         told = [self.telling == YES or client in self.traced for client in self._owners.clients]
-        untold = np.array([not one for one in told] + [self.telling != YES or not self.has_evidence])
+        untold = np.array([not one for one in told] + [self.telling != YES])
         # What a pull brings is checked against the subscription at its start, and a pull may be held.
         pulled = window._replace(first=window.first - HELD_MS)
         some, every = self._by_owner(batch, pulled, owner, broker.some, broker.every)
@@ -292,8 +292,8 @@ class FateInference:
             before = one.until
 
     def _covered(self, owner: NDArray[np.int64]) -> Codes:
-        if not self.has_evidence or self.telling != MAYBE:
-            return np.full(len(owner), self.telling if self.has_evidence else NO, np.int8)
+        if self.telling != MAYBE:
+            return np.full(len(owner), self.telling, np.int8)
         told = np.array([YES if one in self.traced else NO for one in self._owners.clients] + [MAYBE], np.int8)
         return told[owner]
 
@@ -318,13 +318,12 @@ class FateInference:
             wanted |= self._filter(one.type, one.expression).wants(batch) & (batch.times <= one.until)
         return np.where(wanted, YES, NO if self.complete else MAYBE).astype(np.int8)
 
-    def _slot_texts(self) -> list[tuple[int, str, str]]:
+    def _slots(self) -> list[HeldSubscription]:
         if self.held:
             # Before the first look at it, the broker held what was seen first.
-            first, *rest = self.held
-            return [(ALWAYS, first.type, first.expression), *((one.since, one.type, one.expression) for one in rest)]
+            return [self.held[0]._replace(since=ALWAYS), *self.held[1:]]
         texts = {(one.type, one.expression) for one in self.asked}
-        return [(ALWAYS, *texts.pop())] if self.complete and len(texts) == 1 else []
+        return [HeldSubscription(*texts.pop())] if self.complete and len(texts) == 1 else []
 
     def _filter(self, kind: str, expression: str) -> BatchFilter:
         return batch_filter(self.topic, kind, expression)
