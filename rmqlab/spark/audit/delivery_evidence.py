@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
@@ -174,9 +176,6 @@ class DeliveryEvidence:
     @cached_property
     def best(self) -> DataFrame:
         """What is known of deliveries: one row a group and message, with the best that is known of it as `rank`."""
-        from pyspark import StorageLevel
-        from pyspark.sql import functions as F  # noqa: N812
-
         topics, trace_topic, retried = self._topics, self._trace_topic, self._retried
         # Spark Connect makes no frame of a table without rows
         frames = [self._session().createDataFrame(self._given)] if self._given.num_rows else []
@@ -214,8 +213,6 @@ class DeliveryEvidence:
 
 def with_evidence(frame: DataFrame, evidence: DataFrame) -> DataFrame:
     """Decide what the evidence (`SCHEMA`, one row a group and key) tells about the details of a scan."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     waiting = F.col("fate").isin(str(Fate.WAITING), str(Fate.NO_OWNER))
     told = {
         CONSUMED: (F.lit(str(Fate.DELIVERED)), F.lit("proved")),
@@ -248,8 +245,6 @@ def _covered(joined: DataFrame) -> DataFrame:
     Queues change hands, and not every client writes a trace: what should have been delivered in a covered queue, and is
     not named, is likely lost, and not certainly.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     got = joined.where(F.col("rank").isin(BEGUN, CONSUMED))
     queues = got.select("group", "topic", "queueId").distinct().withColumn("queueCovered", F.lit(True))
     both = joined.join(F.broadcast(queues), ["group", "topic", "queueId"], "left")

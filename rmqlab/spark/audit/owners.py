@@ -17,7 +17,7 @@ import numpy as np
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
 from rmqlab.message.topics import MessageQueue
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present, ends_of
+from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +82,9 @@ class Owners:
         self._empty = [not one.clients for one in present]
         self._gone: list[set[int]] = [set()]
         # When (epoch ms) each ended its last subscription; the last place is that of an owner whom nobody knows.
-        ends = ends_of(asked)
+        ends: dict[str, int] = {}
+        for wish in asked:
+            ends[wish.client] = max(wish.until, ends.get(wish.client, wish.until))
         self._ends = np.array([*(ends.get(client, NEVER) for client in self.clients), NEVER], np.int64)
         place = {client: number for number, client in enumerate(self.clients)}
         self._table = np.full((len(present), queues), -1, np.int64)
