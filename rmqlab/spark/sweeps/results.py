@@ -60,21 +60,6 @@ def add_rows(folder: Path, outcomes: Sequence[RowOutcome]) -> None:
     _write(_square([outcome.record() for outcome in outcomes]), folder / f"part-{last + 1:06d}.parquet")
 
 
-def _kept_in(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Give the rows that a sweep called `name` has kept in `folder`, in the order they finished.
-
-    Raises:
-        BadInput: the folder is not one of that sweep, or a file is damaged.
-    """
-    try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{folder} holds no sweep ({error}); give the folder that sweep --out has filled") from error
-    if about.get("name") != name:
-        raise BadInput(f"{folder} holds sweep {about.get('name')!r}, and this is {name!r}")
-    return list(read_folder(folder).values())
-
-
 def read_folder(folder: Path) -> dict[str, dict[str, Any]]:
     """Give the kept rows by id; of a row that was run again the last outcome.
 
@@ -139,11 +124,6 @@ def _column(values: list[Any]) -> pa.Array:
         return pa.array([value if isinstance(value, str | None) else json.dumps(value) for value in values])
 
 
-def stored_path(name: str) -> Path:
-    """Where the rows of a sweep are kept; ``./lab sweep NAME --table`` with this path makes them anew."""
-    return checkout.folder("data") / "sweeps" / f"{name}.parquet"
-
-
 def stored_sweep(name: str) -> SweepResult:
     """The kept rows of a sweep of the catalogue.
 
@@ -152,7 +132,7 @@ def stored_sweep(name: str) -> SweepResult:
     """
     if name not in CATALOGUE:
         raise BadInput(f"sweep {name!r} is not known; there are {', '.join(CATALOGUE)}")
-    path = stored_path(name)
+    path = checkout.folder("data") / "sweeps" / f"{name}.parquet"
     return SweepResult(_records(path, f"./lab sweep {name} --table {path} makes it"))
 
 
@@ -164,7 +144,15 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
     """
     if table is not None:
         return _records(table, "give a file that sweep --table has written")
-    return stored_sweep(name).records if folder is None else _kept_in(folder, name)
+    if folder is None:
+        return stored_sweep(name).records
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{folder} holds no sweep ({error}); give the folder that sweep --out has filled") from error
+    if about.get("name") != name:
+        raise BadInput(f"{folder} holds sweep {about.get('name')!r}, and this is {name!r}")
+    return list(read_folder(folder).values())
 
 
 def _records(path: Path, right: str) -> list[dict[str, Any]]:
