@@ -119,7 +119,8 @@ class LogTable(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges to read."""
         files = log_files(self._options.root)
-        split = self._options.split_size(sum(file.size for file in files))
+        total = sum(file.size for file in files)
+        split = self._options.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
         ranges = log_ranges(files, split, self._options.low, self._options.high)
         return _partitions(together(((one, one.high - one.low) for one in ranges), split))
 
@@ -250,10 +251,6 @@ class Options:
             if to_arrow_type(one.dataType) != ours.type:
                 raise BadInput(f"column {one.name!r} is {ours.type}, not {one.dataType.simpleString()}")
         return self
-
-    def split_size(self, total: int) -> int:
-        """Return about how many bytes a task should read of `total`."""
-        return self.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
 
     def log_reader(self) -> LogReader:
         """Return what reads the commit log.

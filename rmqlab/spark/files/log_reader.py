@@ -97,8 +97,7 @@ class LogReader:
 
     def _damage(self, offset: int, size: int, reason: str) -> pa.RecordBatch:
         known: dict[str, Any] = {"physicalOffset": offset, "size": min(size, 0x7FFFFFFF), "corrupt": reason}
-        arrays = [pa.array([known.get(one.name)], one.type) for one in self.schema()]
-        return pa.record_batch(arrays, schema=self.schema())
+        return pa.RecordBatch.from_pylist([known], schema=self.schema())
 
 
 def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> int:
