@@ -33,6 +33,7 @@ from rmqlab.spark.audit.log_extent import (
     require_messages,
     require_topics,
 )
+from rmqlab.spark.audit.owners import Owners
 from rmqlab.spark.audit.subscriptions import Subscriptions, with_config
 from rmqlab.spark.audit.totals import totals
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
@@ -140,30 +141,31 @@ class Audit:
         self, witnessed: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
     ) -> dict[str, list[FateInference]]:
         """How fates are inferred, by topic; `witnessed` has, of groups with evidence, its clients and what it tells."""
-        config, topics = self._committed, self._config.topics()
+        told, topics = self._subscriptions, self._config.topics()
         inferences: dict[str, list[FateInference]] = {}
         audited = {topic for _, topic in self.keys}
-        for group, topic in self._known:
+        for key in self._known:
+            group, topic = key
             # other groups of a topic that is audited may have got what one lost
             if topic not in audited:
                 continue
             clients, telling = witnessed.get(group, ((), NO))
+            asked, queues = told.asked.get(key, []), topics[topic].read_queue_nums if topic in topics else 0
+            notifies = self.options.notify_consumer_ids_changed
             inference = FateInference(
                 group,
                 topic,
-                config.get((group, topic), {}),
-                self._subscriptions.asked.get((group, topic), []),
-                self._subscriptions.held.get((group, topic), []),
-                (group, topic) in self._subscriptions.complete,
+                self._committed.get(key, {}),
+                asked,
+                told.held.get(key, []),
+                key in told.complete,
+                Owners(group, topic, queues, told.present.get(group, ()), asked, notify_consumer_ids_changed=notifies),
                 group in witnessed,
                 clients,
-                tuple(self._subscriptions.present.get(group, ())),
-                topics[topic].read_queue_nums if topic in topics else 0,
                 telling,
-                self._subscriptions.reset.get((group, topic), ()),
+                told.reset.get(key, ()),
                 self._at_first,
-                tuple(self._subscriptions.paused.get(group, ())),
-                self.options.notify_consumer_ids_changed,
+                tuple(told.paused.get(group, ())),
             )
             inferences.setdefault(topic, []).append(inference)
         return inferences

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ from rmqlab.spark.audit.fate_codes import (
     InferredFates,
 )
 from rmqlab.spark.audit.owners import HELD_MS, Owners, Window
-from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription, Present
+from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,13 +45,12 @@ if TYPE_CHECKING:
 class FateInference:
     """Infers the fates of the messages of one topic in one group.
 
-    `committed`: next offset by queue. `complete`: every member's subscription is in `asked`. `has_evidence`: there is a
-    trace or a log of deliveries in this group; `traced`: the client ids in it. `present`: who was there when; `queues`:
-    how many queues the topic has, 0 if that is not known. `telling`: whether the evidence tells of all deliveries. A
-    log that is given does (`YES`); not every member may write a trace (`MAYBE`); records of failures do not (`NO`).
-    `reset`: when (epoch ms) the group's offsets were set by hand. `at_first`: a new group begins with the first message
-    of its queues, so that it looks at what came before it. `paused`: from when to when (epoch ms) somebody stood still.
-    `notify_consumer_ids_changed`: the broker tells members when others come and go.
+    `committed`: next offset by queue. `complete`: every member's subscription is in `asked`. `owners`: of the topic's
+    queues, by who was there when. `has_evidence`: there is a trace or a log of deliveries in this group; `traced`: the
+    client ids in it. `telling`: whether the evidence tells of all deliveries. A log that is given does (`YES`); not
+    every member may write a trace (`MAYBE`); records of failures do not (`NO`). `reset`: when (epoch ms) the group's
+    offsets were set by hand. `at_first`: a new group begins with the first message of its queues, so that it looks at
+    what came before it. `paused`: from when to when (epoch ms) somebody stood still.
     """
 
     group: str
@@ -60,27 +59,13 @@ class FateInference:
     asked: list[Asked]
     held: list[HeldSubscription]
     complete: bool
+    owners: Owners
     has_evidence: bool
     traced: tuple[str, ...] = ()
-    present: tuple[Present, ...] = ()
-    queues: int = 0
     telling: int = NO
     reset: tuple[int, ...] = ()
     at_first: bool = True
     paused: tuple[tuple[int, int], ...] = ()
-    notify_consumer_ids_changed: bool = True
-    _owners: Owners = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Compute the owners."""
-        self._owners = Owners(
-            self.group,
-            self.topic,
-            self.queues,
-            self.present,
-            self.asked,
-            notify_consumer_ids_changed=self.notify_consumer_ids_changed,
-        )
 
     def property_names(self) -> set[str]:
         """The properties that some subscription looks at, besides TAGS and KEYS."""
@@ -104,9 +89,9 @@ class FateInference:
         force then, would have decided alike; otherwise nothing is known but that the offset passed it.
         """
         begin, early = self._begin(batch)
-        owner = self._owners.at(begin, batch.queues)
-        window = self._owners.window(begin, batch.queues)
-        if not self._owners.clients:
+        owner = self.owners.at(begin, batch.queues)
+        window = self.owners.window(begin, batch.queues)
+        if not self.owners.clients:
             # Nothing tells when somebody was there to look.
             window = window._replace(last=np.full(len(batch), NEVER))
         else:
@@ -115,7 +100,7 @@ class FateInference:
             # Whoever stands still looks at it when it goes on.
             still = (window.last >= since) & (window.first <= until)
             window = window._replace(last=np.where(still, np.maximum(window.last, until + HELD_MS), window.last))
-        broker = at_broker(batch, window, self.topic, self._slots(), self.asked, self._owners, self.complete)
+        broker = at_broker(batch, window, self.topic, self._slots(), self.asked, self.owners, self.complete)
         some, every = self._by_any(batch, window, owner, broker)
         at_once = Window(begin, begin)
         broker = self._posted(batch, at_once, owner, broker)
@@ -153,8 +138,8 @@ class FateInference:
 
     def _begin(self, batch: Batch) -> tuple[NDArray[np.int64], Bools]:
         """Return when each message could be looked at, and which may have come before the group began."""
-        if self._owners.clients:
-            begin, early = self._owners.begins(batch.times)
+        if self.owners.clients:
+            begin, early = self.owners.begins(batch.times)
         else:
             first = self.held[0].since if self.held else ALWAYS
             # Where nothing tells when the group was first there, it may have been after any message.
@@ -163,7 +148,7 @@ class FateInference:
 
     def _until_committed(self, batch: Batch, window: Window, owner: NDArray[np.int64]) -> Window:
         """Leave to later owners what nobody kept, until an offset behind it was surely committed."""
-        begin, owners = window.first, self._owners
+        begin, owners = window.first, self.owners
         soon = Window(begin, begin + HELD_MS)
         broker = at_broker(batch, soon, self.topic, self._slots(), self.asked, owners, self.complete)
         _, kept = self._by_owner(batch, soon._replace(first=begin - HELD_MS), owner, broker.some, broker.every)
@@ -179,9 +164,9 @@ class FateInference:
         found = np.zeros(len(batch), np.bool_)
         for at in self.reset:
             # The place may be behind what nobody had sent yet; until somebody comes, nobody notices.
-            until = self._owners.begins(np.array([at]))[0][0] if self._owners.clients else at + HELD_MS
+            until = self.owners.begins(np.array([at]))[0][0] if self.owners.clients else at + HELD_MS
             # Where it is not known who was there when, the group may have been away for long.
-            found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self._owners.clients))
+            found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self.owners.clients))
         return found
 
     def _came_again(self, batch: Batch) -> Bools:
@@ -195,14 +180,14 @@ class FateInference:
         member that asks for it (4.8.0 `ConsumerGroupInfo.updateSubscription`); it is given queues of the topic all the
         same, and does not pull those. Where there was only one subscription all the time, that one decided.
         """
-        arrived = self._owners.arrived
+        arrived = self.owners.arrived
         in_time = {one.client for one in self.asked if one.since <= arrived.get(one.client, NEVER) + HELD_MS}
-        return self.complete and len(self._texts()) > 1 and not in_time.issuperset(self._owners.clients)
+        return self.complete and len(self._texts()) > 1 and not in_time.issuperset(self.owners.clients)
 
     def _posted(self, batch: Batch, window: Window, owner: NDArray[np.int64], broker: BrokerPasses) -> BrokerPasses:
         """Put the owner's own subscription where it comes with every pull."""
         passes, by_tag, known = broker.passes.copy(), broker.by_tag.copy(), broker.known.copy()
-        for place, client in enumerate(self._owners.clients):
+        for place, client in enumerate(self.owners.clients):
             for one, mine in self._in_force(client, owner == place, window):
                 if one.post:
                     own = self._filter(one.type, one.expression)
@@ -213,13 +198,13 @@ class FateInference:
         self, batch: Batch, window: Window, owner: NDArray[np.int64], broker: BrokerPasses
     ) -> tuple[Bools, Bools]:
         """Return which messages some possible owner that writes no trace gets, and which every possible one gets."""
-        told = [self.telling == YES or client in self.traced for client in self._owners.clients]
+        told = [self.telling == YES or client in self.traced for client in self.owners.clients]
         untold = np.array([not one for one in told] + [self.telling != YES])
         # What a pull brings is checked against the subscription at its start, and a pull may be held.
         pulled = window._replace(first=window.first - HELD_MS)
         some, every = self._by_owner(batch, pulled, owner, broker.some, broker.every)
         some &= untold[owner]
-        for may, other in self._owners.others(window, batch.queues):
+        for may, other in self.owners.others(window, batch.queues):
             any_more, all_more = self._by_owner(batch, pulled, other, broker.some, broker.every)
             some = np.logical_or(some, may & any_more & untold[other])
             every = np.logical_and(every, ~may | all_more)
@@ -252,9 +237,9 @@ class FateInference:
 
         known, some = np.zeros((2, len(batch)), np.bool_)
         every = np.ones(len(batch), np.bool_)
-        there = np.zeros(len(self._owners.clients) + 1, np.bool_)
+        there = np.zeros(len(self.owners.clients) + 1, np.bool_)
         there[owner] = True
-        for place, client in enumerate(self._owners.clients):
+        for place, client in enumerate(self.owners.clients):
             if not there[place]:
                 continue
             for one, may in self._in_force(client, owner == place, window):
@@ -270,7 +255,7 @@ class FateInference:
         of_all = reduce(np.logical_and, [one for _, one in each]) if each else all_pass
         if unlisted and not self.complete:
             of_any, of_all = of_any | some_pass, np.zeros(len(batch), np.bool_)
-        if not self._owners.clients:
+        if not self.owners.clients:
             return of_any.copy(), of_all.copy()
         return np.where(known, some, of_any), np.where(known, every, of_all)
 
@@ -294,7 +279,7 @@ class FateInference:
     def _covered(self, owner: NDArray[np.int64]) -> Codes:
         if self.telling != MAYBE:
             return np.full(len(owner), self.telling, np.int8)
-        told = np.array([YES if one in self.traced else NO for one in self._owners.clients] + [MAYBE], np.int8)
+        told = np.array([YES if one in self.traced else NO for one in self.owners.clients] + [MAYBE], np.int8)
         return told[owner]
 
     def _not_passed(self, batch: Batch) -> tuple[tuple[Bools, Fate], ...]:
