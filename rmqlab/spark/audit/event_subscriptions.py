@@ -157,9 +157,10 @@ class _Scenario:
     def __init__(self, scenario: Scenario, epoch_ms: int | None) -> None:
         self.is_timed = epoch_ms is not None
         self.plain_names = scenario.plain_names
-        self.zero = epoch_ms or 0
+        # Steps are timed from when the topics had settled, events from the recording's beginning.
+        self.begun = self.zero = epoch_ms or 0
+        self._is_begun = False
         self._starts_at = next((step.at for step in scenario.steps if isinstance(step, Start)), 0)
-        self._begun: int | None = None
         self.members: dict[str, _Member] = {}
         self.resets: list[tuple[int, str, str]] = []
         self.resized: set[str] = set()
@@ -178,14 +179,10 @@ class _Scenario:
             elif isinstance(step, Resize):
                 self.resized.add(step.topic)
 
-    @property
-    def begun(self) -> int:
-        """Steps are timed from when the topics had settled, events from the recording's beginning."""
-        return self.zero if self._begun is None else self._begun
-
     def begin(self, now: int) -> None:
         """Note when a consumer was started: the first tells when the steps began."""
-        self._begun = now - self._starts_at if self._begun is None else self._begun
+        if not self._is_begun:
+            self.begun, self._is_begun = now - self._starts_at, True
 
 
 def _is_over(step: Freeze | Pause | Slow) -> int:

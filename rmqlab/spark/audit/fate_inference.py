@@ -117,7 +117,9 @@ class FateInference:
         if self._is_mixed():
             sure[:], why[:] = False, MIXED
         by_a_member = self._by_a_member(batch)
-        set_by_hand = np.where(gets, self._jumped(batch, begin), by_a_member & self._came_again(batch))
+        # Since the offsets were set by hand somebody may have looked at it again: to a place before it, maybe.
+        came_again = by_a_member & (batch.times <= max(self.reset, default=ALWAYS) + HELD_MS)
+        set_by_hand = np.where(gets, self._jumped(batch, begin), came_again)
         sure[set_by_hand], why[set_by_hand] = False, RESET
         covered = self._covered(owner)
         contrary = gets & (covered == YES)
@@ -168,10 +170,6 @@ class FateInference:
             # Where it is not known who was there when, the group may have been away for long.
             found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self.owners.clients))
         return found
-
-    def _came_again(self, batch: Batch) -> Bools:
-        """Return what somebody may have looked at again, since the offsets were set: to a place before it, maybe."""
-        return batch.times <= max(self.reset, default=ALWAYS) + HELD_MS
 
     def _is_mixed(self) -> bool:
         """Tell whether a message may have waited for another subscription, since some member did not ask for the topic.
