@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -38,7 +38,6 @@ class Batch:
         self.tag_codes = codes if self._chosen is None else codes[chosen]
         self.queues, self.offsets = self._numbers("queueId"), self._numbers("queueOffset")
         self.times = self._numbers("storeTimestamp")
-        self._properties: pa.Table | None = None
         self.answers: dict[tuple[BatchFilter, str], Bools] = {}
 
     def _numbers(self, name: str) -> NDArray[np.int64]:
@@ -59,13 +58,12 @@ class Batch:
         """Spread an answer for each tag name over the rows."""
         return np.asarray(np.array(test, np.bool_)[self.tag_codes])
 
+    @cached_property
     def properties(self) -> pa.Table:
         """The rows' properties, one column each."""
-        if self._properties is None:
-            names = [name for name in self._rows.schema.names if name.startswith(PROPERTY_PREFIX)]
-            columns = {name.removeprefix(PROPERTY_PREFIX): self._column(name) for name in names}
-            self._properties = pa.table({**columns, "TAGS": self._column("tags"), "KEYS": self._column("keys")})
-        return self._properties
+        names = [name for name in self._rows.schema.names if name.startswith(PROPERTY_PREFIX)]
+        columns = {name.removeprefix(PROPERTY_PREFIX): self._column(name) for name in names}
+        return pa.table({**columns, "TAGS": self._column("tags"), "KEYS": self._column("keys")})
 
 
 class BatchFilter:
@@ -90,7 +88,7 @@ class BatchFilter:
             return batch.by_tag([self._filter.wants(properties) for properties in told])
         if self._sql is None:
             return np.zeros(len(batch), np.bool_)
-        return self._sql.matches(batch.properties())
+        return self._sql.matches(batch.properties)
 
     def broker_passes(self, batch: Batch) -> Bools:
         """Tell what the broker lets pass: by hash code of the tag, or by the condition. Read only."""

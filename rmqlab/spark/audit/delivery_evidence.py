@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
-from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
+from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
 from rmqlab.spark.audit.subscriptions import flag_field, json_lines, reason, text_field
@@ -47,7 +47,7 @@ _COLUMNS: Final = ("topic", "uniqKey", "offsetMsgId", "body", "queueId", "queueO
 _Row = tuple[str, str, int, str | None]
 
 
-def evidence_topics(names: Iterable[str], trace_topic: str = TRACE_TOPIC) -> tuple[str, ...]:
+def evidence_topics(names: Iterable[str], trace_topic: str) -> tuple[str, ...]:
     """Return those of a store's topics that tell about deliveries."""
     prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)
     return tuple(sorted(name for name in names if name == trace_topic or name.startswith(prefixes)))
