@@ -143,7 +143,7 @@ class AuditResult:
 
     def compute(self) -> None:
         """Do all of the work now."""
-        self._audit.compute()
+        _ = self.groups, self.damage
 
     @property
     def groups(self) -> dict[str, dict[str, dict[str, Any]]]:
@@ -157,7 +157,7 @@ class AuditResult:
 
     def total(self, name: str) -> int:
         """A figure (sent, delivered, lost, unknown, may_be_lost) over all groups and topics."""
-        return self._audit.total(name)
+        return sum(row[name] for topics in self.groups.values() for row in topics.values())
 
     @cached_property
     def messages(self) -> DataFrame:
@@ -243,7 +243,8 @@ class AuditResult:
 
     def as_json(self) -> dict[str, Any]:
         """The result for programs, as `rmqlab audit --json` writes it."""
-        return self._audit.as_json()
+        witnessed = {group: list(clients) for group, clients in sorted(self._audit.witnessed.items())}
+        return {"groups": self.groups, "damage": self.damage, "witnessed": witnessed}
 
     def lines(self) -> list[str]:
         """The result as text: a line for each group and topic, remarks, and what is damaged."""

@@ -76,11 +76,11 @@ def wants(expression: str, kind: str = "TAG", *, tags: str = "tags", properties:
 def open_here(address: str | None = None) -> SparkSession:
     """Open the session that `rmqlab.spark()` gives."""
     require("spark")
-    from rmqlab.spark.session import notebook_session, say_what_is_waited_for
+    from rmqlab.spark.session import open_session, say_what_is_waited_for
     from rmqlab.spark.store_source import register
 
     say_what_is_waited_for(address)
-    session = notebook_session(address)
+    session = open_session(address, quick=True)
     register(session)
     return session
 

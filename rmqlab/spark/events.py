@@ -36,7 +36,6 @@ def _schema(record: type[tuple[Any, ...]]) -> pa.Schema:
 
 
 TABLES: Final = {name: _schema(record) for name, (record, _) in records.TABLES.items()}
-_Row = dict[str, Any]
 
 
 def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
@@ -55,7 +54,9 @@ def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
         for name, schema in TABLES.items():
             writers[name] = pq.ParquetWriter(partial[name], schema, compression="zstd")
         for account in accounts:
-            for name, rows in tables_of(account).items():
+            for name, (_, read) in records.TABLES.items():
+                columns = TABLES[name].names
+                rows = [dict(zip(columns, (account.scenario.id, *row), strict=True)) for row in read(account)]
                 counts[name] += len(rows)
                 writers[name].write_table(pa.Table.from_pylist(rows, TABLES[name]))
         for name, writer in writers.items():
@@ -69,15 +70,6 @@ def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
         for path in partial.values():
             path.unlink(missing_ok=True)
     return counts
-
-
-def tables_of(account: Run) -> dict[str, list[_Row]]:
-    """Return the rows of every table for one scenario."""
-    found = {}
-    for name, (record, read) in records.TABLES.items():
-        names = ("id", *records.columns_of(record))
-        found[name] = [dict(zip(names, (account.scenario.id, *row), strict=True)) for row in read(account)]
-    return found
 
 
 VIEWS: Final = ("funnel", "losses", "rebalances", "heartbeats")

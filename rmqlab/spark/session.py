@@ -69,8 +69,12 @@ def open_session(
 ) -> SparkSession:
     """Return the session for `address` (None: RMQLAB_SPARK, else spark-submit's master, else `local[*]`).
 
-    A running one is used again. `conf` goes over the settings made here; with `quick` it starts as `notebook_session`
-    says. Raises `BadInput` for a missing package or Java, and when nothing answers at the address.
+    A running one is used again. `conf` goes over the settings made here. With `quick` it is for a notebook: one JVM
+    with a small heap and the quick compiler, which starts sooner. It takes Spark's classes from their archive, if
+    `./lab` has made one. On this machine each query has one plan, which Spark does not make anew while it runs. That is
+    right for stores and sweeps of a lesson, not for big ones.
+
+    Raises `BadInput` for a missing package or Java, and when nothing answers at the address.
     """
     address = set_address(address)
     connect, local = address.startswith("sc://"), address.startswith("local")
@@ -181,15 +185,6 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if came:
         raise KeyboardInterrupt
-
-
-def notebook_session(address: str | None = None) -> SparkSession:
-    """`open_session` for a notebook: one JVM with a small heap and the quick compiler, which starts sooner.
-
-    It takes Spark's classes from their archive, if `./lab` has made one. On this machine each query has one plan, which
-    Spark does not make anew while it runs. That is right for stores and sweeps of a lesson, not for big ones.
-    """
-    return open_session(address, quick=True)
 
 
 def _quick(java: Path | None) -> dict[str, str]:

@@ -119,8 +119,10 @@ class LogTable(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges to read."""
         files = log_files(self._options.root)
-        split = self._options.split_size(sum(file.size for file in files))
-        return _partitions(together(log_ranges(files, split, self._options.low, self._options.high), split))
+        total = sum(file.size for file in files)
+        split = self._options.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
+        ranges = log_ranges(files, split, self._options.low, self._options.high)
+        return _partitions(together(((one, one.high - one.low) for one in ranges), split))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task's ranges."""
@@ -213,9 +215,8 @@ class Options:
         self.table = known.get("table", COMMIT_LOG).lower()
         if self.table not in TABLES:
             raise BadInput(f"no table {self.table!r}; there are {', '.join(TABLES)}")
-        self.columns = _list(known, "columns") or tuple(
-            TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
-        )
+        self._types = TYPES if self.table == COMMIT_LOG else {one.name: one.type for one in SCHEMAS[self.table]}
+        self.columns = _list(known, "columns") or tuple(self._types)
         self.split_bytes = _number(known, "splitBytes")
         self.hash_slots = _number(known, "hashSlotNum")
         self.max_bytes = _number(known, "maxBytesPerTrigger")
@@ -230,7 +231,7 @@ class Options:
         self._check(self.columns)
 
     def _check(self, columns: Sequence[str]) -> None:
-        known = TYPES if self.table == COMMIT_LOG else SCHEMAS[self.table].names
+        known = self._types
         for name in columns:
             # No property has an empty name, or one with a separator in it.
             is_property = bool(_PROPERTY_COLUMN.fullmatch(name))
@@ -240,10 +241,7 @@ class Options:
 
     def schema(self) -> pa.Schema:
         """Return the columns and their types."""
-        if self.table != COMMIT_LOG:
-            whole = SCHEMAS[self.table]
-            return pa.schema([whole.field(name) for name in self.columns])
-        return pa.schema([(name, TYPES.get(name, pa.string())) for name in self.columns])
+        return pa.schema([(name, self._types.get(name, pa.string())) for name in self.columns])
 
     def with_schema(self, schema: StructType) -> Options:
         """Return these options for the columns of a schema that Spark was given; raise `BadInput`."""
@@ -253,10 +251,6 @@ class Options:
             if to_arrow_type(one.dataType) != ours.type:
                 raise BadInput(f"column {one.name!r} is {ours.type}, not {one.dataType.simpleString()}")
         return self
-
-    def split_size(self, total: int) -> int:
-        """Return about how many bytes a task should read of `total`."""
-        return self.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
 
     def log_reader(self) -> LogReader:
         """Return what reads the commit log.

@@ -62,4 +62,4 @@ def test_law_through_the_whole_core(members):
 
 def test_a_group_out_of_range_is_named():
     with pytest.raises(BadInput, match="queues is 0; it lies between 1 and 1024"):
-        TagGroup(2, 0).settled()
+        TagGroup(2, 0)

@@ -82,7 +82,7 @@ def _train() -> None:
     """Do what audits, sweeps and views do, small, so that their classes are loaded; wait until the JVM has ended."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    # As in `notebook_session`, but without an archive: a JVM that has one makes none.
+    # As in a quick session, but without an archive: a JVM that has one makes none.
     spark = open_session("local[2]", {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": QUICK})
     gateway = spark.sparkContext._gateway  # noqa: SLF001
     numbers = spark.range(0, 8, 1, 2)

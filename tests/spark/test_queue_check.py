@@ -11,6 +11,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark.audit.fate_inference import FateInference
+from rmqlab.spark.audit.owners import Owners
 from rmqlab.spark.audit.queue_check import GONE
 from rmqlab.spark.audit.scan import DAMAGE, Scan
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
@@ -106,7 +107,9 @@ def test_no_record_that_was_hit_is_passed_over_in_silence(store, log, records, s
 
 
 def test_a_judge_sees_the_same_messages_with_and_without_the_check(store):
-    inference = FateInference("G_p-audit-006", "T_p-audit-006", {}, [], [], complete=False, has_evidence=False)
+    group, topic = "G_p-audit-006", "T_p-audit-006"
+    owners = Owners(group, topic, 0, [], [])
+    inference = FateInference(group, topic, {}, [], [], complete=False, owners=owners, has_evidence=False)
     found = []
     for root in (None, str(store)):
         scan = Scan({inference.topic: [inference]}, LONG_MIN, LONG_MAX, True, root)

@@ -8,7 +8,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.spark.files.commit_log_files import LogRange, together
+from rmqlab.spark.files.commit_log_files import together
 from rmqlab.spark.files.store_tables import StoreConfig
 from tests.proof.log_maker import LogMaker
 
@@ -153,8 +153,8 @@ def test_options_leave_out_what_is_not_wanted(mixed, options, numbers):
 
 
 def test_small_ranges_are_one_task_and_no_task_has_more_than_it_may():
-    ranges = [LogRange(None, 0, size) for size in (4, 4, 2, 12, 3, 8, 0)]
-    assert [[one.high for one in some] for some in together(ranges, 10)] == [[4, 4, 2], [12], [3], [8, 0]]
+    sizes = (4, 4, 2, 12, 3, 8, 0)
+    assert together(zip("abcdefg", sizes, strict=True), 10) == [("a", "b", "c"), ("d",), ("e",), ("f", "g")]
     assert together([], 10) == []
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import find_java
-from rmqlab.spark.sweeps.results import SweepFiles
+from rmqlab.spark.sweeps.results import add_rows, open_folder, read_folder
 from rmqlab.spark.sweeps.running import run_sweep
 from rmqlab.spark.sweeps.sweep import RowOutcome, Sweep, grid, run_row
 
@@ -141,9 +141,9 @@ def test_a_damaged_file_is_named(tmp_path):
 
 def test_values_of_several_kinds_are_kept(tmp_path):
     sweep = Sweep("s", counting(), AXES[:3])
-    files = SweepFiles(tmp_path, sweep)
-    files.add([RowOutcome(row, {"x": x}) for row, x in zip(sweep.rows(), [1, "one", None], strict=True)])
-    assert [record["x"] for record in files.read().values()] == ["1", "one", None]
+    open_folder(tmp_path, sweep)
+    add_rows(tmp_path, [RowOutcome(row, {"x": x}) for row, x in zip(sweep.rows(), [1, "one", None], strict=True)])
+    assert [record["x"] for record in read_folder(tmp_path).values()] == ["1", "one", None]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 

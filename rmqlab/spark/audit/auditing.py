@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -32,6 +33,7 @@ from rmqlab.spark.audit.log_extent import (
     require_messages,
     require_topics,
 )
+from rmqlab.spark.audit.owners import Owners
 from rmqlab.spark.audit.subscriptions import Subscriptions, with_config
 from rmqlab.spark.audit.totals import totals
 from rmqlab.spark.files.commit_log_files import log_files, log_ranges
@@ -40,15 +42,14 @@ from rmqlab.spark.files.store_tables import StoreConfig
 from rmqlab.spark.tasks import TASK_BYTES, over_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from rmqlab.spark.audit.subscriptions import Key
 
-_SPLIT: Final = 256 << 20
+_SPLIT: Final = 1 << 30
 NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
 
 
@@ -101,11 +102,11 @@ class Audit:
         # the commit log offset behind the last message that is looked at
         self.end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
         self._subscriptions = with_config(self.options.subscriptions, self._config)
-        self._known_topics = {*self._config.topics(), *_queue_folders(root)}
-        self._telling = evidence_topics(self._known_topics, self.options.trace_topic)
+        topics = {*self._config.topics(), *(one.name for one in Path(root).glob("consumequeue/*") if one.is_dir())}
+        telling = evidence_topics(topics, self.options.trace_topic)
         self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
         total = sum(file.size for file in self._files)
-        split = self.options.split_bytes or max(TASK_BYTES, min(_SPLIT * 4, -(-total // 8)))
+        split = self.options.split_bytes or max(TASK_BYTES, min(_SPLIT, -(-total // 8)))
         self._ranges = log_ranges(self._files, split)
         retried = {
             (topic, queue): offset
@@ -114,12 +115,11 @@ class Audit:
             for queue, offset in offsets.items()
         }
         self._evidence = DeliveryEvidence(
-            self._open, self._ranges, self._telling, self.options.trace_topic, self.options.delivered, retried
+            self._open, self._ranges, telling, self.options.trace_topic, self.options.delivered, retried
         )
-        topics = {*self._known_topics, *(topic for _, topic in self._committed)}
         groups = {group for group, _ in self._known}
         require_groups(root, groups, self.options.groups, self._evidence.told_of)
-        require_topics(topics, self.options.subscriptions.keys())
+        require_topics(topics.union(topic for _, topic in self._committed), self.options.subscriptions.keys())
         require_messages(self._files, self.options.since, self.options.until)
 
     @cached_property
@@ -133,12 +133,6 @@ class Audit:
         found = {*self._committed, *self._subscriptions.keys()}
         return sorted(key for key in found if is_audited(*key))
 
-    @cached_property
-    def _inferred(self) -> list[Key]:
-        """What is audited, and the other groups of its topics: they may have got what one lost."""
-        topics = {topic for _, topic in self.keys}
-        return [key for key in self._known if key[1] in topics]
-
     @property
     def witnessed(self) -> dict[str, tuple[str, ...]]:
         """The groups with evidence of deliveries, and the clients it names: not every consumer may write a trace."""
@@ -148,26 +142,31 @@ class Audit:
         self, witnessed: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
     ) -> dict[str, list[FateInference]]:
         """How fates are inferred, by topic; `witnessed` has, of groups with evidence, its clients and what it tells."""
-        config, topics = self._committed, self._config.topics()
+        told, topics = self._subscriptions, self._config.topics()
         inferences: dict[str, list[FateInference]] = {}
-        for group, topic in self._inferred:
+        audited = {topic for _, topic in self.keys}
+        for key in self._known:
+            group, topic = key
+            # other groups of a topic that is audited may have got what one lost
+            if topic not in audited:
+                continue
             clients, telling = witnessed.get(group, ((), NO))
+            asked, queues = told.asked.get(key, []), topics[topic].read_queue_nums if topic in topics else 0
+            notifies = self.options.notify_consumer_ids_changed
             inference = FateInference(
                 group,
                 topic,
-                config.get((group, topic), {}),
-                self._subscriptions.asked.get((group, topic), []),
-                self._subscriptions.held.get((group, topic), []),
-                (group, topic) in self._subscriptions.complete,
+                self._committed.get(key, {}),
+                asked,
+                told.held.get(key, []),
+                key in told.complete,
+                Owners(group, topic, queues, told.present.get(group, ()), asked, notify_consumer_ids_changed=notifies),
                 group in witnessed,
                 clients,
-                tuple(self._subscriptions.present.get(group, ())),
-                topics[topic].read_queue_nums if topic in topics else 0,
                 telling,
-                self._subscriptions.reset.get((group, topic), ()),
+                told.reset.get(key, ()),
                 self._at_first,
-                tuple(self._subscriptions.paused.get(group, ())),
-                self.options.notify_consumer_ids_changed,
+                tuple(told.paused.get(group, ())),
             )
             inferences.setdefault(topic, []).append(inference)
         return inferences
@@ -248,10 +247,6 @@ class Audit:
         found = self.rows.where(F.col("kind") == audit_scan.DAMAGE).select(*columns).orderBy("physicalOffset")
         return [row.asDict() for row in found.collect()]
 
-    def total(self, name: str) -> int:
-        """A figure of the summary (sent, lost, may_be_lost...) over all groups and topics."""
-        return sum(row[name] for topics in self.summary.values() for row in topics.values())
-
     @cached_property
     def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
         """The figures by group and topic (`rmqlab.spark.audit.totals`)."""
@@ -265,22 +260,10 @@ class Audit:
             found[key[0]][key[1]]["asked_for"] = sorted({one.text for one in self._subscriptions.asked[key]})
         return found
 
-    def as_json(self) -> dict[str, Any]:
-        """The result for programs."""
-        return {
-            "groups": self.summary,
-            "damage": self.damage,
-            "witnessed": {group: list(clients) for group, clients in sorted(self.witnessed.items())},
-        }
-
     @property
     def session(self) -> SparkSession:
         """The session, opened when this is asked for first."""
         return self._open()
-
-    def compute(self) -> None:
-        """Do all of the work now."""
-        _ = self.summary, self.damage
 
     def close(self) -> None:
         """Let go of what Spark keeps on disk."""
@@ -294,10 +277,3 @@ MESSAGE_COLUMNS: Final = (
     "fate", "certainty", "reason", "asked",
 )  # fmt: skip
 LOST_COLUMNS: Final = (*MESSAGE_COLUMNS, "subscription", "elsewhere", "minute")
-
-
-def _queue_folders(root: str | Path) -> Iterator[str]:
-    from pathlib import Path
-
-    folder = Path(root) / "consumequeue"
-    return (one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else iter(())

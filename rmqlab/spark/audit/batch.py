@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rmqlab.spark.audit.owners import Owners, Window
-    from rmqlab.spark.audit.subscriptions import Asked
+    from rmqlab.spark.audit.subscriptions import Asked, HeldSubscription
 
     Bools = NDArray[np.bool_]
 
@@ -45,7 +45,6 @@ class Batch:
         self.tag_codes = codes if self._chosen is None else codes[chosen]
         self.queues, self.offsets = self._numbers("queueId"), self._numbers("queueOffset")
         self.times = self._numbers("storeTimestamp")
-        self._properties: pa.Table | None = None
         self.answers: dict[tuple[BatchFilter, str], Bools] = {}
 
     def _numbers(self, name: str) -> NDArray[np.int64]:
@@ -66,13 +65,12 @@ class Batch:
         """Spread an answer for each tag name over the rows."""
         return np.asarray(np.array(test, np.bool_)[self.tag_codes])
 
+    @cached_property
     def properties(self) -> pa.Table:
         """The rows' properties, one column each."""
-        if self._properties is None:
-            names = [name for name in self._rows.schema.names if name.startswith(PROPERTY_PREFIX)]
-            columns = {name.removeprefix(PROPERTY_PREFIX): self._column(name) for name in names}
-            self._properties = pa.table({**columns, "TAGS": self._column("tags"), "KEYS": self._column("keys")})
-        return self._properties
+        names = [name for name in self._rows.schema.names if name.startswith(PROPERTY_PREFIX)]
+        columns = {name.removeprefix(PROPERTY_PREFIX): self._column(name) for name in names}
+        return pa.table({**columns, "TAGS": self._column("tags"), "KEYS": self._column("keys")})
 
 
 class BatchFilter:
@@ -97,7 +95,7 @@ class BatchFilter:
             return batch.by_tag([self._filter.wants(properties) for properties in told])
         if self._sql is None:
             return np.zeros(len(batch), np.bool_)
-        return self._sql.matches(batch.properties())
+        return self._sql.matches(batch.properties)
 
     def broker_passes(self, batch: Batch) -> Bools:
         """Tell what the broker lets pass: by hash code of the tag, or by the condition. Read only."""
@@ -142,36 +140,38 @@ def at_broker(
     batch: Batch,
     window: Window,
     topic: str,
-    slots: Sequence[tuple[int, str, str]],
+    slots: Sequence[HeldSubscription],
     asked: Sequence[Asked],
     owners: Owners,
     complete: bool,
 ) -> BrokerPasses:
     """Judge messages that may have been looked at within `window`.
 
-    `slots` are what the broker held: since when (epoch ms), type and expression. `asked` is what members ask for,
-    all of them if it is `complete`.
+    `slots` are what the broker held, in order of time. `asked` is what members ask for, all of them if it is
+    `complete`.
     """
     rows, begin = len(batch), window.first
     passes, known, some = np.zeros((3, rows), np.bool_)
     by_tag, every = np.ones((2, rows), np.bool_)
     for wish in asked if slots else ():
         # Who looks at the broker now and then may not have seen what was in force for a moment.
-        span = wish.since, wish.since + SETTLED_MS
-        if not any(span[0] <= since <= span[1] and told == [wish.type, wish.expression] for since, *told in slots):
+        last = wish.since + SETTLED_MS
+        seen = {(one.type, one.expression) for one in slots if wish.since <= one.since <= last}
+        if (wish.type, wish.expression) not in seen:
             got = batch_filter(topic, wish.type, wish.expression).broker_passes(batch)
-            may = (window.last >= span[0]) & (begin <= span[1])
+            may = (window.last >= wish.since) & (begin <= last)
             some |= may & got
             every &= ~may | got
-    for index, (since, kind, expression) in enumerate(slots):
-        until = slots[index + 1][0] if index + 1 < len(slots) else None
-        mine = (begin >= since) & (True if until is None else begin < until)
-        one = batch_filter(topic, kind, expression)
+    for index, slot in enumerate(slots):
+        mine = begin >= slot.since
+        if index + 1 < len(slots):
+            mine &= begin < slots[index + 1].since
+        one = batch_filter(topic, slot.type, slot.expression)
         got = one.broker_passes(batch)
         passes[mine], by_tag[mine] = got[mine], one.is_tag
         known |= mine
         # A pull that is held begins at its old offset when it wakes, and meets what is held then.
-        may = mine | ((begin < since) & (window.last >= since))
+        may = mine | ((begin < slot.since) & (window.last >= slot.since))
         some |= may & got
         every &= ~may | got
     own = [batch_filter(topic, one.type, one.expression) for one in asked]

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
-from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
+from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
 from rmqlab.spark.audit.subscriptions import flag_field, json_lines, reason, text_field
@@ -46,7 +48,7 @@ _COLUMNS: Final = ("topic", "uniqKey", "offsetMsgId", "body", "queueId", "queueO
 _Row = tuple[str, str, int, str | None]
 
 
-def evidence_topics(names: Iterable[str], trace_topic: str = TRACE_TOPIC) -> tuple[str, ...]:
+def evidence_topics(names: Iterable[str], trace_topic: str) -> tuple[str, ...]:
     """Return those of a store's topics that tell about deliveries."""
     prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)
     return tuple(sorted(name for name in names if name == trace_topic or name.startswith(prefixes)))
@@ -162,26 +164,22 @@ class DeliveryEvidence:
         """
         self._session, self._ranges, self._retried = session, ranges, retried
         self._topics, self._trace_topic = topics, trace_topic
-        self._logs = [pa.Table.from_batches(read_log(path), SCHEMA) for path in delivered]
-        self.told_of = frozenset(group for one in self._logs for group in one["group"].to_pylist())
+        logs = (pa.Table.from_batches(read_log(path), SCHEMA) for path in delivered)
+        self._given = pa.concat_tables([SCHEMA.empty_table(), *logs])
+        self.told_of = frozenset(self._given["group"].to_pylist())
         """The groups of which a log of all deliveries is given."""
 
     @property
     def named(self) -> pa.Table:
         """What the logs name: group and key of each message; a group that got nothing is not in it."""
-        whole = pa.concat_tables([SCHEMA.empty_table(), *self._logs]).select(["group", "key"])
-        return whole.filter(pc.not_equal(whole["key"], ""))
+        return self._given.filter(pc.not_equal(self._given["key"], "")).select(["group", "key"])
 
     @cached_property
     def best(self) -> DataFrame:
         """What is known of deliveries: one row a group and message, with the best that is known of it as `rank`."""
-        from pyspark import StorageLevel
-        from pyspark.sql import functions as F  # noqa: N812
-
         topics, trace_topic, retried = self._topics, self._trace_topic, self._retried
-        given = pa.concat_tables([SCHEMA.empty_table(), *self._logs])
         # Spark Connect makes no frame of a table without rows
-        frames = [self._session().createDataFrame(given)] if given.num_rows else []
+        frames = [self._session().createDataFrame(self._given)] if self._given.num_rows else []
         if topics or not frames:
             ranges = self._ranges if topics else []
             work = partial(read_evidence, topics=topics, trace_topic=trace_topic, retried=retried)
@@ -193,7 +191,7 @@ class DeliveryEvidence:
     @cached_property
     def clients(self) -> dict[str, tuple[str, ...]]:
         """The groups that somebody tells of, and the clients that wrote a trace; none where a log tells of all."""
-        if not self._topics and not self._logs:
+        if not self._topics and not self._given.num_rows:
             return {}
         found: dict[str, set[str]] = {}
         for row in self.best.select("group", "client").distinct().collect():
@@ -216,8 +214,6 @@ class DeliveryEvidence:
 
 def with_evidence(frame: DataFrame, evidence: DataFrame) -> DataFrame:
     """Decide what the evidence (`SCHEMA`, one row a group and key) tells about the details of a scan."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     waiting = F.col("fate").isin(str(Fate.WAITING), str(Fate.NO_OWNER))
     told = {
         CONSUMED: (F.lit(str(Fate.DELIVERED)), F.lit("proved")),
@@ -250,8 +246,6 @@ def _covered(joined: DataFrame) -> DataFrame:
     Queues change hands, and not every client writes a trace: what should have been delivered in a covered queue, and is
     not named, is likely lost, and not certainly.
     """
-    from pyspark.sql import functions as F  # noqa: N812
-
     got = joined.where(F.col("rank").isin(BEGUN, CONSUMED))
     queues = got.select("group", "topic", "queueId").distinct().withColumn("queueCovered", F.lit(True))
     both = joined.join(F.broadcast(queues), ["group", "topic", "queueId"], "left")

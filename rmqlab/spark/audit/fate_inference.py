@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ from rmqlab.spark.audit.fate_codes import (
     InferredFates,
 )
 from rmqlab.spark.audit.owners import HELD_MS, Owners, Window
-from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription, Present
+from rmqlab.spark.audit.subscriptions import ALWAYS, NEVER, Asked, HeldSubscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,13 +45,12 @@ if TYPE_CHECKING:
 class FateInference:
     """Infers the fates of the messages of one topic in one group.
 
-    `committed`: next offset by queue. `complete`: every member's subscription is in `asked`. `has_evidence`: there is a
-    trace or a log of deliveries in this group; `traced`: the client ids in it. `present`: who was there when; `queues`:
-    how many queues the topic has, 0 if that is not known. `telling`: whether the evidence tells of all deliveries. A
-    log that is given does (`YES`); not every member may write a trace (`MAYBE`); records of failures do not (`NO`).
-    `reset`: when (epoch ms) the group's offsets were set by hand. `at_first`: a new group begins with the first message
-    of its queues, so that it looks at what came before it. `paused`: from when to when (epoch ms) somebody stood still.
-    `notify_consumer_ids_changed`: the broker tells members when others come and go.
+    `committed`: next offset by queue. `complete`: every member's subscription is in `asked`. `owners`: of the topic's
+    queues, by who was there when. `has_evidence`: there is a trace or a log of deliveries in this group; `traced`: the
+    client ids in it. `telling`: whether the evidence tells of all deliveries. A log that is given does (`YES`); not
+    every member may write a trace (`MAYBE`); records of failures do not (`NO`). `reset`: when (epoch ms) the group's
+    offsets were set by hand. `at_first`: a new group begins with the first message of its queues, so that it looks at
+    what came before it. `paused`: from when to when (epoch ms) somebody stood still.
     """
 
     group: str
@@ -60,27 +59,13 @@ class FateInference:
     asked: list[Asked]
     held: list[HeldSubscription]
     complete: bool
+    owners: Owners
     has_evidence: bool
     traced: tuple[str, ...] = ()
-    present: tuple[Present, ...] = ()
-    queues: int = 0
     telling: int = NO
     reset: tuple[int, ...] = ()
     at_first: bool = True
     paused: tuple[tuple[int, int], ...] = ()
-    notify_consumer_ids_changed: bool = True
-    _owners: Owners = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Compute the owners."""
-        self._owners = Owners(
-            self.group,
-            self.topic,
-            self.queues,
-            self.present,
-            self.asked,
-            notify_consumer_ids_changed=self.notify_consumer_ids_changed,
-        )
 
     def property_names(self) -> set[str]:
         """The properties that some subscription looks at, besides TAGS and KEYS."""
@@ -92,9 +77,9 @@ class FateInference:
 
     def subscriptions_at(self, times: NDArray[np.int64]) -> pa.Array:
         """The text of the subscription in force at each time (epoch ms), NULL where it is not known."""
-        slots = self._slot_texts()
-        texts = [Asked("", kind, expression).text for _, kind, expression in slots]
-        place = np.searchsorted([since for since, _, _ in slots], times, "right") - 1
+        slots = self._slots()
+        texts = [Asked("", one.type, one.expression).text for one in slots]
+        place = np.searchsorted([one.since for one in slots], times, "right") - 1
         return pa.array(texts, pa.string()).take(pa.array(place)) if slots else pa.nulls(len(times), pa.string())
 
     def infer(self, batch: Batch) -> InferredFates:
@@ -104,9 +89,9 @@ class FateInference:
         force then, would have decided alike; otherwise nothing is known but that the offset passed it.
         """
         begin, early = self._begin(batch)
-        owner = self._owners.at(begin, batch.queues)
-        window = self._owners.window(begin, batch.queues)
-        if not self._owners.clients:
+        owner = self.owners.at(begin, batch.queues)
+        window = self.owners.window(begin, batch.queues)
+        if not self.owners.clients:
             # Nothing tells when somebody was there to look.
             window = window._replace(last=np.full(len(batch), NEVER))
         else:
@@ -115,7 +100,7 @@ class FateInference:
             # Whoever stands still looks at it when it goes on.
             still = (window.last >= since) & (window.first <= until)
             window = window._replace(last=np.where(still, np.maximum(window.last, until + HELD_MS), window.last))
-        broker = at_broker(batch, window, self.topic, self._slot_texts(), self.asked, self._owners, self.complete)
+        broker = at_broker(batch, window, self.topic, self._slots(), self.asked, self.owners, self.complete)
         some, every = self._by_any(batch, window, owner, broker)
         at_once = Window(begin, begin)
         broker = self._posted(batch, at_once, owner, broker)
@@ -132,7 +117,9 @@ class FateInference:
         if self._is_mixed():
             sure[:], why[:] = False, MIXED
         by_a_member = self._by_a_member(batch)
-        set_by_hand = np.where(gets, self._jumped(batch, begin), by_a_member & self._came_again(batch))
+        # Since the offsets were set by hand somebody may have looked at it again: to a place before it, maybe.
+        came_again = by_a_member & (batch.times <= max(self.reset, default=ALWAYS) + HELD_MS)
+        set_by_hand = np.where(gets, self._jumped(batch, begin), came_again)
         sure[set_by_hand], why[set_by_hand] = False, RESET
         covered = self._covered(owner)
         contrary = gets & (covered == YES)
@@ -153,8 +140,8 @@ class FateInference:
 
     def _begin(self, batch: Batch) -> tuple[NDArray[np.int64], Bools]:
         """Return when each message could be looked at, and which may have come before the group began."""
-        if self._owners.clients:
-            begin, early = self._owners.begins(batch.times)
+        if self.owners.clients:
+            begin, early = self.owners.begins(batch.times)
         else:
             first = self.held[0].since if self.held else ALWAYS
             # Where nothing tells when the group was first there, it may have been after any message.
@@ -163,9 +150,9 @@ class FateInference:
 
     def _until_committed(self, batch: Batch, window: Window, owner: NDArray[np.int64]) -> Window:
         """Leave to later owners what nobody kept, until an offset behind it was surely committed."""
-        begin, owners = window.first, self._owners
+        begin, owners = window.first, self.owners
         soon = Window(begin, begin + HELD_MS)
-        broker = at_broker(batch, soon, self.topic, self._slot_texts(), self.asked, owners, self.complete)
+        broker = at_broker(batch, soon, self.topic, self._slots(), self.asked, owners, self.complete)
         _, kept = self._by_owner(batch, soon._replace(first=begin - HELD_MS), owner, broker.some, broker.every)
         kept &= (owner >= 0) & (owners.next_unsettled(begin) > soon.last)
         # Who sends its subscription with every pull may be a lite pull consumer.
@@ -179,14 +166,10 @@ class FateInference:
         found = np.zeros(len(batch), np.bool_)
         for at in self.reset:
             # The place may be behind what nobody had sent yet; until somebody comes, nobody notices.
-            until = self._owners.begins(np.array([at]))[0][0] if self._owners.clients else at + HELD_MS
+            until = self.owners.begins(np.array([at]))[0][0] if self.owners.clients else at + HELD_MS
             # Where it is not known who was there when, the group may have been away for long.
-            found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self._owners.clients))
+            found |= (batch.times <= until) & ((begin >= at - HELD_MS) | (not self.owners.clients))
         return found
-
-    def _came_again(self, batch: Batch) -> Bools:
-        """Return what somebody may have looked at again, since the offsets were set: to a place before it, maybe."""
-        return batch.times <= max(self.reset, default=ALWAYS) + HELD_MS
 
     def _is_mixed(self) -> bool:
         """Tell whether a message may have waited for another subscription, since some member did not ask for the topic.
@@ -195,14 +178,14 @@ class FateInference:
         member that asks for it (4.8.0 `ConsumerGroupInfo.updateSubscription`); it is given queues of the topic all the
         same, and does not pull those. Where there was only one subscription all the time, that one decided.
         """
-        arrived = self._owners.arrived
+        arrived = self.owners.arrived
         in_time = {one.client for one in self.asked if one.since <= arrived.get(one.client, NEVER) + HELD_MS}
-        return self.complete and len(self._texts()) > 1 and not in_time.issuperset(self._owners.clients)
+        return self.complete and len(self._texts()) > 1 and not in_time.issuperset(self.owners.clients)
 
     def _posted(self, batch: Batch, window: Window, owner: NDArray[np.int64], broker: BrokerPasses) -> BrokerPasses:
         """Put the owner's own subscription where it comes with every pull."""
         passes, by_tag, known = broker.passes.copy(), broker.by_tag.copy(), broker.known.copy()
-        for place, client in enumerate(self._owners.clients):
+        for place, client in enumerate(self.owners.clients):
             for one, mine in self._in_force(client, owner == place, window):
                 if one.post:
                     own = self._filter(one.type, one.expression)
@@ -213,13 +196,13 @@ class FateInference:
         self, batch: Batch, window: Window, owner: NDArray[np.int64], broker: BrokerPasses
     ) -> tuple[Bools, Bools]:
         """Return which messages some possible owner that writes no trace gets, and which every possible one gets."""
-        told = [self.telling == YES or client in self.traced for client in self._owners.clients]
-        untold = np.array([not one for one in told] + [self.telling != YES or not self.has_evidence])
+        told = [self.telling == YES or client in self.traced for client in self.owners.clients]
+        untold = np.array([not one for one in told] + [self.telling != YES])
         # What a pull brings is checked against the subscription at its start, and a pull may be held.
         pulled = window._replace(first=window.first - HELD_MS)
         some, every = self._by_owner(batch, pulled, owner, broker.some, broker.every)
         some &= untold[owner]
-        for may, other in self._owners.others(window, batch.queues):
+        for may, other in self.owners.others(window, batch.queues):
             any_more, all_more = self._by_owner(batch, pulled, other, broker.some, broker.every)
             some = np.logical_or(some, may & any_more & untold[other])
             every = np.logical_and(every, ~may | all_more)
@@ -252,9 +235,9 @@ class FateInference:
 
         known, some = np.zeros((2, len(batch)), np.bool_)
         every = np.ones(len(batch), np.bool_)
-        there = np.zeros(len(self._owners.clients) + 1, np.bool_)
+        there = np.zeros(len(self.owners.clients) + 1, np.bool_)
         there[owner] = True
-        for place, client in enumerate(self._owners.clients):
+        for place, client in enumerate(self.owners.clients):
             if not there[place]:
                 continue
             for one, may in self._in_force(client, owner == place, window):
@@ -270,7 +253,7 @@ class FateInference:
         of_all = reduce(np.logical_and, [one for _, one in each]) if each else all_pass
         if unlisted and not self.complete:
             of_any, of_all = of_any | some_pass, np.zeros(len(batch), np.bool_)
-        if not self._owners.clients:
+        if not self.owners.clients:
             return of_any.copy(), of_all.copy()
         return np.where(known, some, of_any), np.where(known, every, of_all)
 
@@ -292,9 +275,9 @@ class FateInference:
             before = one.until
 
     def _covered(self, owner: NDArray[np.int64]) -> Codes:
-        if not self.has_evidence or self.telling != MAYBE:
-            return np.full(len(owner), self.telling if self.has_evidence else NO, np.int8)
-        told = np.array([YES if one in self.traced else NO for one in self._owners.clients] + [MAYBE], np.int8)
+        if self.telling != MAYBE:
+            return np.full(len(owner), self.telling, np.int8)
+        told = np.array([YES if one in self.traced else NO for one in self.owners.clients] + [MAYBE], np.int8)
         return told[owner]
 
     def _not_passed(self, batch: Batch) -> tuple[tuple[Bools, Fate], ...]:
@@ -318,13 +301,12 @@ class FateInference:
             wanted |= self._filter(one.type, one.expression).wants(batch) & (batch.times <= one.until)
         return np.where(wanted, YES, NO if self.complete else MAYBE).astype(np.int8)
 
-    def _slot_texts(self) -> list[tuple[int, str, str]]:
+    def _slots(self) -> list[HeldSubscription]:
         if self.held:
             # Before the first look at it, the broker held what was seen first.
-            first, *rest = self.held
-            return [(ALWAYS, first.type, first.expression), *((one.since, one.type, one.expression) for one in rest)]
+            return [self.held[0]._replace(since=ALWAYS), *self.held[1:]]
         texts = {(one.type, one.expression) for one in self.asked}
-        return [(ALWAYS, *texts.pop())] if self.complete and len(texts) == 1 else []
+        return [HeldSubscription(*texts.pop())] if self.complete and len(texts) == 1 else []
 
     def _filter(self, kind: str, expression: str) -> BatchFilter:
         return batch_filter(self.topic, kind, expression)

@@ -38,7 +38,8 @@ def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
     """
     if since > until:
         raise BadInput(f"from {_moment(since)} to {_moment(until)}: that ends before it begins")
-    first, last, looked_at = None, None, 0
+    bounds: list[int] = []
+    looked_at = 0
     for part in log_ranges(files, LOOKED_AT >> 3):
         for batch in LogReader(("storeTimestamp", "corrupt"), check_crc=False).read(part):
             times = batch.filter(pc.is_null(batch["corrupt"]))["storeTimestamp"]
@@ -47,15 +48,15 @@ def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
             if pc.any(pc.and_(pc.greater_equal(times, since), pc.less_equal(times, until))).as_py():
                 return
             found = pc.min_max(times)
-            first = min(found["min"].as_py(), found["min"].as_py() if first is None else first)
-            last = max(found["max"].as_py(), found["max"].as_py() if last is None else last)
+            bounds += (found["min"].as_py(), found["max"].as_py())
         looked_at += part.high - part.low
         if looked_at > LOOKED_AT:
             return
-    if first is None or last is None:
+    if not bounds:
         size = sum(file.size for file in files)
         what = f"no whole message in its {size} bytes" if size else "no message in it"
         raise BadInput(f"the commit log has {what}: nothing can be said of a store without messages")
+    first, last = min(bounds), max(bounds)
     raise BadInput(
         f"no message was stored in that time: those of this store are from {_moment(first)} to {_moment(last)}"
     )

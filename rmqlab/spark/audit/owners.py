@@ -17,7 +17,7 @@ import numpy as np
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
 from rmqlab.message.topics import MessageQueue
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present, ends_of
+from rmqlab.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ SETTLED_MS: Final = 400
 The longest of the 228 changes in the recordings of 4.8.0 took 198 ms.
 """
 # The others ask for more than a store and the ids tell: the broker's name, rooms, a list of each member's own.
-_COMPUTED: Final[dict[str, type[AllocateMessageQueueStrategy]]] = {
+COMPUTED: Final[dict[str, type[AllocateMessageQueueStrategy]]] = {
     AVG: AllocateMessageQueueAveragely,
     AVG_BY_CIRCLE: AllocateMessageQueueAveragelyByCircle,
 }
@@ -82,15 +82,17 @@ class Owners:
         self._empty = [not one.clients for one in present]
         self._gone: list[set[int]] = [set()]
         # When (epoch ms) each ended its last subscription; the last place is that of an owner whom nobody knows.
-        ends = ends_of(asked)
+        ends: dict[str, int] = {}
+        for wish in asked:
+            ends[wish.client] = max(wish.until, ends.get(wish.client, wish.until))
         self._ends = np.array([*(ends.get(client, NEVER) for client in self.clients), NEVER], np.int64)
         place = {client: number for number, client in enumerate(self.clients)}
         self._table = np.full((len(present), queues), -1, np.int64)
         all_queues = [MessageQueue(topic, "", queue) for queue in range(queues)]
         for moment, (_, clients, strategy) in enumerate(present):
-            if strategy in _COMPUTED and all_queues:
+            if strategy in COMPUTED and all_queues:
                 for client in clients:
-                    share = _COMPUTED[strategy]().allocate(group, client, all_queues, list(clients))
+                    share = COMPUTED[strategy]().allocate(group, client, all_queues, list(clients))
                     self._table[moment, [queue.queue_id for queue in share or ()]] = place[client]
         # Members that go one after another until nobody is left are shut down; nobody takes over from them.
         ended = present[-1].since - self._settled_ms if present and not present[-1].clients else NEVER
@@ -119,10 +121,6 @@ class Owners:
         One that left much later than its end stood still: the broker did not hear its goodbye.
         """
         return bool(left - HELD_MS <= self._ends[place] <= left)
-
-    def __bool__(self) -> bool:
-        """Whether anything is known."""
-        return bool(self._table.size)
 
     def begins(self, times: Numbers) -> tuple[Numbers, Bools]:
         """Return when a message stored at each time could be looked at, and which came before the group was known.
@@ -167,7 +165,7 @@ class Owners:
 
     def at(self, times: Numbers, queues: Numbers) -> Numbers:
         """Return for each row the place in `clients` of its queue's owner, -1 where nothing tells."""
-        if not self:
+        if not self._table.size:
             return np.full(len(times), -1, np.int64)
         moments = np.maximum(np.searchsorted(self._since, times, "right") - 1, 0)
         known = queues < self._table.shape[1]
@@ -182,7 +180,7 @@ class Owners:
 
         That is the next one for a while before a change, and the one before until all members have heard of it.
         """
-        if not self:
+        if not self._table.size:
             return
         times, last = window
         first = self.at(times, queues)

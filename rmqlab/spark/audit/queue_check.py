@@ -124,7 +124,9 @@ def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
     """Return the topics, and the entries of all queues in the order of the log; a topic is a place in the first."""
     topics: list[str] = []
     found = [np.zeros(0, _ENTRY)]
-    for path in _queue_files(root / "consumequeue"):
+    for path in sorted((root / "consumequeue").glob("*/*/*")):
+        if not (path.name.isdecimal() and path.parent.name.isdecimal()):
+            continue
         try:
             if os.path.getsize(path) < ENTRY.itemsize:  # noqa: PTH202
                 continue
@@ -146,10 +148,6 @@ def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
             found.append(mine)
     entries = np.concatenate(found)
     return topics, entries[np.argsort(entries["offset"], kind="stable")]
-
-
-def _queue_files(folder: Path) -> Iterator[Path]:
-    yield from sorted(one for one in folder.glob("*/*/*") if one.name.isdecimal() and one.parent.name.isdecimal())
 
 
 def _slice(data: np.memmap[Any, np.dtype[Any]], low: int, high: int) -> tuple[int, int]:

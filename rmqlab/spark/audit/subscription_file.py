@@ -13,10 +13,10 @@ from rmqlab.lab.replay.frames import frames_folder
 from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
 from rmqlab.spark.audit.event_subscriptions import of_events
 from rmqlab.spark.audit.frame_subscriptions import of_frames
+from rmqlab.spark.audit.owners import COMPUTED
 from rmqlab.spark.audit.subscriptions import (
     ALWAYS,
     AVG,
-    AVG_BY_CIRCLE,
     NEVER,
     Asked,
     HeldSubscription,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 FIELDS = ("group", "topic", "type", "expr", "client", "until", "post", "held", "from", "clients", "strategy", "reset")
-COMPUTED = (AVG, AVG_BY_CIRCLE)
 RIGHT = '{"group": "G", "topic": "T", "type": "TAG", "expr": "tagA || tagB"}'
 
 

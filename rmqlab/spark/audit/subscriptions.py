@@ -98,14 +98,6 @@ class Subscriptions(NamedTuple):
         return {*self.asked, *self.held}
 
 
-def ends_of(asked: Sequence[Asked]) -> dict[str, int]:
-    """When (epoch ms) each client ended its last subscription."""
-    ends: dict[str, int] = {}
-    for one in asked:
-        ends[one.client] = max(one.until, ends.get(one.client, ALWAYS))
-    return ends
-
-
 def both(one: Subscriptions, other: Subscriptions) -> Subscriptions:
     """Return all that is said, by the one and by the other; what both say counts once."""
     held, present = _each(one.held, other.held), _each(one.present, other.present)

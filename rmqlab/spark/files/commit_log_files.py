@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -18,8 +18,9 @@ from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
+T = TypeVar("T")
 FOLDER: Final = "commitlog"
 _NAME: Final = re.compile(r"\d{20}")
 
@@ -137,34 +138,35 @@ def log_ranges(files: Sequence[LogFile], split_bytes: int, low: int = 0, high: i
 
     Ranges are cut anywhere: a range's reader finds the first record itself, by walking there from the file's beginning.
     """
-    return list(_ranges(files, max(split_bytes, 1), low, high))
-
-
-def _ranges(files: Sequence[LogFile], split_bytes: int, low: int, high: int | None) -> Iterator[LogRange]:
+    found: list[LogRange] = []
     for number, file in enumerate(files):
         begin = max(low - file.base, 0)
         end = file.size if high is None else min(high - file.base, file.size)
         if begin < end:
-            pieces = max(1, round((end - begin) / split_bytes))
+            pieces = max(1, round((end - begin) / max(split_bytes, 1)))
             cuts = [begin + (end - begin) * piece // pieces for piece in range(pieces + 1)]
             # What is cut off at a file's end is told by the range that has its last byte.
-            yield from (LogRange(file, *cut) for cut in pairwise(cuts))
+            found += (LogRange(file, *cut) for cut in pairwise(cuts))
         elif not file.size and low <= file.base and (high is None or file.base < high):
-            yield LogRange(file, 0, 0)
+            found.append(LogRange(file, 0, 0))
         if not file.last and files[number + 1].base > file.next_base:
             missing = max(file.next_base, low), min(files[number + 1].base, high or files[number + 1].base)
             if missing[0] < missing[1]:
-                yield LogRange(None, *missing)
+                found.append(LogRange(None, *missing))
+    return found
 
 
-def together(ranges: Sequence[LogRange], most_bytes: int) -> list[tuple[LogRange, ...]]:
-    """Give each task one range or more that follow each other, of `most_bytes` in all unless one alone has more."""
-    found: list[list[LogRange]] = []
+def together(sized: Iterable[tuple[T, int]], most_bytes: int) -> list[tuple[T, ...]]:
+    """Give each task one part or more that follow each other, of `most_bytes` in all unless one alone has more.
+
+    Each part comes with its size in bytes.
+    """
+    found: list[list[T]] = []
     room = -1
-    for one in ranges:
-        if one.high - one.low > room:
+    for one, size in sized:
+        if size > room:
             found.append([])
             room = most_bytes
         found[-1].append(one)
-        room -= one.high - one.low
+        room -= size
     return [tuple(some) for some in found]

@@ -97,8 +97,7 @@ class LogReader:
 
     def _damage(self, offset: int, size: int, reason: str) -> pa.RecordBatch:
         known: dict[str, Any] = {"physicalOffset": offset, "size": min(size, 0x7FFFFFFF), "corrupt": reason}
-        arrays = [pa.array([known.get(one.name)], one.type) for one in self.schema()]
-        return pa.record_batch(arrays, schema=self.schema())
+        return pa.RecordBatch.from_pylist([known], schema=self.schema())
 
 
 def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> int:
@@ -140,22 +139,17 @@ def _gap(
     end = end_of_data(fd, len(data)) if file.last else len(data)
     if end <= at:
         return 0, ""
-    good = _next_record(data, mapped, at, end, file.base)
-    if good is None:
-        reason = "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
-        return end - at, reason
-    return good - at, "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
+    reason = "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
+    return _next_record(data, mapped, at, end, file.base) - at, reason
 
 
 def _is_record(data: NDArray[np.uint8], at: int, base: int) -> bool:
     return at + kernel.MIN_SIZE <= len(data) and bool(kernel.check(data, at, len(data), base) == 0)
 
 
-def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, end: int, base: int) -> int | None:
-    """Return where the next record that is whole and in its place begins behind `at`, where the data ends at `end`."""
+def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, end: int, base: int) -> int:
+    """Return where the next record that is whole and in its place begins behind `at`, or `end`, the end of the data."""
     found = mapped.find(_MAGIC, at + 5, end)
-    while found >= 4 and found + 87 <= len(data):
-        if kernel.check(data, found - 4, len(data), base) == 0:
-            return found - 4
+    while found >= 0 and not _is_record(data, found - 4, base):
         found = mapped.find(_MAGIC, found + 1, end)
-    return None
+    return end if found < 0 else found - 4

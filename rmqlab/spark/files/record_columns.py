@@ -41,7 +41,6 @@ _PROPERTY_COLUMNS: Final = {
 _OF_HOSTS: Final = frozenset({"storeHost", "bornHost", "offsetMsgId"})
 _HEX: Final = np.frombuffer(bytes(range(256)).hex().upper().encode(), np.uint16)
 _RARE: Final = frozenset({"flag", "reconsumeTimes", "bodyCrc", "bornTimestamp", "preparedTransactionOffset"})
-_MAP: Final = pa.map_(pa.string(), pa.string())
 
 
 class RecordWalk:
@@ -170,14 +169,11 @@ def _texts(
     return array
 
 
-def _hosts(kind: int) -> Callable[[kernel.Columns, int], pa.Array]:
-    def make(buffers: kernel.Columns, rows: int) -> pa.Array:
-        raw = buffers.text(kind)[: 21 * rows].reshape(rows, 21)
-        coded = pa.Array.from_buffers(pa.binary(21), rows, [None, pa.py_buffer(raw)]).dictionary_encode()
-        hosts = [_host(one) for one in coded.dictionary.to_pylist()]
-        return pa.array(hosts, pa.string()).take(coded.indices)
-
-    return make
+def _hosts(buffers: kernel.Columns, rows: int, kind: int) -> pa.Array:
+    raw = buffers.text(kind)[: 21 * rows].reshape(rows, 21)
+    coded = pa.Array.from_buffers(pa.binary(21), rows, [None, pa.py_buffer(raw)]).dictionary_encode()
+    hosts = [_host(one) for one in coded.dictionary.to_pylist()]
+    return pa.array(hosts, pa.string()).take(coded.indices)
 
 
 def _message_ids(buffers: kernel.Columns, rows: int) -> pa.Array:
@@ -242,8 +238,8 @@ _MAKERS: Final[dict[str, Callable[[kernel.Columns, int], pa.Array]]] = {
     "topic": lambda buffers, rows: _texts(buffers.ends[kernel.TOPIC], buffers.text(kernel.TOPIC), rows),
     "propertiesText": lambda buffers, rows: _texts(buffers.ends[kernel.TEXT], buffers.text(kernel.TEXT), rows),
     "offsetMsgId": _message_ids,
-    "bornHost": _hosts(kernel.BORN),
-    "storeHost": _hosts(kernel.STORE),
+    "bornHost": lambda buffers, rows: _hosts(buffers, rows, kernel.BORN),
+    "storeHost": lambda buffers, rows: _hosts(buffers, rows, kernel.STORE),
     "transaction": lambda buffers, rows: _TRANSACTIONS.take(pa.array(_flag(buffers, rows) >> 2 & 3)),
     "compressed": lambda buffers, rows: pa.array((_flag(buffers, rows) & COMPRESSED_FLAG).astype(bool)),
     "properties": _map,

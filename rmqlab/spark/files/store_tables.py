@@ -16,10 +16,11 @@ from rmqlab.message.java import LONG_MIN, split
 from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
+from rmqlab.spark.files.commit_log_files import together
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
@@ -117,20 +118,11 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
 
 def pieces(root: Path, table: str, piece_bytes: int) -> list[tuple[str, ...]]:
     """Return the work of reading a table, in pieces that can be read anywhere: file paths, none for `config/`."""
-    if table not in {"consumequeue", "ext", "index"}:
+    if table not in _FILE_READERS:
         return [()]
     folder = root / {"ext": "consumequeue_ext"}.get(table, table)
-    groups: list[tuple[str, ...]] = []
-    current: list[str] = []
-    total = 0
-    for path in sorted(one for one in folder.rglob("*") if one.is_file() and one.name.isdecimal()):
-        size = path.stat().st_size
-        if current and total + size > piece_bytes:
-            groups.append(tuple(current))
-            current, total = [], 0
-        current.append(str(path))
-        total += size
-    return [*groups, tuple(current)] if current else groups
+    paths = sorted(one for one in folder.rglob("*") if one.is_file() and one.name.isdecimal())
+    return together(((str(path), path.stat().st_size) for path in paths), piece_bytes)
 
 
 def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | None) -> Iterator[pa.RecordBatch]:
@@ -239,14 +231,10 @@ def _offsets(config: StoreConfig) -> list[dict[str, Any]]:
     ]
 
 
-def _groups(config: StoreConfig) -> list[dict[str, Any]]:
-    names = SCHEMAS["subscriptions"].names[1:]
-    return [{"group": name, **_fields(names, one)} for name, one in sorted(config.groups().items())]
-
-
-def _topics(config: StoreConfig) -> list[dict[str, Any]]:
-    names = SCHEMAS["topics"].names[1:]
-    return [{"topic": name, **_fields(names, one)} for name, one in sorted(config.topics().items())]
+def _by_name(table: str, found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a table whose first column is the name of what the others tell."""
+    first, *names = SCHEMAS[table].names
+    return [{first: name, **_fields(names, one)} for name, one in sorted(found.items())]
 
 
 def _filters(config: StoreConfig) -> list[dict[str, Any]]:
@@ -270,7 +258,7 @@ _FILE_READERS: Final[dict[str, Callable[[str, int | None], Iterator[pa.RecordBat
 }
 _CONFIG_READERS: Final[dict[str, Callable[[StoreConfig], list[dict[str, Any]]]]] = {
     "offsets": _offsets,
-    "subscriptions": _groups,
+    "subscriptions": lambda config: _by_name("subscriptions", config.groups()),
     "filters": _filters,
-    "topics": _topics,
+    "topics": lambda config: _by_name("topics", config.topics()),
 }

@@ -45,10 +45,6 @@ class DictionaryColumn(NamedTuple):
         found = codes[:-1].take(self.places, mode="clip") if len(self.values) > 1 else codes[0]
         return np.asarray(found * self.there + codes[-1] * ~self.there)
 
-    def with_absent_last(self) -> NDArray[np.int64]:
-        """Give the place of each row as a wide number, that of an absent value behind the last one."""
-        return np.where(self.there, self.places, np.int64(len(self.values)))
-
 
 def column_of(table: pa.Table, name: str) -> DictionaryColumn:
     """Read a property of a table whose columns are texts, dictionary-coded or plain. Without a column it is absent."""
@@ -216,7 +212,8 @@ class Leaf:
         sizes = [len(column.values) + 1 for column in columns]
         combined = np.zeros(rows, np.int64)
         for column, size in zip(columns, sizes, strict=True):
-            combined = combined * size + column.with_absent_last()
+            # an absent value has the place behind the last one
+            combined = combined * size + np.where(column.there, column.places, np.int64(size - 1))
         distinct, places = np.unique(combined, return_inverse=True)
         chosen = (
             map([*column.values, None].__getitem__, where.tolist())

@@ -29,65 +29,43 @@ if TYPE_CHECKING:
 ABOUT: Final = "sweep.json"
 
 
-class SweepFiles:
-    """The folder of one sweep. Files appear whole or not at all."""
-
-    def __init__(self, folder: Path | str, sweep: Sweep) -> None:
-        """Open or make the folder.
-
-        Raises:
-            BadInput: it holds another sweep, or is no folder that can be written.
-        """
-        self.folder = Path(folder)
-        about = {"name": sweep.name, "version": sweep.version, "seed": sweep.seed}
-        path = self.folder / ABOUT
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if path.exists():
-                there = json.loads(path.read_text(encoding="utf-8"))
-                found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
-                if found != about:
-                    raise BadInput(
-                        f"{self.folder} holds another sweep, {found}; this one is {about}: give it a folder of its own"
-                    )
-            run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
-            text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
-            with atomic_write(path) as part:
-                part.write_text(text, encoding="utf-8")
-        except (OSError, json.JSONDecodeError) as error:
-            raise BadInput(f"{self.folder} cannot hold the results of sweep {sweep.name!r}: {error}") from error
-
-    def add(self, outcomes: Sequence[RowOutcome]) -> None:
-        """Keep finished rows, in a new file behind the others."""
-        last = max((int(path.stem.partition("-")[2]) for path in _parts(self.folder)), default=0)
-        path = self.folder / f"part-{last + 1:06d}.parquet"
-        _write(_square([outcome.record() for outcome in outcomes]), path)
-
-    def read(self) -> dict[str, dict[str, Any]]:
-        """Give the kept rows by id; of a row that was run again the last outcome.
-
-        Raises:
-            BadInput: a file is damaged.
-        """
-        return _read(self.folder)
-
-
-def _kept_in(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Give the rows that a sweep called `name` has kept in `folder`, in the order they finished.
+def open_folder(folder: Path, sweep: Sweep) -> None:
+    """Open or make the folder of one sweep, in which files appear whole or not at all.
 
     Raises:
-        BadInput: the folder is not one of that sweep, or a file is damaged.
+        BadInput: it holds another sweep, or is no folder that can be written.
     """
+    about = {"name": sweep.name, "version": sweep.version, "seed": sweep.seed}
+    path = folder / ABOUT
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{folder} holds no sweep ({error}); give the folder that sweep --out has filled") from error
-    if about.get("name") != name:
-        raise BadInput(f"{folder} holds sweep {about.get('name')!r}, and this is {name!r}")
-    return list(_read(folder).values())
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            there = json.loads(path.read_text(encoding="utf-8"))
+            found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
+            if found != about:
+                raise BadInput(
+                    f"{folder} holds another sweep, {found}; this one is {about}: give it a folder of its own"
+                )
+        run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
+        text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
+        with atomic_write(path) as part:
+            part.write_text(text, encoding="utf-8")
+    except (OSError, json.JSONDecodeError) as error:
+        raise BadInput(f"{folder} cannot hold the results of sweep {sweep.name!r}: {error}") from error
 
 
-def _read(folder: Path) -> dict[str, dict[str, Any]]:
+def add_rows(folder: Path, outcomes: Sequence[RowOutcome]) -> None:
+    """Keep finished rows, in a new file behind the others."""
+    last = max((int(path.stem.partition("-")[2]) for path in _parts(folder)), default=0)
+    _write(_square([outcome.record() for outcome in outcomes]), folder / f"part-{last + 1:06d}.parquet")
+
+
+def read_folder(folder: Path) -> dict[str, dict[str, Any]]:
+    """Give the kept rows by id; of a row that was run again the last outcome.
+
+    Raises:
+        BadInput: a file is damaged.
+    """
     found: dict[str, dict[str, Any]] = {}
     for path in _parts(folder):
         try:
@@ -146,11 +124,6 @@ def _column(values: list[Any]) -> pa.Array:
         return pa.array([value if isinstance(value, str | None) else json.dumps(value) for value in values])
 
 
-def stored_path(name: str) -> Path:
-    """Where the rows of a sweep are kept; ``./lab sweep NAME --table`` with this path makes them anew."""
-    return checkout.folder("data") / "sweeps" / f"{name}.parquet"
-
-
 def stored_sweep(name: str) -> SweepResult:
     """The kept rows of a sweep of the catalogue.
 
@@ -159,7 +132,7 @@ def stored_sweep(name: str) -> SweepResult:
     """
     if name not in CATALOGUE:
         raise BadInput(f"sweep {name!r} is not known; there are {', '.join(CATALOGUE)}")
-    path = stored_path(name)
+    path = checkout.folder("data") / "sweeps" / f"{name}.parquet"
     return SweepResult(_records(path, f"./lab sweep {name} --table {path} makes it"))
 
 
@@ -171,7 +144,15 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
     """
     if table is not None:
         return _records(table, "give a file that sweep --table has written")
-    return stored_sweep(name).records if folder is None else _kept_in(folder, name)
+    if folder is None:
+        return stored_sweep(name).records
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{folder} holds no sweep ({error}); give the folder that sweep --out has filled") from error
+    if about.get("name") != name:
+        raise BadInput(f"{folder} holds sweep {about.get('name')!r}, and this is {name!r}")
+    return list(read_folder(folder).values())
 
 
 def _records(path: Path, right: str) -> list[dict[str, Any]]:

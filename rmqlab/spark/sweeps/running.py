@@ -12,16 +12,16 @@ import json
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.sweeps.results import SweepFiles, SweepResult
+from rmqlab.spark.sweeps.results import SweepResult, add_rows, open_folder, read_folder
 from rmqlab.spark.sweeps.sweep import ERROR, RowOutcome, SweepRow, run_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -55,8 +55,9 @@ def run_sweep(
     if rows_a_task < 1:
         raise BadInput(f"rows_a_task is {rows_a_task}: at least one row a task")
     rows = sweep.rows()
-    files = SweepFiles(folder, sweep)
-    kept = files.read()
+    folder = Path(folder)
+    open_folder(folder, sweep)
+    kept = read_folder(folder)
     left = [row for row in rows if row.id not in kept or kept[row.id][ERROR] is not None]
     there, failed = len(rows) - len(left), 0
     done = there
@@ -65,12 +66,12 @@ def run_sweep(
     for outcomes in (
         _here(sweep, left, rows_a_task) if session is None else _in_spark(sweep, left, session, rows_a_task)
     ):
-        files.add(outcomes)
+        add_rows(folder, outcomes)
         done += len(outcomes)
         failed += sum(outcome.error is not None for outcome in outcomes)
         if progress is not None:
             progress(done, there, failed)
-    kept = files.read()
+    kept = read_folder(folder)
     return SweepResult(kept[row.id] for row in rows if row.id in kept)
 
 
@@ -139,13 +140,8 @@ def _task(run: Run, tasks: list[list[SweepRow]], batches: Iterator[pa.RecordBatc
     for batch in batches:
         for number in batch.column(0).to_pylist():
             outcomes = [run_row(run, SweepRow(*row)) for row in tasks[number]]
-            columns = [
-                [outcome.row.id for outcome in outcomes],
-                [json.dumps(outcome.figures) for outcome in outcomes],
-                [outcome.error for outcome in outcomes],
-            ]
-            arrays = [pa.array(column, pa.string()) for column in columns]
-            yield pa.RecordBatch.from_arrays(arrays, ["row", "figures", "error"])
+            rows = [{"row": one.row.id, "figures": json.dumps(one.figures), "error": one.error} for one in outcomes]
+            yield pa.RecordBatch.from_pylist(rows, pa.schema([(name, pa.string()) for name in rows[0]]))
 
 
 def _require_alive(session: SparkSession, error: Exception) -> None:

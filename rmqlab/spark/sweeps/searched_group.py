@@ -34,37 +34,22 @@ def searched_scenario(members: int, queues: int, shared: int, gap_ms: int, traff
     return group.scenario("searched", gap_ms, SETTLED_MS if traffic == "settled" else 0)
 
 
-def explored_cell(
-    seed: int, *, members: int, queues: int, shared: int, gap_ms: int, lag_ms: int, traffic: str, budget: int
-) -> Exploration:
-    """What the explorer finds in a cell; as `rmqlab explore` with this budget, first seed, lag and samples."""
-    scenario = searched_scenario(members, queues, shared, gap_ms, traffic)
-    return Explorer(
-        scenario, budget=budget, seed=first_seed(seed), samples=budget // SAMPLED, shortening=SHORTENING,
-        lag_ms=lag_ms, cluster=default_settings(), properties=[],
-    ).explore()  # fmt: skip
-
-
-def first_seed(seed: int) -> int:
-    """The first seed of the runs drawn by chance in the row with this seed."""
-    return seed % _SEEDS
-
-
 def schedules(
     seed: int, *, members: int, queues: int, shared: int, gap_ms: int, lag_ms: int, traffic: str, budget: int
 ) -> dict[str, Any]:
     """How many outcomes the orders of frames can have, and what each loses.
 
+    It is what `rmqlab explore` finds with this budget and lag, and the row's seed modulo 2**31 as the first seed.
     ``lag_ms``: how much longer than a timer that is due a frame may be under way. ``exhausted``: no order is left.
     ``lost_counts`` and ``lost_shares``: messages lost by outcome, and its share (exact when exhausted, else of the runs
     drawn by chance, 0 for one that only the search has reached). ``lost_median`` is weighted by share, ``lost_min`` and
     ``lost_max`` are of all outcomes reached. Shares and median are None where the search did not end and no run was
     drawn by chance: then nothing tells them.
     """
-    found = explored_cell(
-        seed, members=members, queues=queues, shared=shared, gap_ms=gap_ms, lag_ms=lag_ms, traffic=traffic,
-        budget=budget,
-    )  # fmt: skip
+    found = Explorer(
+        searched_scenario(members, queues, shared, gap_ms, traffic), budget=budget, seed=seed % _SEEDS,
+        samples=budget // SAMPLED, shortening=SHORTENING, lag_ms=lag_ms, cluster=default_settings(), properties=[],
+    ).explore()  # fmt: skip
     lost = [len(one.lost) for one in found.outcomes]
     shares = [one.share for one in found.outcomes]
     worst = _first(found, max(lost))

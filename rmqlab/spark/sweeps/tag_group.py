@@ -40,10 +40,6 @@ class TagGroup:
         require_within(1, MAX_QUEUES, queues=self.queues)
         require_within(0, MAX_SHARED, shared=self.shared)
 
-    def tags(self) -> list[str]:
-        """All tags: the members' own, in starting order, then the shared ones."""
-        return [self.tag(number) for number in range(self.members + self.shared)]
-
     def tag(self, number: int) -> str:
         """The text of tag ``number``: ``tag0`` is the first member's own, ``all0`` the first that all ask for."""
         return f"tag{number}" if number < self.members else f"all{number - self.members}"
@@ -61,9 +57,8 @@ class TagGroup:
 
     def messages(self) -> list[OutgoingMessage]:
         """One message of every tag for every queue, queue by queue."""
-        return [
-            OutgoingMessage(f"{tag}-{queue}", tag, queue=queue) for queue in range(self.queues) for tag in self.tags()
-        ]
+        tags = [self.tag(number) for number in range(self.members + self.shared)]
+        return [OutgoingMessage(f"{tag}-{queue}", tag, queue=queue) for queue in range(self.queues) for tag in tags]
 
     def scenario(self, name: str, gap_ms: int, settle_ms: int) -> Scenario:
         """Everybody starts, ``gap_ms`` apart; ``settle_ms`` later, one message of every tag goes into every queue."""
@@ -72,13 +67,9 @@ class TagGroup:
         steps += [Send(at, topic=TOPIC, messages=self.messages()), Offsets(at + LAST_LOOK_MS)]
         return Scenario(name, {TOPIC: self.queues}, steps)
 
-    def settled(self) -> Scenario:
-        """The scenario whose messages come when nothing moves any more."""
-        return self.scenario("tag-group", STARTS_APART_MS, SETTLED_MS)
-
     def shares(self) -> dict[str, float]:
         """Shares of the messages by fate once the group stands still, from a run through the whole core."""
-        found = counts(simulate(self.settled()))
+        found = counts(simulate(self.scenario("tag-group", STARTS_APART_MS, SETTLED_MS)))
         total = sum(found.values())
         return {fate: count / total for fate, count in found.items()}
 
