@@ -85,13 +85,8 @@ class ConsumerFilterManager(ConfigManager):
             topics.add(subscription.topic)
             if subscription.expression_type == TAG:
                 continue  # most are, and every heartbeat comes here
-            self.register_topic(
-                subscription.topic,
-                group,
-                subscription.sub_string,
-                subscription.expression_type,
-                subscription.sub_version,
-            )
+            text, kind, version = subscription.sub_string, subscription.expression_type, subscription.sub_version
+            self.register_topic(subscription.topic, group, text, kind, version)
         if not self.filter_data_by_topic:
             return
         for data in self.get_by_group(group):
@@ -219,8 +214,10 @@ class CommitLogDispatcherCalcBitMap:
         if not self._config.enable_calc_filter_bit_map:
             return
         filter_data = self._manager.get_by_topic(request.topic)
-        if not filter_data:
-            return
+        if filter_data:
+            self._calculate(request, filter_data)
+
+    def _calculate(self, request: DispatchRequest, filter_data: list[ConsumerFilterData]) -> None:
         bits = BitsArray.of_length(self._manager.bloom_filter.m)
         for data in filter_data:
             if data.compiled_expression is None or data.bloom_filter_data is None:

@@ -238,19 +238,24 @@ def check_message(
         raise Refused(ResponseCode.NO_PERMISSION, remark)
     topic_config = topics.select_topic_config(topic)
     if topic_config is None:
-        require(header, ("default_topic", "default_topic_queue_nums"))
-        topic_sys_flag = 0
-        if header.unit_mode:
-            topic_sys_flag = UNIT_SUB_FLAG if is_retry_topic(topic) else UNIT_FLAG
-        topic_config = topics.create_topic_in_send_message_method(
-            topic, header.default_topic, header.default_topic_queue_nums, topic_sys_flag
-        )
-        if topic_config is None and is_retry_topic(topic):
-            topic_config = topics.create_topic_in_send_message_back_method(topic, 1, PERM_READ_WRITE, topic_sys_flag)
-        if topic_config is None:
-            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!{SUGGEST_TODO}")
+        topic_config = _new_topic(topics, header)
     require(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
     if header.queue_id >= max(topic_config.write_queue_nums, topic_config.read_queue_nums):
         remark = f"request queueId[{header.queue_id}] is illegal, {topic_config} Producer: {channel.remote_address}"
         raise Refused(ResponseCode.SYSTEM_ERROR, remark)
+    return topic_config
+
+
+def _new_topic(topics: TopicConfigManager, header: SendHeader) -> TopicConfig:
+    require(header, ("default_topic", "default_topic_queue_nums"))
+    topic, topic_sys_flag = header.topic, 0
+    if header.unit_mode:
+        topic_sys_flag = UNIT_SUB_FLAG if is_retry_topic(topic) else UNIT_FLAG
+    topic_config = topics.create_topic_in_send_message_method(
+        topic, header.default_topic, header.default_topic_queue_nums, topic_sys_flag
+    )
+    if topic_config is None and is_retry_topic(topic):
+        topic_config = topics.create_topic_in_send_message_back_method(topic, 1, PERM_READ_WRITE, topic_sys_flag)
+    if topic_config is None:
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!{SUGGEST_TODO}")
     return topic_config

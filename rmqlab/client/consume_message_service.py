@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.client.client_error import CALL_ERRORS, MQClientError
+from rmqlab.client.client_error import CALL_ERRORS
 from rmqlab.client.executor import Lock, ScheduledExecutor, ThreadPool
 from rmqlab.client.listener import (
     ConsumeConcurrentlyContext,
@@ -100,9 +100,7 @@ class ConsumeMessageService(ABC):
             max_reconsume_times=MAX_RECONSUME_TIMES,
         )
         try:
-            addr = instance.find_broker_address_in_publish(broker_name)
-            if addr is None:
-                raise MQClientError(f"The broker[{broker_name}] not exist")
+            addr = instance.require_broker_address_in_publish(broker_name)
             await instance.api.call(addr, RequestCode.CONSUMER_SEND_MSG_BACK, header, SEND_BACK_TIMEOUT)
         except CALL_ERRORS:
             back = retry_message(message, group)

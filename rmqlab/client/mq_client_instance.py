@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rmqlab.message.ids import UniqueIdMaker
     from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.header import CommandHeader
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
     from rmqlab.runtime.runtime import Runtime
 
@@ -238,20 +239,22 @@ class MQClientInstance(TopicRoutes):
                 if subscription.is_tag:
                     continue
                 addr = self.find_broker_addr_by_topic(str(subscription.topic))
-                if addr is None:
-                    continue
-                body = CheckClientRequestBody(client_id=self.client_id, group=group, subscription_data=subscription)
-                try:
-                    await self.api.call(addr, RequestCode.CHECK_CLIENT_CONFIG, None, 3_000, body.encode())
-                except MQBrokerError as refused:
-                    raise MQClientError(refused.error_message, refused.response_code) from refused
-                except RemotingError as error:
-                    raise MQClientError(
-                        f"Check client in broker error, maybe because you use {subscription.expression_type} to filter "
-                        "message, but server has not been upgraded to support!This error would not affect the launch "
-                        "of consumer, but may has impact on message receiving if you have use the new features which "
-                        "are not supported by server, please check the log!"
-                    ) from error
+                if addr is not None:
+                    await self._check_subscription(addr, group, subscription)
+
+    async def _check_subscription(self, addr: str, group: str, subscription: SubscriptionData) -> None:
+        body = CheckClientRequestBody(client_id=self.client_id, group=group, subscription_data=subscription)
+        try:
+            await self.api.call(addr, RequestCode.CHECK_CLIENT_CONFIG, None, 3_000, body.encode())
+        except MQBrokerError as refused:
+            raise MQClientError(refused.error_message, refused.response_code) from refused
+        except RemotingError as error:
+            raise MQClientError(
+                f"Check client in broker error, maybe because you use {subscription.expression_type} to filter "
+                "message, but server has not been upgraded to support!This error would not affect the launch "
+                "of consumer, but may has impact on message receiving if you have use the new features which "
+                "are not supported by server, please check the log!"
+            ) from error
 
     # ---- offsets of a queue, asked of its broker's master
 

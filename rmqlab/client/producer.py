@@ -164,11 +164,7 @@ class DefaultMQProducer:
         runtime = self.instance.runtime
         info = await self.find_topic_publish_info(message.topic)
         if not info.ok():
-            if not self.instance.api.name_servers:
-                text = f"No name server address, please set it.{suggest_todo()}"
-                raise _with_code(text, ClientErrorCode.NO_NAME_SERVER_EXCEPTION)
-            text = f"No route info of this topic: {message.topic}{suggest_todo()}"
-            raise _with_code(text, ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION)
+            raise self._no_route(message.topic)
         brokers_sent: list[str] = []
         failure: Exception | None = None
         for _ in range(times_total):
@@ -186,11 +182,18 @@ class DefaultMQProducer:
             except (MQClientError, RemotingError) as error:
                 failure = error
         sent = ", ".join(brokers_sent + ["null"] * (times_total - len(brokers_sent)))
-        raise _with_code(
+        text = (
             f"Send [{len(brokers_sent)}] times, still failed, cost [{runtime.now() - begin}]ms, "
-            f"Topic: {message.topic}, BrokersSent: [{sent}]{suggest_todo()}",
-            _code_of(failure),
-        ) from failure
+            f"Topic: {message.topic}, BrokersSent: [{sent}]{suggest_todo()}"
+        )
+        raise _with_code(text, _code_of(failure)) from failure
+
+    def _no_route(self, topic: str) -> MQClientError:
+        if not self.instance.api.name_servers:
+            text = f"No name server address, please set it.{suggest_todo()}"
+            return _with_code(text, ClientErrorCode.NO_NAME_SERVER_EXCEPTION)
+        text = f"No route info of this topic: {topic}{suggest_todo()}"
+        return _with_code(text, ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION)
 
     async def find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
         """What is known of a topic's queues, asking a name server for what is not."""
@@ -220,9 +223,7 @@ class DefaultMQProducer:
         addr = instance.find_broker_address_in_publish(queue.broker_name)
         if addr is None:
             await self.find_topic_publish_info(queue.topic)
-            addr = instance.find_broker_address_in_publish(queue.broker_name)
-        if addr is None:
-            raise MQClientError(f"The broker[{queue.broker_name}] not exist")
+            addr = instance.require_broker_address_in_publish(queue.broker_name)
         now = instance.runtime.now()
         instance.unique_ids.set_unique_id(message, now)
         body, sys_flag = message.body or b"", 0
@@ -244,14 +245,18 @@ class DefaultMQProducer:
             0,
         )
         if is_retry_topic(message.topic):
-            # the two counts travel in the header; the text of the properties was made before they are taken out
-            reconsume = message.properties.pop(PROPERTY_RECONSUME_TIME, None)
-            if reconsume is not None:
-                header.reconsume_times = parse_int(reconsume)
-            maximum = message.properties.pop(PROPERTY_MAX_RECONSUME_TIMES, None)
-            if maximum is not None:
-                header.max_reconsume_times = parse_int(maximum)
+            _take_retry_counts(message, header)
         return addr, body, header
+
+
+def _take_retry_counts(message: Message, header: SendMessageRequestHeaderV2) -> None:
+    """The two counts travel in the header; the text of the properties was made before they are taken out."""
+    reconsume = message.properties.pop(PROPERTY_RECONSUME_TIME, None)
+    if reconsume is not None:
+        header.reconsume_times = parse_int(reconsume)
+    maximum = message.properties.pop(PROPERTY_MAX_RECONSUME_TIMES, None)
+    if maximum is not None:
+        header.max_reconsume_times = parse_int(maximum)
 
 
 def _with_code(text: str, code: int) -> MQClientError:

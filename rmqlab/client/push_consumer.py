@@ -102,14 +102,9 @@ class DefaultMQPushConsumer(MQConsumer):
         if delay:
             self._later(request, delay)
             return
-        if config.orderly:
-            if not process_queue.locked:
-                self._later(request, config.pull_time_delay_when_exception)
-                return
-            if not request.locked_first:
-                # the last owner may have committed more since this client asked without the lock
-                request.next_offset = await self.rebalance_impl.compute_pull_from_where(request.message_queue)
-                request.locked_first = True
+        if config.orderly and not await self._holds_lock(request):
+            self._later(request, config.pull_time_delay_when_exception)
+            return
         subscription = self.subscription_inner.get(request.message_queue.topic)
         if subscription is None:
             self._later(request, config.pull_time_delay_when_exception)
@@ -121,6 +116,15 @@ class DefaultMQPushConsumer(MQConsumer):
             self._pull_failed(request, error)
             return
         self.instance.runtime.spawn(self._pull(request, subscription, addr, header), "pull")
+
+    async def _holds_lock(self, request: PullRequest) -> bool:
+        """Whether an orderly consumer may pull; under a new lock it begins at the committed offset."""
+        locked = request.process_queue.locked
+        if locked and not request.locked_first:
+            # the last owner may have committed more since this client asked without the lock
+            request.next_offset = await self.rebalance_impl.compute_pull_from_where(request.message_queue)
+            request.locked_first = True
+        return locked
 
     def _reason_to_wait(self, process_queue: ProcessQueue) -> int:
         """How long (ms) a pull has to wait, 0: it may be made."""

@@ -263,9 +263,12 @@ class RebalancePushImpl(RebalanceImpl):
     async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
         """Commit and forget the offset; an orderly consumer gives the lock back, if its listener lets go within 1 s."""
         await super().remove_unnecessary_message_queue(queue, process_queue)
-        lock = process_queue.lock_consume
         if not self.is_order or self.consumer.message_model is not MessageModel.CLUSTERING:
             return True
+        return await self._give_lock_back(queue, process_queue)
+
+    async def _give_lock_back(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
+        lock = process_queue.lock_consume
         if not await lock.acquire(1_000):
             process_queue.try_unlock_times += 1
             return False

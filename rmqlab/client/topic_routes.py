@@ -128,6 +128,13 @@ class TopicRoutes:
         """The master's address."""
         return self.broker_addr_table.get(broker_name, {}).get(MASTER_ID)
 
+    def require_broker_address_in_publish(self, broker_name: str) -> str:
+        """The master's address; raises `MQClientError` for a broker that no route names."""
+        addr = self.find_broker_address_in_publish(broker_name)
+        if addr is None:
+            raise MQClientError(f"The broker[{broker_name}] not exist")
+        return addr
+
     def find_broker_address_in_admin(self, broker_name: str) -> str | None:
         """The address of the broker with the lowest id."""
         table = self.broker_addr_table.get(broker_name)

@@ -133,20 +133,9 @@ class ScenarioSteps:
             case Start():
                 await self._start(step)
             case Stop(who=who):
-                self.recorder.event(Stopping(who))
-                consumer = self._running(who)
-                await self._awake(who)
-                del self.consumers[who]
-                await self._shutdown(consumer)
-                consumer.member.until = self.world.now_ms()
-                self.recorder.event(Stopped(who))
-            case Subscribe(who=who, topic=topic, expr=expression, type=kind):
-                consumer = self._running(who)
-                await self._awake(who)
-                since = self.world.now_ms()
-                await consumer.client.subscribe(self.recorder.long(topic), expression, kind)
-                consumer.member.asked.append((since, topic, kind, expression))
-                self.recorder.event(Subscribed(who, expression))
+                await self._stop(who)
+            case Subscribe():
+                await self._subscribe(step)
             case Send():
                 await self._send(step)
             case FaultStep():
@@ -158,6 +147,23 @@ class ScenarioSteps:
                 self.recorder.event(Resized(topic, queues))
             case ResetOffset():
                 await self._reset_offset(step)
+
+    async def _stop(self, who: str) -> None:
+        self.recorder.event(Stopping(who))
+        consumer = self._running(who)
+        await self._awake(who)
+        del self.consumers[who]
+        await self._shutdown(consumer)
+        consumer.member.until = self.world.now_ms()
+        self.recorder.event(Stopped(who))
+
+    async def _subscribe(self, step: Subscribe) -> None:
+        consumer = self._running(step.who)
+        await self._awake(step.who)
+        since = self.world.now_ms()
+        await consumer.client.subscribe(self.recorder.long(step.topic), step.expr, step.type)
+        consumer.member.asked.append((since, step.topic, step.type, step.expr))
+        self.recorder.event(Subscribed(step.who, step.expr))
 
     async def _create(self, topic: str, queues: int) -> None:
         await self.producer.create_topic("TBW102", self.recorder.long(topic), queues)
