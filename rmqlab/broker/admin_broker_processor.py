@@ -77,17 +77,11 @@ class AdminBrokerProcessor:
         if refusal is not None:
             return system_error(refusal)
         require(header, ("read_queue_nums", "write_queue_nums", "topic_filter_type", "perm"))
-        if max(header.read_queue_nums, header.write_queue_nums) > MAX_QUEUES:
+        nums = header.read_queue_nums, header.write_queue_nums
+        if max(nums) > MAX_QUEUES:
             return system_error(f"topic[{header.topic}]: at most {MAX_QUEUES} queues can be looked after")
         self.topics.update_topic_config(
-            TopicConfig(
-                header.topic,
-                header.read_queue_nums,
-                header.write_queue_nums,
-                header.perm,
-                header.topic_filter_type,
-                header.topic_sys_flag or 0,
-            )
+            TopicConfig(header.topic, *nums, header.perm, header.topic_filter_type, header.topic_sys_flag or 0)
         )
         # 4.8.0 sends this one topic; the name server takes the whole table in the same way.
         self.register_broker_all()

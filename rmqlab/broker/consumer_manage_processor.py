@@ -207,22 +207,9 @@ class ClientManageProcessor:
         if config is not None:
             notify = config.notify_consumer_ids_changed_enable
             # Row H-32: the manager creates the topic and pushes the broker's data to the name server once only.
-            self.topics.create_topic_in_send_message_back_method(
-                retry_topic(data.group_name),
-                config.retry_queue_nums,
-                PERM_READ_WRITE,
-                UNIT_SUB_FLAG if data.unit_mode else 0,
-            )
-        self.consumers.register_consumer(
-            data.group_name,
-            info,
-            data.consume_type,
-            data.message_model,
-            data.consume_from_where,
-            data.subscription_data_set,
-            now,
-            is_notify_consumer_ids_changed_enable=notify,
-        )
+            topic, flag = retry_topic(data.group_name), UNIT_SUB_FLAG if data.unit_mode else 0
+            self.topics.create_topic_in_send_message_back_method(topic, config.retry_queue_nums, PERM_READ_WRITE, flag)
+        self.consumers.register_consumer(data, info, now, is_notify_consumer_ids_changed_enable=notify)
 
     def unregister_client(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Forget a client's producer group, consumer group, or both."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.consumer_group_info import SubscriptionChange
     from rmqlab.broker.processor import Broker2Client, BrokerHooks
     from rmqlab.protocol.channel import Channel
-    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
+    from rmqlab.protocol.heartbeat import ConsumerData
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
 
@@ -116,12 +116,8 @@ class ConsumerManager:
 
     def register_consumer(
         self,
-        group: str,
+        data: ConsumerData,
         client_channel_info: ClientChannelInfo,
-        consume_type: ConsumeType,
-        message_model: MessageModel,
-        consume_from_where: ConsumeFromWhere,
-        subscriptions: Collection[SubscriptionData],
         now: int,
         *,
         is_notify_consumer_ids_changed_enable: bool = True,
@@ -130,11 +126,12 @@ class ConsumerManager:
 
         Only then CHANGE is fired, and only if the group's configuration lets it; REGISTER is fired by every beat.
         """
+        group, subscriptions = data.group_name, data.subscription_data_set
+        way = data.consume_type, data.message_model, data.consume_from_where
         info = self.consumer_table.get(group)
         if info is None:
-            info = ConsumerGroupInfo(group, consume_type, message_model, consume_from_where, now, self._rules)
-            self.consumer_table[group] = info
-        joined = info.update_channel(client_channel_info, consume_type, message_model, consume_from_where, now)
+            info = self.consumer_table[group] = ConsumerGroupInfo(group, *way, now, self._rules)
+        joined = info.update_channel(client_channel_info, *way, now)
         if joined:
             self._hooks.tell(Register(group, client_channel_info.client_id))
         held = info.subscription_table

@@ -53,10 +53,7 @@ class HeardGroups:
         """A heartbeat came on a connection."""
         member = self._member(conn, client, t)
         for consumer in data.consumer_data_set:
-            self._manager.register_consumer(
-                consumer.group_name, member, consumer.consume_type, consumer.message_model,
-                consumer.consume_from_where, consumer.subscription_data_set, int(t),
-            )  # fmt: skip
+            self._manager.register_consumer(consumer, member, int(t))
         return self._came_of_it()
 
     def leave(self, conn: int, group: str) -> list[Event]:

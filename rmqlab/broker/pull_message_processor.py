@@ -112,17 +112,12 @@ class PullMessageProcessor:
             self._observe(channel, header, refused.code)
             return RemotingCommand.response(refused.code, refused.remark, PullMessageResponseHeader())
 
+        group, topic, queue_id = header.consumer_group, header.topic, header.queue_id
         kind = ExpressionForRetryMessageFilter if self.parts.config.filter_support_retry else ExpressionMessageFilter
         message_filter = kind(subscription, filter_data, self.parts.filters, self.parts.rules)
-        store = self.store
-        result = store.get_message(
-            header.consumer_group,
-            header.topic,
-            header.queue_id,
-            header.queue_offset,
-            header.max_msg_nums,
-            message_filter,
-            self._report_filtered(channel, header, subscription),
+        report = self._report_filtered(channel, header, subscription)
+        result = self.store.get_message(
+            group, topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter, report
         )
         response: RemotingCommand | None
         if result is None:
@@ -131,11 +126,9 @@ class PullMessageProcessor:
             )
             self._observe(channel, header, ResponseCode.SYSTEM_ERROR)
         else:
+            suggested = self._suggest_broker_id(result, group_config)
             answer = PullMessageResponseHeader(
-                self._suggest_broker_id(result, group_config),
-                result.next_begin_offset,
-                result.min_offset,
-                result.max_offset,
+                suggested, result.next_begin_offset, result.min_offset, result.max_offset
             )
             code = ResponseCode[self.parts.rules.code_of_status(result.status.name, header.queue_offset)]
             held = code is ResponseCode.PULL_NOT_FOUND and broker_allow_suspend and bool(header.sys_flag & FLAG_SUSPEND)
@@ -148,18 +141,11 @@ class PullMessageProcessor:
             else:
                 body = b"".join(result.messages) if code is ResponseCode.SUCCESS else None
                 if body is not None and self.hooks.on_get is not None:
-                    self.hooks.on_get(
-                        header.consumer_group, header.topic, header.queue_id, len(result.messages), len(body), now
-                    )
+                    self.hooks.on_get(group, topic, queue_id, len(result.messages), len(body), now)
                 response = RemotingCommand.response(code, result.status.name, answer, body)
-        if (
-            broker_allow_suspend
-            and header.sys_flag & FLAG_COMMIT_OFFSET
-            and store.config.broker_role is not BrokerRole.SLAVE
-        ):
-            self.offsets.commit_offset(
-                channel.remote_address, header.consumer_group, header.topic, header.queue_id, header.commit_offset
-            )
+        is_master = self.store.config.broker_role is not BrokerRole.SLAVE
+        if broker_allow_suspend and header.sys_flag & FLAG_COMMIT_OFFSET and is_master:
+            self.offsets.commit_offset(channel.remote_address, group, topic, queue_id, header.commit_offset)
         return response
 
     def _suggest_broker_id(self, result: GetMessageResult, group_config: SubscriptionGroupConfig) -> int:
