@@ -260,12 +260,8 @@ class Broker:
             return
         config, manager = self.config, self.topic_config_manager
         topics: Mapping[str, TopicConfig] = manager.topic_config_table
-        perm = config.broker_permission
-        if perm & PERM_READ_WRITE != PERM_READ_WRITE:
-            topics = {
-                name: TopicConfig(name, topic.read_queue_nums, topic.write_queue_nums, perm)
-                for name, topic in topics.items()
-            }
+        if config.broker_permission & PERM_READ_WRITE != PERM_READ_WRITE:
+            topics = _with_permission(topics, config.broker_permission)
         self.on_register(
             BrokerRegistration(
                 cluster_name=config.broker_cluster_name,
@@ -287,6 +283,12 @@ class Broker:
             self.schedule_message_service.arriving(request.queue_id)
         if self.config.long_polling_enable:
             self.pull_request_hold_service.arriving(request)
+
+
+def _with_permission(topics: Mapping[str, TopicConfig], perm: int) -> dict[str, TopicConfig]:
+    return {
+        name: TopicConfig(name, topic.read_queue_nums, topic.write_queue_nums, perm) for name, topic in topics.items()
+    }
 
 
 def _in_words(group: ConsumerGroupInfo) -> str:

@@ -92,10 +92,7 @@ class ConsumerGroupInfo:
         return joined
 
     def update_subscription(
-        self,
-        subscriptions: Iterable[SubscriptionData],
-        now: int,
-        on_change: SubscriptionChange | None = None,
+        self, subscriptions: Iterable[SubscriptionData], now: int, on_change: SubscriptionChange | None = None
     ) -> bool:
         """Take in a heartbeat's subscriptions; return True when a topic came or went (rows S-76..S-80).
 

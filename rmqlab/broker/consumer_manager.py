@@ -143,11 +143,7 @@ class ConsumerManager:
         return notified
 
     def unregister_consumer(
-        self,
-        group: str,
-        client_channel_info: ClientChannelInfo,
-        *,
-        is_notify_consumer_ids_changed_enable: bool = True,
+        self, group: str, client_channel_info: ClientChannelInfo, *, is_notify_consumer_ids_changed_enable: bool = True
     ) -> None:
         """Forget a member that says goodbye.
 

@@ -147,14 +147,18 @@ class ConsumeMessageConcurrentlyService(ConsumeMessageService):
         # broadcasting drops what failed
         if failed and consumer.message_model is MessageModel.CLUSTERING:
             again = [one for one in failed if not await self._send_message_back(one, level, queue.broker_name)]
-            if again:
-                for message in again:
-                    message.reconsume_times += 1
-                messages = [message for message in messages if message not in again]
-                self._later.schedule(partial(self.submit, again, process_queue, queue, dispatch=True), TRY_AGAIN_LATER)
+            messages = [message for message in messages if message not in again]
+            self._try_again(again, process_queue, queue)
         offset = process_queue.remove_message(messages, self._runtime.now())
         if offset >= 0 and not process_queue.dropped:
             consumer.offset_store.update_offset(queue, offset, increase_only=True)
+
+    def _try_again(self, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue) -> None:
+        """What no broker took back is consumed once more here."""
+        if messages:
+            for message in messages:
+                message.reconsume_times += 1
+            self._later.schedule(partial(self.submit, messages, process_queue, queue, dispatch=True), TRY_AGAIN_LATER)
 
 
 class ConsumeMessageOrderlyService(ConsumeMessageService):

@@ -80,12 +80,7 @@ class DefaultLitePullConsumer(MQConsumer):
     kind = "PullConsumer"
     consume_type = ConsumeType.CONSUME_ACTIVELY
 
-    def __init__(
-        self,
-        group: str,
-        instance: MQClientInstance,
-        config: LitePullConsumerConfig | None = None,
-    ) -> None:
+    def __init__(self, group: str, instance: MQClientInstance, config: LitePullConsumerConfig | None = None) -> None:
         """A consumer that has not started."""
         self.config = config or LitePullConsumerConfig()
         super().__init__(group, instance, self.config)

@@ -116,17 +116,19 @@ class TopicPublishInfo:
 
 def publish_info_of(topic: str, route: TopicRouteData) -> TopicPublishInfo:
     """The queues to send to: those of `orderTopicConf` if set, else the writable ones that have a master."""
-    queues: list[MessageQueue] = []
     if route.order_topic_conf:
-        for broker in filter(None, route.order_topic_conf.split(";")):
-            name, _, count = broker.partition(":")
-            queues += [MessageQueue(topic, name, i) for i in range(int(count))]
-        return TopicPublishInfo(queues)
+        return TopicPublishInfo(_ordered_queues(topic, route.order_topic_conf))
+    queues: list[MessageQueue] = []
     masters = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
     for data in sorted(route.queue_datas):
         if is_writeable(data.perm) and data.broker_name in masters:
             queues += [MessageQueue(topic, data.broker_name, i) for i in range(data.write_queue_nums)]
     return TopicPublishInfo(queues)
+
+
+def _ordered_queues(topic: str, conf: str) -> list[MessageQueue]:
+    brokers = (broker.partition(":") for broker in filter(None, conf.split(";")))
+    return [MessageQueue(topic, name, i) for name, _, count in brokers for i in range(int(count))]
 
 
 def subscribe_info_of(topic: str, route: TopicRouteData) -> list[MessageQueue]:

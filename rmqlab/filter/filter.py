@@ -76,10 +76,7 @@ class Filter:
     __slots__ = ("_condition", "_is_compiled", "by_tag", "rules", "subscription")
 
     def __init__(
-        self,
-        subscription: SubscriptionData,
-        rules: Rules = DEFAULT_RULES,
-        condition: CompiledExpression | None = None,
+        self, subscription: SubscriptionData, rules: Rules = DEFAULT_RULES, condition: CompiledExpression | None = None
     ) -> None:
         """Without a `condition` the subscription's expression is compiled when it is first needed."""
         self.subscription = subscription

@@ -16,7 +16,6 @@ from rmqlab.broker.config_manager import file_text
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Registration
 from rmqlab.lab.facts import BROKER, Fact, FactLog
-from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -140,11 +139,12 @@ class Cluster:
         self.namesrv_server = self.world.serve(config.namesrv_address, self.namesrv)
         uptime = self.world.chooser.among("broker uptime", self.world.timing.uptime_ms)
         broker_started = now + config.broker_skew_ms - uptime
-        host = Host(config.broker.broker_ip1, config.broker.listen_port)
-        self._store = MessageStore(config.store, store_host=host, base_offset=config.base_offset, rules=config.rules)
+        self._store = MessageStore(
+            config.store, store_host=config.broker.store_host, base_offset=config.base_offset, rules=config.rules
+        )
         self.broker = self._make_broker(broker_started, self._register)
         self._link = LocalChannel("127.0.0.1:40000")
-        self.broker_address = f"{host.ip}:{host.port}"
+        self.broker_address = config.broker.broker_addr
         self.broker.timers.run(now + config.broker_skew_ms)
         self.broker_server = self.world.serve(self.broker_address, self.broker, config.broker_skew_ms)
         self._reput_late()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.client.client_error import MQBrokerError, MQClientError
+from rmqlab.client.client_error import MQBrokerError
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import ResetOffsetBody
@@ -66,9 +66,7 @@ async def reset_offset_by_time(
     route = await instance.api.get_topic_route_info(topic, TIMEOUT_MS)
     written: dict[int, int] = {}
     for broker in sorted(route.broker_datas):
-        address = instance.find_broker_address_in_publish(broker.broker_name)
-        if address is None:
-            raise MQClientError(f"The broker[{broker.broker_name}] not exist")
+        address = instance.require_broker_address_in_publish(broker.broker_name)
         if not direct:
             try:
                 header = ResetOffsetRequestHeader(topic, group, timestamp, is_force=True)

@@ -303,17 +303,12 @@ def _problems(scenario: Scenario) -> Iterator[str]:
                     yield f"{field}.queues is {queues}; {topic!r} has {queues_of[topic]} and may grow to {MAX_QUEUES}"
                 queues_of[topic] = queues
             case ResetOffset(group=group, to=to):
-                if not group:
-                    yield f"{field}.group is empty; name the group whose offsets are reset"
-                if to < -1:
-                    yield f"{field}.to is {to}; give ms on the scenario's clock, or -1 for the end of each queue"
+                yield from _reset_problems(field, group, to)
             case Send(topic=topic, messages=messages):
                 for number, message in enumerate(messages):
                     if message.queue is not None and not 0 <= message.queue < queues_of[topic]:
                         at = f"{field}.messages[{number}].queue"
                         yield f"{at} is {message.queue}; {topic!r} has queues 0..{queues_of[topic] - 1}"
-            case _:
-                pass
 
 
 def _can_fail(step: FaultStep, running: dict[str, bool]) -> bool:
@@ -328,6 +323,13 @@ def _not_running(field: str, who: str, running: dict[str, bool]) -> str:
     if who in running:
         return f"{field}.who is {who!r}, who was stopped before"
     return f"{field}.who is {who!r}, who was not started before; started: {', '.join(sorted(running)) or 'nobody'}"
+
+
+def _reset_problems(field: str, group: str, to: int) -> Iterator[str]:
+    if not group:
+        yield f"{field}.group is empty; name the group whose offsets are reset"
+    if to < -1:
+        yield f"{field}.to is {to}; give ms on the scenario's clock, or -1 for the end of each queue"
 
 
 def _start_problems(step: Start, field: str, topics: dict[str, int], running: dict[str, bool]) -> Iterator[str]:
