@@ -181,12 +181,7 @@ class DefaultMQProducer:
                 failure = error
             except (MQClientError, RemotingError) as error:
                 failure = error
-        sent = ", ".join(brokers_sent + ["null"] * (times_total - len(brokers_sent)))
-        text = (
-            f"Send [{len(brokers_sent)}] times, still failed, cost [{runtime.now() - begin}]ms, "
-            f"Topic: {message.topic}, BrokersSent: [{sent}]{suggest_todo()}"
-        )
-        raise _with_code(text, _code_of(failure)) from failure
+        raise _still_failed(message.topic, brokers_sent, times_total, runtime.now() - begin, failure) from failure
 
     def _no_route(self, topic: str) -> MQClientError:
         if not self.instance.api.name_servers:
@@ -257,6 +252,17 @@ def _take_retry_counts(message: Message, header: SendMessageRequestHeaderV2) -> 
     maximum = message.properties.pop(PROPERTY_MAX_RECONSUME_TIMES, None)
     if maximum is not None:
         header.max_reconsume_times = parse_int(maximum)
+
+
+def _still_failed(
+    topic: str, brokers_sent: list[str], times_total: int, cost_ms: int, failure: Exception | None
+) -> MQClientError:
+    sent = ", ".join(brokers_sent + ["null"] * (times_total - len(brokers_sent)))
+    text = (
+        f"Send [{len(brokers_sent)}] times, still failed, cost [{cost_ms}]ms, "
+        f"Topic: {topic}, BrokersSent: [{sent}]{suggest_todo()}"
+    )
+    return _with_code(text, _code_of(failure))
 
 
 def _with_code(text: str, code: int) -> MQClientError:

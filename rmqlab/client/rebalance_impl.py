@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rmqlab.client.consumer import MQConsumer
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.message.topics import MessageQueue
+    from rmqlab.rules import StartsAt
 
 LOCK_TIMEOUT = 1_000
 UNLOCK_DELAY_TIME = 20_000
@@ -68,24 +69,21 @@ class RebalanceImpl(ABC):
 
     async def compute_pull_from_where(self, queue: MessageQueue) -> int:
         """The committed offset; without one what `consume_from_where` says (row S-96); -1 when it cannot be told."""
-        consumer, instance = self.consumer, self.instance
-        committed = await consumer.offset_store.read_offset(queue, memory_first=self.memory_first)
-        where = consumer.consume_from_where.name
-        begin = instance.rules.compute_pull_from_where(committed, where, is_retry_topic(queue.topic))
-        try:
+        committed = await self.consumer.offset_store.read_offset(queue, memory_first=self.memory_first)
+        where = self.consumer.consume_from_where.name
+        begin = self.instance.rules.compute_pull_from_where(committed, where, is_retry_topic(queue.topic))
+        return committed if begin == "committed" else await self._begin(queue, begin)
+
+    async def _begin(self, queue: MessageQueue, begin: StartsAt) -> int:
+        with suppress(*CALL_ERRORS):
             match begin:
-                case "committed":
-                    return committed
                 case "first":
                     return 0
                 case "timestamp":
-                    return await instance.search_offset(queue, consumer.consume_timestamp)
+                    return await self.instance.search_offset(queue, self.consumer.consume_timestamp)
                 case "end":
-                    return await instance.max_offset(queue)
-                case "nowhere":  # the question failed: the queue waits for the next rebalance
-                    return NO_OFFSET
-        except CALL_ERRORS:
-            return NO_OFFSET
+                    return await self.instance.max_offset(queue)
+        return NO_OFFSET  # a question failed: the queue waits for the next rebalance
 
     # ---- rebalancing
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, overload
 
 from rmqlab.errors import BadInput
@@ -34,7 +34,7 @@ class Records(Sequence[R]):
     [3]
     """
 
-    def __init__(self, caption: str, record: type[R], rows: Sequence[R]) -> None:
+    def __init__(self, caption: str, record: type[R], rows: Iterable[R]) -> None:
         self.caption = caption
         self.record = record
         self.columns = columns_of(record)
@@ -114,35 +114,35 @@ class LabTables:
 
     def fates(self) -> Records[records.FateRecord]:
         """One record for each message and group: its fate, who did it, the subscription in force, its version."""
-        return Records("Fates", records.FateRecord, list(records.fates(self._run())))
+        return Records("Fates", records.FateRecord, records.fates(self._run()))
 
     def events(self) -> Records[records.EventRecord]:
         """What an observer sees, as the recordings write it."""
-        return Records("Events", records.EventRecord, list(records.events(self._run())))
+        return Records("Events", records.EventRecord, records.events(self._run()))
 
     def messages(self) -> Records[records.MessageRecord]:
         """The messages sent."""
-        return Records("Messages", records.MessageRecord, list(records.messages(self._run())))
+        return Records("Messages", records.MessageRecord, records.messages(self._run()))
 
     def consumed(self) -> Records[records.ConsumedRecord]:
         """What listeners got."""
-        return Records("Consumed", records.ConsumedRecord, list(records.consumed(self._run())))
+        return Records("Consumed", records.ConsumedRecord, records.consumed(self._run()))
 
     def heartbeats(self) -> Records[records.BeatRecord]:
         """The subscriptions that heartbeats brought to the broker."""
-        return Records("Heartbeats", records.BeatRecord, list(records.beats(self._run())))
+        return Records("Heartbeats", records.BeatRecord, records.beats(self._run()))
 
     def subscriptions(self) -> Records[records.SlotRecord]:
         """Every change of the one subscription that the broker holds for a group and topic."""
-        return Records("Subscriptions", records.SlotRecord, list(records.slots(self._run())))
+        return Records("Subscriptions", records.SlotRecord, records.slots(self._run()))
 
     def pulls(self) -> Records[records.PullRecord]:
         """The pulls as the broker answered them; a recording has none (its frames are on disk)."""
-        return Records("Pulls", records.PullRecord, list(records.pulls(self._run())))
+        return Records("Pulls", records.PullRecord, records.pulls(self._run()))
 
     def rebalances(self) -> Records[records.OwnershipRecord]:
         """Queues taken and let go."""
-        return Records("Rebalances", records.OwnershipRecord, list(records.ownership(self._run())))
+        return Records("Rebalances", records.OwnershipRecord, records.ownership(self._run()))
 
     def owners(self, *, group: str | None = None, topic: str | None = None) -> Records[OwnersRecord]:
         """Who owned each queue over time (of the first group and topic by default), as every member believed it.
@@ -160,7 +160,7 @@ class LabTables:
 
     def offsets(self) -> Records[records.OffsetRecord]:
         """Committed and maximum offset of each queue each time they were asked, the last time now."""
-        return Records("Offsets", records.OffsetRecord, list(records.offsets(self._run())))
+        return Records("Offsets", records.OffsetRecord, records.offsets(self._run()))
 
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""
