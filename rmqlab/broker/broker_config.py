@@ -10,13 +10,13 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.filter.bloom import ERROR_RATE_END
 from rmqlab.message.java import parse_long
 from rmqlab.message.message import Host
+from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.topic_config import PERM_READ_WRITE
 from rmqlab.store.config import BrokerRole, DelayLevels, MessageStoreConfig, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MASTER_ID = 0
 MAX_PORT = 0xFFFF
 MAX_QUEUES = 65_536
 """Ours: 4.8.0 makes a topic of two thousand million queues and has no memory for them when somebody asks."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.broker_config import MASTER_ID
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.processor import BrokerHooks, ProcessorError, Refused, Timers, require
 from rmqlab.broker.pull_check import PullParts, check_permissions, subscription_in_force
@@ -28,6 +27,7 @@ from rmqlab.protocol.consumer_headers import (
     PullMessageResponseHeader,
 )
 from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab.store.config import BrokerRole
 from rmqlab.store.message_store import MessageStore

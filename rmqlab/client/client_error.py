@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _FAQ = "http://rocketmq.apache.org/docs/faq/"
 _SEE = "\nSee "
+SUGGEST_TODO: Final = f"{_SEE}{_FAQ} for further details."
+"""The line that many texts end with (`FAQUrl.suggestTodo`)."""
 
 
 class ClientErrorCode(IntEnum):
@@ -39,11 +41,6 @@ class ClientErrorCode(IntEnum):
     NOT_FOUND_TOPIC_EXCEPTION = 10005
     REQUEST_TIMEOUT_EXCEPTION = 10006
     CREATE_REPLY_MESSAGE_EXCEPTION = 10007
-
-
-def suggest_todo() -> str:
-    """The line that many texts end with (`FAQUrl.suggestTodo`)."""
-    return f"{_SEE}{_FAQ} for further details."
 
 
 def _attach_default_url(text: str) -> str:
@@ -103,7 +100,7 @@ def check_consumer_group(group: str | None) -> None:
     """As `check_group`; the built-in default name is refused too."""
     check_group(group)
     if group == DEFAULT_CONSUMER_GROUP:
-        raise MQClientError(f"consumerGroup can not equal {group}, please specify another one.{suggest_todo()}")
+        raise MQClientError(f"consumerGroup can not equal {group}, please specify another one.{SUGGEST_TODO}")
 
 
 def check_producer_group(group: str | None) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ServiceState
-from rmqlab.client.client_error import MQClientError, check_consumer_group, suggest_todo
+from rmqlab.client.client_error import SUGGEST_TODO, MQClientError, check_consumer_group
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
 from rmqlab.events import ClientFiltered
@@ -100,9 +100,7 @@ class MQConsumer(ABC):
         and pulling (row F-98).
         """
         if self.state is not ServiceState.CREATE_JUST:
-            raise MQClientError(
-                f"The {self.kind} service state not OK, maybe started once, {self.state}{suggest_todo()}"
-            )
+            raise MQClientError(f"The {self.kind} service state not OK, maybe started once, {self.state}{SUGGEST_TODO}")
         self.state = ServiceState.START_FAILED
         check_consumer_group(self.group_name)
         self.register()
@@ -134,7 +132,7 @@ class MQConsumer(ABC):
             self.state = ServiceState.CREATE_JUST
             raise MQClientError(
                 f"The consumer group[{self.group_name}] has been created before, specify another name please."
-                f"{suggest_todo()}"
+                f"{SUGGEST_TODO}"
             )
 
     def put_subscription(

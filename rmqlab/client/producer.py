@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rmqlab.client.client_config import ProducerConfig, ServiceState
 from rmqlab.client.client_error import (
     CALL_ERRORS,
+    SUGGEST_TODO,
     ClientErrorCode,
     MQBrokerError,
     MQClientError,
@@ -15,7 +16,6 @@ from rmqlab.client.client_error import (
     check_not_system_topic,
     check_producer_group,
     check_topic,
-    suggest_todo,
 )
 from rmqlab.client.mq_client_api import ADMIN_TIMEOUT, TopicPublishInfo
 from rmqlab.client.topic_routes import DEFAULT_TOPIC_QUEUE_NUMS
@@ -76,14 +76,13 @@ class DefaultMQProducer:
     async def start(self, *, start_factory: bool = True) -> None:
         """Register and send a first heartbeat; raises `MQClientError`, for a group this client id has already too."""
         if self.state is not ServiceState.CREATE_JUST:
-            raise MQClientError(f"The producer service state not OK, maybe started once, {self.state}{suggest_todo()}")
+            raise MQClientError(f"The producer service state not OK, maybe started once, {self.state}{SUGGEST_TODO}")
         self.state = ServiceState.START_FAILED
         check_producer_group(self.group)
         if not self.instance.register_producer(self.group, self):
             self.state = ServiceState.CREATE_JUST
             raise MQClientError(
-                f"The producer group[{self.group}] has been created before, specify another name please."
-                f"{suggest_todo()}"
+                f"The producer group[{self.group}] has been created before, specify another name please.{SUGGEST_TODO}"
             )
         self.topic_publish_info_table[AUTO_CREATE_TOPIC_KEY_TOPIC] = TopicPublishInfo()
         if start_factory:
@@ -103,7 +102,7 @@ class DefaultMQProducer:
     def make_sure_state_ok(self) -> None:
         """Raise `MQClientError` unless the producer runs."""
         if self.state is not ServiceState.RUNNING:
-            raise MQClientError(f"The producer service state not OK, {self.state}{suggest_todo()}")
+            raise MQClientError(f"The producer service state not OK, {self.state}{SUGGEST_TODO}")
 
     async def create_topic(self, key: str, new_topic: str, queue_num: int) -> None:
         """Create a topic on every broker that has the topic `key`, with five tries each; raises `MQClientError`."""
@@ -185,9 +184,9 @@ class DefaultMQProducer:
 
     def _no_route(self, topic: str) -> MQClientError:
         if not self.instance.api.name_servers:
-            text = f"No name server address, please set it.{suggest_todo()}"
+            text = f"No name server address, please set it.{SUGGEST_TODO}"
             return _with_code(text, ClientErrorCode.NO_NAME_SERVER_EXCEPTION)
-        text = f"No route info of this topic: {topic}{suggest_todo()}"
+        text = f"No route info of this topic: {topic}{SUGGEST_TODO}"
         return _with_code(text, ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION)
 
     async def find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
@@ -260,7 +259,7 @@ def _still_failed(
     sent = ", ".join(brokers_sent + ["null"] * (times_total - len(brokers_sent)))
     text = (
         f"Send [{len(brokers_sent)}] times, still failed, cost [{cost_ms}]ms, "
-        f"Topic: {topic}, BrokersSent: [{sent}]{suggest_todo()}"
+        f"Topic: {topic}, BrokersSent: [{sent}]{SUGGEST_TODO}"
     )
     return _with_code(text, _code_of(failure))
 

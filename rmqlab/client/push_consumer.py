@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import PushConsumerConfig, ServiceState
-from rmqlab.client.client_error import CALL_ERRORS, MQClientError, suggest_todo
+from rmqlab.client.client_error import CALL_ERRORS, SUGGEST_TODO, MQClientError
 from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService
 from rmqlab.client.consumer import MQConsumer
 from rmqlab.client.mq_client_api import PullStatus
@@ -73,7 +73,7 @@ class DefaultMQPushConsumer(MQConsumer):
     def register(self) -> None:
         """Join the instance, with the group's retry topic, and make what calls the listener; raises `MQClientError`."""
         if self.listener is None:
-            raise MQClientError(f"messageListener is null{suggest_todo()}")
+            raise MQClientError(f"messageListener is null{SUGGEST_TODO}")
         if self.message_model is MessageModel.CLUSTERING:
             self.put_subscription(*self.instance.rules.retry_subscription(self.group_name))
         super().register()

@@ -288,10 +288,7 @@ def _problems(scenario: Scenario) -> Iterator[str]:
                 yield _not_running(field, who, running)
             case FaultStep():
                 yield from faults.problems(step, field)
-                if not _can_fail(step, running):
-                    yield _not_running(field, getattr(step, "who", ""), running)
-                if isinstance(step, Kill):
-                    running[step.who] = False
+                yield from _fault_problems(step, field, running)
             case Stop(who=who):
                 running[who] = False
             case Subscribe(topic=topic) | Send(topic=topic) | Resize(topic=topic) | ResetOffset(topic=topic) if (
@@ -311,12 +308,15 @@ def _problems(scenario: Scenario) -> Iterator[str]:
                         yield f"{at} is {message.queue}; {topic!r} has queues 0..{queues_of[topic] - 1}"
 
 
-def _can_fail(step: FaultStep, running: dict[str, bool]) -> bool:
-    """Whether the one whom a fault hits is there."""
+def _fault_problems(step: FaultStep, field: str, running: dict[str, bool]) -> Iterator[str]:
+    """The one whom a fault hits must be there; whom it kills is there no more."""
     who = getattr(step, "who", None)
-    if who is None or (who == BROKER and isinstance(step, MAY_BE_BROKER)):
-        return True
-    return running.get(who, False) or (who == PRODUCER and isinstance(step, MAY_BE_PRODUCER))
+    broker = who == BROKER and isinstance(step, MAY_BE_BROKER)
+    producer = who == PRODUCER and isinstance(step, MAY_BE_PRODUCER)
+    if who is not None and not (running.get(who) or broker or producer):
+        yield _not_running(field, who, running)
+    if isinstance(step, Kill):
+        running[step.who] = False
 
 
 def _not_running(field: str, who: str, running: dict[str, bool]) -> str:

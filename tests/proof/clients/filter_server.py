@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rmqlab.broker.broker_config import MASTER_ID
 from rmqlab.broker.processor import Timers
 from rmqlab.events import Event, set_kinds
 from rmqlab.message.message import MessageExt
@@ -29,6 +28,7 @@ from rmqlab.protocol.consumer_headers import (
     RegisterFilterServerRequestHeader,
     RegisterMessageFilterClassRequestHeader,
 )
+from rmqlab.protocol.namesrv import MASTER_ID
 
 if TYPE_CHECKING:
     from rmqlab.events import Observer
