@@ -32,9 +32,11 @@ from rmqlab.protocol.heartbeat import MessageModel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rmqlab.client.client_config import PushConsumerConfig
+    from rmqlab.client.consumer import MQConsumer
     from rmqlab.client.listener import MessageListener
     from rmqlab.client.process_queue import ProcessQueue
-    from rmqlab.client.push_consumer import DefaultMQPushConsumer
+    from rmqlab.client.rebalance_impl import RebalanceImpl
     from rmqlab.message.message import MessageExt
     from rmqlab.message.topics import MessageQueue
 
@@ -48,13 +50,16 @@ MAX_TIME_CONSUME_CONTINUOUSLY = 60_000
 class ConsumeMessageService(ABC):
     """Hands pulled messages to the listener of a consumer, in a pool of threads."""
 
-    def __init__(self, consumer: DefaultMQPushConsumer, listener: MessageListener) -> None:
+    def __init__(
+        self, consumer: MQConsumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
+    ) -> None:
         """Starts no thread yet."""
         self._consumer = consumer
-        self._config = consumer.config
+        self._config = config
+        self._rebalance_impl = rebalance_impl
         self._listener: Callable[..., Any] = listener
         self._runtime = consumer.instance.runtime
-        self._pool = ThreadPool(self._runtime, self._config.consume_thread_min, "ConsumeMessageThread")
+        self._pool = ThreadPool(self._runtime, config.consume_thread_min, "ConsumeMessageThread")
         self._later = ScheduledExecutor(self._runtime, "ConsumeMessageScheduledThread")
 
     def start(self) -> None:  # noqa: B027 - consuming in no order needs none
@@ -164,11 +169,12 @@ class ConsumeMessageConcurrentlyService(ConsumeMessageService):
 class ConsumeMessageOrderlyService(ConsumeMessageService):
     """Consumes each queue in order; in clustering mode only while the broker's lock on it is fresh (30 s)."""
 
-    def __init__(self, consumer: DefaultMQPushConsumer, listener: MessageListener) -> None:
+    def __init__(
+        self, consumer: MQConsumer, config: PushConsumerConfig, rebalance_impl: RebalanceImpl, listener: MessageListener
+    ) -> None:
         """Starts no thread yet."""
-        super().__init__(consumer, listener)
-        self._rebalance_impl = consumer.rebalance_impl
-        self._clustering = consumer.message_model is MessageModel.CLUSTERING
+        super().__init__(consumer, config, rebalance_impl, listener)
+        self._clustering = self._consumer.message_model is MessageModel.CLUSTERING
         self._queue_locks: dict[MessageQueue, Lock] = {}
         self._stopped = False
 

@@ -5,7 +5,7 @@ Source: `DefaultMQPushConsumerImpl`, `DefaultLitePullConsumerImpl`, `PullAPIWrap
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import SUGGEST_TODO, MQClientError, check_consumer_group
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
+from rmqlab.client.topic_routes import MQConsumerInner
 from rmqlab.events import ClientFiltered
 from rmqlab.filter.filter import Filter
 from rmqlab.message.java import hash_map_order, parse_boolean
@@ -29,12 +30,11 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_api import PullResult
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.offset_store import OffsetStore
-    from rmqlab.client.process_queue import ProcessQueue, PullRequest
+    from rmqlab.client.process_queue import ProcessQueue
     from rmqlab.client.rebalance_impl import RebalanceImpl
     from rmqlab.message.message import MessageExt
     from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
-    from rmqlab.protocol.heartbeat import ConsumeType
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 
@@ -43,16 +43,14 @@ V4_1_0_SNAPSHOT = 232
 """The first broker version that filters by SQL92 (ordinal in `MQVersion`)."""
 
 
-class MQConsumer(ABC):
+class MQConsumer(MQConsumerInner):
     """A member of a consumer group on the instance of its client id.
 
-    `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues};
     `process_queue_table`: {queue: what is held of it}, for the queues that are ours; `pull_from_which_node_table`:
     {queue: the id of the broker that the last answer named for the next pull}, a master where there is none.
     """
 
     kind: str
-    consume_type: ConsumeType
     rebalance_impl: RebalanceImpl
 
     def __init__(self, group: str, instance: MQClientInstance, config: ConsumerConfig) -> None:
@@ -64,8 +62,8 @@ class MQConsumer(ABC):
         self.message_model = config.message_model
         self.consume_from_where = config.consume_from_where
         self.allocate_strategy = config.allocate_strategy
-        self.subscription_inner: dict[str, SubscriptionData] = {}
-        self.topic_subscribe_info_table: dict[str, list[MessageQueue]] = {}
+        self.subscription_inner = {}
+        self.topic_subscribe_info_table = {}
         self.process_queue_table: dict[MessageQueue, ProcessQueue] = {}
         self.pull_from_which_node_table: dict[MessageQueue, int] = {}
         self.offset_store: OffsetStore
@@ -170,17 +168,7 @@ class MQConsumer(ABC):
         if not self.paused:
             await self.rebalance_impl.do_rebalance()
 
-    def subscriptions(self) -> list[SubscriptionData]:
-        """All subscriptions, in hash table order."""
-        return [self.subscription_inner[topic] for topic in hash_map_order(self.subscription_inner)]
-
     # ---- pulls
-
-    async def pull_message(self, request: PullRequest) -> None:  # noqa: B027 - only push consumers have pull requests
-        """Make a pull request."""
-
-    async def reset_offset(self, topic: str, offsets: dict[MessageQueue, int]) -> None:  # noqa: B027 - nor can be reset
-        """Begin again at `offsets`."""
 
     async def find_pull_address(
         self, queue: MessageQueue, subscription: SubscriptionData, header: PullMessageRequestHeader

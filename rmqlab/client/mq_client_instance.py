@@ -31,9 +31,8 @@ from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
-    from rmqlab.client.consumer import MQConsumer
     from rmqlab.client.process_queue import PullRequest
-    from rmqlab.client.producer import DefaultMQProducer
+    from rmqlab.client.topic_routes import MQConsumerInner, MQProducerInner
     from rmqlab.events import Observer
     from rmqlab.message.ids import UniqueIdMaker
     from rmqlab.message.topics import MessageQueue
@@ -56,7 +55,7 @@ class MQClientInstance(TopicRoutes):
     `processors` handle what brokers ask, by request code; extras add theirs.
     """
 
-    default_producer: DefaultMQProducer
+    default_producer: MQProducerInner
 
     def __init__(
         self,
@@ -145,11 +144,11 @@ class MQClientInstance(TopicRoutes):
         if addresses:
             self.api.name_servers = addresses.split(";")
 
-    def register_consumer(self, group: str | None, consumer: MQConsumer | None) -> bool:
+    def register_consumer(self, group: str | None, consumer: MQConsumerInner | None) -> bool:
         """Add a consumer; False when the group has one in this client id already (row S-97), or something is None."""
         return _put_if_absent(self.consumer_table, group, consumer)
 
-    def register_producer(self, group: str | None, producer: DefaultMQProducer | None) -> bool:
+    def register_producer(self, group: str | None, producer: MQProducerInner | None) -> bool:
         """Add a producer; False when the group has one in this client id already, or something is None."""
         return _put_if_absent(self.producer_table, group, producer)
 

@@ -58,7 +58,7 @@ class DefaultMQPushConsumer(MQConsumer):
         self.config = config or PushConsumerConfig()
         super().__init__(group, instance, self.config)
         self.start_timestamp = instance.runtime.now()
-        self.rebalance_impl = RebalancePushImpl(self)
+        self.rebalance_impl = RebalancePushImpl(self, self.config)
         self.listener = listener
         self._service: ConsumeMessageService | None = None
 
@@ -78,7 +78,7 @@ class DefaultMQPushConsumer(MQConsumer):
             self.put_subscription(*self.instance.rules.retry_subscription(self.group_name))
         super().register()
         service = ConsumeMessageOrderlyService if self.config.orderly else ConsumeMessageConcurrentlyService
-        self._service = service(self, self.listener)
+        self._service = service(self, self.config, self.rebalance_impl, self.listener)
         self._service.start()
 
     async def stop_consuming(self) -> None:

@@ -29,8 +29,8 @@ from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
 from rmqlab.protocol.heartbeat import MessageModel
 
 if TYPE_CHECKING:
+    from rmqlab.client.client_config import PushConsumerConfig
     from rmqlab.client.consumer import MQConsumer
-    from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.message.topics import MessageQueue
     from rmqlab.rules import StartsAt
 
@@ -236,10 +236,10 @@ class RebalancePushImpl(RebalanceImpl):
     gives_up_stuck_queues = True
     memory_first = False
 
-    def __init__(self, consumer: DefaultMQPushConsumer) -> None:
-        """An orderly consumer needs the broker's lock on each queue."""
+    def __init__(self, consumer: MQConsumer, config: PushConsumerConfig) -> None:
+        """`config` is the consumer's."""
         super().__init__(consumer)
-        self.is_order = consumer.config.orderly
+        self.is_order = config.orderly
 
     async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
         """Stamp the topic's subscription with the client's clock and send a heartbeat (rows S-84..S-86).

@@ -5,7 +5,8 @@ Source: `MQClientInstance`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -20,10 +21,13 @@ from rmqlab.runtime.runtime import RemotingError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.client.consumer import MQConsumer
-    from rmqlab.client.producer import DefaultMQProducer
+    from rmqlab.client.mq_client_api import SendResult, TopicPublishInfo
+    from rmqlab.client.process_queue import PullRequest
+    from rmqlab.message.message import Message
     from rmqlab.message.topics import MessageQueue
+    from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.namesrv import TopicRouteData
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.runtime.runtime import Runtime
 
 
@@ -33,6 +37,53 @@ ROUTE_TIMEOUT = 3_000
 DEFAULT_TOPIC_QUEUE_NUMS = 4
 
 
+class MQProducerInner(Protocol):
+    """What an instance knows of a producer."""
+
+    topic_publish_info_table: dict[str, TopicPublishInfo]
+
+    async def start(self, *, start_factory: bool = True) -> None:
+        """Register and send a first heartbeat."""
+
+    async def shutdown(self, *, shutdown_factory: bool = True) -> None:
+        """Unregister at the brokers."""
+
+    async def send(self, message: Message) -> SendResult:
+        """Send and wait for the answer."""
+
+
+class MQConsumerInner(ABC):
+    """What an instance knows of a consumer.
+
+    `subscription_inner`: {topic: subscription}; `topic_subscribe_info_table`: {topic: all its queues}.
+    """
+
+    group_name: str
+    consume_type: ConsumeType
+    message_model: MessageModel
+    consume_from_where: ConsumeFromWhere
+    subscription_inner: dict[str, SubscriptionData]
+    topic_subscribe_info_table: dict[str, list[MessageQueue]]
+
+    def subscriptions(self) -> list[SubscriptionData]:
+        """All subscriptions, in hash table order."""
+        return [self.subscription_inner[topic] for topic in hash_map_order(self.subscription_inner)]
+
+    @abstractmethod
+    async def do_rebalance(self) -> None:
+        """Look again which queues are ours."""
+
+    @abstractmethod
+    async def persist_consumer_offset(self) -> None:
+        """Commit the offsets of the queues held."""
+
+    async def pull_message(self, request: PullRequest) -> None:  # noqa: B027 - only push consumers have pull requests
+        """Make a pull request."""
+
+    async def reset_offset(self, topic: str, offsets: dict[MessageQueue, int]) -> None:  # noqa: B027 - nor can be reset
+        """Begin again at `offsets`."""
+
+
 class TopicRoutes:
     """`broker_addr_table` holds {broker name: {broker id: "ip:port"}} as last learnt from routes."""
 
@@ -40,8 +91,8 @@ class TopicRoutes:
         """Nothing is known yet."""
         self.runtime = runtime
         self.api = MQClientAPI(runtime)
-        self.producer_table: dict[str, DefaultMQProducer] = {}
-        self.consumer_table: dict[str, MQConsumer] = {}
+        self.producer_table: dict[str, MQProducerInner] = {}
+        self.consumer_table: dict[str, MQConsumerInner] = {}
         self.topic_route_table: dict[str, TopicRouteData] = {}
         self.broker_addr_table: dict[str, dict[int, str]] = {}
         self.broker_version_table: dict[str, dict[str, int]] = {}
