@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.compare import compare
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
 
+# A look that no answer contradicts may have come to a queue that long after it began.
+_LONGEST_LOOK_MS = 100.0
 _HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LATEST}
 # How long after its frame a pull may have been held.
 _LATE_MS = 10
@@ -188,7 +191,10 @@ class ReadRequests:
             return 0
         by_look = clock.has_timed_out(read) or clock.is_at_look(read.answered_at)
         if by_look and over <= clock.look_every - SETTLE_MS:
-            return -LONG_LOOK_MS if over < LONG_LOOK_MS else 0
+            began = clock.look_before(read.answered_at)
+            before = 0.0 if began is None else read.line.t + hold_ms - began
+            longest = LONG_LOOK_MS if over < LONG_LOOK_MS else 0
+            return -max(longest, ceil(before) + 1 if 0 < before <= _LONGEST_LOOK_MS else 0)
         return _LATE_MS if by_look or over >= LONG_LOOK_MS else 0
 
     def _collect_woken(self, *, by_look: bool) -> None:

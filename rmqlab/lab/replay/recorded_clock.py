@@ -108,10 +108,15 @@ class RecordedClock:
         due = exchange.line.t + (self.hold_ms(exchange) or 0)
         return due - LONG_LOOK_MS if exchange.answered_at - due < LONG_LOOK_MS else due
 
+    def look_before(self, t: float) -> float | None:
+        """When the last look began that an answer seen at `t` may come from."""
+        index = bisect(self.looks, t + LOOK_EARLY_MS)
+        return self.looks[index - 1] if index else None
+
     def is_at_look(self, t: float) -> bool:
         """Whether an answer seen at `t` may come from a look."""
-        index = bisect(self.looks, t + LOOK_EARLY_MS)
-        return index > 0 and t - self.looks[index - 1] <= LOOK_LASTS_MS
+        look = self.look_before(t)
+        return look is not None and t - look <= LOOK_LASTS_MS
 
     def epoch_ms(self, t: float) -> int:
         """Return the epoch ms of a moment of the recording."""
@@ -153,9 +158,10 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
             _ports_of_members(recording, clock, exchange)
     _find_epoch(clock, exchanges)
     stragglers = _stragglers(exchanges)
+    told = [one.answered_at for one in exchanges if _is_told_to_go_on(one)]
     # A busy broker's looks are not quite even: where somebody was told to go on just before one, it was then.
     clock.looks = [
-        min((t for t in stragglers if look - _UNEVEN_MS <= t < look), default=look)
+        min((t for t in told if look - _UNEVEN_MS <= t < look), default=look)
         for look in _looks(clock, exchanges, stragglers)
     ]
     _find_scans(recording, clock, exchanges)
@@ -228,6 +234,16 @@ def _stamp(exchange: Exchange) -> int:
     return number_of(fields.get("subVersion") or fields.get("bornTimestamp") or fields.get("g")) or 0
 
 
+def _is_told_to_go_on(exchange: Exchange) -> bool:
+    """Whether a pull was held, and answered without a message before its time was over."""
+    return (
+        exchange.suspend_ms is not None
+        and exchange.expected is not None
+        and exchange.expected.code == ResponseCode.PULL_RETRY_IMMEDIATELY
+        and exchange.answered_at - exchange.line.t > _WAKING_MS
+    )
+
+
 def _stragglers(exchanges: Collection[Exchange]) -> list[float]:
     """When held pulls were told to go on although no message had come to their queue: only a look does that.
 
@@ -243,10 +259,7 @@ def _stragglers(exchanges: Collection[Exchange]) -> list[float]:
     return sorted(
         exchange.answered_at
         for exchange in exchanges
-        if exchange.suspend_ms is not None
-        and exchange.expected is not None
-        and exchange.expected.code == ResponseCode.PULL_RETRY_IMMEDIATELY
-        and exchange.answered_at - exchange.line.t > _WAKING_MS
+        if _is_told_to_go_on(exchange)
         and not any(
             exchange.answered_at - _WAKING_MS <= t <= exchange.answered_at
             for t in arrivals.get((exchange.queue[0], str(exchange.queue[1])), ())
