@@ -321,6 +321,34 @@ def test_an_answer_of_a_look_may_be_seen_late_as_every_answer_may(tape, tmp_path
     assert result.uses[Tolerated.LATE_SUSPEND] == 0
 
 
+@pytest.mark.parametrize(("took", "accepted"), [(20, True), (80, True), (150, False)])
+def test_a_look_may_take_long_until_it_comes_to_a_queue(tape, tmp_path, took, accepted):
+    """The second pull's time is over while the look of 20,900 ms is under way, and it ends at that look."""
+    first = tape.pull(800.0, 1, version=EPOCH)
+    tape.pulled(15_900.0, 1, first, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    second = tape.pull(5_900.0 + took - 5, 1, version=EPOCH)
+    tape.pulled(20_900.0 + took + 40, 1, second, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    third = tape.pull(5_700.0, 1, version=EPOCH)
+    tape.pulled(20_900.0, 1, third, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    result = replay(tape.save(tmp_path))
+    assert [(one.opaque, one.got) for one in result.differing] == ([] if accepted else [(second.opaque, "held")])
+
+
+@pytest.mark.parametrize(("early", "accepted"), [(10, True), (19, True), (40, False)])
+def test_a_look_may_have_come_just_after_a_message_that_woke_nobody(tape, tmp_path, early, accepted):
+    """Looks are at 15,900 and 40,900 ms; one between them came `early`, and found a message of another tag."""
+    tape.open(3)
+    first = tape.pull(800.0, 1, version=EPOCH)
+    tape.pulled(15_900.0, 1, first, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    last = tape.pull(20_950.0, 1, offset=1, version=EPOCH)
+    tape.pulled(40_900.0, 1, last, 19, "OFFSET_OVERFLOW_ONE", (1, 0, 1))
+    waits = tape.pull(16_000.0, 1, version=EPOCH)
+    tape.send(20_899.0 - early, 3, "tagB", 20_899.5 - early)
+    tape.pulled(20_900.0 - early, 1, waits, 20, "NO_MATCHED_MESSAGE", (1, 0, 1))
+    result = replay(tape.save(tmp_path))
+    assert [(one.opaque, one.got) for one in result.differing] == ([] if accepted else [(waits.opaque, "held")])
+
+
 @pytest.mark.parametrize(("early", "accepted"), [(0, True), (1, True), (3, False)])
 def test_a_delayed_message_is_due_a_second_after_a_send_whose_ms_is_known_to_one(tape, tmp_path, early, accepted):
     """The message of 100 ms shows the epoch; the delayed one of 200 ms is stored again `early` ms before 1,200 ms."""
