@@ -77,10 +77,6 @@ class BrokerHandler:
         self._broker.on_channel_close(channel, now)
         self._broker.pull_request_hold_service.forget(channel)
 
-    def after_answers(self) -> None:
-        """Dispatch what was sent."""
-        self._store.dispatch()
-
     def run_timers(self, now: int) -> None:
         """Run what is due."""
         self._broker.run_timers(now)
@@ -166,11 +162,10 @@ class BrokerStartup:
         self.broker.register_broker_all()
         self.broker_addr = settings.broker_addr
         is_sync = durable is not None and config.store.flush_disk_type is FlushDiskType.SYNC_FLUSH
-        handler = BrokerHandler(self.broker, durable)
         self._broker_server = SocketServer(
-            handler,
+            BrokerHandler(self.broker, durable),
             barrier=durable if is_sync else None,
-            after_answers=handler.after_answers,
+            after_answers=self.broker.message_store.dispatch,
             idle_seconds=config.idle_seconds,
         )
         await self._broker_server.start(broker_socket)
