@@ -80,12 +80,11 @@ def _read_map(data: bytes) -> dict[str, str | None]:
 
 
 class ByteReader:
-    """Takes bytes from the front; what is too short is refused with Java's error of the name `underflow`."""
+    """Takes bytes from the front; what is too short is refused with Java's error."""
 
-    def __init__(self, data: bytes, underflow: str = "BufferUnderflowException") -> None:
+    def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
-        self._underflow = underflow
 
     @property
     def rest(self) -> int:
@@ -97,7 +96,7 @@ class ByteReader:
         if length < 0:
             raise FrameError("NegativeArraySizeException", f"a length of {length} at byte {self._at}")
         if length > self.rest:
-            raise FrameError(self._underflow, f"{length} bytes wanted, {self.rest} left")
+            raise FrameError("BufferUnderflowException", f"{length} bytes wanted, {self.rest} left")
         start = self._at
         self._at += length
         return self._data[start : self._at]
