@@ -25,30 +25,24 @@ class Segment(Protocol):
     @property
     def size(self) -> int:
         """Bytes written so far."""
-        ...
 
     def append(self, data: bytes) -> None:
         """Write `data` behind what is there. The caller has checked that it fits. Raises SegmentError."""
-        ...
 
     def read(self, position: int, length: int) -> bytes:
         """Return `length` bytes from `position`, fewer when the written part ends before. Raises SegmentError."""
-        ...
 
     def overwrite(self, position: int, data: bytes) -> None:
         """Write `data` over bytes that are there. Only the repair of a damaged store does. Raises SegmentError."""
-        ...
 
     def truncate(self, size: int) -> None:
         """Forget what lies at `size` and behind; bytes before it that were never written are zero.
 
         Raises SegmentError.
         """
-        ...
 
     def delete(self) -> None:
         """Forget everything; the segment is not used again."""
-        ...
 
 
 class StoredSegment(NamedTuple):
@@ -68,19 +62,15 @@ class Segments(Protocol):
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
         """Make an empty segment of `capacity` bytes for the file at an offset. Raises SegmentCreateError."""
-        ...
 
     def takes_topic(self, topic: str) -> bool:
         """Tell whether a topic's queues can have a directory."""
-        ...
 
     def load(self, directory: str, capacity: int) -> list[StoredSegment]:
         """Return the segments of a directory, lowest offset first. Raises SegmentError for one that is no segment."""
-        ...
 
     def directories(self, directory: str) -> list[str]:
         """Return the names of the directories in a directory, sorted."""
-        ...
 
 
 class MemorySegment:
@@ -241,11 +231,6 @@ class MappedFileQueue:
         if 0 <= index < len(files):
             return files[index]
         return first if return_first_on_not_found else None
-
-    @property
-    def min_offset(self) -> int:
-        """Offset of the first byte of the first file, -1 when there is none."""
-        return self.mapped_files[0].file_from_offset if self.mapped_files else -1
 
     @property
     def max_offset(self) -> int:
