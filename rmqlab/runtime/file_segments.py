@@ -29,8 +29,6 @@ _fdatasync = getattr(os, "fdatasync", os.fsync)
 class FileSegment:
     """One file."""
 
-    __slots__ = ("_fd", "_files", "capacity", "flushed", "path", "size")
-
     def __init__(self, files: FileSegments, path: Path, capacity: int) -> None:
         self._files = files
         self._fd: int | None = None

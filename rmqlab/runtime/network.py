@@ -45,8 +45,6 @@ class LinkFaults:
 class Hold:
     """What waits for a machine that is paused. ``until_us`` is when it goes on (us since the run began)."""
 
-    __slots__ = ("_scheduler", "held", "until_us")
-
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.held: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()

@@ -23,8 +23,6 @@ _HOUR_MS = 3_600_000
 class CleanService:
     """What Java does to a store every `cleanResourceInterval`; here the owner of the store decides when."""
 
-    __slots__ = ("_commit_log", "_last_physical_min_offset", "_store")
-
     def __init__(self, store: MessageStore) -> None:
         self._store = store
         self._commit_log = store.commit_log

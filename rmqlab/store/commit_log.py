@@ -64,16 +64,6 @@ class CommitLog:
     `base_offset` for its first byte.
     """
 
-    __slots__ = (
-        "base_offset",
-        "config",
-        "delay_levels",
-        "mapped_file_queue",
-        "mapped_file_size",
-        "rules",
-        "topic_queue_table",
-    )
-
     def __init__(
         self,
         config: MessageStoreConfig,

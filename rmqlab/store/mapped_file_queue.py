@@ -76,8 +76,6 @@ class Segments(Protocol):
 class MemorySegment:
     """A segment in memory; it takes as much of it as was written."""
 
-    __slots__ = ("_data",)
-
     def __init__(self) -> None:
         self._data = bytearray()
 
@@ -139,8 +137,6 @@ class MappedFile:
     is the store time (epoch ms) of the last message that touched it.
     """
 
-    __slots__ = ("file_from_offset", "file_size", "last_modified", "segment", "start", "wrote_position")
-
     def __init__(self, segment: Segment, file_from_offset: int, file_size: int, start: int = 0) -> None:
         self.segment = segment
         self.file_from_offset = file_from_offset
@@ -180,8 +176,6 @@ class MappedFile:
 
 class MappedFileQueue:
     """Files of `mapped_file_size` bytes each, oldest first; offsets are those of the one long file."""
-
-    __slots__ = ("directory", "mapped_file_size", "mapped_files", "segments")
 
     def __init__(self, directory: str, mapped_file_size: int, segments: Segments) -> None:
         self.directory = directory
