@@ -163,7 +163,7 @@ def test_deleting_old_files_moves_the_first_offset(filled):
     clean.clean_consume_queues()
     # entries 0..1 were a file of their own; entry 2 is the first of its file, and its message is gone too
     assert store.get_min_offset_in_queue("T", 0) == 3
-    assert store.find_consume_queue("T", 0).mapped_file_queue.min_offset == 40
+    assert store.find_consume_queue("T", 0).mapped_file_queue.mapped_files[0].file_from_offset == 40
     assert store.find_consume_queue("T", 0).get_index_buffer(2) is None
     assert clean.delete_commit_log_files(5) == 1
     clean.clean_consume_queues()
