@@ -43,6 +43,12 @@ class NumberFormatError(ValueError):
     """Text that Java's `Integer.parseInt` or `Long.parseLong` refuses."""
 
 
+def signed(value: int, bits: int) -> int:
+    """Return `value` as Java's arithmetic wraps it in `bits` bits: the low ones, signed."""
+    half = 1 << bits - 1
+    return (value + half) % (2 * half) - half
+
+
 def to_int32(value: int) -> int:
     """Return `value` as Java's `(int)` cast gives it: the low 32 bits, signed."""
     return ((value + 0x80000000) & _MASK32) - 0x80000000
@@ -50,7 +56,7 @@ def to_int32(value: int) -> int:
 
 def to_int64(value: int) -> int:
     """Return `value` as Java's `(long)` arithmetic wraps it: the low 64 bits, signed."""
-    return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+    return signed(value, 64)
 
 
 def parse_int(text: str | None) -> int:
@@ -85,6 +91,11 @@ def _parse(text: str | None, low: int, high: int) -> int:
 def parse_boolean(text: str | None) -> bool:
     """Return what `Boolean.parseBoolean(text)` returns: true for "true" in any case, else false."""
     return text is not None and text.lower() == "true"
+
+
+def text_of(value: object) -> str:
+    """Return `String.valueOf` of a text or number: "null" for None."""
+    return "null" if value is None else str(value)
 
 
 def boolean_text(value: bool) -> str:

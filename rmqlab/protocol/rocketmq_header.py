@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import from_utf8, hash_map_order, to_utf8
+from rmqlab.message.java import from_utf8, hash_map_order, signed, to_utf8
 from rmqlab.protocol.codes import LANGUAGES
 from rmqlab.protocol.header import FrameError
 
@@ -29,9 +29,9 @@ def write(command: CommandFields) -> bytes:
     return b"".join(
         (
             _FIXED.pack(
-                _short(command.code),
+                signed(command.code, 16),
                 LANGUAGES.index(command.language),
-                _short(command.version),
+                signed(command.version, 16),
                 command.opaque,
                 command.flag,
                 len(remark),
@@ -104,7 +104,3 @@ class ByteReader:
     def number(self, size: int) -> int:
         """The next number, signed, of `size` bytes; raises FrameError."""
         return int.from_bytes(self.take(size), "big", signed=True)
-
-
-def _short(number: int) -> int:
-    return (number + 0x8000 & 0xFFFF) - 0x8000

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import split, string_hash, trim, utf16_key
+from rmqlab.message.java import split, string_hash, text_of, trim, utf16_key
 
 SUB_ALL = "*"
 TAG: Final = "TAG"
@@ -73,9 +73,7 @@ class SubscriptionData:
 
 
 def _order_key(subscription: SubscriptionData) -> bytes:
-    topic = "null" if subscription.topic is None else subscription.topic
-    sub_string = "null" if subscription.sub_string is None else subscription.sub_string
-    return utf16_key(f"{topic}@{sub_string}")
+    return utf16_key(f"{text_of(subscription.topic)}@{text_of(subscription.sub_string)}")
 
 
 SEPARATOR: Final = "||"
