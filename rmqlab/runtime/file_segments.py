@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from rmqlab.files import end_of_data
@@ -117,7 +116,7 @@ class FileSegments:
         self.root = root
         self.commit_log = commit_log or root / "commitlog"
         self.dirty: set[FileSegment] = set()
-        self._open: OrderedDict[int, FileSegment] = OrderedDict()
+        self._open: dict[int, FileSegment] = {}
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
         """Make a file. Raises SegmentCreateError."""
