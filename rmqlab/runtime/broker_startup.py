@@ -156,8 +156,7 @@ class BrokerStartup:
                 self._watch = asyncio.get_running_loop().create_task(watch(config.acl, self._access))
         if self._on_broker is not None:
             self._on_broker(self.broker)
-        self._outer = BrokerOuterAPI(self._runtime, name_servers, own)
-        self._outer.broker = self.broker
+        self._outer = BrokerOuterAPI(self._runtime, self.broker, name_servers, own)
         self.broker.on_register = self._outer.register_broker_all
         self.broker.register_broker_all()
         self.broker_addr = settings.broker_addr
