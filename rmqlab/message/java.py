@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 from functools import lru_cache
-from operator import mul
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ _LONG_DIGITS = 19
 _SURE_INT, _SURE_LONG = 9, 18  # so many digits always fit
 _REMEMBERED = 64
 """Longest text whose hash code is remembered: what others send must not fill the memory."""
-_POWERS = tuple(pow(31, exponent, 1 << 32) for exponent in range(_REMEMBERED - 1, -1, -1))
 _TRIMMED = "".join(map(chr, range(0x21)))
 _TREEIFY_THRESHOLD = 8
 _MIN_TREEIFY_CAPACITY = 64
@@ -110,9 +108,7 @@ def string_hash(text: str) -> int:
 
 @lru_cache(maxsize=8192)
 def _short_hash(text: str) -> int:
-    if text.isascii():
-        return to_int32(sum(map(mul, text.encode(), _POWERS[_REMEMBERED - len(text) :])))
-    return _hash(utf16_units(text))
+    return _hash(text.encode() if text.isascii() else utf16_units(text))
 
 
 def _hash(units: Iterable[int]) -> int:
