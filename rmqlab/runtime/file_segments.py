@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.files import end_of_data
 from rmqlab.store.index_file import DIRECTORY as INDEX
-from rmqlab.store.mapped_file_queue import Segment, SegmentCreateError, SegmentError, StoredSegment
+from rmqlab.store.mapped_file_queue import Segment, SegmentCreateError, SegmentError, Segments, StoredSegment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ class FileSegment:
         os.ftruncate(self.fd(), self.capacity)
 
 
-class FileSegments:
+class FileSegments(Segments):
     """Makes and finds segments below a folder. `dirty` are those with bytes that are not on disk for sure.
 
     `commit_log` is the folder of the commit log, when that is elsewhere (`storePathCommitLog`).
@@ -131,8 +131,7 @@ class FileSegments:
             sync_folder(path.parent)
         return segment
 
-    @staticmethod
-    def takes_topic(topic: str) -> bool:
+    def takes_topic(self, topic: str) -> bool:
         """Tell whether a topic's queues can have a folder."""
         return is_file_name(topic)
 

@@ -57,22 +57,6 @@ class StoredSegment(NamedTuple):
     last_modified: int
 
 
-class Segments(Protocol):
-    """A medium: it makes segments, and hands out those that an earlier process left there."""
-
-    def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
-        """Make an empty segment of `capacity` bytes for the file at an offset. Raises SegmentCreateError."""
-
-    def takes_topic(self, topic: str) -> bool:
-        """Tell whether a topic's queues can have a directory."""
-
-    def load(self, directory: str, capacity: int) -> list[StoredSegment]:
-        """Return the segments of a directory, lowest offset first. Raises SegmentError for one that is no segment."""
-
-    def directories(self, directory: str) -> list[str]:
-        """Return the names of the directories in a directory, sorted."""
-
-
 class MemorySegment:
     """A segment in memory; it takes as much of it as was written."""
 
@@ -106,27 +90,30 @@ class MemorySegment:
         self._data.clear()
 
 
-class MemorySegments:
-    """The medium of a store that lives and dies with its process."""
+class Segments:
+    """A medium: it makes segments, and hands out those that an earlier process left there.
+
+    This one is memory, which lives and dies with its process.
+    """
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
-        """Make an empty segment."""
+        """Make an empty segment of `capacity` bytes for the file at an offset. Raises SegmentCreateError."""
         return MemorySegment()
 
     def takes_topic(self, topic: str) -> bool:
-        """Take every topic."""
+        """Tell whether a topic's queues can have a directory: in memory those of every topic."""
         return True
 
     def load(self, directory: str, capacity: int) -> list[StoredSegment]:
-        """Return nothing."""
+        """Return the segments of a directory, lowest offset first. Raises SegmentError for one that is no segment."""
         return []
 
     def directories(self, directory: str) -> list[str]:
-        """Return nothing."""
+        """Return the names of the directories in a directory, sorted."""
         return []
 
 
-in_memory = MemorySegments()
+in_memory = Segments()
 
 
 class MappedFile:
