@@ -104,8 +104,6 @@ _PAIRED: Final = json.JSONDecoder(
 
 def quoted(text: str) -> str:
     """Return a text in quotes, escaped."""
-    if text.isalnum() and text.isascii():
-        return f'"{text}"'
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return f'"{_SPECIAL.sub(_escaped, text)}"'
