@@ -105,8 +105,6 @@ class UniqueIdMaker:
     whose months count; `counter`: the number of the first id.
     """
 
-    __slots__ = ("_counter", "_next_start", "_prefix", "_start", "_zone")
-
     def __init__(self, ip: str, pid: int, class_loader_hash: int, *, zone: tzinfo = UTC, counter: int = 0) -> None:
         fixed = struct.pack(">HI", pid & 0xFFFF, class_loader_hash & 0xFFFFFFFF)
         self._prefix = bytes_to_string(Host(ip, 0).address + fixed)

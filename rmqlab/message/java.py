@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 from functools import lru_cache
-from operator import mul
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ _LONG_DIGITS = 19
 _SURE_INT, _SURE_LONG = 9, 18  # so many digits always fit
 _REMEMBERED = 64
 """Longest text whose hash code is remembered: what others send must not fill the memory."""
-_POWERS = tuple(pow(31, exponent, 1 << 32) for exponent in range(_REMEMBERED - 1, -1, -1))
 _TRIMMED = "".join(map(chr, range(0x21)))
 _TREEIFY_THRESHOLD = 8
 _MIN_TREEIFY_CAPACITY = 64
@@ -43,6 +41,12 @@ class NumberFormatError(ValueError):
     """Text that Java's `Integer.parseInt` or `Long.parseLong` refuses."""
 
 
+def signed(value: int, bits: int) -> int:
+    """Return `value` as Java's arithmetic wraps it in `bits` bits: the low ones, signed."""
+    half = 1 << bits - 1
+    return (value + half) % (2 * half) - half
+
+
 def to_int32(value: int) -> int:
     """Return `value` as Java's `(int)` cast gives it: the low 32 bits, signed."""
     return ((value + 0x80000000) & _MASK32) - 0x80000000
@@ -50,7 +54,7 @@ def to_int32(value: int) -> int:
 
 def to_int64(value: int) -> int:
     """Return `value` as Java's `(long)` arithmetic wraps it: the low 64 bits, signed."""
-    return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+    return signed(value, 64)
 
 
 def parse_int(text: str | None) -> int:
@@ -87,6 +91,11 @@ def parse_boolean(text: str | None) -> bool:
     return text is not None and text.lower() == "true"
 
 
+def text_of(value: object) -> str:
+    """Return `String.valueOf` of a text or number: "null" for None."""
+    return "null" if value is None else str(value)
+
+
 def boolean_text(value: bool) -> str:
     """Return "true" or "false"."""
     return "true" if value else "false"
@@ -99,9 +108,7 @@ def string_hash(text: str) -> int:
 
 @lru_cache(maxsize=8192)
 def _short_hash(text: str) -> int:
-    if text.isascii():
-        return to_int32(sum(map(mul, text.encode(), _POWERS[_REMEMBERED - len(text) :])))
-    return _hash(utf16_units(text))
+    return _hash(text.encode() if text.isascii() else utf16_units(text))
 
 
 def _hash(units: Iterable[int]) -> int:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import boolean_text, in_hash_map_order, parse_boolean, parse_int, trim
+from rmqlab.message.java import boolean_text, in_hash_map_order, parse_boolean, parse_int, text_of, trim
 from rmqlab.message.properties import (
     KEY_SEPARATOR,
     PROPERTY_DELAY_TIME_LEVEL,
@@ -202,10 +202,9 @@ class Message:
         """Return the message as Java prints it: properties in HashMap order, the body as signed bytes."""
         properties = ", ".join(f"{name}={value}" for name, value in in_hash_map_order(self.properties).items())
         body = "null" if self.body is None else str([byte - 256 if byte > 127 else byte for byte in self.body])
-        transaction = "null" if self.transaction_id is None else self.transaction_id
         return (
             f"Message{{topic='{self.topic}', flag={self.flag}, properties={{{properties}}}, body={body}, "
-            f"transactionId='{transaction}'}}"
+            f"transactionId='{text_of(self.transaction_id)}'}}"
         )
 
 
@@ -247,17 +246,13 @@ class MessageExt(Message):
         # dataclass(slots=True) makes a new class, which super() without arguments does not know
         inner = Message.__str__(self)
         return (
-            f"MessageExt [brokerName={_text(self.broker_name)}, queueId={self.queue_id}, storeSize={self.store_size}, "
-            f"queueOffset={self.queue_offset}, sysFlag={self.sys_flag}, bornTimestamp={self.born_timestamp}, "
-            f"bornHost={self.born_host}, storeTimestamp={self.store_timestamp}, storeHost={self.store_host}, "
-            f"msgId={_text(self.msg_id)}, commitLogOffset={self.commit_log_offset}, bodyCRC={self.body_crc}, "
-            f"reconsumeTimes={self.reconsume_times}, preparedTransactionOffset={self.prepared_transaction_offset}, "
-            f"toString()={inner}]"
+            f"MessageExt [brokerName={text_of(self.broker_name)}, queueId={self.queue_id}, "
+            f"storeSize={self.store_size}, queueOffset={self.queue_offset}, sysFlag={self.sys_flag}, "
+            f"bornTimestamp={self.born_timestamp}, bornHost={self.born_host}, storeTimestamp={self.store_timestamp}, "
+            f"storeHost={self.store_host}, msgId={text_of(self.msg_id)}, commitLogOffset={self.commit_log_offset}, "
+            f"bodyCRC={self.body_crc}, reconsumeTimes={self.reconsume_times}, "
+            f"preparedTransactionOffset={self.prepared_transaction_offset}, toString()={inner}]"
         )
-
-
-def _text(value: str | None) -> str:
-    return "null" if value is None else value
 
 
 @dataclass(slots=True)

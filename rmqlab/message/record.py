@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.message.ids import create_message_id
-from rmqlab.message.java import from_utf8, to_utf8
+from rmqlab.message.java import from_utf8, signed, to_utf8
 from rmqlab.message.message import Host, HostError, MessageExt
 from rmqlab.message.properties import properties_to_string, string_to_properties
 from rmqlab.message.sysflag import (
@@ -138,7 +138,7 @@ def pack_record(message: MessageExt, size: int, body: bytes, topic: bytes, prope
         message.prepared_transaction_offset,
         len(body),
     )
-    lengths = bytes((len(topic) & 0xFF,)), _SHORT.pack(_signed(len(properties), 16))
+    lengths = bytes((len(topic) & 0xFF,)), _SHORT.pack(signed(len(properties), 16))
     return b"".join((fields, body, lengths[0], topic, lengths[1], properties)).ljust(size, b"\0")
 
 
@@ -156,7 +156,7 @@ def encode_record(message: MessageExt, *, need_compress: bool = False) -> bytes:
     topic, properties = to_utf8(message.topic), to_utf8(properties_to_string(message.properties))
     size = message.store_size
     if size <= 0:
-        lengths = len(body) + _signed(len(topic), 8) + _signed(len(properties), 16)
+        lengths = len(body) + signed(len(topic), 8) + signed(len(properties), 16)
         size = message_length(message.sys_flag, 0, 0, 0) + lengths
     if size < 0:
         raise RecordError(
@@ -168,11 +168,6 @@ def encode_record(message: MessageExt, *, need_compress: bool = False) -> bytes:
             "BufferOverflowException", f"message of topic {message.topic!r}: {len(record)} > {size} bytes"
         )
     return record
-
-
-def _signed(length: int, bits: int) -> int:
-    half = 1 << bits - 1
-    return (length + half) % (2 * half) - half
 
 
 def read_record(data: Data, offset: int = 0, *, read_body: bool = True, decompress_body: bool = True) -> Decoded:
@@ -199,7 +194,7 @@ def _read(data: Data, offset: int, read_body: bool, decompress_body: bool) -> De
         raw, position = _cut(data, position, body_length)
         if read_body:
             body = uncompress(raw) if decompress_body and sys_flag & COMPRESSED_FLAG else raw
-    topic, position = _cut(data, position + 1, _signed(data[position], 8))
+    topic, position = _cut(data, position + 1, signed(data[position], 8))
     (properties_length,) = _SHORT.unpack_from(data, position)
     position += 2
     properties: dict[str, str] = {}
@@ -208,7 +203,7 @@ def _read(data: Data, offset: int, read_body: bool, decompress_body: bool) -> De
         properties = string_to_properties(from_utf8(text))
     store_host = _host(store_ip, store_port)
     message = MessageExt(
-        _topic(topic),
+        from_utf8(topic),
         body,
         flag,
         properties,
@@ -244,11 +239,6 @@ def _host(address: bytes, port: int) -> Host:
     return Host.of_address(address, port)
 
 
-@lru_cache(maxsize=1024)
-def _topic(data: bytes) -> str:
-    return from_utf8(data)
-
-
 def decode_record(data: Data, *, read_body: bool = True, decompress_body: bool = True) -> MessageExt | None:
     """Return the message of a record at the start of `data`, or None if Java rejects it; see `read_record`."""
     return read_record(data, read_body=read_body, decompress_body=decompress_body).message
@@ -275,7 +265,7 @@ def decode_properties(data: Data) -> dict[str, str] | None:
         layout = layout_at(data)
         (body_length,) = _INT.unpack_from(data, layout.offsets["body_length"])
         position = _within(data, layout.size + body_length)
-        position = _within(data, position + 1 + _signed(data[position], 8))
+        position = _within(data, position + 1 + signed(data[position], 8))
         (length,) = _SHORT.unpack_from(data, position)
     except (struct.error, IndexError) as error:
         raise RecordError("IndexOutOfBoundsException", f"record of {len(data)} bytes: {error}") from error

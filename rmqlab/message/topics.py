@@ -56,7 +56,7 @@ CID_ONSAPI_PULL_GROUP = "CID_ONSAPI_PULL"
 
 VALID_NAME_PATTERN = "^[%|a-zA-Z0-9_-]+$"
 TOPIC_MAX_LENGTH = 127
-_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
+_NAME = re.compile(VALID_NAME_PATTERN)
 
 
 def retry_topic(group: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import in_hash_map_order
+from rmqlab.message.java import in_hash_map_order, text_of
 from rmqlab.namesrv.route_info_manager import RouteInfoManager
 from rmqlab.protocol import namesrv as headers
 from rmqlab.protocol.bodies import KVTable
@@ -154,7 +154,7 @@ class NameServer:
         topic = request.decode_header(headers.GetRouteInfoRequestHeader).topic
         route = self.route_info_manager.pickup_topic_route_data(topic)
         if route is None:
-            remark = f"No topic route info in name server for the topic: {_text(topic)}{FAQ}"
+            remark = f"No topic route info in name server for the topic: {text_of(topic)}{FAQ}"
             return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, remark)
         return _success(body=_body_of(route))
 
@@ -208,10 +208,6 @@ def _required(number: int | None, name: str) -> int:
 
 def _success(header: CommandHeader | None = None, body: bytes | None = None) -> RemotingCommand:
     return RemotingCommand.response(ResponseCode.SUCCESS, None, header, body)
-
-
-def _text(value: object) -> str:
-    return "null" if value is None else str(value)
 
 
 _BODIES: dict[str, bytes] = {}

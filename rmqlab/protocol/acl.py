@@ -11,7 +11,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.message.java import to_utf8, utf16_key
+from rmqlab.message.java import text_of, to_utf8, utf16_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ _UNSIGNED = {SIGNATURE, UNIQUE_MSG_QUERY_FLAG}
 def signed_content(fields: Mapping[str, str | None], body: bytes | None) -> bytes:
     """Return the bytes that are signed; a field without a value counts as the text "null", as in Java."""
     names = sorted((name for name in fields if name not in _UNSIGNED), key=utf16_key)
-    text = "".join("null" if (value := fields[name]) is None else value for name in names)
+    text = "".join(text_of(fields[name]) for name in names)
     return to_utf8(text) + (body or b"")
 
 

@@ -5,6 +5,7 @@ Source: `org.apache.rocketmq.common.protocol.header`; the numbers are request co
 
 from __future__ import annotations
 
+from rmqlab.message.java import text_of
 from rmqlab.message.sysflag import MULTI_TAG, SINGLE_TAG
 from rmqlab.protocol.header import (
     NULL,
@@ -32,8 +33,7 @@ class CreateTopicRequestHeader(WithTopic):
         """Refuse a filter type other than SINGLE_TAG and MULTI_TAG, null included."""
         filter_type: str | None = self.topic_filter_type
         if filter_type not in {SINGLE_TAG, MULTI_TAG}:
-            shown = "null" if filter_type is None else filter_type
-            raise RemotingCommandException(f"topicFilterType = [{shown}] value invalid")
+            raise RemotingCommandException(f"topicFilterType = [{text_of(filter_type)}] value invalid")
 
 
 class DeleteSubscriptionGroupRequestHeader(CommandHeader):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.message.java import boolean_text, from_utf8, hash_map_order, parse_int, parse_long, to_utf8
+from rmqlab.message.java import boolean_text, from_utf8, hash_map_order, parse_int, parse_long, signed, to_utf8
 from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
@@ -97,17 +98,12 @@ def _integer(text: str) -> int | Decimal:
 _PLAIN: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
 _ODD_NAMES_MARKED: Final = json.JSONDecoder(object_hook=_with_odd_names, parse_float=Decimal, parse_constant=_refuse)
 _PAIRED: Final = json.JSONDecoder(
-    object_pairs_hook=Pairs,
-    parse_float=Decimal,
-    parse_int=_integer,
-    parse_constant=_refuse,
+    object_pairs_hook=Pairs, parse_float=Decimal, parse_int=_integer, parse_constant=_refuse
 )
 
 
 def quoted(text: str) -> str:
     """Return a text in quotes, escaped."""
-    if text.isalnum() and text.isascii():
-        return f'"{text}"'
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return f'"{_SPECIAL.sub(_escaped, text)}"'
@@ -165,13 +161,7 @@ def _of_decimal(value: Decimal, bits: int) -> int:
     """Cut the fraction and keep the low bits (`TypeUtils.intValue`); numbers of absurd length are refused unwritten."""
     if abs(int(value.as_tuple().exponent)) > _MAX_PLACES or value.adjusted() > _MAX_PLACES:
         raise FrameError("ArithmeticException", f"a number of {bits} bits is wanted exactly")
-    half = 1 << (bits - 1)
-    return (int(value) + half & (1 << bits) - 1) - half
-
-
-def to_long(value: Any) -> int | None:
-    """Return what a 64-bit number field holds after reading `value`; raises FrameError."""
-    return to_int(value, 64)
+    return signed(int(value), bits)
 
 
 def to_float(value: Any) -> float | None:
@@ -201,7 +191,7 @@ def to_boolean(value: Any) -> bool | None:
 
 CASTS: Final[dict[object, Callable[[Any], Any]]] = {
     str: to_text,
-    int: to_long,
+    int: partial(to_int, bits=64),
     bool: to_boolean,
     float: to_float,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import from_utf8, hash_map_order, to_utf8
+from rmqlab.message.java import from_utf8, hash_map_order, signed, to_utf8
 from rmqlab.protocol.codes import LANGUAGES
 from rmqlab.protocol.header import FrameError
 
@@ -29,9 +29,9 @@ def write(command: CommandFields) -> bytes:
     return b"".join(
         (
             _FIXED.pack(
-                _short(command.code),
+                signed(command.code, 16),
                 LANGUAGES.index(command.language),
-                _short(command.version),
+                signed(command.version, 16),
                 command.opaque,
                 command.flag,
                 len(remark),
@@ -47,7 +47,7 @@ def read(command: CommandFields, header: bytes) -> None:
     """Fill `command` from the header's bytes; raises FrameError. Lengths below zero mean empty."""
     reader = ByteReader(header)
     command.code, language, command.version, command.opaque, command.flag, length = _FIXED.unpack(
-        reader.take(_FIXED.size),
+        reader.take(_FIXED.size)
     )
     command.language = LANGUAGES[language] if language < len(LANGUAGES) else None
     if length > 0:
@@ -80,12 +80,11 @@ def _read_map(data: bytes) -> dict[str, str | None]:
 
 
 class ByteReader:
-    """Takes bytes from the front; what is too short is refused with Java's error of the name `underflow`."""
+    """Takes bytes from the front; what is too short is refused with Java's error."""
 
-    def __init__(self, data: bytes, underflow: str = "BufferUnderflowException") -> None:
+    def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
-        self._underflow = underflow
 
     @property
     def rest(self) -> int:
@@ -97,7 +96,7 @@ class ByteReader:
         if length < 0:
             raise FrameError("NegativeArraySizeException", f"a length of {length} at byte {self._at}")
         if length > self.rest:
-            raise FrameError(self._underflow, f"{length} bytes wanted, {self.rest} left")
+            raise FrameError("BufferUnderflowException", f"{length} bytes wanted, {self.rest} left")
         start = self._at
         self._at += length
         return self._data[start : self._at]
@@ -105,7 +104,3 @@ class ByteReader:
     def number(self, size: int) -> int:
         """The next number, signed, of `size` bytes; raises FrameError."""
         return int.from_bytes(self.take(size), "big", signed=True)
-
-
-def _short(number: int) -> int:
-    return (number + 0x8000 & 0xFFFF) - 0x8000

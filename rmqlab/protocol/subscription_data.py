@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import split, string_hash, trim, utf16_key
+from rmqlab.message.java import split, string_hash, text_of, trim, utf16_key
 
 SUB_ALL = "*"
 TAG: Final = "TAG"
@@ -19,7 +19,7 @@ TAG_TYPES: Final = (None, "", TAG)
 SQL92: Final = "SQL92"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class SubscriptionData:
     """A subscription of one (group, topic).
 
@@ -27,8 +27,9 @@ class SubscriptionData:
     tags. `sub_version` is the epoch ms at which the client (re)stamped the subscription; the higher one wins in
     the broker's table. `filter_class_source` never leaves the process (4.8.0 does not serialise it).
 
-    Equality takes every serialised field in, `sub_version` too; the hash leaves `sub_version` out; ordering is
-    that of the text `topic@subString` by UTF-16 code units (`SubscriptionData.compareTo`).
+    Equality takes every serialised field in, `sub_version` too (`SubscriptionData.equals`); the hash leaves
+    `sub_version` out; ordering is that of the text `topic@subString` by UTF-16 code units
+    (`SubscriptionData.compareTo`).
     """
 
     topic: str | None = None
@@ -38,7 +39,7 @@ class SubscriptionData:
     code_set: set[int] = field(default_factory=set)
     sub_version: int = 0
     expression_type: str | None = "TAG"
-    filter_class_source: str | None = field(default=None, metadata={"serialize": False})
+    filter_class_source: str | None = field(default=None, compare=False, metadata={"serialize": False})
 
     @property
     def is_tag(self) -> bool:
@@ -48,22 +49,6 @@ class SubscriptionData:
     def is_tied_with(self, other: SubscriptionData) -> bool:
         """Whether two differ in the same version: the broker keeps the one that it reads first (row S-77)."""
         return self.sub_version == other.sub_version and self != other
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether every serialised field agrees (`SubscriptionData.equals`)."""
-        if self is other:
-            return True
-        if not isinstance(other, SubscriptionData):
-            return NotImplemented
-        return (
-            self.sub_version == other.sub_version
-            and self.sub_string == other.sub_string
-            and self.topic == other.topic
-            and self.class_filter_mode == other.class_filter_mode
-            and self.code_set == other.code_set
-            and self.tags_set == other.tags_set
-            and self.expression_type == other.expression_type
-        )
 
     def __hash__(self) -> int:
         """Hash without `sub_version`, as Java: a re-stamped subscription stays in its bucket."""
@@ -88,9 +73,7 @@ class SubscriptionData:
 
 
 def _order_key(subscription: SubscriptionData) -> bytes:
-    topic = "null" if subscription.topic is None else subscription.topic
-    sub_string = "null" if subscription.sub_string is None else subscription.sub_string
-    return utf16_key(f"{topic}@{sub_string}")
+    return utf16_key(f"{text_of(subscription.topic)}@{text_of(subscription.sub_string)}")
 
 
 SEPARATOR: Final = "||"
@@ -136,11 +119,7 @@ def build_subscription_data(
         return SubscriptionData(topic, SUB_ALL, sub_version=now)
     tags = split_tags(sub_string)
     return SubscriptionData(
-        topic,
-        sub_string,
-        tags_set=set(tags),
-        code_set={string_hash(tag) for tag in tags},
-        sub_version=now,
+        topic, sub_string, tags_set=set(tags), code_set={string_hash(tag) for tag in tags}, sub_version=now
     )
 
 

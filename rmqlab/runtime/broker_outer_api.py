@@ -42,33 +42,32 @@ class BrokerOuterAPI:
     comes in 30 s.
     """
 
-    def __init__(self, runtime: SocketRuntime, name_servers: Sequence[str], own: NameServer | None = None) -> None:
+    def __init__(
+        self, runtime: SocketRuntime, broker: Broker, name_servers: Sequence[str], own: NameServer | None
+    ) -> None:
         self._runtime = runtime
+        self._broker = broker
         self._name_servers = tuple(name_servers)
         self._own = own
         self._link = LocalChannel("127.0.0.1:0")
         self._queue: asyncio.Queue[tuple[BrokerRegistration, bytes]] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
-        self.broker: Broker | None = None
 
     def register_broker_all(self, registration: BrokerRegistration) -> None:
         """Send what `Broker.on_register` gets; its tables are read now, not later."""
+        topics, filter_servers = dict(registration.topic_config_table), list(registration.filter_server_list or ())
+        version = copy(registration.data_version)
         registration = registration._replace(
-            topic_config_table=dict(registration.topic_config_table),
-            data_version=copy(registration.data_version),
-            filter_server_list=list(registration.filter_server_list or ()),
+            topic_config_table=topics, data_version=version, filter_server_list=filter_servers
         )
         if self._own is not None:
             self._own.route_info_manager.register_broker(registration, self._link, epoch_ms())
-            if registration.check_order_config and self.broker is not None:
+            if registration.check_order_config:
                 ordered = self._own.kv_config.get(NAMESPACE_ORDER_TOPIC_CONFIG)
-                self.broker.topic_config_manager.update_order_topic_config(ordered)
+                self._broker.topic_config_manager.update_order_topic_config(ordered)
         if not self._name_servers:
             return
-        body = RegisterBrokerBody(
-            TopicConfigSerializeWrapper(dict(registration.topic_config_table), registration.data_version),
-            registration.filter_server_list or [],
-        )
+        body = RegisterBrokerBody(TopicConfigSerializeWrapper(topics, version), filter_servers)
         self._queue.put_nowait((registration, body.encode()))
         if self._worker is None:
             self._worker = asyncio.get_running_loop().create_task(self._work())
@@ -130,14 +129,10 @@ class BrokerOuterAPI:
             return
         if answer.code != ResponseCode.SUCCESS:
             logger.warning("name server %s refused the registration: %s", address, answer.remark)
-        elif registration.check_order_config and answer.body and self.broker is not None:
-            self._take_order_config(answer.body, self.broker)
-
-    @staticmethod
-    def _take_order_config(body: bytes, broker: Broker) -> None:
-        try:
-            table = KVTable.decode(body).table
-        except FrameError as error:
-            logger.warning("ordered topics of the name server: %s", error)
-            return
-        broker.topic_config_manager.update_order_topic_config(table)
+        elif registration.check_order_config and answer.body:
+            try:
+                table = KVTable.decode(answer.body).table
+            except FrameError as error:
+                logger.warning("ordered topics of the name server: %s", error)
+                return
+            self._broker.topic_config_manager.update_order_topic_config(table)

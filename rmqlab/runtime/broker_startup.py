@@ -77,10 +77,6 @@ class BrokerHandler:
         self._broker.on_channel_close(channel, now)
         self._broker.pull_request_hold_service.forget(channel)
 
-    def after_answers(self) -> None:
-        """Dispatch what was sent."""
-        self._store.dispatch()
-
     def run_timers(self, now: int) -> None:
         """Run what is due."""
         self._broker.run_timers(now)
@@ -91,12 +87,7 @@ class BrokerHandler:
 class BrokerStartup:
     """One broker, and a name server unless others are named. Start and stop it on the same loop."""
 
-    def __init__(
-        self,
-        config: ServeConfig,
-        *,
-        on_broker: Callable[[Broker], None] | None = None,
-    ) -> None:
+    def __init__(self, config: ServeConfig, *, on_broker: Callable[[Broker], None] | None = None) -> None:
         """`on_broker` gets the broker with what its folder held, before anybody can connect."""
         self.config = config
         self._on_broker = on_broker
@@ -141,11 +132,7 @@ class BrokerStartup:
         else:
             self.namesrv_addr = ";".join(name_servers)
 
-        settings = replace(
-            config.broker,
-            listen_port=_port(broker_socket),
-            namesrv_addr=self.namesrv_addr,
-        )
+        settings = replace(config.broker, listen_port=_port(broker_socket), namesrv_addr=self.namesrv_addr)
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
         self.broker = Broker(settings, self._open_store(settings), now=now, choose=lambda _, n: random.randrange(n))
@@ -160,17 +147,15 @@ class BrokerStartup:
                 self._watch = asyncio.get_running_loop().create_task(watch(config.acl, self._access))
         if self._on_broker is not None:
             self._on_broker(self.broker)
-        self._outer = BrokerOuterAPI(self._runtime, name_servers, own)
-        self._outer.broker = self.broker
+        self._outer = BrokerOuterAPI(self._runtime, self.broker, name_servers, own)
         self.broker.on_register = self._outer.register_broker_all
         self.broker.register_broker_all()
         self.broker_addr = settings.broker_addr
         is_sync = durable is not None and config.store.flush_disk_type is FlushDiskType.SYNC_FLUSH
-        handler = BrokerHandler(self.broker, durable)
         self._broker_server = SocketServer(
-            handler,
+            BrokerHandler(self.broker, durable),
             barrier=durable if is_sync else None,
-            after_answers=handler.after_answers,
+            after_answers=self.broker.message_store.dispatch,
             idle_seconds=config.idle_seconds,
         )
         await self._broker_server.start(broker_socket)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from rmqlab.files import end_of_data
 from rmqlab.store.index_file import DIRECTORY as INDEX
-from rmqlab.store.mapped_file_queue import Segment, SegmentCreateError, SegmentError, StoredSegment
+from rmqlab.store.mapped_file_queue import Segment, SegmentCreateError, SegmentError, Segments, StoredSegment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +27,6 @@ _fdatasync = getattr(os, "fdatasync", os.fsync)
 
 class FileSegment:
     """One file."""
-
-    __slots__ = ("_fd", "_files", "capacity", "flushed", "path", "size")
 
     def __init__(self, files: FileSegments, path: Path, capacity: int) -> None:
         self._files = files
@@ -109,7 +106,7 @@ class FileSegment:
         os.ftruncate(self.fd(), self.capacity)
 
 
-class FileSegments:
+class FileSegments(Segments):
     """Makes and finds segments below a folder. `dirty` are those with bytes that are not on disk for sure.
 
     `commit_log` is the folder of the commit log, when that is elsewhere (`storePathCommitLog`).
@@ -119,7 +116,7 @@ class FileSegments:
         self.root = root
         self.commit_log = commit_log or root / "commitlog"
         self.dirty: set[FileSegment] = set()
-        self._open: OrderedDict[int, FileSegment] = OrderedDict()
+        self._open: dict[int, FileSegment] = {}
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
         """Make a file. Raises SegmentCreateError."""
@@ -134,8 +131,7 @@ class FileSegments:
             sync_folder(path.parent)
         return segment
 
-    @staticmethod
-    def takes_topic(topic: str) -> bool:
+    def takes_topic(self, topic: str) -> bool:
         """Tell whether a topic's queues can have a folder."""
         return is_file_name(topic)
 

@@ -22,8 +22,6 @@ class BadFrame(Exception):
 class UnreadBudget:
     """Bytes of unfinished frames held for all connections of one server."""
 
-    __slots__ = ("limit", "used")
-
     def __init__(self, limit: int = UNREAD_MAX_BYTES) -> None:
         self.limit = limit
         self.used = 0
@@ -31,8 +29,6 @@ class UnreadBudget:
 
 class FrameDecoder:
     """Collects bytes and hands out frames without their length. `close` gives the budget back."""
-
-    __slots__ = ("_at", "_budget", "_data", "_header_max")
 
     def __init__(self, budget: UnreadBudget | None = None, header_max: int = HEADER_MAX_LENGTH) -> None:
         self._budget = budget or UnreadBudget()

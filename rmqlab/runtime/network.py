@@ -45,8 +45,6 @@ class LinkFaults:
 class Hold:
     """What waits for a machine that is paused. ``until_us`` is when it goes on (us since the run began)."""
 
-    __slots__ = ("_scheduler", "held", "until_us")
-
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.held: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
@@ -80,7 +78,7 @@ class Hold:
 class Network:
     """What all machines share: the heap, the chooser that answers choice points, delays, open orders.
 
-    ``timing`` gives the delays of every connection that has none of its own; ``lanes`` are there with open orders.
+    ``timing`` gives the delays of every connection; ``lanes`` are there with open orders.
     ``on_frame(connection, direction, command, sent_us, due_us)`` sees each frame.
     """
 
@@ -123,7 +121,6 @@ class Connection:
     node: Machine
     server: Machine
     remote_address: str
-    timing: Timing
     frozen: bool = False
     passes_closes: bool = True
     closed: bool = False
@@ -173,11 +170,11 @@ class Connection:
             else:
                 self._post(command, direction, network.lanes)
             return
-        delays = self.timing.delays_us
+        delays = network.timing.delays_us
         delay = delays[0]
         if len(delays) > 1:
             delay = network.chooser.among(f"delay {self.node.name} {direction} {command.code}", delays)
-        due = max(now_us + delay + more_us, last_us + self.timing.spacing_us)
+        due = max(now_us + delay + more_us, last_us + network.timing.spacing_us)
         self._last_arrival_us[direction] = due
         if network.on_frame is not None:
             network.on_frame(self, direction, command, now_us, due)

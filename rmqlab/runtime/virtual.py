@@ -52,18 +52,10 @@ class VirtualTime(Network):
         self.servers[address] = server
         return server
 
-    def node(
-        self,
-        name: str,
-        *,
-        ip: str = "127.0.0.1",
-        port: int | None = None,
-        skew_ms: int = 0,
-        timing: Timing | None = None,
-    ) -> VirtualNode:
+    def node(self, name: str, *, ip: str = "127.0.0.1", port: int | None = None, skew_ms: int = 0) -> VirtualNode:
         """Add a client machine; its connections come from ``ip`` and ports counted up from ``port``."""
         first = port if port is not None else FIRST_PORT + 100 * len(self.nodes)
-        node = VirtualNode(self, name, ip, first, skew_ms, timing or self.timing)
+        node = VirtualNode(self, name, ip, first, skew_ms)
         self.nodes[name] = node
         return node
 
@@ -82,7 +74,7 @@ class VirtualTime(Network):
         if server is None or not server.up:
             raise RemotingConnectError(address)
         self._connections += 1
-        connection = Connection(self._connections, self, node, server, node.next_address(), node.timing)
+        connection = Connection(self._connections, self, node, server, node.next_address())
         node.connections[address] = server.connections[connection.number] = connection
         return connection
 
@@ -114,11 +106,10 @@ class _Invoke(Trap):
 class VirtualNode(Machine):
     """One client machine in virtual time; implements ``Runtime``."""
 
-    def __init__(self, world: VirtualTime, name: str, ip: str, port: int, skew_ms: int, timing: Timing) -> None:
+    def __init__(self, world: VirtualTime, name: str, ip: str, port: int, skew_ms: int) -> None:
         super().__init__(name, skew_ms)
         self.world = world
         self.ip = ip
-        self.timing = timing
         self.connections: dict[str, Connection] = {}
         self.pending: dict[int, tuple[Connection, VirtualTask, int]] = {}
         self._port = port
@@ -152,9 +143,8 @@ class VirtualNode(Machine):
         self._opaque += 1
         command.opaque = self._opaque
         answer: RemotingCommand = await _Invoke(self, connection, command, timeout_ms)
-        if (
-            len(self.timing.thread_us) > 1 and command.code != RequestCode.PULL_MESSAGE
-        ):  # a pull has no thread that waits
+        # a pull has no thread that waits
+        if len(self.world.timing.thread_us) > 1 and command.code != RequestCode.PULL_MESSAGE:
             await self.late(str(int(command.code)), command.code, answer)
         return answer
 
@@ -183,7 +173,7 @@ class VirtualNode(Machine):
 
     async def late(self, thread: str, code: int = NO_FRAME, answer: RemotingCommand | None = None) -> None:
         """Go on when this machine's ``thread`` gets its turn; ``code`` and ``answer`` are what it waited for."""
-        delays, world = self.timing.thread_us, self.world
+        delays, world = self.world.timing.thread_us, self.world
         if len(delays) == 1:
             return
         if world.lanes is not None:

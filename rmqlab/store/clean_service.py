@@ -23,8 +23,6 @@ _HOUR_MS = 3_600_000
 class CleanService:
     """What Java does to a store every `cleanResourceInterval`; here the owner of the store decides when."""
 
-    __slots__ = ("_commit_log", "_last_physical_min_offset", "_store")
-
     def __init__(self, store: MessageStore) -> None:
         self._store = store
         self._commit_log = store.commit_log
@@ -51,23 +49,19 @@ class CleanService:
         """Take no message while more than 90 % of the disk are in use; take them again once they are not."""
         self._store.running_flags.is_writeable = used <= DISK_SPACE_WARNING_LEVEL_RATIO
 
-    def delete_commit_log_files(self, count: int) -> int:
-        """Delete the `count` oldest commit log files, never the last one. Returns how many were deleted."""
-        return self._commit_log.mapped_file_queue.delete_first(count)
-
     def delete_expired_commit_log_files(self, now: int, *, at_once: bool = False) -> int:
         """Delete files last written `fileReservedTime` hours before `now` (epoch ms), at most ten.
 
         `at_once` deletes them whatever their age, as a nearly full disk does.
         """
-        files = self._commit_log.mapped_file_queue.mapped_files
+        queue = self._commit_log.mapped_file_queue
         reserved = self._commit_log.config.file_reserved_time * _HOUR_MS
         count = 0
-        for mapped_file in files[: min(DELETE_FILES_BATCH_MAX, len(files) - 1)]:
+        for mapped_file in queue.mapped_files[:-1][:DELETE_FILES_BATCH_MAX]:
             if not at_once and now < mapped_file.last_modified + reserved:
                 break
             count += 1
-        return self.delete_commit_log_files(count)
+        return queue.delete_first(count)
 
     def clean_consume_queues(self) -> None:
         """Move the queues' first offsets behind messages that are gone, and delete files of entries below."""

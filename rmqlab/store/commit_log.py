@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING
 from rmqlab.message.batch import encode_batch
 from rmqlab.message.ids import create_message_id
 from rmqlab.message.java import in_hash_map_order, to_utf8
-from rmqlab.message.properties import (
-    PROPERTY_REAL_QUEUE_ID,
-    PROPERTY_REAL_TOPIC,
-    properties_to_string,
-)
+from rmqlab.message.properties import PROPERTY_REAL_QUEUE_ID, PROPERTY_REAL_TOPIC, properties_to_string
 from rmqlab.message.record import (
     BLANK_MAGIC_CODE,
     LAYOUTS,
@@ -35,9 +31,10 @@ from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import delay_level_to_queue_id
 from rmqlab.store.dispatch_request import (
     AppendMessageStatus,
+    DispatchRequest,
     PutMessageResult,
     PutMessageStatus,
-    check_message_and_return_size,
+    request_of_record,
 )
 from rmqlab.store.mapped_file_queue import MappedFileQueue
 
@@ -45,7 +42,6 @@ if TYPE_CHECKING:
     from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
     from rmqlab.rules import Rules
     from rmqlab.store.config import DelayLevels, MessageStoreConfig
-    from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.mapped_file_queue import Segments
 
 END_FILE_MIN_BLANK_LENGTH = 8
@@ -63,16 +59,6 @@ class CommitLog:
     `topic_queue_table` is the next queue offset of every "topic-queueId". A log that does not begin at 0 has
     `base_offset` for its first byte.
     """
-
-    __slots__ = (
-        "base_offset",
-        "config",
-        "delay_levels",
-        "mapped_file_queue",
-        "mapped_file_size",
-        "rules",
-        "topic_queue_table",
-    )
 
     def __init__(
         self,
@@ -145,8 +131,16 @@ class CommitLog:
     def check_message_and_return_size(
         self, data: bytes, position: int = 0, *, check_crc: bool = False
     ) -> DispatchRequest:
-        """Read the record at `position` of `data` for dispatch; see `dispatch_request`."""
-        return check_message_and_return_size(data, position, self.delay_levels, self.rules, check_crc=check_crc)
+        """Read the record at `position` of `data`, bytes to the end of what is written, for dispatch.
+
+        A blank record gives size 0 with success; bytes that are no record give -1 without it, as does a wrong body CRC
+        when `check_crc` asks for it; a record whose parts do not make its size gives its size without success.
+        """
+        try:
+            request = request_of_record(data, position, self.delay_levels, self.rules, check_crc=check_crc)
+        except (struct.error, IndexError, ValueError):
+            request = None
+        return DispatchRequest(msg_size=-1, success=False) if request is None else request
 
     def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
         """Append a message stored at `now` (epoch ms); return where it went, which stands in `msg` too.

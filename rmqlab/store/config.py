@@ -168,8 +168,6 @@ class DelayLevels:
     on counts for `max_delay_level` when its unit could be looked up at all.
     """
 
-    __slots__ = ("max_delay_level", "parse_ok", "table")
-
     def __init__(self, text: str) -> None:
         self.table: dict[int, int] = {}
         self.max_delay_level = 0

@@ -27,16 +27,6 @@ _BLANK_ENTRY = ENTRY.pack(0, 0x7FFFFFFF, 0)
 class ConsumeQueue:
     """Entries of one queue. `min_logic_offset` is the first entry whose message still exists, in bytes."""
 
-    __slots__ = (
-        "consume_queue_ext",
-        "mapped_file_queue",
-        "mapped_file_size",
-        "max_physic_offset",
-        "min_logic_offset",
-        "queue_id",
-        "topic",
-    )
-
     def __init__(self, topic: str, queue_id: int, config: MessageStoreConfig, segments: Segments) -> None:
         self.topic = topic
         self.queue_id = queue_id

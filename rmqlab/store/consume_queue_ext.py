@@ -72,8 +72,6 @@ def _unit_size(data: bytes, position: int) -> int:
 class ConsumeQueueExt:
     """The units of one queue, one behind the other, in files of `mapped_file_size` bytes."""
 
-    __slots__ = ("mapped_file_queue",)
-
     def __init__(self, topic: str, queue_id: int, mapped_file_size: int, segments: Segments) -> None:
         self.mapped_file_queue = MappedFileQueue(f"consumequeue_ext/{topic}/{queue_id}", mapped_file_size, segments)
 

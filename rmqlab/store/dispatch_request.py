@@ -78,32 +78,13 @@ class DispatchRequest:
         self.tags_code = rules.tags_code(properties.get(PROPERTY_TAGS))
 
 
-_NO_RECORD = -1
-
-
-def check_message_and_return_size(
-    data: bytes,
-    position: int,
-    delay_levels: DelayLevels,
-    rules: Rules,
-    *,
-    check_crc: bool = False,
-) -> DispatchRequest:
-    """Read the record at `position` of `data`, bytes to the end of what is written (`CommitLog`, same name).
-
-    A blank record gives size 0 with success; bytes that are no record give -1 without it, as does a wrong body CRC
-    when `check_crc` asks for it; a record whose parts do not make its size gives its size without success.
-    """
-    try:
-        request = _check(data, position, delay_levels, rules, check_crc=check_crc)
-    except (struct.error, IndexError, ValueError):
-        request = None
-    return DispatchRequest(msg_size=_NO_RECORD, success=False) if request is None else request
-
-
-def _check(
+def request_of_record(
     data: bytes, position: int, delay_levels: DelayLevels, rules: Rules, *, check_crc: bool
 ) -> DispatchRequest | None:
+    """Read the record at `position` of `data`; None for what is none; see `CommitLog.check_message_and_return_size`.
+
+    Raises struct.error, IndexError or ValueError for bytes that end too early or a delay level that is no number.
+    """
     total_size, magic = _SIZE_AND_MAGIC.unpack_from(data, position)
     if magic == BLANK_MAGIC_CODE:
         return DispatchRequest(msg_size=0)

@@ -200,12 +200,3 @@ class FileIndexService:
         """Delete files all of whose messages lie below a commit log offset, never the last one. Raises SegmentError."""
         while len(self.files) > 1 and self.files[0].end_phy_offset < offset:
             self.files.pop(0).segment.delete()
-
-    def destroy(self) -> None:
-        """Delete every file. Raises SegmentError."""
-        for one in self.files:
-            one.segment.delete()
-        self.files.clear()
-        self._waiting.clear()
-        self._keys.clear()
-        self._loaded_end = -1

@@ -33,8 +33,6 @@ class ReputMessageService:
     What was just put, `written` by commit log offset, need not be read back.
     """
 
-    __slots__ = ("_commit_log", "_dispatch", "_running_flags", "reput_from_offset", "written")
-
     def __init__(
         self,
         commit_log: CommitLog,

@@ -25,30 +25,24 @@ class Segment(Protocol):
     @property
     def size(self) -> int:
         """Bytes written so far."""
-        ...
 
     def append(self, data: bytes) -> None:
         """Write `data` behind what is there. The caller has checked that it fits. Raises SegmentError."""
-        ...
 
     def read(self, position: int, length: int) -> bytes:
         """Return `length` bytes from `position`, fewer when the written part ends before. Raises SegmentError."""
-        ...
 
     def overwrite(self, position: int, data: bytes) -> None:
         """Write `data` over bytes that are there. Only the repair of a damaged store does. Raises SegmentError."""
-        ...
 
     def truncate(self, size: int) -> None:
         """Forget what lies at `size` and behind; bytes before it that were never written are zero.
 
         Raises SegmentError.
         """
-        ...
 
     def delete(self) -> None:
         """Forget everything; the segment is not used again."""
-        ...
 
 
 class StoredSegment(NamedTuple):
@@ -63,30 +57,8 @@ class StoredSegment(NamedTuple):
     last_modified: int
 
 
-class Segments(Protocol):
-    """A medium: it makes segments, and hands out those that an earlier process left there."""
-
-    def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
-        """Make an empty segment of `capacity` bytes for the file at an offset. Raises SegmentCreateError."""
-        ...
-
-    def takes_topic(self, topic: str) -> bool:
-        """Tell whether a topic's queues can have a directory."""
-        ...
-
-    def load(self, directory: str, capacity: int) -> list[StoredSegment]:
-        """Return the segments of a directory, lowest offset first. Raises SegmentError for one that is no segment."""
-        ...
-
-    def directories(self, directory: str) -> list[str]:
-        """Return the names of the directories in a directory, sorted."""
-        ...
-
-
 class MemorySegment:
     """A segment in memory; it takes as much of it as was written."""
-
-    __slots__ = ("_data",)
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -118,27 +90,30 @@ class MemorySegment:
         self._data.clear()
 
 
-class MemorySegments:
-    """The medium of a store that lives and dies with its process."""
+class Segments:
+    """A medium: it makes segments, and hands out those that an earlier process left there.
+
+    This one is memory, which lives and dies with its process.
+    """
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
-        """Make an empty segment."""
+        """Make an empty segment of `capacity` bytes for the file at an offset. Raises SegmentCreateError."""
         return MemorySegment()
 
     def takes_topic(self, topic: str) -> bool:
-        """Take every topic."""
+        """Tell whether a topic's queues can have a directory: in memory those of every topic."""
         return True
 
     def load(self, directory: str, capacity: int) -> list[StoredSegment]:
-        """Return nothing."""
+        """Return the segments of a directory, lowest offset first. Raises SegmentError for one that is no segment."""
         return []
 
     def directories(self, directory: str) -> list[str]:
-        """Return nothing."""
+        """Return the names of the directories in a directory, sorted."""
         return []
 
 
-in_memory = MemorySegments()
+in_memory = Segments()
 
 
 class MappedFile:
@@ -148,8 +123,6 @@ class MappedFile:
     `start` bytes at the front were never written here (a log that begins in the middle of a file). `last_modified`
     is the store time (epoch ms) of the last message that touched it.
     """
-
-    __slots__ = ("file_from_offset", "file_size", "last_modified", "segment", "start", "wrote_position")
 
     def __init__(self, segment: Segment, file_from_offset: int, file_size: int, start: int = 0) -> None:
         self.segment = segment
@@ -190,8 +163,6 @@ class MappedFile:
 
 class MappedFileQueue:
     """Files of `mapped_file_size` bytes each, oldest first; offsets are those of the one long file."""
-
-    __slots__ = ("directory", "mapped_file_size", "mapped_files", "segments")
 
     def __init__(self, directory: str, mapped_file_size: int, segments: Segments) -> None:
         self.directory = directory
@@ -241,11 +212,6 @@ class MappedFileQueue:
         if 0 <= index < len(files):
             return files[index]
         return first if return_first_on_not_found else None
-
-    @property
-    def min_offset(self) -> int:
-        """Offset of the first byte of the first file, -1 when there is none."""
-        return self.mapped_files[0].file_from_offset if self.mapped_files else -1
 
     @property
     def max_offset(self) -> int:

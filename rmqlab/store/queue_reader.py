@@ -62,8 +62,6 @@ class QueueReader:
     With `verify_reads` a record that is not what its queue's entry says is passed over: Java sends it as it is.
     """
 
-    __slots__ = ("_commit_log", "_physical_memory_size", "_rules", "_stats", "verify_reads")
-
     def __init__(
         self, commit_log: CommitLog, stats: StoreStatsService, rules: Rules, physical_memory_size: int
     ) -> None:

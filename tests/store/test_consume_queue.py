@@ -141,7 +141,7 @@ def test_units_of_messages_that_are_gone_are_deleted_by_the_file():
     assert len(one.consume_queue_ext.mapped_file_queue.mapped_files) == 3
     assert one.delete_expired_file(10 * 50) == 2
     assert one.min_offset_in_queue == 10
-    assert one.consume_queue_ext.mapped_file_queue.min_offset == 200
+    assert one.consume_queue_ext.mapped_file_queue.mapped_files[0].file_from_offset == 200
     assert one.get_ext(LONG_MIN) is not None  # offset 0 is looked for in whichever file comes first
     assert one.get_ext(LONG_MIN + 20) is None
 

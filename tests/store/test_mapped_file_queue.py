@@ -28,7 +28,7 @@ def test_segment():
 
 def test_the_first_file_holds_the_offset_asked_for():
     queue = MappedFileQueue("x", 100, in_memory)
-    assert (queue.min_offset, queue.max_offset, queue.last_mapped_file()) == (-1, 0, None)
+    assert (queue.max_offset, queue.last_mapped_file()) == (0, None)
     assert queue.find_by_offset(0) is None
     first = queue.last_mapped_file_or_new(250)
     assert first.file_from_offset == 200
@@ -68,10 +68,10 @@ def test_a_file_may_begin_in_its_middle():
 def test_deleting_spares_the_last_file():
     queue = filled([10, 10, 10])
     assert queue.delete_first(5) == 2
-    assert (queue.min_offset, queue.max_offset) == (200, 300)
+    assert (queue.mapped_files[0].file_from_offset, queue.max_offset) == (200, 300)
     assert queue.delete_first(-1) == 0
     queue.destroy()
-    assert queue.min_offset == -1
+    assert queue.mapped_files == []
 
 
 @given(st.integers(0, 350))

@@ -158,14 +158,14 @@ def three_files(filled, **settings):
 def test_deleting_old_files_moves_the_first_offset(filled):
     store = three_files(filled, mapped_file_size_consume_queue=40)
     clean = CleanService(store)
-    assert clean.delete_commit_log_files(1) == 1
+    assert store.commit_log.mapped_file_queue.delete_first(1) == 1
     assert (store.commit_log.min_offset, store.get_min_offset_in_queue("T", 0)) == (1000, 0)
     clean.clean_consume_queues()
     # entries 0..1 were a file of their own; entry 2 is the first of its file, and its message is gone too
     assert store.get_min_offset_in_queue("T", 0) == 3
-    assert store.find_consume_queue("T", 0).mapped_file_queue.min_offset == 40
+    assert store.find_consume_queue("T", 0).mapped_file_queue.mapped_files[0].file_from_offset == 40
     assert store.find_consume_queue("T", 0).get_index_buffer(2) is None
-    assert clean.delete_commit_log_files(5) == 1
+    assert store.commit_log.mapped_file_queue.delete_first(5) == 1
     clean.clean_consume_queues()
     assert store.get_min_offset_in_queue("T", 0) == 6
     assert store.get_max_offset_in_queue("T", 0) == 9

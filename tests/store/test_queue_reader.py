@@ -84,7 +84,7 @@ def trimmed(filled, **settings):
     assert [store.find_consume_queue("T", 0).entry(index)[0] // 1000 for index in range(9)] == [
         0, 0, 0, 1, 1, 1, 2, 2, 2,
     ]  # fmt: skip
-    assert CleanService(store).delete_commit_log_files(1) == 1
+    assert store.commit_log.mapped_file_queue.delete_first(1) == 1
     return store
 
 
@@ -166,7 +166,7 @@ def test_a_deleted_commit_log_file_is_passed_over_at_once(filled, monkeypatch):
 @pytest.mark.row("S-52")
 def test_nothing_but_deleted_messages(filled):
     store = filled(["TagA"] * 5, body=b"x" * 200, mapped_file_size_commit_log=1000, mapped_file_size_consume_queue=60)
-    CleanService(store).delete_commit_log_files(1)
+    store.commit_log.mapped_file_queue.delete_first(1)
     assert place(read(store, 1)) == ("MESSAGE_WAS_REMOVING", 3, 0, 5)
 
 

@@ -61,7 +61,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
     ),
     "BrokerHooks": ("observe",),
     "Broker2Client": ("_opaque",),  # numbers of one-way requests that nobody answers
-    "VirtualNode": ("world", "timing", "_opaque", "pending", "_tasks"),  # the last two: see _client
+    "VirtualNode": ("world", "_opaque", "pending", "_tasks"),  # the last two: see _client
     "VirtualTask": ("_scheduler", "ticket", "result"),  # live entries of the heap stand for the ticket
     "VirtualServer": ("_scheduler", "network", "_epoch_us", "handler", "connections"),
     "MQClientInstance": ("heartbeats_sent", "observe", "unique_ids"),  # a count for the log; a hook; names of messages
