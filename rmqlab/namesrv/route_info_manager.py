@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 from rmqlab.message.java import hash_map_order, in_hash_map_order
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.namesrv import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
-from rmqlab.protocol.topic_config import PERM_WRITE, BrokerRegistration, DataVersion, TopicConfig
+from rmqlab.protocol.topic_config import (
+    PERM_WRITE,
+    BrokerRegistration,
+    DataVersion,
+    TopicConfig,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -48,7 +48,11 @@ class RemotingCommand(CommandFields):
 
     @classmethod
     def response(
-        cls, code: int, remark: str | None = None, header: CommandHeader | None = None, body: Body = None
+        cls,
+        code: int,
+        remark: str | None = None,
+        header: CommandHeader | None = None,
+        body: Body = None,
     ) -> RemotingCommand:
         """Return a response; `reply_to` pairs it with its request. A header without values still gives `extFields`."""
         return cls(code, "JAVA", VERSION_4_8_0, 0, RESPONSE, remark, None, header, body)

@@ -98,7 +98,10 @@ def _integer(text: str) -> int | Decimal:
 _PLAIN: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
 _ODD_NAMES_MARKED: Final = json.JSONDecoder(object_hook=_with_odd_names, parse_float=Decimal, parse_constant=_refuse)
 _PAIRED: Final = json.JSONDecoder(
-    object_pairs_hook=Pairs, parse_float=Decimal, parse_int=_integer, parse_constant=_refuse
+    object_pairs_hook=Pairs,
+    parse_float=Decimal,
+    parse_int=_integer,
+    parse_constant=_refuse,
 )
 
 

@@ -195,7 +195,7 @@ def _check_body(value: object) -> None:
 _INDEX: Final = {
     name: index
     for index, name in enumerate(
-        ("body", "code", "extFields", "flag", "language", "opaque", "remark", "serializeTypeCurrentRPC", "version")
+        ("body", "code", "extFields", "flag", "language", "opaque", "remark", "serializeTypeCurrentRPC", "version"),
     )
 }
 _LANGUAGES: Final = frozenset(LANGUAGES)

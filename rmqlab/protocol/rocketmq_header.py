@@ -47,7 +47,7 @@ def read(command: CommandFields, header: bytes) -> None:
     """Fill `command` from the header's bytes; raises FrameError. Lengths below zero mean empty."""
     reader = ByteReader(header)
     command.code, language, command.version, command.opaque, command.flag, length = _FIXED.unpack(
-        reader.take(_FIXED.size)
+        reader.take(_FIXED.size),
     )
     command.language = LANGUAGES[language] if language < len(LANGUAGES) else None
     if length > 0:

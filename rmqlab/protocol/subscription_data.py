@@ -119,7 +119,11 @@ def build_subscription_data(
         return SubscriptionData(topic, SUB_ALL, sub_version=now)
     tags = split_tags(sub_string)
     return SubscriptionData(
-        topic, sub_string, tags_set=set(tags), code_set={string_hash(tag) for tag in tags}, sub_version=now
+        topic,
+        sub_string,
+        tags_set=set(tags),
+        code_set={string_hash(tag) for tag in tags},
+        sub_version=now,
     )
 
 

@@ -130,6 +130,6 @@ class RegisterBrokerBody(RemotingSerializable):
     """Topics and filter servers, as JSON."""
 
     topic_config_serialize_wrapper: TopicConfigSerializeWrapper = msgspec.field(
-        default_factory=TopicConfigSerializeWrapper
+        default_factory=TopicConfigSerializeWrapper,
     )
     filter_server_list: list[str] = msgspec.field(default_factory=list)

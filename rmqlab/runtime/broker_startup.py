@@ -87,7 +87,12 @@ class BrokerHandler:
 class BrokerStartup:
     """One broker, and a name server unless others are named. Start and stop it on the same loop."""
 
-    def __init__(self, config: ServeConfig, *, on_broker: Callable[[Broker], None] | None = None) -> None:
+    def __init__(
+        self,
+        config: ServeConfig,
+        *,
+        on_broker: Callable[[Broker], None] | None = None,
+    ) -> None:
         """`on_broker` gets the broker with what its folder held, before anybody can connect."""
         self.config = config
         self._on_broker = on_broker
@@ -132,7 +137,11 @@ class BrokerStartup:
         else:
             self.namesrv_addr = ";".join(name_servers)
 
-        settings = replace(config.broker, listen_port=_port(broker_socket), namesrv_addr=self.namesrv_addr)
+        settings = replace(
+            config.broker,
+            listen_port=_port(broker_socket),
+            namesrv_addr=self.namesrv_addr,
+        )
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
         self.broker = Broker(settings, self._open_store(settings), now=now, choose=lambda _, n: random.randrange(n))

@@ -218,6 +218,6 @@ class ScheduledChooser(Chooser):
         if written != label or option >= n:
             raise BadInput(
                 f"schedule: choice {number} is written as option {option} of {written!r}, but this run asks {label!r} "
-                f"with options 0..{n - 1}; it belongs to another scenario, other parameters or another version"
+                f"with options 0..{n - 1}; it belongs to another scenario, other parameters or another version",
             )
         return option

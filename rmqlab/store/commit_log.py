@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 from rmqlab.message.batch import encode_batch
 from rmqlab.message.ids import create_message_id
 from rmqlab.message.java import in_hash_map_order, to_utf8
-from rmqlab.message.properties import PROPERTY_REAL_QUEUE_ID, PROPERTY_REAL_TOPIC, properties_to_string
+from rmqlab.message.properties import (
+    PROPERTY_REAL_QUEUE_ID,
+    PROPERTY_REAL_TOPIC,
+    properties_to_string,
+)
 from rmqlab.message.record import (
     BLANK_MAGIC_CODE,
     LAYOUTS,

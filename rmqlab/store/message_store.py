@@ -14,7 +14,12 @@ from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog, mark_v6_addresses
 from rmqlab.store.config import BrokerRole, DelayLevels, FlushDiskType
 from rmqlab.store.consume_queue import ConsumeQueue
-from rmqlab.store.dispatch_request import PutMessageResult, PutMessageStatus, RunningFlags, StoreStatsService
+from rmqlab.store.dispatch_request import (
+    PutMessageResult,
+    PutMessageStatus,
+    RunningFlags,
+    StoreStatsService,
+)
 from rmqlab.store.index_service import query_log, query_message
 from rmqlab.store.log_walk import ReputMessageService
 from rmqlab.store.mapped_file_queue import SegmentCreateError, SegmentError, in_memory
@@ -71,7 +76,10 @@ class MessageStore:
         self.store_stats_service = StoreStatsService()
         self.running_flags = RunningFlags()
         self.reput_message_service = ReputMessageService(
-            self.commit_log, self._dispatch_request, self.running_flags, base_offset
+            self.commit_log,
+            self._dispatch_request,
+            self.running_flags,
+            base_offset,
         )
         self.queue_reader = QueueReader(self.commit_log, self.store_stats_service, rules, physical_memory_size)
         self.dispatchers: list[CommitLogDispatcher] = [self.build_consume_queue]
