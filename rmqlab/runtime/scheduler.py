@@ -151,8 +151,12 @@ class Scheduler:
     def run(self) -> None:
         """Step until nothing is left or somebody calls ``stop``."""
         self._stopped = False
-        while not self._stopped and self.step():
-            pass
+        heap = self._heap
+        while heap and not self._stopped:
+            entry = heappop(heap)
+            self.now_us = entry[0]
+            self.steps += 1
+            entry[3](*entry[4])
 
     def reserve(self) -> int:
         """Take the next place among things due at one instant; whatever comes from now on stands behind it."""
@@ -166,7 +170,10 @@ class Scheduler:
         """
         heap, last = self._heap, (time_us, 0, place)
         while heap and heap[0] < last:
-            self.step()
+            entry = heappop(heap)
+            self.now_us = entry[0]
+            self.steps += 1
+            entry[3](*entry[4])
             if until is not None and until():
                 return True
         self.now_us = max(self.now_us, time_us)
