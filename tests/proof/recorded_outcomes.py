@@ -2,7 +2,9 @@
 
 A scenario is run once with the nominal times (the first of each in ``race_timing``) and with others drawn from seeds.
 If all runs end alike, the outcome does not depend on a race, as far as these runs can tell, and must be the recorded
-one: who consumed what, and the committed offsets. Else the recorded outcome must be among those reached.
+one: who consumed what, and the committed offsets. Else the recorded outcome must be among those reached. To which queue
+the producer sends its first message of a topic is drawn at random by 4.8.0, and a recording tells it: so it is the same
+in all runs.
 """
 
 from __future__ import annotations
@@ -17,20 +19,18 @@ from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import ClusterConfig, read_cluster_config, settings_beside
 from rmqlab.lab.run import Outcome, recorded_events
-from rmqlab.lab.scenario import Scenario, read_scenarios, refusal_of
+from rmqlab.lab.scenario import Scenario, Send, read_scenarios, refusal_of
 from rmqlab.lab.scenario_inputs import named_scenarios
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.schedule import Schedule
+from rmqlab.runtime.schedule import Chooser, Schedule
 from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from rmqlab.lab.run import Run
-    from rmqlab.runtime.schedule import Chooser
-
+    from rmqlab.lab.run import Event, Run
 
 SEEDS = 40
 PATIENCE = 10  # an outcome that no seed has reached is looked for among this many times as many
@@ -75,26 +75,55 @@ def survey(
     seeds: int = SEEDS,
     wanted: Outcome | None = None,
     cluster: ClusterConfig | None = None,
+    first_queues: Sequence[int] = (),
 ) -> Survey:
     """Run a scenario with nominal times and with ``seeds`` seeds, and collect its outcomes.
 
-    With ``wanted`` it stops early: when that outcome was reached and another one proved the race. As long as it was
-    not reached there are ``PATIENCE`` times as many seeds.
+    ``first_queues``: where the producer begins with each topic, as far as that is known. With ``wanted`` it stops when
+    that outcome was reached and another one proved the race. As long as it was not reached there are ``PATIENCE`` times
+    as many seeds.
 
     Raises:
         BadInput: the scenario cannot be simulated.
     """
     result, timing = Survey(scenario), race_timing(scenario)
 
-    def run(chooser: Chooser | None, seed: int | None) -> None:
+    def run(times: Chooser, seed: int | None) -> None:
+        chooser = _SentAsRecorded(times, first_queues)
         result.add(simulate(scenario, chooser=chooser, timing=timing, cluster=cluster), seed)
 
-    run(None, None)
+    run(Chooser(), None)
     for seed in range(seeds if wanted is None else seeds * PATIENCE):
         if wanted in result.reached and (result.depends_on_race or seed >= seeds):
             break
         run(RaceChooser(seed), seed)
     return result
+
+
+class _SentAsRecorded(Chooser):
+    """Lets the producer begin with the recorded queues, and asks another chooser for everything else."""
+
+    def __init__(self, times: Chooser, first_queues: Sequence[int]) -> None:
+        super().__init__()
+        self._times, self._first_queues = times, iter(first_queues)
+
+    def pick(self, number: int, label: str, n: int) -> int:
+        """The next recorded queue, or what the other chooser picks."""
+        queue = next(self._first_queues, None) if label == "P: first_queue" else None
+        return self._times.pick(number, label, n) if queue is None else queue % n
+
+
+def first_queues_of(scenario: Scenario, events: Iterable[Event]) -> list[int]:
+    """To which queue the first message of each topic went that names none, in the order in which they were sent."""
+    sent = [event["queue"] for event in events if event["ev"] == "sent"]
+    messages = [(step.topic, one.queue) for step in scenario.steps if isinstance(step, Send) for one in step.messages]
+    if len(sent) != len(messages):  # some send failed: nobody knows which
+        return []
+    found: dict[str, int] = {}
+    for queue, (topic, told) in zip(sent, messages, strict=True):
+        if told is None and scenario.topics[topic] > 1:  # of one queue there is nothing to draw
+            found.setdefault(topic, queue)
+    return list(found.values())
 
 
 class RecordedVerdict(StrEnum):
@@ -176,7 +205,8 @@ def compare(
         if refusal is not None:
             yield RecordedComparison(scenario.id, recorded, None, refusal)
             continue
-        result = survey(scenario, seeds=seeds, wanted=recorded, cluster=cluster)
+        first_queues = first_queues_of(scenario, events[scenario.id])
+        result = survey(scenario, seeds=seeds, wanted=recorded, cluster=cluster, first_queues=first_queues)
         yield RecordedComparison(scenario.id, recorded, result)
 
 
