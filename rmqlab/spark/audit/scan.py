@@ -67,7 +67,7 @@ _COLUMNS: Final = (
 _DAMAGED: Final = ["physicalOffset", "size", "topic", "queueId", "queueOffset", "corrupt"]
 _DAMAGED_ROWS: Final = 10_000
 # So many are judged together: what nobody kept waits for what comes behind it, and across that border it is unknown.
-_MAX_ROWS: Final = 1 << 18
+_MAX_ROWS: Final = 1 << 17
 _UNQUEUED: Final = (TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE)
 _Cell = tuple[str, str, int, str | None, int, int, int, int, int]
 
