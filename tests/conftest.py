@@ -38,7 +38,7 @@ ASKS_FOR_SPARK = re.compile(r"^def \w+\((?:\w+, )*spark\b", re.MULTILINE)
 NOTEBOOK_ON_SPARK = re.compile(r"\brmqlab\.spark\(")
 # One session, or one JVM for several: what is warm does in one second what a new one does in ten.
 INTEROP, SPARK, CONNECT, JVM = "tests/interop", "the Spark session", "one Connect server", "one JVM"
-KERNEL_PORTS = range(10_000, 32_000)  # below those that Linux, macOS and Windows give away
+KERNEL_PORTS = range(10_000, 20_000)  # below those that real brokers get, and Linux, macOS and Windows give away
 CONNECT_READY_S = 90  # on a machine with other work
 # The lessons that open a session where they are told to; what they do on this machine is compared strictly.
 AT_CONNECT = (
