@@ -245,7 +245,7 @@ class Broker:
     def run_timers(self, now: int) -> None:
         """Run everything due, in the order of time and then of registration; what comes late runs at `now`, as in Java.
 
-        After a stall of the process a check with a fixed delay so runs once, and a whole pause lies before the next.
+        A check with a fixed delay runs once after a stall of the process, and its next run is a whole pause later.
         """
         self.timers.now = max(self.timers.now, now)
         self.timers.run(now)
