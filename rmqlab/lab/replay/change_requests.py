@@ -41,6 +41,7 @@ class ChangeRequests:
         self._looks = deque(context.clock.looks)
         self._looked_at = -inf
         self._scans = deque(context.clock.scans)
+        reads.before_commit = self._before_commit
 
     def see(self, change: Exchange) -> None:
         """A change is seen."""
@@ -149,6 +150,12 @@ class ChangeRequests:
             if first or (other.number < change.number and not context.comes_first(change, other)):
                 before.append((not first, other.number, other))
         return [other for _, _, other in sorted(before)]
+
+    def _before_commit(self, pull: Exchange) -> None:
+        """Make the commits that were seen before a pull which commits the same offset."""
+        for change in [one for one in self._context.pending if pull.committed in one.domains]:
+            if change.number < pull.number:
+                self.handle(change)
 
     def _make(self, change: Exchange) -> None:
         context, broker = self._context, self._context.broker

@@ -13,7 +13,7 @@ from rmqlab.lab.replay.frames import RecordedLine
 from rmqlab.protocol.bodies import LockBatchRequestBody
 from rmqlab.protocol.codes import WRITES, RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.consumer_headers import FLAG_SUSPEND
+from rmqlab.protocol.consumer_headers import FLAG_COMMIT_OFFSET, FLAG_SUSPEND
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData
 
@@ -141,6 +141,12 @@ class Exchange:
         return self.command.ext_fields or {}
 
     @property
+    def committed(self) -> Domain | None:
+        """The offset that a pull commits, None when it commits none."""
+        is_pull, flag = self.code == RequestCode.PULL_MESSAGE, number_of(self.fields.get("sysFlag")) or 0
+        return _offset_of(self.fields) if is_pull and flag & FLAG_COMMIT_OFFSET else None
+
+    @property
     def suspend_ms(self) -> int | None:
         """How long a pull lets itself be held, None for what cannot be held."""
         if self.code != RequestCode.PULL_MESSAGE or not (number_of(self.fields.get("sysFlag")) or 0) & FLAG_SUSPEND:
@@ -201,7 +207,7 @@ def _exchange(line: RecordedLine, command: RemotingCommand) -> Exchange:
 def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list[Domain]:
     code = command.code
     group = str(fields.get("consumerGroup"))
-    offset = "offset", group, str(fields.get("topic")), str(fields.get("queueId"))
+    offset = _offset_of(fields)
     if code == RequestCode.HEART_BEAT:
         return [("group", consumer.group_name) for consumer in consumers_of(command)]
     if code in WRITES:
@@ -222,6 +228,10 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
     if fields.get("consumerGroup") is not None:
         domains.append(("group", group))
     return domains
+
+
+def _offset_of(fields: Mapping[str, str | None]) -> Domain:
+    return "offset", str(fields.get("consumerGroup")), str(fields.get("topic")), str(fields.get("queueId"))
 
 
 def consumers_of(command: RemotingCommand) -> list[ConsumerData]:

@@ -15,6 +15,8 @@ from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
@@ -39,6 +41,8 @@ class ReadRequests:
         # Settled reads with the changes seen before them and handled after them.
         self._early: list[tuple[Exchange, set[Exchange]]] = []
         self._by_key: dict[tuple[int, int], Exchange] = {}
+        # Makes what comes before the offset that a pull commits.
+        self.before_commit: Callable[[Exchange], object] = lambda _: None
 
     def see(self, read: Exchange) -> None:
         """A request is seen."""
@@ -69,7 +73,7 @@ class ReadRequests:
         context, domains = self._context, change.domains - {LOG}
         for read in [read for read in self._open if read.domains & domains]:
             before = read.state
-            if context.must_wait(read):
+            if context.must_wait(read) or read.is_done:
                 continue
             if before is ExchangeState.HELD:
                 # The filter that is kept with a held pull is that of the moment it was held.
@@ -143,6 +147,7 @@ class ReadRequests:
             return False
         if read.code == RequestCode.PULL_MESSAGE and not read.was_woken:
             # This time for good: it may commit an offset.
+            self.before_commit(read)
             got = broker.handle(channel, command, context.now)
         context.settle(read, got)
         self._close(read)
@@ -165,6 +170,7 @@ class ReadRequests:
         hold_ms = context.clock.hold_ms(read)
         if hold_ms is None:
             return
+        self.before_commit(read)
         broker.handle(context.channel(read), read.command, context.clock.epoch_ms(read.line.t))
         read.state, read.got = ExchangeState.HELD, None
         context.handled.add(read.number)
