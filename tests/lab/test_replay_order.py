@@ -26,12 +26,15 @@ from rmqlab.protocol.bodies import (
 )
 from rmqlab.protocol.command import ONEWAY, RemotingCommand
 from rmqlab.protocol.consumer_headers import (
+    FLAG_COMMIT_OFFSET,
     GetConsumerListByGroupRequestHeader,
     NotifyConsumerIdsChangedRequestHeader,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
+    QueryConsumerOffsetRequestHeader,
+    UpdateConsumerOffsetRequestHeader,
 )
-from rmqlab.protocol.header import CommandHeader
+from rmqlab.protocol.header import CommandHeader, WithOffset
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rmqlab.protocol.subscription_data import build_subscription
@@ -90,10 +93,10 @@ class Tape:
             self.answer(answered, conn, request)
         return request
 
-    def pull(self, t, conn, offset=0, version=1, suspend=2):
-        return self.ask(
-            t, conn, 11, PullMessageRequestHeader("G", "T", 0, offset, 32, suspend, 0, 15_000, None, version, "TAG")
-        )
+    def pull(self, t, conn, offset=0, version=1, suspend=2, commit=0):
+        flags = suspend | FLAG_COMMIT_OFFSET * (commit > 0)
+        header = PullMessageRequestHeader("G", "T", 0, offset, 32, flags, commit, 15_000, None, version, "TAG")
+        return self.ask(t, conn, 11, header)
 
     def pulled(self, t, conn, request, code, remark, offsets=None, body=None):
         """Answer a pull; `offsets`: next, lowest and highest."""
@@ -262,6 +265,34 @@ def test_a_beat_that_was_answered_before_the_other_came_was_the_first(tmp_path):
     pull = tape.pull(300.0, 2, version=EPOCH)
     tape.pulled(300.5, 2, pull, 0, "FOUND", (1, 0, 1), record)
     assert {one.opaque for one in replay(tape.save(tmp_path)).differing} == {pull.opaque}
+
+
+def test_a_commit_comes_before_that_of_a_pull_which_was_seen_later(tmp_path):
+    """A gives the queue up and commits 1, one-way; B's pull commits 2 some ms later, and is held."""
+    tape = two_members("tagA", "tagA")
+    tape.open(3)
+    for offset in range(2):
+        tape.send(100 + 10 * offset, 3, "tagB", 101 + 10 * offset, offset * len(message("tagB", 0, 0, 0)), offset)
+    tape.ask(1_000.0, 1, 15, UpdateConsumerOffsetRequestHeader("G", "T", 0, 1), oneway=True)
+    tape.pull(1_004.0, 2, 2, version=EPOCH, commit=2)
+    query = tape.ask(1_500.0, 1, 14, QueryConsumerOffsetRequestHeader("G", "T", 0))
+    tape.answer(1_500.5, 1, query, 0, None, WithOffset(2))
+    result = replay(tape.save(tmp_path))
+    assert (result.differing, result.passes) == ([], 1)
+
+
+@pytest.mark.parametrize("handled_first", ["message", "beat"])
+def test_a_message_may_wake_a_pull_just_before_a_beat_that_is_answered_first(tape, tmp_path, handled_first):
+    """With the subscription of before it brings the message of tagA alone, with that of the beat both."""
+    tape.open(3)
+    pull = tape.pull(100.0, 1, version=EPOCH)
+    records = message("tagB", 0, 0, 500), message("tagA", 1, len(message("tagB", 0, 0, 0)), 500)
+    tape.send(500.0, 3, "tagB", 500.4)
+    tape.send(500.5, 3, "tagA", 500.9, len(records[0]), 1)
+    tape.beat(501.0, 1, "*", EPOCH + 501, answered=501.5)
+    tape.pulled(501.6, 1, pull, 0, "FOUND", (2, 0, 2), b"".join(records[handled_first == "message" :]))
+    result = replay(tape.save(tmp_path))
+    assert (result.differing, result.passes) == ([], 2 if handled_first == "message" else 1)
 
 
 @pytest.mark.parametrize(("later", "accepted"), [(20.0, True), (250.0, False)])

@@ -159,12 +159,16 @@ class ChangeRequests:
 
     def _make(self, change: Exchange) -> None:
         context, broker = self._context, self._context.broker
+        for pull in context.held_before(change):
+            while pull.state is ExchangeState.HELD and self.log.dispatch():
+                pass
         context.pending.remove(change)
         for other in context.pending:
             if other.number > change.number:
                 context.choose(change, other)
             elif other.shares(change):
                 context.reordered(other, change)
+        context.made.append(change)
         if change.expected is None:
             context.unanswered.append(change)
         got: RemotingCommand | None = None

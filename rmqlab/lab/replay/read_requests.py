@@ -211,6 +211,8 @@ class ReadRequests:
                 context.uses[Tolerated.MISSED_WAKE_UP] += 1
                 broker.pull_request_hold_service.suspend_pull_request(*read.queue, read.pull)
                 continue
+            if not by_look:
+                context.woken(read)
             read.state, read.was_woken, read.got = ExchangeState.WOKEN, True, got
             read.done_at, read.given_at = context.t, None
             if context.agrees(read, got):

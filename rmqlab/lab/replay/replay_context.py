@@ -152,6 +152,8 @@ class ReplayContext:
         # Changes seen and not made yet, in the order seen; those made a moment ago that nobody answered.
         self.pending: list[Exchange] = []
         self.unanswered: deque[Exchange] = deque()
+        # Changes made a moment ago, whoever answered.
+        self.made: deque[Exchange] = deque()
         # The line numbers of all requests that have been handled.
         self.handled: set[int] = set()
         # Every message of the log by queue and offset; the next offset of each queue that will be visible.
@@ -185,6 +187,19 @@ class ReplayContext:
             self.unanswered.popleft()
         for change in self.unanswered:
             self.choose(change, exchange)
+
+    def woken(self, pull: Exchange) -> None:
+        """A held pull is executed: what was made a moment ago may have come after it."""
+        while self.made and self.made[0].done_at < self.t - UNDER_WAY_MS:
+            self.made.popleft()
+        for change in self.made:
+            if change.number > pull.number:
+                self.choose(change, pull)
+
+    def held_before(self, change: Exchange) -> list[Exchange]:
+        """The held pulls that are assumed to be woken before a change is made."""
+        pulls = [self.exchanges.by_request.get(number) for number in self._after.get(change.number, ())]
+        return [pull for pull in pulls if pull is not None and pull.state is ExchangeState.HELD]
 
     def choose(self, first: Exchange, second: Exchange) -> None:
         """Note that `first` is handled before `second`, if they have to do with each other."""
