@@ -16,12 +16,7 @@ from rmqlab.broker.processor import NOT_SET, Broker2Client, require, success, sy
 from rmqlab.broker.topic_config_manager import TopicConfigManager
 from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol.admin_headers import CreateTopicRequestHeader, ResetOffsetRequestHeader
-from rmqlab.protocol.bodies import (
-    LockBatchRequestBody,
-    LockBatchResponseBody,
-    ResetOffsetBody,
-    UnlockBatchRequestBody,
-)
+from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, ResetOffsetBody, UnlockBatchRequestBody
 from rmqlab.protocol.codes import V3_0_7_SNAPSHOT, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import (

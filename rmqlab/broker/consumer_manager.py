@@ -9,13 +9,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-from rmqlab.events import (
-    Expired,
-    Notify,
-    Register,
-    SubscriptionChanged,
-    Unregister,
-)
+from rmqlab.events import Expired, Notify, Register, SubscriptionChanged, Unregister
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import NotifyConsumerIdsChangedRequestHeader

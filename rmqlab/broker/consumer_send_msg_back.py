@@ -21,10 +21,7 @@ from rmqlab.broker.processor import (
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.message.java import is_blank
 from rmqlab.message.message import MessageExtBrokerInner
-from rmqlab.message.properties import (
-    PROPERTY_ORIGIN_MESSAGE_ID,
-    PROPERTY_RETRY_TOPIC,
-)
+from rmqlab.message.properties import PROPERTY_ORIGIN_MESSAGE_ID, PROPERTY_RETRY_TOPIC
 from rmqlab.message.topics import dlq_topic, retry_topic
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand

@@ -12,11 +12,7 @@ from rmqlab.broker.pull_request_hold_service import PullRequest, PullRequestHold
 from rmqlab.events import Filtered, Pull
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
 from rmqlab.message.message import Host, Message, MessageExtBrokerInner
-from rmqlab.message.properties import (
-    PROPERTY_DELAY_TIME_LEVEL,
-    PROPERTY_KEYS,
-    PROPERTY_TAGS,
-)
+from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.message.topics import OFFSET_MOVED_EVENT, MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand

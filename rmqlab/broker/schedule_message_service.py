@@ -13,11 +13,7 @@ import msgspec
 from rmqlab.broker.config_manager import ConfigManager
 from rmqlab.message.java import in_number_map_order
 from rmqlab.message.message import MessageExtBrokerInner
-from rmqlab.message.properties import (
-    PROPERTY_DELAY_TIME_LEVEL,
-    PROPERTY_REAL_QUEUE_ID,
-    PROPERTY_REAL_TOPIC,
-)
+from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_REAL_QUEUE_ID, PROPERTY_REAL_TOPIC
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab.store.config import delay_level_to_queue_id, queue_id_to_delay_level

@@ -20,12 +20,7 @@ from rmqlab.message.properties import (
     properties_to_string,
 )
 from rmqlab.message.record import decode_record, encode_record
-from rmqlab.message.topics import (
-    CID_RMQ_SYS_PREFIX,
-    TRANS_CHECK_MAX_TIME_TOPIC,
-    TRANS_HALF_TOPIC,
-    TRANS_OP_HALF_TOPIC,
-)
+from rmqlab.message.topics import CID_RMQ_SYS_PREFIX, TRANS_CHECK_MAX_TIME_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader

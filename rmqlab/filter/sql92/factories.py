@@ -6,17 +6,7 @@ Every check raises a `JavaError` with 4.8.0's class and text, in 4.8.0's order.
 from __future__ import annotations
 
 from rmqlab.filter.sql92.errors import PARSER_PACKAGE, JavaError, runtime_error
-from rmqlab.filter.sql92.nodes import (
-    And,
-    BooleanCast,
-    Comparison,
-    Constant,
-    Equal,
-    In,
-    Node,
-    Or,
-    Property,
-)
+from rmqlab.filter.sql92.nodes import And, BooleanCast, Comparison, Constant, Equal, In, Node, Or, Property
 from rmqlab.filter.sql92.values import compare, java_text
 
 

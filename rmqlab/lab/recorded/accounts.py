@@ -20,13 +20,7 @@ from rmqlab.lab.facts import Fact, FactLog
 from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.lab.recorded.frame_facts import FrameAccount
 from rmqlab.lab.recorded.likely_droppers import LikelyDroppers
-from rmqlab.lab.recorded_events import (
-    Consumed,
-    Recorded,
-    TapCommit,
-    TapSent,
-    Unplaced,
-)
+from rmqlab.lab.recorded_events import Consumed, Recorded, TapCommit, TapSent, Unplaced
 from rmqlab.lab.replay.exchange import pair
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Run, recorded_events, sent_messages

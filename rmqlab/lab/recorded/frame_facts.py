@@ -14,16 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.broker.heard_groups import HeardGroups
-from rmqlab.events import (
-    ClientFiltered,
-    Commit,
-    Filtered,
-    Given,
-    Heartbeat,
-    Rebalance,
-    SubscriptionChanged,
-    Unregister,
-)
+from rmqlab.events import ClientFiltered, Commit, Filtered, Given, Heartbeat, Rebalance, SubscriptionChanged, Unregister
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.facts import BROKER, Fact
 from rmqlab.lab.replay.frames import LineKind
