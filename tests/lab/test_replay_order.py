@@ -636,3 +636,12 @@ def test_a_number_of_differences_below_0_is_refused_before_anything_is_read(verb
 def test_a_connection_whose_beginning_was_not_recorded_is_one_all_the_same(tape, tmp_path):
     tape.lines = [line for line in tape.lines if "open" not in line]
     assert replay(tape.save(tmp_path)).differing == []
+
+
+@pytest.mark.parametrize(("before", "accepted"), [(15, True), (30, False)])
+def test_an_answer_may_escape_the_recorder_just_before_it_freezes_a_connection(tape, tmp_path, before, accepted):
+    request = tape.ask(1_000.0 - before, 1, 38, GetConsumerListByGroupRequestHeader("G"))
+    tape.lines.append({"t": 1_000.0, "control": "freeze", "arg": "@A", "conns": [1]})
+    tape.open(7, 2_000.0)
+    differing = [(one.opaque, one.expected) for one in replay(tape.save(tmp_path)).differing]
+    assert differing == ([] if accepted else [(request.opaque, "(nothing)")])

@@ -30,7 +30,7 @@ STALL_MS = 1_000.0
 """How long the reput thread may stand still, if later answers ask for it; the longest known to us was 289 ms."""
 ANSWER_MS = 400.0
 """How late the recorder may see what our broker has sent; the slowest wake-up known to us took 164 ms."""
-LAST_MS = 10.0
+LAST_MS = 20.0
 """How long before a connection's end the recorder may miss what the broker has sent."""
 NOTHING = "(nothing)"
 
