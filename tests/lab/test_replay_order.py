@@ -98,6 +98,12 @@ class Tape:
         header = PullMessageRequestHeader("G", "T", 0, offset, 32, flags, commit, 15_000, None, version, "TAG")
         return self.ask(t, conn, 11, header)
 
+    def times_out(self, t, answered):
+        """A pull of the empty queue that is held until its time is over."""
+        request = self.pull(t, 1, version=EPOCH)
+        self.pulled(answered, 1, request, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+        return request
+
     def pulled(self, t, conn, request, code, remark, offsets=None, body=None):
         """Answer a pull; `offsets`: next, lowest and highest."""
         header = PullMessageResponseHeader() if offsets is None else PullMessageResponseHeader(0, *offsets)
@@ -317,10 +323,8 @@ def lock(tape, t, conn, client, queue, *, granted):
 
 def test_a_look_was_a_whole_pause_before_the_next_one_however_late_its_answers_were_seen(tape, tmp_path):
     """The look at 16,000 ms ends the first pull and its answer is late; the second has 20 ms left and waits on."""
-    first = tape.pull(900.0, 1, version=EPOCH)
-    tape.pulled(16_030.0, 1, first, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
-    second = tape.pull(1_020.0, 1, version=EPOCH)
-    tape.pulled(21_000.5, 1, second, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    tape.times_out(900.0, 16_030.0)
+    tape.times_out(1_020.0, 21_000.5)
     result = replay(tape.save(tmp_path))
     assert result.differing == []
     assert result.uses[Tolerated.LATE_SUSPEND] == 0
@@ -328,10 +332,8 @@ def test_a_look_was_a_whole_pause_before_the_next_one_however_late_its_answers_w
 
 def test_a_look_was_not_before_the_time_of_a_pull_that_it_ended_however_late_the_next_one_came(tape, tmp_path):
     """The machine stood still: the look after that of 15,900 ms came 7,600 ms later, nearer to two pauses than one."""
-    first = tape.pull(800.0, 1, version=EPOCH)
-    tape.pulled(15_900.0, 1, first, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
-    second = tape.pull(6_000.0, 1, version=EPOCH)
-    tape.pulled(23_500.0, 1, second, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    tape.times_out(800.0, 15_900.0)
+    tape.times_out(6_000.0, 23_500.0)
     result = replay(tape.save(tmp_path))
     assert result.differing == []
     assert result.clock.looks[-2:] == [15_900.0, 23_500.0]
@@ -340,12 +342,9 @@ def test_a_look_was_not_before_the_time_of_a_pull_that_it_ended_however_late_the
 @pytest.mark.parametrize(("late", "accepted"), [(60, True), (350, True), (450, False)])
 def test_an_answer_of_a_look_may_be_seen_late_as_every_answer_may(tape, tmp_path, late, accepted):
     """The looks are at 15,900 ms, 20,900 ms and so on; the second pull ends at one, and its answer comes `late`."""
-    first = tape.pull(800.0, 1, version=EPOCH)
-    tape.pulled(15_900.0, 1, first, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
-    second = tape.pull(5_000.0, 1, version=EPOCH)
-    tape.pulled(20_900.0 + late, 1, second, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
-    third = tape.pull(10_800.0, 1, version=EPOCH)
-    tape.pulled(25_900.0, 1, third, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    tape.times_out(800.0, 15_900.0)
+    second = tape.times_out(5_000.0, 20_900.0 + late)
+    tape.times_out(10_800.0, 25_900.0)
     result = replay(tape.save(tmp_path))
     fields = [(one.opaque, one.field) for one in result.differing]
     assert fields == ([] if accepted else [(second.opaque, "time")])
@@ -355,12 +354,9 @@ def test_an_answer_of_a_look_may_be_seen_late_as_every_answer_may(tape, tmp_path
 @pytest.mark.parametrize(("took", "accepted"), [(20, True), (80, True), (150, False)])
 def test_a_look_may_take_long_until_it_comes_to_a_queue(tape, tmp_path, took, accepted):
     """The second pull's time is over while the look of 20,900 ms is under way, and it ends at that look."""
-    first = tape.pull(800.0, 1, version=EPOCH)
-    tape.pulled(15_900.0, 1, first, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
-    second = tape.pull(5_900.0 + took - 5, 1, version=EPOCH)
-    tape.pulled(20_900.0 + took + 40, 1, second, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
-    third = tape.pull(5_700.0, 1, version=EPOCH)
-    tape.pulled(20_900.0, 1, third, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    tape.times_out(800.0, 15_900.0)
+    second = tape.times_out(5_900.0 + took - 5, 20_900.0 + took + 40)
+    tape.times_out(5_700.0, 20_900.0)
     result = replay(tape.save(tmp_path))
     assert [(one.opaque, one.got) for one in result.differing] == ([] if accepted else [(second.opaque, "held")])
 
@@ -369,8 +365,7 @@ def test_a_look_may_take_long_until_it_comes_to_a_queue(tape, tmp_path, took, ac
 def test_a_look_may_have_come_just_after_a_message_that_woke_nobody(tape, tmp_path, early, accepted):
     """Looks are at 15,900 and 40,900 ms; one between them came `early`, and found a message of another tag."""
     tape.open(3)
-    first = tape.pull(800.0, 1, version=EPOCH)
-    tape.pulled(15_900.0, 1, first, 19, "NO_MESSAGE_IN_QUEUE", (0, 0, 0))
+    tape.times_out(800.0, 15_900.0)
     last = tape.pull(20_950.0, 1, offset=1, version=EPOCH)
     tape.pulled(40_900.0, 1, last, 19, "OFFSET_OVERFLOW_ONE", (1, 0, 1))
     waits = tape.pull(16_000.0, 1, version=EPOCH)

@@ -153,9 +153,9 @@ class ChangeRequests:
 
     def _before_commit(self, pull: Exchange) -> None:
         """Make the commits that were seen before a pull which commits the same offset."""
-        for change in [one for one in self._context.pending if pull.committed in one.domains]:
-            if change.number < pull.number:
-                self.handle(change)
+        offset = pull.committed
+        for change in [one for one in self._context.pending if one.number < pull.number and offset in one.domains]:
+            self.handle(change)
 
     def _make(self, change: Exchange) -> None:
         context, broker = self._context, self._context.broker
@@ -169,8 +169,6 @@ class ChangeRequests:
             elif other.shares(change):
                 context.reordered(other, change)
         context.made.append(change)
-        if change.expected is None:
-            context.unanswered.append(change)
         got: RemotingCommand | None = None
         between = self._reads.half_way(change)
         broker.listener.postpone = bool(between)

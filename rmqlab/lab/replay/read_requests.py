@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.compare import compare
 from rmqlab.lab.replay.exchange import LOG, NO_QUEUE, ExchangeState
-from rmqlab.lab.replay.recorded_clock import LONG_LOOK_MS
+from rmqlab.lab.replay.recorded_clock import LOOK_LAG_MS, MAX_LOOK_LAG_MS
 from rmqlab.lab.replay.replay_context import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.sampled_stats import SAMPLED
 from rmqlab.lab.replay.tolerated_differences import Tolerated
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.replay_context import ReplayContext
     from rmqlab.protocol.command import RemotingCommand
 
-# A look that no answer contradicts may have come to a queue that long after it began.
-_LONGEST_LOOK_MS = 100.0
 _HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LATEST}
 # How long after its frame a pull may have been held.
 _LATE_MS = 10
@@ -186,10 +184,11 @@ class ReadRequests:
     def _shift(self, read: Exchange, hold_ms: int) -> int:
         """How much later (ms) than its frame a pull was held, or less than 0 for a look that had begun earlier.
 
-        Only what decides about a look counts: a pull answered at the first look that could end it may have been
-        checked late in that look, one that outlived that look was held too late for it. A time-out's answer may be
-        seen late, as every answer may: until the next look it is that of the look before. A pull that is answered soon
-        after its time, and by no look, was ended by a message: any message does that, its filter may not pass it.
+        Only what decides about a look counts: a pull answered at the first look that could end it may have been checked
+        late in that look, which began before its time was over; one that outlived that look was held too late for it. A
+        time-out's answer may be seen late, as every answer may: until the next look it is that of the look before. A
+        pull that is answered soon after its time, and by no look, was ended by a message: any message does that, its
+        filter may not pass it.
         """
         clock = self._context.clock
         over = min(read.answered_at, clock.ends.get(read.line.conn, clock.end)) - read.line.t - hold_ms
@@ -197,11 +196,11 @@ class ReadRequests:
             return 0
         by_look = clock.has_timed_out(read) or clock.is_at_look(read.answered_at)
         if by_look and over <= clock.look_every - SETTLE_MS:
-            began = clock.look_before(read.answered_at)
-            before = 0.0 if began is None else read.line.t + hold_ms - began
-            longest = LONG_LOOK_MS if over < LONG_LOOK_MS else 0
-            return -max(longest, ceil(before) + 1 if 0 < before <= _LONGEST_LOOK_MS else 0)
-        return _LATE_MS if by_look or over >= LONG_LOOK_MS else 0
+            usual = LOOK_LAG_MS if over < LOOK_LAG_MS else 0
+            look = clock.look_before(read.answered_at)
+            lag = 0.0 if look is None else read.line.t + hold_ms - look
+            return -max(usual, ceil(lag) + 1 if 0 < lag <= MAX_LOOK_LAG_MS else 0)
+        return _LATE_MS if by_look or over >= LOOK_LAG_MS else 0
 
     def _collect_woken(self, *, by_look: bool) -> None:
         context, broker = self._context, self._context.broker

@@ -44,8 +44,9 @@ PlaceKey = tuple[str, str, int]  # topic, unique key, how often it was consumed 
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
 # How long before its estimate, and after, answers to what a look woke are seen.
 LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
-# A time-out seen this shortly after the earliest moment for it: the look had begun a little before.
-LONG_LOOK_MS = 30
+# How long after it began a look may come to a queue: for a time-out that is seen so shortly after the earliest moment
+# for it, and at most.
+LOOK_LAG_MS, MAX_LOOK_LAG_MS = 30, 100
 # How long before its estimate a look may have been.
 _UNEVEN_MS = 20.0
 # From a scan to the moment at which the recorder sees the end of a connection it closed.
@@ -106,7 +107,7 @@ class RecordedClock:
     def earliest_look(self, exchange: Exchange) -> float:
         """The first moment (ms) at which a look may have ended a pull whose time was over."""
         due = exchange.line.t + (self.hold_ms(exchange) or 0)
-        return due - LONG_LOOK_MS if exchange.answered_at - due < LONG_LOOK_MS else due
+        return due - LOOK_LAG_MS if exchange.answered_at - due < LOOK_LAG_MS else due
 
     def look_before(self, t: float) -> float | None:
         """When the last look began that an answer seen at `t` may come from."""

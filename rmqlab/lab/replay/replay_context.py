@@ -149,10 +149,8 @@ class ReplayContext:
         self.differing: list[FoundDifference] = []
         self.reorderings: list[Reordering] = []
         self.choices: list[OrderChoice] = []
-        # Changes seen and not made yet, in the order seen; those made a moment ago that nobody answered.
+        # Changes seen and not made yet, in the order seen; those made a moment ago.
         self.pending: list[Exchange] = []
-        self.unanswered: deque[Exchange] = deque()
-        # Changes made a moment ago, whoever answered.
         self.made: deque[Exchange] = deque()
         # The line numbers of all requests that have been handled.
         self.handled: set[int] = set()
@@ -183,18 +181,20 @@ class ReplayContext:
 
     def seen(self, exchange: Exchange) -> None:
         """A request is seen: what nobody answers and was made a moment ago may have come after it."""
-        while self.unanswered and self.unanswered[0].line.t < exchange.line.t - UNDER_WAY_MS:
-            self.unanswered.popleft()
-        for change in self.unanswered:
-            self.choose(change, exchange)
+        for change in self._lately_made():
+            if change.expected is None:
+                self.choose(change, exchange)
 
     def woken(self, pull: Exchange) -> None:
         """A held pull is executed: what was made a moment ago may have come after it."""
-        while self.made and self.made[0].done_at < self.t - UNDER_WAY_MS:
-            self.made.popleft()
-        for change in self.made:
+        for change in self._lately_made():
             if change.number > pull.number:
                 self.choose(change, pull)
+
+    def _lately_made(self) -> deque[Exchange]:
+        while self.made and self.made[0].done_at < self.t - UNDER_WAY_MS:
+            self.made.popleft()
+        return self.made
 
     def held_before(self, change: Exchange) -> list[Exchange]:
         """The held pulls that are assumed to be woken before a change is made."""
