@@ -11,14 +11,17 @@ from rmqlab.errors import BadInput
 from rmqlab.files import lines_of, read_text
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fates import MessageFate, SendRecord
+from rmqlab.lab.fault_steps import Freeze
 from rmqlab.lab.recorded_events import require_event
-from rmqlab.lab.scenario import Scenario, Send
+from rmqlab.lab.scenario import Scenario, Send, Start, Subscribe
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.runtime.schedule import Choice, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from rmqlab.lab.scenario import Step
 
 Event = dict[str, Any]
 EVENTS = ("events.jsonl.gz", "events.jsonl", "events")  # where those of a recorded set lie
@@ -142,6 +145,18 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
         properties = {**(message.props or {}), **{name: text for name, text in known.items() if text is not None}}
         found.append(SendRecord(topic, queue, offset, body, tag, event["msgId"], event["t"], properties))
     return found
+
+
+def tells_of(event: Event, step: Step) -> bool:
+    """Whether an event tells that a step was made: a start, a subscription (the event names no topic), a freeze."""
+    match event["ev"], step:
+        case "starting", Start(who=who):
+            return bool(who == event["who"])
+        case "subscribed", Subscribe(who=who, expr=expr):
+            return (who, expr) == (event["who"], event.get("expr"))
+        case "control", Freeze(who=who):
+            return bool(event.get("line") == f"freeze @{who}")
+    return False
 
 
 def run_lines(run: Run) -> Iterator[str]:

@@ -23,7 +23,7 @@ from rmqlab.lab.recorded.likely_droppers import LikelyDroppers
 from rmqlab.lab.recorded_events import Consumed, Recorded, TapCommit, TapSent, Unplaced
 from rmqlab.lab.replay.exchange import pair
 from rmqlab.lab.replay.frames import LineKind, read_recording
-from rmqlab.lab.run import Run, recorded_events, sent_messages
+from rmqlab.lab.run import Run, recorded_events, sent_messages, tells_of
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
 from rmqlab.message.batch import decode_messages
 from rmqlab.message.message import Message
@@ -142,7 +142,7 @@ def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapp
             member = members[who] = GroupMember(who, step.group, step.broadcasts)
             member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
         elif event["ev"] == "subscribed":
-            change = next((step for step in changes if (step.who, step.expr) == (who, event.get("expr"))), None)
+            change = next((step for step in changes if tells_of(event, step)), None)
             if change is None or who not in members:
                 raise BadInput(f"scenario {scenario.id!r} has no step for the event {event}")
             changes.remove(change)  # the event names no topic, and the same may be asked for another one

@@ -145,6 +145,7 @@ class Audit:
         told, topics = self._subscriptions, self._config.topics()
         inferences: dict[str, list[FateInference]] = {}
         audited = {topic for _, topic in self.keys}
+        notifies = self.options.notify_consumer_ids_changed
         for key in self._known:
             group, topic = key
             # other groups of a topic that is audited may have got what one lost
@@ -152,7 +153,6 @@ class Audit:
                 continue
             clients, telling = witnessed.get(group, ((), NO))
             asked, queues = told.asked.get(key, []), topics[topic].read_queue_nums if topic in topics else 0
-            notifies = self.options.notify_consumer_ids_changed
             inference = FateInference(
                 group,
                 topic,

@@ -177,12 +177,11 @@ class DeliveryEvidence:
     @cached_property
     def best(self) -> DataFrame:
         """What is known of deliveries: one row a group and message, with the best that is known of it as `rank`."""
-        topics, trace_topic, retried = self._topics, self._trace_topic, self._retried
         # Spark Connect makes no frame of a table without rows
         frames = [self._session().createDataFrame(self._given)] if self._given.num_rows else []
-        if topics or not frames:
-            ranges = self._ranges if topics else []
-            work = partial(read_evidence, topics=topics, trace_topic=trace_topic, retried=retried)
+        if self._topics or not frames:
+            ranges = self._ranges if self._topics else []
+            work = partial(read_evidence, topics=self._topics, trace_topic=self._trace_topic, retried=self._retried)
             frames.append(over_ranges(self._session(), ranges, work, SCHEMA))
         frame = reduce(lambda one, other: one.unionByName(other), frames)
         found = frame.groupBy("group", "key").agg(F.max("rank").alias("rank"), F.max("client").alias("client"))

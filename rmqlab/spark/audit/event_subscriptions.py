@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fault_steps import Freeze, Kill, Pause, Slow
+from rmqlab.lab.run import tells_of
 from rmqlab.lab.scenario import ResetOffset, Resize, Scenario, Start, Step, Subscribe, convert_scenario
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.spark.audit.owners import EXPIRED_MS
@@ -169,7 +170,7 @@ class _Scenario:
         """Note when a step was made. One waits for the one before it, so that it may be late."""
         if event.get("ev") not in _OF_STEPS:
             return
-        place = next((place for place in self._open if _tells_of(event, self._steps[place])), None)
+        place = next((place for place in self._open if tells_of(event, self._steps[place])), None)
         if place is not None:
             self._open.remove(place)
             is_begin = event["ev"] == "starting"
@@ -204,17 +205,6 @@ class _Scenario:
 
 # Events of the one who makes the steps, one after the other; a listener's come at any time.
 _OF_STEPS = {"starting", "started", "stopping", "stopped", "subscribed", "control", "sent", "alloc", "offset", "error"}
-
-
-def _tells_of(event: dict[str, Any], step: Step) -> bool:
-    match event["ev"], step:
-        case "starting", Start(who=who):
-            return bool(who == event["who"])
-        case "subscribed", Subscribe(who=who, expr=expr):
-            return (who, expr) == (event["who"], event.get("expr"))
-        case "control", Freeze(who=who):
-            return bool(event.get("line") == f"freeze @{who}")
-    return False
 
 
 def _takes(step: Freeze | Pause | Slow) -> int:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from rmqlab.client.client_config import ClientConfig
 from rmqlab.errors import BadInput
 from rmqlab.events import Heartbeat, SubscriptionChanged, Unregister
 from rmqlab.lab.recorded.accounts import members_of_frames, read_frames
 from rmqlab.lab.replay.frames import LineKind
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.spark.audit.subscriptions import NEVER, Asked, HeldSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.spark.audit.subscriptions import Key
 
-# How long (ms) a consumer is silent at most, with some time to spare: it asks for its group's members every 20 s, and
-# commits its offsets every 5 s.
-_REBALANCE_MS, _PERSIST_MS = 22_000, 7_000
+# How long (ms) a consumer is silent at most, with 2 s to spare: until it asks for its group's members, and until it
+# commits its offsets.
+_MAX_SILENCE_MS = DEFAULT_RULES.rebalance_period_ms + 2_000
+_MAX_UNCOMMITTED_MS = ClientConfig().persist_consumer_offset_interval + 2_000
 
 
 def of_frames(folder: Path) -> Subscriptions:
@@ -100,10 +103,10 @@ def _silences(lines: Sequence[RecordedLine]) -> Iterator[tuple[str, float, float
         if line.conn in clients and (line.to_broker or line.kind is LineKind.CLOSE):
             before = heard.pop(line.conn, line.t)
             is_end = line.kind is LineKind.CLOSE
-            if line.t - before > (_PERSIST_MS if is_end else _REBALANCE_MS):
+            if line.t - before > (_MAX_UNCOMMITTED_MS if is_end else _MAX_SILENCE_MS):
                 yield clients[line.conn], before, line.t
             if not is_end:
                 heard[line.conn] = line.t
     for conn, before in heard.items():
-        if lines[-1].t - before > _PERSIST_MS:
+        if lines[-1].t - before > _MAX_UNCOMMITTED_MS:
             yield clients[conn], before, lines[-1].t
