@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 T = TypeVar("T")
 
@@ -193,6 +193,19 @@ class SeededChooser(Chooser):
         if self._rate < 1.0 and self._random.random() >= self._rate:
             return 0
         return self._random.randrange(n)
+
+
+class FirstQueues(Chooser):
+    """Lets the producer begin with these queues, one a topic, and asks another chooser for everything else."""
+
+    def __init__(self, others: Chooser, queues: Iterable[int]) -> None:
+        super().__init__()
+        self._others, self._queues = others, iter(queues)
+
+    def pick(self, number: int, label: str, n: int) -> int:
+        """The next of the queues as long as there is one, or what the other chooser picks."""
+        queue = next(self._queues, None) if label == "P: first_queue" else None
+        return self._others.pick(number, label, n) if queue is None else queue % n
 
 
 class ScheduledChooser(Chooser):

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.commands.output import text_stream, write_json
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import ClusterConfig, read_cluster_config, settings_beside
-from rmqlab.lab.run import Outcome, recorded_events
+from rmqlab.lab.run import Outcome, recorded_events, sent_messages
 from rmqlab.lab.scenario import Scenario, Send, read_scenarios, refusal_of
 from rmqlab.lab.scenario_inputs import named_scenarios
 from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.schedule import Chooser, Schedule
+from rmqlab.runtime.schedule import Chooser, FirstQueues, Schedule
 from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def survey(
     result, timing = Survey(scenario), race_timing(scenario)
 
     def run(times: Chooser, seed: int | None) -> None:
-        chooser = _SentAsRecorded(times, first_queues)
+        chooser = FirstQueues(times, first_queues)
         result.add(simulate(scenario, chooser=chooser, timing=timing, cluster=cluster), seed)
 
     run(Chooser(), None)
@@ -100,29 +100,14 @@ def survey(
     return result
 
 
-class _SentAsRecorded(Chooser):
-    """Lets the producer begin with the recorded queues, and asks another chooser for everything else."""
-
-    def __init__(self, times: Chooser, first_queues: Sequence[int]) -> None:
-        super().__init__()
-        self._times, self._first_queues = times, iter(first_queues)
-
-    def pick(self, number: int, label: str, n: int) -> int:
-        """The next recorded queue, or what the other chooser picks."""
-        queue = next(self._first_queues, None) if label == "P: first_queue" else None
-        return self._times.pick(number, label, n) if queue is None else queue % n
-
-
 def first_queues_of(scenario: Scenario, events: Iterable[Event]) -> list[int]:
     """To which queue the first message of each topic went that names none, in the order in which they were sent."""
-    sent = [event["queue"] for event in events if event["ev"] == "sent"]
-    messages = [(step.topic, one.queue) for step in scenario.steps if isinstance(step, Send) for one in step.messages]
-    if len(sent) != len(messages):  # some send failed: nobody knows which
-        return []
+    messages = [one for step in scenario.steps if isinstance(step, Send) for one in step.messages]
+    drawn = {one.body for one in messages if one.queue is None}
     found: dict[str, int] = {}
-    for queue, (topic, told) in zip(sent, messages, strict=True):
-        if told is None and scenario.topics[topic] > 1:  # of one queue there is nothing to draw
-            found.setdefault(topic, queue)
+    for message in sent_messages(scenario, events):
+        if message.body in drawn and scenario.topics[message.topic] > 1:  # of one queue there is nothing to draw
+            found.setdefault(message.topic, message.queue)
     return list(found.values())
 
 

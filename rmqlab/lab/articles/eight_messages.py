@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta, timezone
 from functools import lru_cache
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
@@ -20,7 +21,7 @@ from rmqlab.lab.scenario_steps import ClientSettings
 from rmqlab.lab.simulate import Simulation, simulate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.rules import DEFAULT_RULES, Rules
-from rmqlab.runtime.schedule import SeededChooser, Timing
+from rmqlab.runtime.schedule import Chooser, FirstQueues, SeededChooser, Timing
 from rmqlab.search.explorer.timings import MOVED_SHARE, RACE_TIMING
 
 if TYPE_CHECKING:
@@ -100,9 +101,10 @@ class EightMessages:
         scenario = self.scenario()
         if self.seed is None:
             timing = Timing((USUAL, SEND_OF_4, ANSWER_WITH_4, ANSWER_WITH_5))
-            chooser: SeededChooser = _ArticlesDelays(self.first_queue)
+            times: Chooser = _ArticlesDelays()
         else:
-            timing, chooser = RACE_TIMING, _FirstQueue(self.first_queue, self.seed, MOVED_SHARE)
+            timing, times = RACE_TIMING, SeededChooser(self.seed, MOVED_SHARE)
+        chooser = FirstQueues(times, repeat(self.first_queue))
         first_send_at = next(step.at for step in scenario.steps if isinstance(step, Send))
         cluster = ClusterConfig(
             epoch_ms=FIRST_BORN_MS - ROUTE_MS - _lead_ms() - first_send_at,
@@ -136,25 +138,14 @@ def _lead_ms() -> int:
     return int(sent["t"]) - ROUTE_MS - 2 * USUAL // 1_000
 
 
-class _FirstQueue(SeededChooser):
-    """Fixes the queue of the first message; the rest comes from the seed."""
-
-    def __init__(self, first_queue: int, seed: int, rate: float) -> None:
-        super().__init__(seed, rate)
-        self._first_queue = first_queue
-
-    def pick(self, number: int, label: str, n: int) -> int:
-        return self._first_queue % n if label == "P: first_queue" else super().pick(number, label, n)
-
-
-class _ArticlesDelays(_FirstQueue):
+class _ArticlesDelays(Chooser):
     """All frames take the usual time, but for three with MsgStr4 and MsgStr5: they explain the times printed."""
 
     _SEND = f"delay P c2s {RequestCode.SEND_MESSAGE_V2:d}"
     _ANSWER = f"delay B s2c {ResponseCode.SUCCESS:d}"
 
-    def __init__(self, first_queue: int) -> None:
-        super().__init__(first_queue, 0, 0.0)
+    def __init__(self) -> None:
+        super().__init__()
         self._sent = 0
         self._next_answer = 0
 
