@@ -169,6 +169,8 @@ class ChangeRequests:
             elif other.shares(change):
                 context.reordered(other, change)
         context.made.append(change)
+        if change.expected is None:
+            context.unanswered.append(change)
         got: RemotingCommand | None = None
         between = self._reads.half_way(change)
         broker.listener.postpone = bool(between)

@@ -149,9 +149,10 @@ class ReplayContext:
         self.differing: list[FoundDifference] = []
         self.reorderings: list[Reordering] = []
         self.choices: list[OrderChoice] = []
-        # Changes seen and not made yet, in the order seen; those made a moment ago.
+        # Changes seen and not made yet, in the order seen; those made a moment ago; of these, those without an answer.
         self.pending: list[Exchange] = []
         self.made: deque[Exchange] = deque()
+        self.unanswered: deque[Exchange] = deque()
         # The line numbers of all requests that have been handled.
         self.handled: set[int] = set()
         # Every message of the log by queue and offset; the next offset of each queue that will be visible.
@@ -181,20 +182,18 @@ class ReplayContext:
 
     def seen(self, exchange: Exchange) -> None:
         """A request is seen: what nobody answers and was made a moment ago may have come after it."""
-        for change in self._lately_made():
-            if change.expected is None:
-                self.choose(change, exchange)
+        while self.unanswered and self.unanswered[0].line.t < exchange.line.t - UNDER_WAY_MS:
+            self.unanswered.popleft()
+        for change in self.unanswered:
+            self.choose(change, exchange)
 
     def woken(self, pull: Exchange) -> None:
         """A held pull is executed: what was made a moment ago may have come after it."""
-        for change in self._lately_made():
-            if change.number > pull.number:
-                self.choose(change, pull)
-
-    def _lately_made(self) -> deque[Exchange]:
         while self.made and self.made[0].done_at < self.t - UNDER_WAY_MS:
             self.made.popleft()
-        return self.made
+        for change in self.made:
+            if change.number > pull.number:
+                self.choose(change, pull)
 
     def held_before(self, change: Exchange) -> list[Exchange]:
         """The held pulls that are assumed to be woken before a change is made."""

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.frames import RecordedLine
     from rmqlab.spark.audit.subscriptions import Key
 
-# How long (ms) a consumer is silent at most, with 2 s to spare: until it asks for its group's members, and until it
-# commits its offsets.
+# How long (ms) a consumer says nothing, and commits nothing, at most, with 2 s to spare.
 _MAX_SILENCE_MS = DEFAULT_RULES.rebalance_period_ms + 2_000
 _MAX_UNCOMMITTED_MS = ClientConfig().persist_consumer_offset_interval + 2_000
 
