@@ -10,7 +10,7 @@
   pause before the next one, however late its answers were seen, and not before the time of a pull that it ended was
   over. Between and beyond them the period is taken as even.
 - When the housekeeping scanned (every 10 s): a connection that the broker closed 120 to 130 s after its last heartbeat
-  was closed by a scan. Where there is none, no scan found anything.
+  was closed by a scan, if it told no other member of that. Where there is none, no scan found anything.
 - When the broker began (it was before the recording did): the first answer of GET_BROKER_RUNTIME_INFO tells it.
 - Until when a connection was recorded: to its end, or until the recorder froze it.
 """
@@ -18,6 +18,7 @@
 from __future__ import annotations
 
 from bisect import bisect
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
@@ -51,6 +52,8 @@ LOOK_LAG_MS, MAX_LOOK_LAG_MS = 30, 100
 _UNEVEN_MS = 20.0
 # From a scan to the moment at which the recorder sees the end of a connection it closed.
 _CLOSING_MS = 1.0
+# From a connection's end to the notifications of that, at most.
+_TOLD_MS = 200.0
 # From a message's frame to the answers of the pulls that it woke, at most.
 _WAKING_MS = 200.0
 
@@ -178,20 +181,29 @@ def _boot(body: bytes) -> int | None:
 
 def _find_scans(recording: Recording, clock: RecordedClock, exchanges: Collection[Exchange]) -> None:
     expired_ms, period = DEFAULT_RULES.channel_expired_ms, DEFAULT_RULES.scan_period_ms
-    beats = {exchange.line.conn: exchange.line.t for exchange in exchanges if exchange.code == RequestCode.HEART_BEAT}
+    beats = {exchange.line.conn: exchange for exchange in exchanges if exchange.code == RequestCode.HEART_BEAT}
     closed: dict[int, RecordedLine] = {}
+    told: dict[str | None, list[float]] = defaultdict(list)
     for line in recording.lines:
         if line.kind is LineKind.CLOSE:
             closed.setdefault(line.conn, line)
-    for conn, line in closed.items():
-        silence = line.t - beats.get(conn, line.t)
-        if not line.to_broker and expired_ms < silence <= expired_ms + period:
+        elif line.command is not None and line.command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+            told[(line.command.ext_fields or {}).get("consumerGroup")].append(line.t)
+    for conn, beat in beats.items():
+        end = closed.get(conn)
+        if end is None or end.to_broker or not expired_ms < end.t - beat.line.t <= expired_ms + period:
+            continue
+        # Netty closes a connection that was idle for 120 s as well, and then the group's other members are told.
+        groups = {group for kind, group, *_ in beat.domains if kind == "group"}
+        if not any(abs(t - end.t) <= _TOLD_MS for group in groups for t in told[group]):
             clock.scanned.add(conn)
-    if clock.scanned:
-        scan = (closed[min(clock.scanned)].t - _CLOSING_MS) % period
-        while scan <= clock.end:
-            clock.scans.append(scan)
-            scan += period
+    seen = [closed[conn].t - _CLOSING_MS for conn in clock.scanned]
+    if seen:
+        # A scan that came late does not put off the next one.
+        due = (seen[0] + min((one - seen[0] + period / 2) % period - period / 2 for one in seen)) % period
+        while due <= clock.end:
+            clock.scans.append(min((one for one in seen if due <= one < due + period / 2), default=due))
+            due += period
 
 
 def _ports_of_members(recording: Recording, clock: RecordedClock, exchange: Exchange) -> None:

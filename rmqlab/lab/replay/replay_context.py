@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.broker import ReplayedBroker
 from rmqlab.lab.replay.compare import compare
-from rmqlab.lab.replay.exchange import LOG, Domain, Exchange, Exchanges, ExchangeState
+from rmqlab.lab.replay.exchange import LOG, Domain, Exchange, Exchanges, ExchangeState, consumers_of
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
 from rmqlab.protocol.codes import RequestCode
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.frames import Recording
     from rmqlab.lab.replay.recorded_clock import RecordedClock
     from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
 
 SETTLE_MS = 10.0
@@ -75,6 +76,34 @@ class OrderChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class TornHeartbeat:
+    """`second`, an older subscription, was compared with what was held before `first`, and put after it.
+
+    4.8.0 reads the table and writes it without a lock (`ConsumerGroupInfo.updateSubscription`).
+    """
+
+    first: Exchange
+    second: Exchange
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The same in every pass, and no order's."""
+        return self.first.number, self.second.number, 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A request that got no answer before its connection ended, and never came to the broker."""
+
+    request: Exchange
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The same in every pass, and no message's."""
+        return -1, self.request.number
+
+
+@dataclass(frozen=True, slots=True)
 class Stall:
     """The reput thread stands still before the message at a commit log offset, until an answer shows it or a later one.
 
@@ -124,7 +153,7 @@ class ReplayContext:
         recording: Recording,
         exchanges: Exchanges,
         clock: RecordedClock,
-        assumed: Iterable[OrderChoice | Stall],
+        assumed: Iterable[OrderChoice | TornHeartbeat | Lost | Stall],
         rules: Rules,
     ) -> None:
         self.recording = recording
@@ -137,6 +166,15 @@ class ReplayContext:
             if isinstance(one, OrderChoice):
                 self._after.setdefault(one.first.number, set()).add(one.second.number)
         self.stalls = {one.at for one in self.assumed if isinstance(one, Stall)}
+        self.lost = {one.request.number for one in self.assumed if isinstance(one, Lost)}
+        # Of torn heartbeats: the number of each one's rival; what was held before a rival, by its number and group.
+        self._rivals = {one.second.number: one.first.number for one in self.assumed if isinstance(one, TornHeartbeat)}
+        self._held: dict[tuple[int, str], dict[str | None, SubscriptionData]] = {}
+        # Requests that wait for an answer when their connection ends, by connection.
+        self.orphans: dict[int, list[Exchange]] = {}
+        for exchange in exchanges.by_request.values():
+            if exchange.expected is None and not exchange.command.is_oneway and not exchange.reads:
+                self.orphans.setdefault(exchange.line.conn, []).append(exchange)
         self.broker = ReplayedBroker(recording.properties, clock, rules)
         self.t = 0.0
         # What the broker sent by itself and nobody has found in the recording yet: when (ms), connection, command.
@@ -207,12 +245,26 @@ class ReplayContext:
             self.choices.append(OrderChoice(min(shared), first, second))
 
     def comes_first(self, one: Exchange, other: Exchange) -> bool:
-        """Tell whether `one` is assumed to be handled before `other`."""
-        return one.number in self._after.get(other.number, ())
+        """Tell whether `one` is assumed to be handled before `other`, or their answers say so."""
+        return one.number in self._after.get(other.number, ()) or one.locks_before(other)
 
     def must_wait(self, exchange: Exchange) -> bool:
         """Tell whether something is assumed to come before a request and has not been handled."""
         return bool(self._after.get(exchange.number, set()) - self.handled)
+
+    def tear(self, heartbeat: Exchange) -> None:
+        """Let a heartbeat that is assumed to be torn find what was held before its rival was made."""
+        rival = self._rivals.get(heartbeat.number)
+        for consumer in consumers_of(heartbeat.command):
+            info = self.broker.consumer_manager.consumer_table.get(consumer.group_name)
+            if info is None:
+                continue
+            told = {one.topic for one in consumer.subscription_data_set}
+            before = {} if rival is None else self._held.get((rival, consumer.group_name), {})
+            info.subscription_table |= {topic: one for topic, one in before.items() if topic in told}
+            if heartbeat.number in self._rivals.values():
+                self._held[heartbeat.number, consumer.group_name] = dict(info.subscription_table)
+        self.uses[Tolerated.TORN_HEARTBEAT] += rival is not None
 
     def settle(self, exchange: Exchange, got: RemotingCommand | None) -> None:
         """Take our answer as final and note where it differs."""
