@@ -13,17 +13,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.replay.assumptions import Assumption, Lost, OrderChoice, Stall, TornHeartbeat
 from rmqlab.lab.replay.exchange import CLOSE, LOG, consumers_of, number_of, pair
 from rmqlab.lab.replay.recorded_clock import read_clock
-from rmqlab.lab.replay.replay_context import (
-    STALL_MS,
-    FoundDifference,
-    Lost,
-    OrderChoice,
-    ReplayContext,
-    Stall,
-    TornHeartbeat,
-)
+from rmqlab.lab.replay.replay_context import STALL_MS, FoundDifference, ReplayContext
 from rmqlab.lab.replay.replay_pass import ReplayPass
 
 if TYPE_CHECKING:
@@ -37,7 +30,6 @@ if TYPE_CHECKING:
 PASSES = 20
 """How many passes over a recording are made at most."""
 
-Assumption = OrderChoice | TornHeartbeat | Lost | Stall
 # When (ms) the first difference of a group or topic showed, and how many it has, below 0: the greater, the better.
 Score = tuple[float, int]
 _NONE: Score = inf, 0

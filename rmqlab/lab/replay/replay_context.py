@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.replay.assumptions import Lost, OrderChoice, Stall, TornHeartbeat
 from rmqlab.lab.replay.broker import ReplayedBroker
 from rmqlab.lab.replay.compare import compare
-from rmqlab.lab.replay.exchange import LOG, Domain, Exchange, Exchanges, ExchangeState, consumers_of
+from rmqlab.lab.replay.exchange import LOG, Exchange, Exchanges, ExchangeState, consumers_of
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rmqlab.lab.replay.assumptions import Assumption
     from rmqlab.lab.replay.broker import RecordedChannel
     from rmqlab.lab.replay.frames import Recording
     from rmqlab.lab.replay.recorded_clock import RecordedClock
@@ -61,63 +63,6 @@ class Reordering:
         return self.handled_first.line.t - self.seen_first.line.t
 
 
-@dataclass(frozen=True, slots=True)
-class OrderChoice:
-    """Two requests under way at the same moment on the same part of the broker: `second` may have been the first."""
-
-    domain: Domain
-    first: Exchange
-    second: Exchange
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The same in every pass."""
-        return self.first.number, self.second.number
-
-
-@dataclass(frozen=True, slots=True)
-class TornHeartbeat:
-    """`second`, an older subscription, was compared with what was held before `first`, and put after it.
-
-    4.8.0 reads the table and writes it without a lock (`ConsumerGroupInfo.updateSubscription`).
-    """
-
-    first: Exchange
-    second: Exchange
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The same in every pass, and no order's."""
-        return self.first.number, self.second.number, 0
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """A request that got no answer before its connection ended, and never came to the broker."""
-
-    request: Exchange
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The same in every pass, and no message's."""
-        return -1, self.request.number
-
-
-@dataclass(frozen=True, slots=True)
-class Stall:
-    """The reput thread stands still before the message at a commit log offset, until an answer shows it or a later one.
-
-    At the latest it goes on `STALL_MS` after that message was stored.
-    """
-
-    at: int
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The same in every pass."""
-        return (self.at,)
-
-
 @dataclass(eq=False, slots=True)
 class StoredMessage:
     """A message in the log: topic and queue, its offset there, its commit log offset, when it was stored and visible.
@@ -153,7 +98,7 @@ class ReplayContext:
         recording: Recording,
         exchanges: Exchanges,
         clock: RecordedClock,
-        assumed: Iterable[OrderChoice | TornHeartbeat | Lost | Stall],
+        assumed: Iterable[Assumption],
         rules: Rules,
     ) -> None:
         self.recording = recording
@@ -255,15 +200,18 @@ class ReplayContext:
     def tear(self, heartbeat: Exchange) -> None:
         """Let a heartbeat that is assumed to be torn find what was held before its rival was made."""
         rival = self._rivals.get(heartbeat.number)
+        if rival is None and heartbeat.number not in self._rivals.values():
+            return
         for consumer in consumers_of(heartbeat.command):
             info = self.broker.consumer_manager.consumer_table.get(consumer.group_name)
             if info is None:
                 continue
             told = {one.topic for one in consumer.subscription_data_set}
             before = {} if rival is None else self._held.get((rival, consumer.group_name), {})
-            info.subscription_table |= {topic: one for topic, one in before.items() if topic in told}
-            if heartbeat.number in self._rivals.values():
-                self._held[heartbeat.number, consumer.group_name] = dict(info.subscription_table)
+            self._held[heartbeat.number, consumer.group_name] = info.subscription_table
+            info.subscription_table = info.subscription_table | {
+                topic: one for topic, one in before.items() if topic in told
+            }
         self.uses[Tolerated.TORN_HEARTBEAT] += rival is not None
 
     def settle(self, exchange: Exchange, got: RemotingCommand | None) -> None:
