@@ -31,7 +31,8 @@ ABOUT = """\
 
 Begin with [01](01_eight_messages.ipynb). Each lesson asks for a guess first: enter it where `...` stands, then run on.
 Change what you like: this folder is your own copy, and it is never written over. To get a lesson anew, rename your file
-or delete it, and start `./lab notebook` again. `./lab notebook --read` opens the lessons as they ran here.
+or delete it, and start `./lab notebook` again. `./lab notebook --read` opens the lessons as they ran here. The list of
+files is folded, so that pictures have room: Ctrl+B shows it.
 
 | lesson | question | minutes | tasks | done |
 |---|---|---|---|---|

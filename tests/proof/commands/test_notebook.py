@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def tree(tmp_path, monkeypatch):
     notebooks = tmp_path / "notebooks"
     monkeypatch.setattr(verb, "folder", lambda _: notebooks)
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
     write(notebooks / "solutions" / "01.ipynb", new_notebook(cells=[new_code_cell(SOLVED, id="task")]))
     write(notebooks / "01.ipynb", new_notebook(cells=[new_code_cell("1 + 1", id="one")]))
     return notebooks
@@ -94,9 +96,19 @@ def test_what_containers_and_binder_run_is_a_verb_with_arguments_that_it_knows(f
 def test_jupyterlab_opens_the_index_of_a_trusted_copy(tree, commands):
     assert main(["notebook", "--port", "8899"]) == 3
     root, opened = f"--ServerApp.root_dir={tree.parent}", "--LabApp.default_url=/lab/tree/my-lessons/00_index.ipynb"
-    assert commands[0][1:] == ["-m", "jupyterlab", root, opened, "--port", "8899"]
+    workspaces = f"--LabApp.workspaces_dir={sys.prefix}/share/jupyter/rmqlab-workspaces"
+    assert commands[0][1:] == ["-m", "jupyterlab", root, opened, workspaces, "--port", "8899"]
     for name in ("00_index.ipynb", "01.ipynb"):
         assert NotebookNotary().check_signature(read(tree.parent / "my-lessons" / name))
+
+
+def test_the_list_of_files_is_folded_the_first_time_alone(tree, commands):
+    main(["notebook"])
+    (file,) = Path(commands[0][5].partition("=")[2]).iterdir()
+    assert json.loads(file.read_text(encoding="utf-8"))["data"]["layout-restorer:data"]["left"]["collapsed"]
+    file.write_text("as it was left", encoding="utf-8")
+    main(["notebook", "--read"])
+    assert file.read_text(encoding="utf-8") == "as it was left"
 
 
 def test_jupyterlab_opens_another_folder_or_what_ran(tree, commands):
