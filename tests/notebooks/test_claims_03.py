@@ -15,7 +15,7 @@ from rmqlab.lessons.mutants import WRONG
 LESSON = "03_sql92"
 SETTING = (
     "An SQL92 filter is a condition on the properties of a message.",
-    "expression above is the one of the 4.x consumer, Consumer4x.",
+    "The 4.x consumer, Consumer4x, has the condition that stands above as expression.",
     "rmqlab.sql92 does the same for one message.",
     "rmqlab.sql92 gives values as well.",
     "These are the values of both conditions:",
@@ -70,6 +70,14 @@ def test_ten_messages(shown):
     assert "of 10 messages, 7 stop at layer 2, 3 arrive" in shown["run"]
     assert "of 10 messages, 3 stop at layer 2, 7 arrive" in shown["run"]
     assert "0, 1, 3, 4, 6, 7, 9  right" in shown["arrived"]
+
+
+@pytest.mark.claim(
+    "One sentence of the article misleads in the marked cases: strings that can become numbers are numbers."
+)
+def test_the_marked_cases(shown):
+    marked = [line.split("  ")[0] for line in shown["cases"].splitlines() if line.endswith("<")]
+    assert marked == ["a > '100'", "a > 100", "a = 100"]  # a text that could be a number, as literal or as value
 
 
 @pytest.mark.claim("The property is a text, '4', and the literal is a number.")
