@@ -16,6 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from rmqlab import cli
 from rmqlab.checkout import ROOT
 from rmqlab.cli import main
+from tests.proof import learner_copy
 from tests.proof.commands import notebook as verb
 from tests.proof.commands.test import notebooks
 from tests.proof.notebook_files import read, write
@@ -124,6 +125,16 @@ def test_a_folder_that_cannot_be_a_copy_is_named(tree, commands, capsys, name, t
     assert main(["notebook", "--folder", name]) == 2
     assert text in capsys.readouterr().err
     assert not commands
+
+
+def test_a_copy_that_was_interrupted_is_gone_on_with(tree, commands, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(learner_copy, "index_lesson", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert main(["notebook"]) == 130
+    assert not commands
+    assert [path.name for path in (tree.parent / "my-lessons").glob("*.ipynb")] == ["01.ipynb"]
+    assert main(["notebook"]) == 3
+    assert (tree.parent / "my-lessons" / "00_index.ipynb").is_file()
 
 
 def test_strict_comparison_leaves_exercises_out():
