@@ -89,7 +89,7 @@ def test_a_property_is_a_text(shown):
 @pytest.mark.claim(
     "A missing property is null: unknown, neither true nor false.",
     "So every condition comes to one of four values.",
-    "Four values of a make a = 1 come to each of them.",
+    "Below, a has four values, so that a = 1 comes to each of the four.",
     "Conditions have four values.",
     "A missing property is null, NOT null is null, and some evaluations throw.",
     "Neither null nor an error matches.",
