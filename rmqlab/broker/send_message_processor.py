@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_send_msg_back import SendParts, dead_letter_place, max_reconsume_times
 from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, Refused, require
+from rmqlab.events import DeadLetter
 from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_boolean, utf16_length
 from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
 from rmqlab.message.properties import (
@@ -117,6 +118,8 @@ class SendMessageProcessor:
             result = self.prepare_message(message, now)
         else:
             result = self._store.async_put_message(message, now)
+            if message.topic != header.topic and result.status is PutMessageStatus.PUT_OK:
+                self._hooks.tell(DeadLetter(header.topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX), message.unique_id))
         return self._put_answer(message, result, queue_id, now)
 
     def _send_batch(
