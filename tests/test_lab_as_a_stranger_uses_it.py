@@ -2,9 +2,13 @@
 
 import copy
 import gc
+import os
 import pickle
 import re
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +20,7 @@ from rmqlab.lab.records import messages
 from rmqlab.runtime.lanes import EndlessBurstError
 
 RULES = rmqlab.RULES["4.8.0"]
+ROOT = Path(__file__).parents[1]
 
 
 def group_of(*consumers, topics=None, **options):
@@ -293,3 +298,38 @@ def test_a_long_time_is_told_to_the_ms():
 
 def test_an_endless_burst_is_bad_input():
     assert issubclass(EndlessBurstError, BadInput)
+
+
+USER = """
+import rmqlab
+
+lab = rmqlab.Lab(topics={"T": 4}, rules=rmqlab.RULES["4.8.0"].replace(client_keeps=lambda subscription, tag: True))
+lab.consumer("A", group="G", subscribe={"T": "a"})
+lab.run(until=lambda one: len(one.rebalances()) > 1)
+queue: int = lab.send("T", (tag for tag in "ab"), queues=range(2))[0].queue
+share: float | None = lab.explore(budget=3).outcomes[0].share
+again = rmqlab.Lab.from_scenario(lab.scenario(), until=5, enablePropertyFilter=True)
+rows: int = rmqlab.read_store(rmqlab.spark(), "store").count()
+print(again.fates().where(lambda fate: fate.lost), rmqlab.simulate(lab.scenario()).fates()[0].lost)
+"""
+SLIPS = (("the_fates()", "fates()"), ("simulat(", "simulate("), ('queues="x"', "queues=range(2)"))
+
+
+@pytest.mark.slow
+def test_mypy_sees_the_front_door_and_slips_at_it(tmp_path):
+    def told_of(text):
+        (tmp_path / "user.py").write_text(text, encoding="utf-8")
+        options = ["--strict", "--config-file=", f"--cache-dir={tmp_path / 'cache'}", "user.py"]
+        path, mypy = os.environ | {"MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT)}, [sys.executable, "-m", "mypy"]
+        return subprocess.run(
+            [*mypy, *options],
+            cwd=tmp_path,
+            env=path,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+
+    assert told_of(USER).startswith("Success")
+    for wrong, right in SLIPS:
+        assert "Found 1 error" in told_of(USER.replace(right, wrong, 1))
