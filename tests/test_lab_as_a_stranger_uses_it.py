@@ -117,6 +117,7 @@ WRONG = {
     "by_ms is 0": lambda lab: lab.clock("broker", 0),
     "down_ms is 0": lambda lab: lab.restart_broker(0),
     "ms is -1": lambda lab: lab.pause("broker", -1),
+    "for_ms is -1": lambda lab: lab.slow("P", 5, for_ms=-1),
     "A subscribes {'T': ''}; right is topic and condition": lambda lab: lab.subscribe("A", "T", sql92=""),
     "run: inf ms; time runs forward": lambda lab: lab.run(seconds=1e308),
     "is no time; right is a number": lambda lab: lab.run(seconds=10**400),
@@ -281,6 +282,16 @@ def test_what_is_shown_says_what_a_learner_wants_to_know():
     outcomes = lab.explore(budget=4, samples=2).outcomes
     assert len(repr(outcomes)) < 200 * len(outcomes)
     assert re.fullmatch(r"<outcome, (no share|[\d.]+%): A gets MsgStr0; lost: nothing>", repr(outcomes[0]))
+
+
+@pytest.mark.parametrize("topics", [1, 30])
+def test_the_clock_of_the_tables_is_that_of_the_lab_and_what_passed_until_the_topics_were_ready(topics):
+    lab = group_of(("A", {"subscribe": {"T0": "*"}}), topics={f"T{number}": 1 for number in range(topics)})
+    beats = len(lab.heartbeats())
+    lab.run(until=lambda lab: len(lab.heartbeats()) > beats)
+    began = lab.events().where(ev="starting")[0].t
+    assert 2_500 < began <= 2_500 + 4 * topics
+    assert began + int(lab.now) == int(lab.heartbeats()[-1].t) + 1
 
 
 def test_a_long_time_is_told_to_the_ms():

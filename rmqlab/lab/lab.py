@@ -48,7 +48,7 @@ class Lab(LabSteps):
     (`enablePropertyFilter` is true unless you say otherwise). With a `seed` delays vary as on a real network, the same
     way for the same seed; without one each frame takes 1 ms. `rules` are those of the version unless you replace some:
     `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms; `now` and `step()` count from when the topics were
-    ready, `t` in a table from when the cluster began, about 2,500 ms before.
+    ready, `t` in a table from when the cluster began: 2,500 ms before, and what it took to create the topics.
 
     >>> lab = Lab(topics={"T": 4})
     >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})

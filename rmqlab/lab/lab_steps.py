@@ -249,8 +249,8 @@ def checked(fields: dict[str, Any], step: Mapping[str, Any] | None = None) -> Sc
     try:
         scenario = convert_scenario(fields | {"topics": _plain(fields["topics"]), "steps": steps}, "lab")
     except BadInput as error:
-        told = _WHERE.sub("", str(error))
-        raise BadInput(_FIELD.sub(lambda field: _ARGUMENTS[field[1]], told)) from None
+        names = _ARGUMENTS | ({"forMs": "for_ms"} if step is not None and step["do"] == "slow" else {})
+        raise BadInput(_FIELD.sub(lambda field: names[field[1]], _WHERE.sub("", str(error)))) from None
     refusal = refusal_of(scenario)
     if refusal is not None:
         raise BadInput(_WHERE.sub("", f"lab: {refusal}"))
