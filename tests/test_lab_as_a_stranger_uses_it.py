@@ -44,7 +44,7 @@ def test_a_message_that_is_refused_seventeen_times_is_a_dead_letter():
     words = [lab.step() for _ in range(60)]
     assert len(lab.consumed()) == 17
     assert [(row.fate, row.culprit, row.lost) for row in lab.fates()] == [("dead_letter", "A", False)]
-    (told,) = (text for text in words if "dead letters of group G" in text)
+    (told,) = (text for text in words if "a dead letter of group G" in text)
     assert re.match(r"at \d{8} ms: ", told)
     assert rmqlab.simulate(lab.scenario()).fates()[0].fate == "dead_letter"
 

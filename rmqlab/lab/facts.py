@@ -105,7 +105,7 @@ def fact_in_words(fact: Fact, told: Callable[[int], object] = int) -> str:
             what = STAGES[f["stage"]]
             return f"the broker drops offset {f['offset']} of {place} for {client}: {what} against {f['subscription']}"
         case True, "dead_letter":
-            return f"the broker puts {f['message_id']} to the dead letters of group {group}"
+            return f"the broker makes {f['message_id']} a dead letter of group {group}"
         case True, "commit":
             return f"{client} commits offset {f['offset']} of {place} for group {group}"
         case False, "heartbeat":
