@@ -307,6 +307,19 @@ def test_a_long_time_is_told_to_the_ms():
         lab.run(until=lambda lab: False, seconds=1)
 
 
+def test_steps_are_told_in_words():
+    lab = group_of(("A", {}))
+    lab.send("T", ["a"])
+    lab.cut("A")
+    words = " ".join(lab.step() for _ in range(200))
+    for told in (
+        "the broker registers with the name server", "A's pull of T queue 0 from offset 0 fails: ",
+        "A sends its offset 1 of T queue 0 to the broker", "A commits offset 1 of T queue 0 for group G",
+    ):  # fmt: skip
+        assert told in words
+    assert not re.search(r"\b[a-z]+_[a-z_]+\b", words)
+
+
 def test_an_endless_burst_is_bad_input():
     assert issubclass(EndlessBurstError, BadInput)
 

@@ -108,6 +108,12 @@ def fact_in_words(fact: Fact, told: Callable[[int], object] = int) -> str:
             return f"the broker makes {f['message_id']} a dead letter of group {group}"
         case True, "commit":
             return f"{client} commits offset {f['offset']} of {place} for group {group}"
+        case True, "registration":
+            return "the broker registers with the name server"
+        case False, "pull_failed":
+            return f"{who}'s pull of {place} from offset {f['offset']} fails: {f['error']}"
+        case False, "offset_persist":
+            return f"{who} sends its offset {f['offset']} of {place} to the broker"
         case False, "heartbeat":
             return f"{who} sends a heartbeat"
         case False, "restamp":
