@@ -143,6 +143,7 @@ WRONG = {
     "there is no question 9 with a choice 1": lambda lab: rmqlab.quiz("01").answer(9, 1),
     "no question 1 with a choice 'x'; both are counted from 1": lambda lab: rmqlab.quiz("01").answer(1, "x"),
     "heartbeat_period_ms is 0; it must be 1 or more": lambda lab: RULES.replace(heartbeat_period_ms=0),
+    "scan_period_ms is '2 s'; a whole number is wanted": lambda lab: RULES.replace(scan_period_ms="2 s"),
     "suspend_ms is 1.5; a whole number is wanted": lambda lab: RULES.replace(suspend_ms=1.5),
     "client_keeps is 5; right is a function": lambda lab: RULES.replace(client_keeps=5),
     "a lab cannot be copied": copy.deepcopy,
