@@ -34,7 +34,6 @@ def group_of(*consumers, topics=None, **options):
 # Fates agree with what listeners got.
 
 
-@pytest.mark.row("S-95")
 def test_a_message_that_is_refused_seventeen_times_is_a_dead_letter():
     lab = group_of(("A", {"later_times": 17}))
     lab.send("T", ["a"])

@@ -109,6 +109,7 @@ class SendMessageProcessor:
         message = MessageExtBrokerInner(topic=header.topic, queue_id=queue_id)
         if is_retry_topic(header.topic):
             self._dead_letter(command, header, message)
+        group = None if message.topic == header.topic else header.topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX)
         self._fill(channel, command, header, topic_config, message)
         message.properties_string = properties_to_string(message.properties)
         if parse_boolean(message.properties.get(PROPERTY_TRANSACTION_PREPARED)):
@@ -118,8 +119,8 @@ class SendMessageProcessor:
             result = self.prepare_message(message, now)
         else:
             result = self._store.async_put_message(message, now)
-            if message.topic != header.topic and result.status is PutMessageStatus.PUT_OK:
-                self._hooks.tell(DeadLetter(header.topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX), message.unique_id))
+            if group is not None and result.status is PutMessageStatus.PUT_OK:
+                self._hooks.tell(DeadLetter(group, message.unique_id))
         return self._put_answer(message, result, queue_id, now)
 
     def _send_batch(
