@@ -55,7 +55,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rmqlab import show as show
-    from rmqlab import spark as spark
     from rmqlab.auditing import audit as audit
     from rmqlab.diagnosis.doctor import doctor as doctor
     from rmqlab.diagnosis.explained import explain as explain
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
     from rmqlab.lessons.quiz import quiz as quiz
     from rmqlab.rules import RULES as RULES
     from rmqlab.serving import serve as serve
+    from rmqlab.spark import Room
     from rmqlab.spark import read_store as read_store
     from rmqlab.verbs import explore as explore
     from rmqlab.verbs import lint as lint
@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from rmqlab.verbs import simulate as simulate
     from rmqlab.verbs import sql92 as sql92
     from rmqlab.verbs import tags as tags
+
+    spark: Room
 
 _MODULES = {
     "BadInput": "errors", "RULES": "rules", "Lab": "lab.lab", "audit": "auditing", "broken": "lessons.mutants",
@@ -92,13 +94,15 @@ if "IPython" in sys.modules and os.environ.get("RMQLAB_LANG"):
     import_module("rmqlab.lessons.shown_values").in_notebook()
 
 
-def __getattr__(name: str) -> object:
-    """Import what is asked for when it is asked for: `import rmqlab` alone must cost nothing."""
-    if name in _MODULES:
-        module = import_module(f"rmqlab.{_MODULES[name]}")
-        globals()[name] = found = module if name == _MODULES[name] else getattr(module, name)
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # else a name that is none would be right to mypy
+
+    def __getattr__(name: str) -> object:
+        """Import what is asked for when it is asked for: `import rmqlab` alone must cost nothing."""
+        if name in _MODULES:
+            module = import_module(f"rmqlab.{_MODULES[name]}")
+            globals()[name] = found = module if name == _MODULES[name] else getattr(module, name)
+            return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

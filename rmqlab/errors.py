@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from operator import index
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +16,23 @@ class BadInput(Exception):
     """
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def whole_number(name: str, value: Any, least: int | None = None) -> int:
+    """Return `value`, a whole number of Python or of numpy, and at least `least`; `name` is what the caller calls it.
+
+    >>> whole_number("budget", 2.5)
+    Traceback (most recent call last):
+    rmqlab.errors.BadInput: budget is 2.5; a whole number is wanted
+    """
+    try:
+        number = index(value)
+    except TypeError:
+        raise BadInput(f"{name} is {value!r}; a whole number is wanted") from None
+    if least is not None and number < least:
+        raise BadInput(f"{name} is {number}; it must be {least} or more")
+    return number
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return "; did you mean NAME?" for the known word nearest to `word`, or nothing when none is near.
 
     >>> did_you_mean("enableProprtyFilter", ["enablePropertyFilter", "listenPort"])
@@ -24,5 +41,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # a message rarely needs it, every start would pay for it
 
     lower = {name.lower(): name for name in known}
-    near = get_close_matches(word.lower(), lower, n=1)
+    near = get_close_matches(str(word).lower(), lower, n=1)
     return f"; did you mean {lower[near[0]]}?" if near else ""

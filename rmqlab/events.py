@@ -137,6 +137,13 @@ class Commit(AtBroker, frozen=True):
     """A group's offset of a queue is committed."""
 
 
+class DeadLetter(Event, frozen=True):
+    """A message that a group refused too often goes to the group's dead letters."""
+
+    group: str
+    message_id: str | None
+
+
 class Registration(Event, frozen=True):
     """The broker registers with the name servers."""
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.errors import BadInput, did_you_mean, whole_number
 from rmqlab.message.java import string_hash, to_int32
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 
@@ -345,13 +345,21 @@ class Rules:
         """These rules with some replaced.
 
         Raises:
-            BadInput: there is no rule of that name; the text names those there are.
+            BadInput: there is no rule of that name, a function is none, or a time is no whole number of ms above 0.
         """
-        known = [field.name for field in dataclasses.fields(self)]
-        for name in rules:
-            if name not in known:
-                raise BadInput(f"no rule {name!r}{did_you_mean(name, known)}; there are {', '.join(known[1:])}")
+        for name, rule in rules.items():
+            usual = self._named(name)
+            if isinstance(usual, int):
+                whole_number(name, rule, 1)
+            elif callable(usual) and not callable(rule):
+                raise BadInput(f"{name} is {rule!r}; right is a function, as source({name!r}) shows it")
         return dataclasses.replace(self, **rules)  # type: ignore[arg-type]
+
+    def _named(self, name: str) -> Any:
+        known = [field.name for field in dataclasses.fields(self)]
+        if name not in known:
+            raise BadInput(f"no rule {name!r}{did_you_mean(name, known)}; there are {', '.join(known[1:])}")
+        return getattr(self, name)
 
     def source(self, name: str) -> RuleSource:
         """The rule as it is written: its lines of Python, or the value of a constant and where it comes from.
@@ -364,8 +372,7 @@ class Rules:
         Raises:
             BadInput: there is no rule of that name; the text names those there are.
         """
-        self.replace(**{name: None})  # refuses a name that is none
-        rule = getattr(self, name)
+        rule = self._named(name)
         if not callable(rule):
             origin = re.search(rf"`{name}`: (.+?)\.(?= `|\s*$)", " ".join((type(self).__doc__ or "").split()))
             return RuleSource(f"{name} = {rule!r}" + (f"  # {origin[1].replace('`', '')}" if origin else ""))
@@ -374,6 +381,12 @@ class Rules:
         except (OSError, TypeError):
             return RuleSource(f"{name} = {rule!r}  # its lines are not at hand")
         return RuleSource(re.sub(r"  # noqa:[^\n]*", "", lines))
+
+
+def require_rules(given: object) -> None:
+    """Raises `BadInput` for what are no rules."""
+    if not isinstance(given, Rules):
+        raise BadInput(f'rules is {given!r}; right is RULES["4.8.0"].replace(...)')
 
 
 class RulesByVersion(dict[str, Rules]):

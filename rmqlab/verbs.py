@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.results import LabResult
-from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
+from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules, require_rules
 
 if TYPE_CHECKING:
     from rmqlab.filter.sql92.answer import Sql92
@@ -103,6 +103,7 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
     if not isinstance(members, Mapping):
         raise BadInput(f"lint: members are {members!r}; right is client, topic and expression: {right}")
     for who, wishes in members.items():
+        _require_text("lint: a client", who)
         if not isinstance(wishes, Mapping):
             raise BadInput(f"lint: {who} subscribes {wishes!r}; right is client, topic and expression: {right}")
         asked = {topic: parse_subscription(text, f"{who}, {topic}:") for topic, text in wishes.items()}
@@ -137,7 +138,10 @@ def plan(
     from rmqlab.search.plan.procedures import Producers, Setting
 
     setting = Setting(members=members, queues=members if queues is None else queues)
-    chosen = [one for one in Producers if one in producers]
+    asked = [producers] if isinstance(producers, str | None) else list(producers)
+    if not set(asked) <= {*Producers}:
+        raise BadInput(f"producers is {producers!r}; it is a list of {', '.join(Producers)}")
+    chosen = [one for one in Producers if one in asked]
     return compare(old, new, setting=setting, budget=budget, seed=seed, producers=chosen)
 
 
@@ -154,7 +158,7 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
     False
 
     Raises:
-        BadInput: the version is unknown, or a property is no text.
+        BadInput: the version is unknown, or the expression or a property is no text.
     """
     from rmqlab.filter.sql92 import VERSIONS
     from rmqlab.filter.sql92.answer import answer
@@ -162,7 +166,11 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
     known = next((one for one in VERSIONS if one == version), None)
     if known is None:
         raise BadInput(f"version {version!r}; there are {', '.join(VERSIONS)}")
+    _require_text("expression", expression)
+    if not isinstance(properties, Mapping | None):
+        raise BadInput(f'properties are {properties!r}; right is names and texts: {{"a": "5"}}')
     for name, value in (properties or {}).items():
+        _require_text("a property's name", name)
         if not isinstance(value, str):
             raise BadInput(f"property {name!r} is {value!r}; a property of a message is a text, such as {str(value)!r}")
     return answer(expression, properties, known)
@@ -175,10 +183,11 @@ def tags(expression: str) -> SubscriptionData:
     ['tagA', 'tagB']
 
     Raises:
-        BadInput: nothing but separators.
+        BadInput: no text, or nothing but separators.
     """
     from rmqlab.protocol.subscription_data import TAG, build_subscription
 
+    _require_text("expression", expression)
     return build_subscription(None, expression, TAG)
 
 
@@ -194,6 +203,8 @@ def reproduce(*only: str) -> list[Result]:
     from rmqlab.lab.articles.experiments import chosen, read_manifest
     from rmqlab.lab.articles.experiments import reproduce as run
 
+    for name in only:
+        _require_text("an experiment's name", name)
     return [run(experiment) for experiment in chosen(list(only) or None, read_manifest())]
 
 
@@ -211,4 +222,10 @@ def replay(folder: str | Path, *, rules: Rules = DEFAULT_RULES) -> ReplayResult:
     """
     from rmqlab.lab.replay.replay import replay as compare
 
+    require_rules(rules)
     return compare(Path(folder), rules=rules)
+
+
+def _require_text(what: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise BadInput(f"{what} is {value!r}; right is a text")

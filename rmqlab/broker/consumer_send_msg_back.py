@@ -19,6 +19,7 @@ from rmqlab.broker.processor import (
     system_error,
 )
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
+from rmqlab.events import DeadLetter
 from rmqlab.message.java import is_blank
 from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import PROPERTY_ORIGIN_MESSAGE_ID, PROPERTY_RETRY_TOPIC
@@ -96,6 +97,8 @@ def consumer_send_msg_back(parts: SendParts, _channel: Channel, command: Remotin
     result = store.async_put_message(_copy_for(message, topic, queue_id), now)
     if result.status is not PutMessageStatus.PUT_OK:
         return system_error(result.status.name)
+    if topic == dlq_topic(group):
+        hooks.tell(DeadLetter(group, message.unique_id))
     if hooks.on_sent_back is not None:
         retried = message.properties.get(PROPERTY_RETRY_TOPIC)
         hooks.on_sent_back(group, message.topic if is_blank(retried) else str(retried), now)

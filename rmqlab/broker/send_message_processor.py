@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_send_msg_back import SendParts, dead_letter_place, max_reconsume_times
 from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, Refused, require
+from rmqlab.events import DeadLetter
 from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_boolean, utf16_length
 from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
 from rmqlab.message.properties import (
@@ -108,6 +109,7 @@ class SendMessageProcessor:
         message = MessageExtBrokerInner(topic=header.topic, queue_id=queue_id)
         if is_retry_topic(header.topic):
             self._dead_letter(command, header, message)
+        group = None if message.topic == header.topic else header.topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX)
         self._fill(channel, command, header, topic_config, message)
         message.properties_string = properties_to_string(message.properties)
         if parse_boolean(message.properties.get(PROPERTY_TRANSACTION_PREPARED)):
@@ -117,6 +119,8 @@ class SendMessageProcessor:
             result = self.prepare_message(message, now)
         else:
             result = self._store.async_put_message(message, now)
+            if group is not None and result.status is PutMessageStatus.PUT_OK:
+                self._hooks.tell(DeadLetter(group, message.unique_id))
         return self._put_answer(message, result, queue_id, now)
 
     def _send_batch(

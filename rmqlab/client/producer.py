@@ -71,6 +71,11 @@ class DefaultMQProducer:
         self.state = ServiceState.CREATE_JUST
         self.topic_publish_info_table: dict[str, TopicPublishInfo] = {}
 
+    def __repr__(self) -> str:
+        """Its group, and the topics that it knows queues of."""
+        topics = [name for name, info in self.topic_publish_info_table.items() if info.message_queue_list]
+        return f"<DefaultMQProducer of group {self.group}: knows {', '.join(topics) or 'no topic'}>"
+
     # ---- life
 
     async def start(self, *, start_factory: bool = True) -> None:

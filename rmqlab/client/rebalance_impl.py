@@ -27,6 +27,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
 from rmqlab.protocol.heartbeat import MessageModel
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import PushConsumerConfig
@@ -130,7 +131,9 @@ class RebalanceImpl(ABC):
         strategy, client_id = self.consumer.allocate_strategy, instance.client_id
         try:
             return strategy.allocate(self.group, client_id, queues, client_ids) or []
-        except Exception:  # noqa: BLE001 - a strategy that fails leaves everything as it is (Java logs it)
+        except Exception:
+            if instance.rules.allocate is not DEFAULT_RULES.allocate:  # whoever writes a rule is told
+                raise
             return None
 
     async def _update_process_queue_table(self, topic: str, ours: list[MessageQueue]) -> bool:

@@ -62,9 +62,10 @@ def is_true(condition: CompiledExpression | None, properties: Mapping[str, str] 
     if condition is None:
         return False
     try:
-        return rules.is_matched_by_commit_log(condition.evaluate(properties))
+        value = condition.evaluate(properties)
     except Exception:  # noqa: BLE001 - whatever goes wrong in layer 2, the message is dropped
         return False
+    return rules.is_matched_by_commit_log(value)
 
 
 class Filter:

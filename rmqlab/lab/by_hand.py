@@ -6,6 +6,7 @@ a step comes where the scenario's own driver would come: at a whole ms, ahead of
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from rmqlab.lab.simulate import Simulation
 from rmqlab.runtime.scheduler import US_PER_MS, Trap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from rmqlab.lab.run import Run
     from rmqlab.runtime.scheduler import VirtualTask
@@ -36,6 +37,7 @@ class HandDrivenSimulation(Simulation):
         self._place = 0
         self._stepped_us = 0
         self._passed = False
+        self.torn: str | None = None  # said of what was happening when something was raised
         super().__init__(msgspec.structs.replace(scenario, steps=[]), **settings)
         self._until_driver_waits()
 
@@ -68,14 +70,24 @@ class HandDrivenSimulation(Simulation):
 
         With ``until`` one thing at a time, and no more once that is true; whether it became true.
         """
-        at_us = self.began_us + at * US_PER_MS
+        at_us, asking = self.began_us + at * US_PER_MS, [False]
+
+        def asked() -> bool:
+            asking[0] = True
+            answer = until is not None and until()
+            asking[0] = False
+            return answer
+
         if at_us > self._stepped_us:
-            self._passed = self.world.scheduler.run_before(at_us, self._place, until)
+            self._passed = True  # also when `until` raises: what came before has happened
+            with self._whole(asking):
+                self._passed = self.world.scheduler.run_before(at_us, self._place, until and asked)
         return self._passed
 
     def step(self) -> bool:
         """Do exactly the next thing; False when nothing is left to do."""
-        self._passed = self.world.scheduler.step()
+        with self._whole():
+            self._passed = self.world.scheduler.step()
         return self._passed
 
     def so_far(self) -> Run:
@@ -135,7 +147,19 @@ class HandDrivenSimulation(Simulation):
 
     def _until_driver_waits(self) -> None:
         if self._driver is None:  # else the step took no time at all
-            self.world.scheduler.run()
+            with self._whole():
+                self.world.scheduler.run()
+
+    @contextmanager
+    def _whole(self, asking: Sequence[bool] = (False,)) -> Iterator[None]:
+        """Whatever is raised within has torn what was happening, unless it was a caller's `until` that was asked."""
+        try:
+            yield
+        except BaseException as error:
+            if not asking[0]:
+                self.torn = f"was torn by {type(error).__name__}"
+                self.world.scheduler.close()
+            raise
 
 
 class _NextStep(Trap):

@@ -18,7 +18,7 @@ from rmqlab.events import Registration
 from rmqlab.lab.facts import BROKER, Fact, FactLog
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
-from rmqlab.rules import DEFAULT_RULES, Rules
+from rmqlab.rules import DEFAULT_RULES, Rules, require_rules
 from rmqlab.runtime.configuration_files import read_properties
 from rmqlab.runtime.scheduler import US_PER_MS
 from rmqlab.runtime.virtual import VirtualTime
@@ -58,6 +58,10 @@ class ClusterConfig:
     base_offset: int = 0
     broker_skew_ms: int = 0
     rules: Rules = DEFAULT_RULES
+
+    def __post_init__(self) -> None:
+        """Raises `BadInput` for rules that are none."""
+        require_rules(self.rules)
 
 
 def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:

@@ -127,7 +127,7 @@ def _listener(step: Start, runtime: Runtime, recorder: RunRecorder) -> Callable[
             later = later or again
             recorder.consumes(step, message, success=not again)
         if step.orderly:
-            return ConsumeOrderlyStatus.SUCCESS
+            return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT if later else ConsumeOrderlyStatus.SUCCESS
         return ConsumeConcurrentlyStatus.RECONSUME_LATER if later else ConsumeConcurrentlyStatus.CONSUME_SUCCESS
 
     return consume

@@ -60,6 +60,11 @@ class FactLog(list[Fact]):
         return (fact for fact in self if fact.event.kind in kinds)
 
 
+def ms_text(ms: float) -> str:
+    """A time in ms for people: from a million on without its fraction."""
+    return f"{ms:.0f}" if abs(ms) >= 1e6 else f"{ms:g}"
+
+
 def fact_in_words(fact: Fact, told: Callable[[int], object] = int) -> str:
     """A fact as a sentence: who did what. `told` says how the version of a subscription (epoch ms) is written.
 
@@ -99,8 +104,16 @@ def fact_in_words(fact: Fact, told: Callable[[int], object] = int) -> str:
         case True, "filtered":
             what = STAGES[f["stage"]]
             return f"the broker drops offset {f['offset']} of {place} for {client}: {what} against {f['subscription']}"
+        case True, "dead_letter":
+            return f"the broker makes {f['message_id']} a dead letter of group {group}"
         case True, "commit":
             return f"{client} commits offset {f['offset']} of {place} for group {group}"
+        case True, "registration":
+            return "the broker registers with the name server"
+        case False, "pull_failed":
+            return f"{who}'s pull of {place} from offset {f['offset']} fails: {f['error']}"
+        case False, "offset_persist":
+            return f"{who} sends its offset {f['offset']} of {place} to the broker"
         case False, "heartbeat":
             return f"{who} sends a heartbeat"
         case False, "restamp":
@@ -145,7 +158,7 @@ class FrameRecord(NamedTuple):
     def in_words(self, began: float) -> str:
         """Who sends what to whom, and when it is there (ms since `began`)."""
         what = f"{self.response} to {self.request}" if self.request and self.response else self.response or self.request
-        return f"{self.source} -> {self.target}: {what}, there at {self.arrives - began:g} ms"
+        return f"{self.source} -> {self.target}: {what}, there at {ms_text(self.arrives - began)} ms"
 
 
 class FrameLog:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.events import ClientFiltered, Commit, Filtered, Given, SubscriptionChanged
+from rmqlab.events import ClientFiltered, Commit, DeadLetter, Filtered, Given, SubscriptionChanged
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.recorded_events import Consumed
 
@@ -143,6 +143,7 @@ class FateClassifier:
         self._owners = owners
         self._drops: dict[tuple[_Queue, int], list[tuple[Fact, Fate]]] = defaultdict(list)
         self._consumed: dict[tuple[str, str | None], list[Fact]] = defaultdict(list)
+        self._dead: set[tuple[str, str | None]] = set()
         self._given: dict[tuple[_Queue, int], list[Fact]] = defaultdict(list)
         self._passed: dict[_Queue, list[Fact]] = defaultdict(list)
         self._slots: dict[tuple[str, str | None], list[tuple[float, str | None, int]]] = defaultdict(list)
@@ -157,6 +158,8 @@ class FateClassifier:
                     self._given[(event.group, event.topic, event.queue), event.offset].append(fact)
                 case Consumed(group=group, message_id=message_id):
                     self._consumed[group, message_id].append(fact)
+                case DeadLetter(group=group, message_id=message_id):
+                    self._dead.add((group, message_id))
                 case Commit():
                     self._passed[event.group, event.topic, event.queue].append(fact)
                 case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
@@ -203,7 +206,9 @@ class FateClassifier:
             if fact["success"]:
                 return fate(Fate.DELIVERED, fact.t, fact.source)
         if consumed:
-            return fate(Fate.RETRYING, consumed[-1].t, consumed[-1].source)
+            dead = (group, message.message_id) in self._dead
+            kind = Fate.DROPPED_BY_CLIENT if member else Fate.DEAD_LETTER if dead else Fate.RETRYING
+            return fate(kind, consumed[-1].t, consumed[-1].source)
         for fact in self._given[queue, message.offset]:
             if member in {None, fact.source}:
                 return fate(Fate.PASSED, fact.t, fact.source)

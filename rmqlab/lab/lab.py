@@ -12,17 +12,18 @@ from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from weakref import finalize
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.by_hand import HandDrivenSimulation
 from rmqlab.lab.cluster import changed_settings, cluster_of
-from rmqlab.lab.facts import SCENARIO, FrameLog, FrameRecord, fact_in_words
+from rmqlab.lab.facts import SCENARIO, FrameLog, FrameRecord, fact_in_words, ms_text
 from rmqlab.lab.lab_steps import LabSteps, checked
 from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.recorded_events import GroupViewed
 from rmqlab.lab.results import LabResult, Records
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
-from rmqlab.rules import DEFAULT_VERSION, RULES, Rules
+from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,8 +47,8 @@ class Lab(LabSteps):
     `topics` gives each topic its number of queues. `settings` are those of a 4.8.0 broker under RocketMQ's names
     (`enablePropertyFilter` is true unless you say otherwise). With a `seed` delays vary as on a real network, the same
     way for the same seed; without one each frame takes 1 ms. `rules` are those of the version unless you replace some:
-    `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms; `now` counts from when the topics were
-    ready.
+    `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms; `now` and `step()` count from when the topics were
+    ready, `t` in a table from when the cluster began: 2,500 ms before, and what it took to create the topics.
 
     >>> lab = Lab(topics={"T": 4})
     >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
@@ -78,11 +79,12 @@ class Lab(LabSteps):
             raise BadInput(f"version {version!r}: there is {', '.join(RULES)}")
         if not isinstance(topics, Mapping):
             raise BadInput(f'topics is {topics!r}; right is a name and its queues: {{"T": 4}}')
-        if not isinstance(rules, Rules | None):
-            raise BadInput(f'rules is {rules!r}; right is RULES["4.8.0"].replace(...)')
+        for topic in topics:
+            if not isinstance(topic, str):
+                raise BadInput(f'topics names {topic!r}; right is a text and its queues: {{"T": 4}}')
         self.seed = seed
         scenario = checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True})
-        self._open(scenario, cluster_of(settings, rules or RULES[version]))
+        self._open(scenario, cluster_of(settings, RULES[version] if rules is None else rules))
 
     def _open(self, scenario: Scenario, cluster: ClusterConfig) -> None:
         from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
@@ -95,12 +97,21 @@ class Lab(LabSteps):
         self._result: LabResult | None = None
         self._simulation = HandDrivenSimulation(scenario, cluster=cluster, **drawn)
         self._simulation.world.on_frame = self._frames.see
+        finalize(self, self._simulation.world.scheduler.close)  # what has not begun ends without a warning
 
     @classmethod
-    def from_scenario(cls, scenario: Scenario | Mapping[str, Any] | str | Path, *, until: float | None = None) -> Self:
+    def from_scenario(
+        cls,
+        scenario: Scenario | Mapping[str, Any] | str | Path,
+        *,
+        until: float | None = None,
+        rules: Rules = DEFAULT_RULES,
+        **settings: object,
+    ) -> Self:
         """A lab in which the steps of a scenario were done, to go on from: all, or those up to `until` (ms).
 
-        `scenario` is what `scenario()` gives, its JSON as a dict or a text, or a file (`FILE#ID` chooses one).
+        `scenario` is what `scenario()` gives, its JSON as a dict or a text, or a file (`FILE#ID` chooses one). It has
+        neither the `rules` nor the `settings` of the lab that made it: give them again.
 
         Raises:
             BadInput: it is no scenario, or asks for what is not simulated; `until` is no time.
@@ -110,7 +121,7 @@ class Lab(LabSteps):
         if until is not None:
             _check_time(until)
 
-        given, cluster = scenario_and_settings(scenario, {})
+        given, cluster = scenario_and_settings(scenario, settings, rules)
         lab = cls.__new__(cls)
         lab.seed = None
         lab._open(given, cluster)  # noqa: SLF001 - a lab opens a lab
@@ -170,18 +181,20 @@ class Lab(LabSteps):
         Raises:
             BadInput: no time, a negative one, `until` is no function or did not become true, or nothing stands still.
         """
-        given: list[object] = [value for value in (seconds, ms) if value is not None]
+        given = [(value, per) for value, per in ((seconds, 1_000), (ms, 1)) if value is not None]
         if len(given) > 1 or (not given and until is None and not settle):
             raise BadInput(
                 "run: say how long with seconds=..., or ms=..., or until=a function of the lab, or settle=True"
             )
         _check_until(until, settle=settle)
-        if not all(isinstance(value, int | float) and math.isfinite(value) for value in given):
-            raise BadInput(f"run: {given[0]!r} is no time; right is a number, such as seconds=60")
-        usual = LONGEST_REST_MS if settle else WAIT_MS
-        wait = usual if not given else round(seconds * 1_000) if seconds is not None else int(ms or 0)
-        if not 0 <= wait <= MAX_WAIT_MS:
-            raise BadInput(f"run: {wait} ms; time runs forward, and at most a week ({MAX_WAIT_MS} ms) at once")
+        wait = LONGEST_REST_MS if settle else WAIT_MS
+        for value, per in given:
+            if not _is_time(value):
+                raise BadInput(f"run: {value!r} is no time; right is a number, such as seconds=60")
+            if not 0 <= value * per <= MAX_WAIT_MS:
+                told = ms_text(value * per)
+                raise BadInput(f"run: {told} ms; time runs forward, and at most a week ({MAX_WAIT_MS} ms) at once")
+            wait = round(float(value) * per) if per > 1 else int(value)
         simulation = self._running()
         last = simulation.next_at + wait
         if settle:
@@ -190,7 +203,7 @@ class Lab(LabSteps):
             simulation.run_to(last)
         elif not until(self):
             if not simulation.run_to(last, lambda: until(self)):
-                raise BadInput(f"run: until did not become true within {wait} ms; now is {self.now:g} ms")
+                raise BadInput(f"run: until did not become true within {wait} ms; now is {ms_text(self.now)} ms")
             simulation.run_to(simulation.next_at)
 
     def _settle(self, last: int) -> None:
@@ -199,7 +212,7 @@ class Lab(LabSteps):
         quiescence = Quiescence(simulation.cluster, simulation.consumers)
         while (under_way := quiescence.under_way(faults=simulation.faults.to_come)) is not None:
             if simulation.next_at >= last:
-                raise BadInput(f"run: by {self.now:g} ms it does not stand still: {under_way}")
+                raise BadInput(f"run: by {ms_text(self.now)} ms it does not stand still: {under_way}")
             simulation.run_to(min(simulation.next_at + LOOK_MS, last))
 
     def step(self) -> str:
@@ -215,7 +228,7 @@ class Lab(LabSteps):
         while simulation.step():
             happened = self._say_what_happened(seen, frames)
             if happened:
-                return f"at {self.now:g} ms: {'; '.join(dict.fromkeys(happened))}"
+                return f"at {ms_text(self.now)} ms: {'; '.join(dict.fromkeys(happened))}"
         return "nothing is left to happen"
 
     def _say_what_happened(self, seen: int, frames: int) -> list[str]:
@@ -249,7 +262,10 @@ class Lab(LabSteps):
     # What it makes.
 
     def scenario(self) -> Scenario:
-        """What was done so far as a scenario that ends now: `save(FILE)` writes it for `rmqlab simulate`."""
+        """What was done so far as a scenario that ends now: `save(FILE)` writes it for `rmqlab simulate`.
+
+        It holds neither settings nor rules of your own: who runs it gives the same bytes only with the same ones.
+        """
         return self._simulation.exported()
 
     def schedule(self) -> Schedule:
@@ -325,8 +341,9 @@ class Lab(LabSteps):
     # Inside.
 
     def _running(self) -> HandDrivenSimulation:
-        if self._result is not None:
-            raise BadInput("this lab was finished; Lab.from_scenario(lab.scenario()) opens it again")
+        ended = "was finished" if self._result is not None else self._simulation.torn
+        if ended is not None:
+            raise BadInput(f"this lab {ended}; Lab.from_scenario(lab.scenario(), ...) opens it again, as it was opened")
         return self._simulation
 
     def _run(self) -> Run:
@@ -335,14 +352,28 @@ class Lab(LabSteps):
     def __repr__(self) -> str:
         """Time, topics, members, and how many messages were lost."""
         simulation = self._simulation
-        name, topics = simulation.scenario.id, ", ".join(f"{t} ({n})" for t, n in simulation.scenario.topics.items())
+        name, known = simulation.scenario.id, simulation.scenario.topics | simulation.queues()
+        topics = ", ".join(f"{topic} ({queues})" for topic, queues in known.items()) or "none"
         members = ", ".join(f"{who} of {one.step.group}" for who, one in simulation.consumers.items()) or "nobody"
         lost, sent = sum(fate.lost for fate in self.fates()), len(simulation.recorder.sent)
-        return f"<Lab {name} at {self.now:g} ms: topics {topics}; running: {members}; {sent} sent, {lost} lost>"
+        now = ms_text(self.now)
+        return f"<Lab {name} at {now} ms: topics {topics}; running: {members}; {sent} sent, {lost} lost>"
+
+    def __reduce__(self) -> str:
+        """What `copy` and `pickle` ask for."""
+        raise BadInput("a lab cannot be copied; Lab.from_scenario(lab.scenario(), ...) opens another, as it was opened")
 
 
-def _check_time(until: object) -> None:
-    if not isinstance(until, int | float) or not 0 <= until <= MAX_WAIT_MS:
+def _is_time(value: Any) -> bool:
+    """Whether it is a finite number, of Python or of numpy."""
+    try:
+        return not isinstance(value, str) and math.isfinite(value)
+    except (TypeError, OverflowError):
+        return False
+
+
+def _check_time(until: Any) -> None:
+    if not _is_time(until) or not 0 <= until <= MAX_WAIT_MS:
         raise BadInput(f"until is {until!r}; right is ms since the topics were ready, such as 60_000")
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from rmqlab.client.client_config import ProducerConfig
-from rmqlab.client.client_error import MQClientError, check_message
+from rmqlab.client.client_error import MQClientError, check_consumer_group, check_message
 from rmqlab.errors import BadInput
 from rmqlab.lab.recorded_events import StartFailed, StepFailed
-from rmqlab.lab.records import messages
+from rmqlab.lab.records import MessageRecord
 from rmqlab.lab.results import LabTables
-from rmqlab.lab.run import Run
-from rmqlab.lab.scenario import PRODUCER, Scenario, Send, convert_scenario, refusal_of
+from rmqlab.lab.scenario import Scenario, Send, Start, Stop, Subscribe, convert_scenario, refusal_of
 from rmqlab.message.message import UserPropertyError
 from rmqlab.protocol.subscription_data import build_subscription_data
 
@@ -23,11 +22,17 @@ if TYPE_CHECKING:
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.lab.by_hand import HandDrivenSimulation
-    from rmqlab.lab.records import MessageRecord
+    from rmqlab.lab.scenario import Step
 
     Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
 
 _WHERE = re.compile(r"^lab: (steps\[\d+\](\.|: ))?")
+_ARGUMENTS = {
+    '"id"': "name", "id": "name", "from": "consume_from", "post": "post_subscription", "laterTimes": "later_times",
+    "forMs": "ms", "byMs": "by_ms", "downMs": "down_ms",
+}  # fmt: skip
+_FIELD = re.compile(f"^({'|'.join(_ARGUMENTS)})(?= is )")
+_BEATS_ON = "its heartbeats go on, as with 4.8.0; lab.kill({!r}) ends them"
 
 
 class LabSteps(LabTables):
@@ -82,8 +87,9 @@ class LabSteps(LabTables):
                 raise BadInput(f"{who}: kind is 'lite', which takes no {given_too}")
         wishes: dict[str, dict[str, str]] = {}
         for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
-            _wanted(who, given or {})
-            for topic, expression in (given or {}).items():
+            wanted = {} if given is None else given
+            _wanted(who, wanted, kind_of_expression)
+            for topic, expression in wanted.items():
                 if topic in wishes:
                     raise BadInput(
                         f"{who} asks twice for {topic!r}: by a tag and by SQL92; a consumer has one of the two"
@@ -102,7 +108,7 @@ class LabSteps(LabTables):
         """Let a running consumer subscribe `topic` anew, by a tag expression or by `sql92`."""
         if (expression is None) == (sql92 is None):
             raise BadInput("subscribe: give a tag expression or sql92='...', one of the two")
-        _wanted(who, {topic: sql92 if expression is None else expression})
+        _wanted(who, {topic: sql92 if expression is None else expression}, "TAG" if sql92 is None else "SQL92")
         if expression is not None:
             _no_condition(topic, expression)
             self._do("subscribe", who=who, topic=topic, expr=expression)
@@ -116,17 +122,18 @@ class LabSteps(LabTables):
     def send(
         self,
         topic: str,
-        tags: str | Sequence[str | None] | None = None,
+        tags: str | Iterable[str | None] | None = None,
         *,
-        bodies: Sequence[str] | None = None,
-        properties: Mapping[str, str] | Sequence[Mapping[str, str] | None] | None = None,
-        queues: int | Sequence[int | None] | None = None,
-        keys: str | Sequence[str | None] | None = None,
+        bodies: Iterable[str] | None = None,
+        properties: Mapping[str, str] | Iterable[Mapping[str, str] | None] | None = None,
+        queues: int | Iterable[int | None] | None = None,
+        keys: str | Iterable[str | None] | None = None,
     ) -> list[MessageRecord]:
         """Send messages one after another, and return where they went.
 
         One message for each of `tags` (None: no tag), `bodies` or `properties`, whichever is a list; a single value
         is for all of them. Bodies are MsgStr0, MsgStr1, ... unless given. Without `queues` the producer goes round.
+        A send that fails on its way is the last one: the answer is shorter then, and `events()` says why.
 
         >>> from rmqlab import Lab
         >>> [(row.body, row.queue) for row in Lab(topics={"T": 2}).send("T", ["a", "b"], queues=1)]
@@ -137,7 +144,11 @@ class LabSteps(LabTables):
                 RocketMQ itself sets, a body that is empty or above 4 MiB; then none of them is sent.
         """
         columns: dict[str, Any] = {"tag": tags, "body": bodies, "props": properties, "queue": queues, "keys": keys}
-        lists = {name: list(v) for name, v in columns.items() if isinstance(v, Sequence) and not isinstance(v, str)}
+        lists = {
+            name: list(values.tolist() if hasattr(values, "tolist") else values)
+            for name, values in columns.items()
+            if _is_several(values)
+        }
         lengths = {len(values) for values in lists.values()} or {1}
         if len(lengths) > 1:
             told = ", ".join(f"{len(values)} for {name}" for name, values in lists.items())
@@ -151,8 +162,15 @@ class LabSteps(LabTables):
             row["props"] = _texts(row["props"])
             rows.append({name: value for name, value in row.items() if value is not None})
         self._do("send", topic=topic, messages=rows)
-        run = Run(self._simulation.exported(), self._simulation.recorder.events, self._simulation.cluster.facts, [])
-        return list(messages(run))[first:]
+        recorder = self._simulation.recorder
+        sent = enumerate(zip(recorder.sent[first:], recorder.results[first:], strict=True), first)
+        return [
+            MessageRecord(
+                n, round(one.t), one.topic, one.queue, one.offset, one.body, one.tag, one.message_id,
+                str(result.offset_msg_id),
+            )
+            for n, (one, result) in sent
+        ]  # fmt: skip
 
     def resize(self, topic: str, queues: int) -> None:
         """Give a topic more queues, as mqadmin's updateTopic does."""
@@ -207,56 +225,83 @@ class LabSteps(LabTables):
     def _do(self, kind: str, /, **fields: Any) -> None:
         simulation = self._running()
         at = simulation.next_at
-        plain = {"do": kind, "at": at, **{name: value for name, value in fields.items() if value is not None}}
-        done = msgspec.to_builtins(simulation.scenario)
-        step = checked(done | {"steps": [*done["steps"], plain]}).steps[-1]
-        if isinstance(step, Send):
-            _require_sendable(step)
+        step = checked(msgspec.to_builtins(simulation.scenario), {"do": kind, "at": at, **fields}).steps[-1]
+        _require_possible(step)
+        if isinstance(step, Stop | Subscribe) and step.who not in simulation.consumers:
+            raise BadInput(f"{kind}: {step.who} did not start; {_BEATS_ON.format(step.who)}")
         facts = simulation.cluster.facts
         before = len(facts)
         simulation.do(step)
         for fact in facts[before:]:
             match fact.event:
                 case StartFailed(who=who, error=error, message=message):
-                    raise BadInput(f"{kind} {who}: {error}: {message}")
+                    raise BadInput(f"{kind} {who}: {error}: {message}; {_BEATS_ON.format(who)}")
                 case StepFailed(error=error, message=message) if kind != "send":
-                    raise BadInput(f"{kind} {PRODUCER}: {error}: {message}")
+                    raise BadInput(f"{kind}: {error}: {message}")
 
 
-def checked(fields: dict[str, Any]) -> Scenario:
-    """A scenario from the dicts of its JSON form; the error of a bad call names the argument, not a place in a file."""
+def checked(fields: dict[str, Any], step: Mapping[str, Any] | None = None) -> Scenario:
+    """A scenario from the dicts of its JSON form, with one step more; numbers may be numpy's.
+
+    The error of a bad call names the argument, not a place in a file.
+    """
+    steps = fields["steps"] if step is None else [*fields["steps"], _plain(step)]
     try:
-        scenario = convert_scenario(fields, "lab")
+        scenario = convert_scenario(fields | {"topics": _plain(fields["topics"]), "steps": steps}, "lab")
     except BadInput as error:
-        raise BadInput(_WHERE.sub("", str(error))) from None
+        names = _ARGUMENTS | ({"forMs": "for_ms"} if step is not None and step["do"] == "slow" else {})
+        raise BadInput(_FIELD.sub(lambda field: names[field[1]], _WHERE.sub("", str(error)))) from None
     refusal = refusal_of(scenario)
     if refusal is not None:
         raise BadInput(_WHERE.sub("", f"lab: {refusal}"))
     return scenario
 
 
-def _require_sendable(step: Send) -> None:
-    """A message that no client sends is refused before the first one leaves; one that gets lost is none of those."""
-    for number, outgoing in enumerate(step.messages):
-        try:
-            check_message(outgoing.message(step.topic), ProducerConfig.max_message_size)
-        except (UserPropertyError, MQClientError) as error:
-            why = error.error_message if isinstance(error, MQClientError) else error
-            raise BadInput(f"send: message {number}: {why}") from error
+def _plain(value: Any) -> Any:
+    """Numbers of numpy, also in a dict or a list, as those of Python."""
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def _is_several(values: object) -> bool:
+    """Whether there is a value for each message: a list, a range, an array. A set has no order."""
+    return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | set)
+
+
+def _require_possible(step: Step) -> None:
+    """What no client sends or starts is refused before anything is done; a message that gets lost is none of those."""
+    number = 0
+    try:
+        if isinstance(step, Start):
+            check_consumer_group(step.group)
+        elif isinstance(step, Send):
+            for number, outgoing in enumerate(step.messages):  # noqa: B007 - the error tells it
+                check_message(outgoing.message(step.topic), ProducerConfig.max_message_size)
+    except (UserPropertyError, MQClientError) as error:
+        why = error.error_message if isinstance(error, MQClientError) else error
+        where = f"send: message {number}" if isinstance(step, Send) else "group"
+        raise BadInput(f"{where}: {why}") from error
 
 
 def _texts(properties: object) -> dict[str, object] | None:
     if not isinstance(properties, Mapping | None):
         raise BadInput(f'send: properties of a message are {properties!r}; right is names and texts: {{"a": "5"}}')
     for name, value in (properties or {}).items():
+        if not isinstance(name, str):
+            raise BadInput(f"send: a property is named {name!r}; right is a text")
         if not isinstance(value, str):
             raise BadInput(f"send: property {name!r} is {value!r}; a property is a text, such as {str(value)!r}")
     return None if properties is None else dict(properties)
 
 
-def _wanted(who: str, given: object) -> None:
+def _wanted(who: str, given: object, kind: str) -> None:
     if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
         raise BadInput(f'{who} subscribes {given!r}; right is topic and expression: {{"T": "tagA"}}')
+    if kind == "SQL92" and not all(given.values()):
+        raise BadInput(f'{who} subscribes {given!r}; right is topic and condition: {{"T": "a > 3"}}')
 
 
 def _no_condition(topic: str, expression: str) -> None:

@@ -74,9 +74,10 @@ class RunView:
         self.asked = {who: expressions[0] for who, expressions in wishes.items()}
         self.asks = {who: " → ".join(key for key, _ in groupby(expressions)) for who, expressions in wishes.items()}
         if not self.asked:
-            raise BadInput(
-                f"run {run.scenario.id!r}: no consumer of group {self.group!r} subscribes topic {self.topic!r}"
-            )
+            known = ", ".join(sorted({f"{topic} of {step.group}" for step in starts for topic in step.subscribe}))
+            wanted = " of ".join(repr(name) for name in (topic, group) if name)
+            told = f"nobody subscribes {wanted}; subscribed are: {known}" if known else "no consumer was started"
+            raise BadInput(f"run {run.scenario.id!r}: {told}")
         self.names = sorted(self.asked)
         self._epoch: int = run.events[0]["epochMs"]
         self.zero: float = next(run.told("starting"))["t"]

@@ -27,7 +27,7 @@ from rmqlab.lab.fault_steps import (
     ScenarioStep,
 )
 from rmqlab.lab.scenario_errors import MESSAGES, SUBSCRIBE, explained
-from rmqlab.message.java import to_utf8
+from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.message import Message
 from rmqlab.message.topics import is_valid_name, validate_topic
 
@@ -336,8 +336,10 @@ def _start_problems(step: Start, field: str, topics: dict[str, int], running: di
     if not step.who or step.who in {PRODUCER, BROKER}:
         taken = f"{PRODUCER!r} is the producer, {BROKER!r} the broker"
         yield f"{field}.who is {step.who!r}; give the consumer a name of its own ({taken})"
+    if step.who != from_utf8(to_utf8(step.who)):
+        yield f"{field}.who is {step.who!r}; a lone surrogate is no character"
     if running.get(step.who):
-        yield f"{field}.who is {step.who!r}, who runs already; stop it first, or give another name"
+        yield f"{field}.who is {step.who!r}, who runs already; stop or kill it first, or give another name"
     if not step.group:
         yield f"{field}.group is empty; a consumer belongs to a group"
     if not step.subscribe:

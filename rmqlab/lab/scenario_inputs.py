@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 def chosen_scenario(text: str) -> tuple[Path, Scenario]:
@@ -52,8 +53,10 @@ def scenario_and_settings(
         return given, cluster_of(settings, rules)
     if isinstance(given, str) and given.lstrip().startswith("{"):
         return parse_scenario(given), cluster_of(settings, rules)
-    if not isinstance(given, str | Path):
+    if isinstance(given, Mapping):
         return convert_scenario(given), cluster_of(settings, rules)
+    if not isinstance(given, str | Path):
+        raise BadInput(f"scenario is {given!r}; right is lab.scenario(), its JSON as a dict or a text, or a file")
     path, scenario = chosen_scenario(str(given))
     return scenario, cluster_of(settings, rules) if settings else replace(settings_beside(path.parent), rules=rules)
 

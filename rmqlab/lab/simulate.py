@@ -105,7 +105,7 @@ class Simulation(ScenarioSteps):
             self.world.chooser.made,
             self.world.scheduler.steps,
             owners,
-            self._queues(),
+            self.queues(),
             self.under_way,
         )
 
@@ -172,7 +172,8 @@ class Simulation(ScenarioSteps):
                 return
             await node.sleep(LOOK_MS)
 
-    def _queues(self) -> dict[str, int]:
+    def queues(self) -> dict[str, int]:
+        """The number of queues that each topic has now."""
         table = self.cluster.broker.topic_config_manager.topic_config_table
         known = {topic: table.get(self.recorder.long(topic)) for topic in self.scenario.topics}
         return {topic: config.read_queue_nums for topic, config in known.items() if config is not None}

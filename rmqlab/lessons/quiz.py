@@ -94,7 +94,10 @@ class Quiz:
 
         The first answer stays: another one is judged as the first.
         """
-        question = self.questions[number - 1]
+        chosen = [one for n, one in enumerate(self.questions, 1) if n == number]
+        if not chosen or choice not in range(1, len(chosen[0].choices) + 1):
+            raise BadInput(f"there is no question {number!r} with a choice {choice!r}; both are counted from 1")
+        question = chosen[0]
         if question.id not in self.answered:
             note("quiz", self.name, question.id, right=choice - 1 == question.answer)
         first = self.answered.setdefault(question.id, choice - 1)

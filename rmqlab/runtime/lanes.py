@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rmqlab.errors import BadInput
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ NO_FRAME, GOODBYE = 0, -1
 TIME = "time"
 
 
-class EndlessBurstError(Exception):
+class EndlessBurstError(BadInput):
     """Frames follow each other for ever while the clock stands still."""
 
 

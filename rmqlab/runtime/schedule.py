@@ -12,7 +12,7 @@ import random
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -182,10 +182,8 @@ class SeededChooser(Chooser):
 
     def __init__(self, seed: int, rate: float = 1.0) -> None:
         """Raises `BadInput` for a seed that is no whole number."""
-        if not isinstance(seed, int):
-            raise BadInput(f"seed is {seed!r}; a whole number is wanted")
         super().__init__()
-        self._random = random.Random(seed)
+        self._random = random.Random(whole_number("seed", seed))
         self._rate = rate
 
     def pick(self, number: int, label: str, n: int) -> int:

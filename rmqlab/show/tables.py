@@ -178,7 +178,7 @@ def _text(value: object) -> str:
         case float() if isnan(value):  # a frame says so that there is none
             return "–"
         case float():
-            return f"{value:g}"
+            return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}"
         case dict():
             return "; ".join(f"{key}: {_text(one)}" for key, one in value.items())
         case list() if any(isinstance(one, list) for one in value):

@@ -85,7 +85,7 @@ def open_here(address: str | None = None) -> SparkSession:
     return session
 
 
-class _Room(ModuleType):
+class Room(ModuleType):
     """A package that is a verb as well: `rmqlab.spark` names both."""
 
     def __call__(self, address: str | None = None) -> SparkSession:
@@ -100,4 +100,4 @@ class _Room(ModuleType):
         return open_here(address)
 
 
-sys.modules[__name__].__class__ = _Room
+sys.modules[__name__].__class__ = Room

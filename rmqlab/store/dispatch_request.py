@@ -75,7 +75,10 @@ class DispatchRequest:
             if level > 0:
                 self.tags_code = delay_levels.compute_deliver_timestamp(level, self.store_timestamp)
                 return
-        self.tags_code = rules.tags_code(properties.get(PROPERTY_TAGS))
+        try:
+            self.tags_code = rules.tags_code(properties.get(PROPERTY_TAGS))
+        except (IndexError, ValueError) as error:  # a rule of somebody's own; the record is as it should be
+            raise RuntimeError(f"the rule tags_code raised {error!r}") from error
 
 
 def request_of_record(

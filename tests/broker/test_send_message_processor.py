@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rmqlab.events import DeadLetter
 from rmqlab.message.message import Message
 from rmqlab.message.record import decode_records
 from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG
@@ -259,12 +260,17 @@ def test_one_way_sends_are_stored_without_an_answer(bench):
 
 
 def test_a_retry_by_the_producer_becomes_a_dead_letter_when_it_was_retried_enough(bench):
+    told = []
+    bench.broker.observe = told.append
+
     def answer(times, **more):
         return bench.send("%RETRY%G", b"x", reconsume_times=times, **more)
 
     assert answer(15, max_reconsume_times=16).header.queue_id == 0
     assert len(stored(bench, "%RETRY%G")) == 1
-    answer(16, max_reconsume_times=16)
+    bench.send("%RETRY%G", b"x", reconsume_times=3, max_reconsume_times=16, props={"DELAY": "3", "UNIQ_KEY": "later"})
+    answer(16, max_reconsume_times=16, props={"UNIQ_KEY": "U"})
+    assert [event for event in told if isinstance(event, DeadLetter)] == [DeadLetter("G", "U")]
     (dead,) = stored(bench, "%DLQ%G")
     assert dead.reconsume_times == 16
     assert bench.broker.topic_config_manager.select_topic_config("%DLQ%G").perm == 2

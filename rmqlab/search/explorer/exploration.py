@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rmqlab.show.figure import Picture
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class FoundOutcome:
     """One way to end.
 
@@ -37,6 +37,11 @@ class FoundOutcome:
     run: Run
     schedules: int | None = None
     shortened: bool = True
+
+    def __repr__(self) -> str:
+        """Its share, who got what, and what is lost."""
+        share = "no share" if self.share is None else f"{self.share:.2%}"
+        return f"<outcome, {share}: {self.words}; lost: {', '.join(self.lost) or 'nothing'}>"
 
     @property
     def words(self) -> str:

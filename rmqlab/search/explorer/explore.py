@@ -14,7 +14,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import whole_number
 from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.choice_graph import decisions
 from rmqlab.search.explorer.deviations import MAX_RUNS, ScheduleShortener, replay_schedule
@@ -71,8 +71,7 @@ class Explorer:
         """
         limits = (("budget", budget, 1), ("samples", samples, 0), ("shortening", shortening, 0), ("lag_ms", lag_ms, 0))
         for name, value, least in limits:
-            if value < least:
-                raise BadInput(f"{name} is {value}; it must be {least} or more")
+            whole_number(name, value, least)
         self.scenario = scenario
         self._cluster = cluster
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms

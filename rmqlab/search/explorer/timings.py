@@ -118,7 +118,7 @@ def checked_vary(names: Sequence[str]) -> tuple[str, ...]:
     Raises:
         BadInput: an unknown name; the text has all of them.
     """
-    for name in names:
+    for name in [names] if isinstance(names, str) else names:
         if name not in ASSUMED:
             raise BadInput(f"vary {name!r}{did_you_mean(name, ASSUMED)}; there are {', '.join(ASSUMED)}")
     return tuple(name for name in ASSUMED if name in names)

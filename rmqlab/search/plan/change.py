@@ -42,6 +42,8 @@ def parse_subscription(text: str, what: str) -> Subscription:
     Raises:
         BadInput: the broker or the client would refuse it; the parser's own words are in the text.
     """
+    if not isinstance(text, str):
+        raise BadInput(f"{what} is {text!r}; right is a text, such as 'tagA || tagB' or 'SQL92:a > 3'")
     prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
     one = Subscription(type=_PREFIXES.get(prefix, TAG), expr=text.removeprefix(prefix))  # type: ignore[arg-type]
     if not prefix and looks_like_sql92(text):

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.errors import BadInput, did_you_mean, whole_number
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab.search.explorer.deviations import ScheduleShortener, replay_schedule
@@ -180,8 +180,8 @@ def plan(
     """
     change = change_between(parse_subscription(old, "OLD"), parse_subscription(new, "NEW"))
     setting = setting or Setting()
-    if budget < 1:
-        raise BadInput(f"budget is {budget}; it must be 1 or more")
+    whole_number("budget", budget, 1)
+    whole_number("seed", seed)
     if not producers:
         raise BadInput(f"name how the producers behave: {', '.join(Producers)}")
     tried: list[ProcedureResult] = []
