@@ -65,6 +65,7 @@ def test_what_a_broadcasting_listener_refuses_never_comes_again():
     lab.run(seconds=3600)
     assert len(lab.consumed()) == 1
     assert [(row.fate, row.member, row.lost) for row in lab.fates()] == [("dropped_by_client", "A", True)]
+    assert {row[3] for row in lab.swimlane().table.rows if row[2] == "message"} == {"dropped by the client"}
 
 
 # After a mistake a lab goes on.

@@ -180,21 +180,24 @@ def _rebalances(reading: RunView) -> Iterator[Moment]:
 
 
 def _messages(reading: RunView) -> Iterator[Moment]:
+    compared = {(fact.source, fact["queue"], fact["offset"]) for fact in reading.facts("client_filtered")}
     for fate in reading.fates:
         t = fate.t - reading.zero
         who = (fate.culprit,) if fate.culprit else ()
         at_broker = f"{fate.body}  {fate.tag or 'no tag'}  queue {fate.queue}"
         slot = slot_at(reading, t)
-        yield Moment(t, MomentKind.MESSAGE, who, _why(fate), at_broker, slot, fate=fate.fate)
+        text = _why(fate, compared=(fate.culprit, fate.queue, fate.offset) in compared)
+        yield Moment(t, MomentKind.MESSAGE, who, text, at_broker, slot, fate=fate.fate)
 
 
-def _why(fate: MessageFate) -> str:
+def _why(fate: MessageFate, *, compared: bool) -> str:
+    """`compared`: the client's own check of the tag dropped it. A broadcasting listener may have refused it as well."""
     match fate.fate.value:
         case "delivered":
             return f"delivered to {fate.culprit}"
         case "dropped_by_broker_tag":
             return f"{fate.culprit} pulls; the slot says {short(str(fate.subscription))}"
-        case "dropped_by_client" if fate.subscription:
+        case "dropped_by_client" if fate.subscription and compared:
             return f"{fate.culprit} itself wants only {short(fate.subscription)}"
         case _:
             return LOOKS[fate.fate].words
