@@ -15,6 +15,7 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES, SETTING, words_of
@@ -23,6 +24,7 @@ from tests.proof.notebook_files import KERNEL, Notebook, clean, read, tags, writ
 
 FOLDER = "my-lessons"
 INDEX = "00_index.ipynb"
+IGNORE = ".gitignore"  # written first: a copy is known by it when it was stopped half-way, or its index was deleted
 GUESS = "guess"
 NAMES = {ENGLISH: "English", "zh": "中文"}
 STATE = "import rmqlab\n\nrmqlab.progress()"
@@ -59,7 +61,8 @@ def learner_folder(root: Path, name: str | Path = FOLDER) -> Path:
     path = (root / name).resolve()
     if path.parent != root:
         raise BadInput(f"{path} does not lie beside notebooks/: name a folder in {root}, such as {FOLDER}")
-    if path.exists() and not (path / INDEX).exists() and (not path.is_dir() or any(path.iterdir())):
+    known = any((path / name).exists() for name in (INDEX, IGNORE))
+    if path.exists() and not known and (not path.is_dir() or any(path.iterdir())):
         raise BadInput(f"{path} holds something else than a learner's copy: name a new folder, such as {FOLDER}")
     return path
 
@@ -71,17 +74,17 @@ def folder_in(language: str, folder: Path) -> Path:
 
 def make_copy(notebooks: Path, folder: Path, language: str = ENGLISH) -> Copied:
     """Copy the lessons and tasks that `folder` does not have yet, in `language`, and write its index anew."""
+    folder.mkdir(exist_ok=True)
+    (folder / IGNORE).write_text("*\n", encoding="utf-8")
     written = []
     for source in [*sorted(notebooks.glob("*.ipynb")), *sorted((notebooks / "exercises").glob("*.ipynb"))]:
         path = folder / source.relative_to(notebooks)
         if not path.exists():
             write(path, switchable(learners(in_language(source, language)), path, folder, language))
             written.append(path)
-    folder.mkdir(exist_ok=True)
     for source in (notebooks / "glossary.md",):
         if source.is_file():
             shutil.copyfile(source, folder / source.name)
-    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     index = folder / INDEX
     if not index.exists() or _untouched(read(index)):
         mine = switchable(index_lesson(notebooks, folder, language), index, folder, language)
@@ -99,7 +102,7 @@ def switchable(mine: Notebook, path: Path, folder: Path, language: str) -> Noteb
     """The copy with links to the other languages at the end of its first cell, and the kernel of its language."""
     english = folder if language == ENGLISH else folder.with_name(folder.name.removesuffix(f"-{language}"))
     inner = path.relative_to(folder)
-    links = {one: (folder_in(one, english) / inner).relative_to(folder.parent).as_posix() for one in LANGUAGES}
+    links = {one: quote((folder_in(one, english) / inner).relative_to(folder.parent).as_posix()) for one in LANGUAGES}
     up = "../" * len(inner.parts)
     names = [NAMES[one] if one == language else f"[{NAMES[one]}]({up}{links[one]})" for one in LANGUAGES]
     first = mine["cells"][0]
