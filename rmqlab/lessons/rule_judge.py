@@ -9,21 +9,23 @@ import copy
 import inspect
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
 from rmqlab.checkout import ROOT, is_checkout
 from rmqlab.lessons.answers import in_a_sentence, needs_function
-from rmqlab.lessons.check import OPEN, CheckFailed
+from rmqlab.lessons.check import OPEN, THEIRS, CheckFailed
 from rmqlab.message.java import string_hash
-from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription_data
+from rmqlab.protocol.subscription_data import SQL92, SubscriptionData, build_subscription_data
 from rmqlab.rules import DEFAULT_RULES
 
 ENDS = "Does every way through it end in return?"
+CHANGED = "your function changes what it was given; make a new object and return that."
 # The types of an answer, by those that the rule of 4.8.0 names.
 KINDS: Mapping[str, tuple[type, ...]] = {
-    "bool": (bool,), "int": (int,), "list[int]": (list, tuple), "list[T]": (list,), "Table": (dict, Mapping),
+    "bool": (bool,), "int": (int,), "list[int]": (list, tuple), "list[T]": (list,), "Table": (dict,),
 }  # fmt: skip
 UNKNOWN = object()  # what is right: the rule of RULES says it
 
@@ -65,19 +67,22 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None =
     now=501, last_update_timestamp=500, channel_expired_ms=1: your function gives True.
 
     Raises:
-        CheckFailed: it is no such function, or a case differs; the first is told.
+        CheckFailed: it is no such function, or a case differs; the first is told. Or it asks the rule of 4.8.0.
     """
     real = getattr(DEFAULT_RULES, field)
     _must_be_a_rule(real, mine, field)
+    asked: list[bool] = []
     for args, expected in [*CASES[field](), *vector_cases(field)] if cases is None else cases:
         right = real(*copy.deepcopy(args)) if expected is UNKNOWN else expected
-        problem = _answers(mine, args, right, kinds_of(real))
+        problem = _answers(mine, args, right, real, asked)
         if problem:
             given = ", ".join(
                 f"{name}={in_words(value)}"
                 for name, value in zip(inspect.signature(real).parameters, args, strict=True)
             )
             raise CheckFailed(rule=rule_text(field), problem=f"{given}: {problem}")
+    if asked:
+        raise CheckFailed(THEIRS)
 
 
 def rule_text(field: str) -> str:
@@ -110,19 +115,28 @@ def kinds_of(real: Any) -> tuple[type, ...]:
     return KINDS.get(str(inspect.signature(real).return_annotation), ())
 
 
-def _answers(mine: Any, args: tuple[Any, ...], right: object, kinds: tuple[type, ...]) -> str:
-    """What is wrong with the answer of a rule, or nothing."""
+def plain(answer: Any) -> Any:
+    """The answer, a numpy truth value as Python's own."""
+    return answer.item() if type(answer).__name__ == "bool" and hasattr(answer, "item") else answer
+
+
+def _answers(mine: Any, args: tuple[Any, ...], right: object, real: Any, asked: list[bool]) -> str:
+    """What is wrong with the answer of a rule, or nothing; `asked` grows where it asks the rule of 4.8.0."""
     given = copy.deepcopy(args)
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, *_: asked.append(True) if frame.f_code is real.__code__ else None)
     try:
-        answer = mine(*given)
+        answer = plain(mine(*given))
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
         return in_a_sentence(error, mine)
+    finally:
+        sys.setprofile(before)
     if answer is ... or answer is None:
         return f"your function gives {answer!r}. {ENDS}"
-    if kinds and not isinstance(answer, kinds):
+    if (kinds := kinds_of(real)) and not isinstance(answer, kinds):
         return f"your function gives {in_words(answer)}, a {type(answer).__name__}; it must be a {kinds[0].__name__}."
-    if any(one != other for one, other in zip(args, given, strict=True) if isinstance(one, list | Mapping)):
-        return "your function changes what it was given; make a new object and return that."
+    if args != given:
+        return CHANGED
     same = list(answer) == right if isinstance(right, list) else answer == right
     return "" if same else f"your function gives {in_words(answer)}."
 
@@ -148,30 +162,36 @@ def _heartbeats() -> Iterator[Case]:
         yield Case(({"T": two["T"]}, [_wish("T", "b", first), _wish("U", "y", second)]))
     yield Case(({}, [_wish("T", "a", 5), _wish("T", "b", 6)]))
     yield Case(({}, [_wish("T", "a", 6), _wish("T", "b", 5)]))
+    yield Case(({}, [_wish("T", "a", 0)]))  # a client's first heartbeat has version 0
+    condition = SubscriptionData("T", "a > 3", sub_version=5, expression_type=SQL92)
+    yield from (Case(({"T": _wish("T", "a", held)}, [condition])) for held in (5, 4))
+    yield from (Case(({"T": condition}, [_wish("T", "a", told)])) for told in (5, 6))
 
 
-TAGS = (None, "a", "b", "Aa", "BB")
-SUBSCRIBED = ("a", "b", "a || b", "*", "Aa", "BB || a")
+TAGS = (None, "a", "b", "Aa", "BB", "A", " a", "Shop-Ab")
+SUBSCRIBED = ("a", "b", "a || b", "*", "Aa", "BB || a", "Shop-Ab")  # the code of the last one is negative
 
 
 def _entries() -> Iterator[Case]:
     for text, tag in product(SUBSCRIBED, TAGS):
         yield Case((_wish("T", text), string_hash(tag) if tag else 0))
     yield Case((_wish("T", "a"), None))
-    yield Case((_wish("T", "b"), string_hash("b") + 2**32))
+    for text, more in product(("b", "Shop-Ab"), (2**32, -(2**32), 2**33, 2**31)):
+        yield Case((_wish("T", text), string_hash(text) + more))
 
 
 def _messages() -> Iterator[Case]:
     yield from (Case((_wish("T", text), tag)) for text, tag in product(SUBSCRIBED, TAGS))
     by_class = _wish("T", "a")
     by_class.class_filter_mode = True
-    yield Case((by_class, "b"))
+    yield from (Case((by_class, tag)) for tag in ("b", None))
 
 
 def _silences() -> Iterator[Case]:
     for expiry, silent in product((1, 120_000), (0, -1, 1, 2)):
         yield Case((expiry + silent + 500, 500, expiry))
     yield Case((500, 500, 120_000))
+    yield Case((400, 500, 1))  # a clock that was set back
 
 
 CASES: Mapping[str, Callable[[], Iterable[Case]]] = {
