@@ -14,6 +14,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.answers import needs_keys, recorded
 from rmqlab.lessons.check import OF_TASK, CheckFailed
+from rmqlab.protocol.subscription_data import SUB_ALL, build_subscription
 
 if TYPE_CHECKING:
     from rmqlab.lab.results import LabResult
@@ -29,7 +30,10 @@ HELD_MS: Final = 15_000  # how long a pull may be held
 
 def lost(answer: Any) -> str:
     """The messages that ``SEARCHED`` lost, and where: {"ids": [offsetMsgId...], "by": "broker" or "client"}."""
-    needs_keys(answer, ("ids", "by"), 'Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.')
+    form = 'Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.'
+    needs_keys(answer, ("ids", "by"), form)
+    if answer["by"] not in {"broker", "client"}:
+        raise CheckFailed(form)
     given, known = _texts(answer["ids"]), _ids(SEARCHED)
     right = {known[one.queue, one.offset] for one in _lost(SEARCHED)}
     if given - set(known.values()):
@@ -91,7 +95,8 @@ def repair(answer: Any) -> str:
         raise CheckFailed("No client can subscribe that.", problem=str(error)) from None
     asked = {**SPLIT, **answer}
     for tag in TAGS:
-        if not any(one == "*" or tag in one for one in asked.values()):
+        wishes = [build_subscription("orders", one, "TAG") for one in asked.values()]
+        if not any(one.sub_string == SUB_ALL or tag in one.tags_set for one in wishes):
             raise CheckFailed(
                 f"Nobody asks for {tag} any more: its messages are not lost, they are given up.", rule=OF_TASK
             )
