@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import linecache
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -105,12 +104,9 @@ def in_a_sentence(error: BaseException, mine: object) -> str:
         why = "it calls itself without an end"
     if not frames or frames[-1].lineno is None:
         return f"your function stops: {why}."
-    line = (frames[-1].line or linecache.getline(frames[-1].filename, frames[-1].lineno)).strip()
-    return (
-        f"your function stops at `{line}`: {why}."
-        if line
-        else f"your function stops in line {frames[-1].lineno}: {why}."
-    )
+    if frames[-1].line:
+        return f"your function stops at `{frames[-1].line}`: {why}."
+    return f"your function stops in line {frames[-1].lineno}: {why}."
 
 
 def hunt_by_name(

@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 
     Check = Callable[[Any], str]
 
-ARTICLES = {
-    "S": "the article on subscriptions",
-    "F": "the article on filters",
-    "H": "the article on heartbeats",
-}
+ARTICLES = {"S": "the article on subscriptions", "F": "the article on filters", "H": "the article on heartbeats"}
 OPEN = "Your turn: put your answer where `...` stands."
 THEIRS = "That is the rule of 4.8.0 itself. Write the function yourself."
 OF_TASK = "of-task"

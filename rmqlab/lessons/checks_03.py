@@ -141,11 +141,9 @@ def _one_repair(name: str, wanted: Repair, text: str) -> None:
     for row in product(*wanted.values.values()):
         message = {key: value for key, value in zip(wanted.values, row, strict=True) if value is not None}
         if compiled.matches(message) != wanted.means(message):
-            told = f"{name}: a message with {_told(message)}"
-            wrong = (
-                f"{told} passes, and should not." if compiled.matches(message) else f"{told} should pass, and does not."
-            )
-            raise CheckFailed(rule=rule, problem=wrong, picture=_tree(text, message))
+            end = "passes, and should not" if compiled.matches(message) else "should pass, and does not"
+            problem = f"{name}: a message with {_told(message)} {end}."
+            raise CheckFailed(rule=rule, problem=problem, picture=_tree(text, message))
 
 
 def _example(name: str, given: Any) -> HuntExample:

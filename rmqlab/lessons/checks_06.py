@@ -120,11 +120,9 @@ def periods(answer: Any) -> str:
     worst, lab = max(runs, key=lambda one: one[0])
     bound = (expiry + scan + rebalance) / 1_000
     if worst > WITHIN_S or bound > WITHIN_S:
-        problem = (
-            f"From A's last heartbeat until B has its queues: {worst:.1f} s in one of {TRIALS} runs, at worst more."
-        )
+        told = f"From A's last heartbeat until B has its queues: {worst:.1f} s in one of {TRIALS} runs, at worst more."
         picture = clock_lane(marks(lab), title="A's machine goes", limit_ms=expiry, start=-20_000)
-        raise CheckFailed(case="worst", problem=problem, picture=picture)
+        raise CheckFailed(case="worst", problem=told, picture=picture)
     return f"The longest of {TRIALS} runs is {worst:.1f} s; {CLIENTS * 1_000 / beat:,.0f} heartbeats a second."
 
 

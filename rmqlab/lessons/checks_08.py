@@ -11,7 +11,6 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.answers import called, needs_function
 from rmqlab.lessons.check import OF_TASK, CheckFailed
-from rmqlab.lessons.rule_judge import in_words
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
@@ -95,7 +94,7 @@ def _schedules(found: Exploration) -> int:
 def _rules(answer: Any) -> Rules:
     needs_function(answer, SHAPE)
     if not isinstance(said := called(answer, {}, [build_subscription("T", "tagA", "TAG")]), dict):
-        raise CheckFailed(SHAPE, problem=f"your function gives {in_words(said)}.", rule=OF_TASK)
+        raise CheckFailed(SHAPE, problem=f"your function gives {said!r}.", rule=OF_TASK)
     return DEFAULT_RULES.replace(update_subscription=answer)
 
 

@@ -45,7 +45,8 @@ def lost(answer: Any) -> str:
         raise CheckFailed(case="arrived", problem=f"{len(given - right)} of your {len(given)} messages are not lost.")
     stages = {"client" if one.fate is Fate.DROPPED_BY_CLIENT else "broker" for one in _lost(SEARCHED)}
     if answer["by"] not in stages:
-        problem = f"The broker held {_held(SEARCHED)!r} for the group while the messages came."
+        changes = recorded("audit", SEARCHED.partition("_")[2]).subscriptions().where(group="G", topic="T")
+        problem = f"The broker held {changes[-1].expression!r} for the group while the messages came."
         raise CheckFailed(case="by", problem=problem)
     return f"{len(right)} messages, all dropped by the {answer['by']}."
 
@@ -123,12 +124,6 @@ def _account(group: str) -> Run:
 
 def _lost(group: str) -> list[Any]:
     return [one for one in _account(group).fates if one.group == group.partition("_")[0] and one.lost]
-
-
-def _held(group: str) -> str:
-    facts, name = _account(group).facts.of("subscription"), group.partition("_")[0]
-    mine = [fact["new"] for fact in facts if (fact["group"], fact["topic"]) == (name, "T")]
-    return str(mine[-1].sub_string)
 
 
 def _ids(group: str) -> dict[tuple[int, int], str]:

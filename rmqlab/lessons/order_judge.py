@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lessons.answers import BY_HAND, in_a_sentence
+from rmqlab.lessons.answers import BY_HAND
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.mutants import FUNCTIONS
-from rmqlab.lessons.rule_judge import CHANGED, in_words, kinds_of, must_agree_in_cases, plain, rule_text
+from rmqlab.lessons.rule_judge import answered, kinds_of, must_agree_in_cases, rule_text
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.explanation import blame, deviation
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
@@ -135,21 +135,14 @@ def _ending(known: set[Outcome], run: Run) -> str | None:
 def _guarded(field: str, mine: Any, stopped: list[str]) -> Any:
     """The learner's rule; where it raises or answers with the wrong type, that is noted, and the real one goes on."""
     real = getattr(DEFAULT_RULES, field)
-    kind = kinds_of(real)
+    kinds = kinds_of(real)
 
     @wraps(real)
     def guarded(*args: Any) -> Any:
         given = tuple(list(one) if isinstance(one, list) else one for one in args)
-        try:
-            answer = plain(mine(*given))
-        except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
-            stopped.append(f"In a run {in_a_sentence(error, mine)}")
-            return real(*args)
-        if given != args:
-            stopped.append(f"In a run {CHANGED}")
-        if kind and not isinstance(answer, kind):
-            stopped.append(f"In a run your function gives {in_words(answer)}; it must be a {kind[0].__name__}.")
-            return real(*args)
-        return answer
+        answer, problem = answered(mine, args, given, kinds)
+        if problem:
+            stopped.append(f"In a run {problem}")
+        return real(*args) if problem else answer
 
     return guarded

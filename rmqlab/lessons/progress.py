@@ -85,14 +85,8 @@ def progress() -> Table:
         tasks = _tasks(folder / "exercises", number)
         done = sum(saved or name in solved for name, saved in tasks.items())
         answers = [right for (lesson, _), right in first.items() if lesson == number]
-        rows.append(
-            (
-                path.stem,
-                "✓" if number in guessed else None,
-                f"{done} of {len(tasks)}",
-                f"{sum(answers)} of {len(answers)} right" if answers else None,
-            )
-        )
+        quiz = f"{sum(answers)} of {len(answers)} right" if answers else None
+        rows.append((path.stem, "✓" if number in guessed else None, f"{done} of {len(tasks)}", quiz))
     return Table("Your progress in this copy", ("lesson", "guess", "tasks solved", "quiz"), rows)
 
 

@@ -116,9 +116,8 @@ class Quiz:
         """The questions with a button for each choice."""
         import ipywidgets
 
-        return ipywidgets.VBox(
-            [ipywidgets.HTML(STYLE), *(self._asked(number) for number in range(1, len(self.questions) + 1))]
-        )
+        asked = (self._asked(number) for number in range(1, len(self.questions) + 1))
+        return ipywidgets.VBox([ipywidgets.HTML(STYLE), *asked])
 
     def _asked(self, number: int) -> VBox:
         import ipywidgets

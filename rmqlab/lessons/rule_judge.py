@@ -50,8 +50,6 @@ def in_words(value: object) -> str:
             return "{" + ", ".join(f"{in_words(key)}: {in_words(one)}" for key, one in value.items()) + "}"
         case list():
             return f"[{', '.join(map(in_words, value))}]"
-        case tuple():
-            return f"({', '.join(map(in_words, value))})"
         case _:
             return repr(value)
 
@@ -71,16 +69,19 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None =
     """
     real = getattr(DEFAULT_RULES, field)
     _must_be_a_rule(real, mine, field)
-    asked: list[bool] = []
+    kinds, asked, before = kinds_of(real), list[bool](), sys.getprofile()
     for args, expected in [*CASES[field](), *vector_cases(field)] if cases is None else cases:
         right = real(*copy.deepcopy(args)) if expected is UNKNOWN else expected
-        problem = _answers(mine, args, right, real, asked)
-        if problem:
-            given = ", ".join(
-                f"{name}={in_words(value)}"
-                for name, value in zip(inspect.signature(real).parameters, args, strict=True)
-            )
-            raise CheckFailed(rule=rule_text(field), problem=f"{given}: {problem}")
+        sys.setprofile(lambda frame, *_: asked.append(True) if frame.f_code is real.__code__ else None)
+        try:
+            answer, problem = answered(mine, args, copy.deepcopy(args), kinds)
+        finally:
+            sys.setprofile(before)
+        if problem or (list(answer) if isinstance(right, list) else answer) != right:
+            names = inspect.signature(real).parameters
+            given = ", ".join(f"{name}={in_words(value)}" for name, value in zip(names, args, strict=True))
+            told = problem or f"your function gives {in_words(answer)}."
+            raise CheckFailed(rule=rule_text(field), problem=f"{given}: {told}")
     if asked:
         raise CheckFailed(THEIRS)
 
@@ -120,25 +121,18 @@ def plain(answer: Any) -> Any:
     return answer.item() if type(answer).__name__ == "bool" and hasattr(answer, "item") else answer
 
 
-def _answers(mine: Any, args: tuple[Any, ...], right: object, real: Any, asked: list[bool]) -> str:
-    """What is wrong with the answer of a rule, or nothing; `asked` grows where it asks the rule of 4.8.0."""
-    given = copy.deepcopy(args)
-    before = sys.getprofile()
-    sys.setprofile(lambda frame, *_: asked.append(True) if frame.f_code is real.__code__ else None)
+def answered(mine: Any, args: tuple[Any, ...], given: tuple[Any, ...], kinds: tuple[type, ...]) -> tuple[Any, str]:
+    """What a learner's rule answers to `given`, which equals `args`, and what is wrong with the answer in itself."""
     try:
         answer = plain(mine(*given))
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
-        return in_a_sentence(error, mine)
-    finally:
-        sys.setprofile(before)
-    if answer is ... or answer is None:
-        return f"your function gives {answer!r}. {ENDS}"
-    if (kinds := kinds_of(real)) and not isinstance(answer, kinds):
-        return f"your function gives {in_words(answer)}, a {type(answer).__name__}; it must be a {kinds[0].__name__}."
-    if args != given:
-        return CHANGED
-    same = list(answer) == right if isinstance(right, list) else answer == right
-    return "" if same else f"your function gives {in_words(answer)}."
+        return None, in_a_sentence(error, mine)
+    if kinds and (answer is ... or answer is None):
+        return answer, f"your function gives {answer!r}. {ENDS}"
+    if kinds and not isinstance(answer, kinds):
+        kind = type(answer).__name__
+        return answer, f"your function gives {in_words(answer)}, a {kind}; it must be a {kinds[0].__name__}."
+    return answer, CHANGED if args != given else ""
 
 
 # Small inputs, from the smallest up, and those of the vectors of the real jars.
@@ -160,8 +154,7 @@ def _heartbeats() -> Iterator[Case]:
     for first, second in product((4, 5, 6), repeat=2):
         yield Case((two, [_wish("T", "b", first), _wish("U", "y", second)]))
         yield Case(({"T": two["T"]}, [_wish("T", "b", first), _wish("U", "y", second)]))
-    yield Case(({}, [_wish("T", "a", 5), _wish("T", "b", 6)]))
-    yield Case(({}, [_wish("T", "a", 6), _wish("T", "b", 5)]))
+    yield from (Case(({}, [_wish("T", "a", first), _wish("T", "b", 11 - first)])) for first in (5, 6))
     yield Case(({}, [_wish("T", "a", 0)]))  # a client's first heartbeat has version 0
     condition = SubscriptionData("T", "a > 3", sub_version=5, expression_type=SQL92)
     yield from (Case(({"T": _wish("T", "a", held)}, [condition])) for held in (5, 4))
@@ -190,7 +183,6 @@ def _messages() -> Iterator[Case]:
 def _silences() -> Iterator[Case]:
     for expiry, silent in product((1, 120_000), (0, -1, 1, 2)):
         yield Case((expiry + silent + 500, 500, expiry))
-    yield Case((500, 500, 120_000))
     yield Case((400, 500, 1))  # a clock that was set back
 
 
