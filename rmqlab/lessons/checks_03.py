@@ -87,7 +87,7 @@ def compare(answer: Any) -> str:
 
 def _wrong_comparison(one: ComparisonCase, said: str) -> CheckFailed:
     given = "no property a" if one.text is None else f"a = {one.text!r}"
-    return CheckFailed(problem=f"a > {one.number} with {given}: {said}")
+    return CheckFailed(problem=f"Condition a > {one.number}, message with {given}: {said}")
 
 
 class Repair(NamedTuple):
