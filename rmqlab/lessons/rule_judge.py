@@ -145,12 +145,12 @@ def _wish(topic: str, text: str, version: int = 0) -> SubscriptionData:
 
 
 def _heartbeats() -> Iterator[Case]:
-    """Nothing held, then another version of the same topic, then several topics."""
-    for held, version, text in product(({}, {"T": _wish("T", "a", 5)}), (5, 4, 6), "ab"):
-        yield Case((held, [_wish("T", text, version)]))
+    """Nothing held, then another version of the same topic, small and as an epoch, then several topics."""
+    for base in (0, 1_700_000_000_000):
+        for held, version, text in product(({}, {"T": _wish("T", "b", base + 5)}), (5, 4, 6), "ab"):
+            yield Case((held, [_wish("T", text, base + version)]))
     two = {"T": _wish("T", "a", 5), "U": _wish("U", "x", 5)}
-    yield Case((two, []))
-    yield Case((two, [_wish("T", "a", 5)]))
+    yield from (Case((two, told)) for told in ([], [_wish("T", "a", 5)]))
     for first, second in product((4, 5, 6), repeat=2):
         yield Case((two, [_wish("T", "b", first), _wish("U", "y", second)]))
         yield Case(({"T": two["T"]}, [_wish("T", "b", first), _wish("U", "y", second)]))

@@ -81,6 +81,19 @@ def new_from_one(held, told):
     return table | {new.topic: held[new.topic] for new in told if new.topic in held and new.topic not in table}
 
 
+def first_by_text(held, told):
+    """The broker's rule for small numbers; of two epochs the smaller text holds the slot."""
+    table = upsert(held, told)
+    for new in told:
+        if new.topic in held and new.sub_version > 10:
+            table[new.topic] = min(held[new.topic], new, key=lambda one: one.sub_string)
+    return table
+
+
+def in_32_bits(held, told):
+    return upsert(held, [new for new in told if new.topic not in held or int32(new.sub_version) == new.sub_version])
+
+
 def conditions_win(held, told):
     return upsert(held, told) | {new.topic: new for new in told if not new.is_tag}
 
@@ -121,7 +134,7 @@ RIGHT = {
 }
 # A wrong rule, and what its first case says.
 WRONG = [
-    ("update_subscription", last_wins, "version 5}, told=['b' of T, version 5]: your function gives"),
+    ("update_subscription", last_wins, "version 5}, told=['a' of T, version 5]: your function gives"),
     ("update_subscription", never_forgets, "told=[]: your function gives {'T': 'a' of T"),
     ("is_matched_by_consume_queue", by_text, "code=None: your function gives False"),
     ("is_matched_by_consume_queue", lambda s, code: code in s.code_set, "gives False"),
@@ -132,6 +145,8 @@ WRONG = [
     ("is_expired", lambda now, last, expiry: None, "Does every way through it end in return?"),
     ("client_keeps", lambda s, tag: tag.upper() in s.tags_set, 'stops at `("client_keeps", lambda s, tag: tag.upper()'),
     ("update_subscription", new_from_one, "told=['a' of T, version 0]: your function gives {}"),
+    ("update_subscription", first_by_text, "told=['a' of T, version 1700000000005]: your function gives {'T': 'a'"),
+    ("update_subscription", in_32_bits, "told=['a' of T, version 1700000000005]: your function gives {}"),
     ("update_subscription", conditions_win, "told=['a > 3' of T, version 5]: your function gives {'T': 'a > 3' of T"),
     ("is_matched_by_consume_queue", unsigned, "'Shop-Ab' of T, version 0, code=-563281320: your function gives False"),
     ("is_matched_by_consume_queue", only_once_too_high, "code=-4294967198: your function gives False"),
