@@ -36,9 +36,9 @@ def note(kind: str, lesson: str, name: str, *, right: bool) -> None:
     folder = learners_folder()
     if folder is None:
         return
-    line = json.dumps({"kind": kind, "lesson": lesson, "name": name, "right": right}) + "\n"
+    told = json.dumps({"kind": kind, "lesson": lesson, "name": name, "right": right})
     with contextlib.suppress(OSError), (folder / FILE).open("ab", buffering=0) as file:
-        file.write(line.encode())
+        file.write(f"\n{told}\n".encode())  # on a line of its own, also behind one that was cut short
 
 
 def _notebook() -> Path:

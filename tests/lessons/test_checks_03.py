@@ -70,7 +70,7 @@ WRONG = [
     ("03-compare", lambda text: True, "Take small texts", "your function stops"),
     ("03-compare", lambda text, number: ..., "Take small texts", "Ellipsis"),
     ("03-compare", lambda text, number: int(text) > number, "Take small texts", "no property a"),
-    ("03-compare", no_null, "Take small texts", "Condition a > 0, message with no property a: your function gives False"),
+    ("03-compare", no_null, "Take small texts", "Condition a > 0, message with no property a: your"),
     ("03-compare", by_int, "Take small texts", "your function gives"),
     ("03-compare", as_texts, "Take small texts", "your function gives"),
     ("03-compare", no_size, "Take small texts", "a = '"),

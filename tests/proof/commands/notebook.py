@@ -79,6 +79,8 @@ def _copy(args: Namespace, notebooks: Path) -> Path:
             _trust(copied.folder)
         except BadInput as error:  # a file of the learner's that is broken
             raise BadInput(f"{error}; rename it or delete it, and you get it anew") from error
+        except OSError as error:
+            raise BadInput(f"{mine}: cannot be written ({error.strerror}); name a --folder that can be") from error
         if one == first:
             print(f"your lessons: {copied.folder} ({len(copied.written)} new files)", file=text_stream(args))
     install_kernels(Path(sys.prefix))

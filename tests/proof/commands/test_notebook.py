@@ -89,6 +89,17 @@ def test_a_broken_file_of_a_copy_is_named_with_what_to_do(tree, commands, capsys
     assert read(path)["cells"]
 
 
+def test_a_copy_that_cannot_be_written_is_named(tree, commands, capsys, monkeypatch):
+    def refused(*_):
+        raise PermissionError(13, "Permission denied", "01.ipynb")
+
+    monkeypatch.setattr(verb, "make_copy", refused)
+    assert main(["notebook"]) == 2
+    told = "my-lessons: cannot be written (Permission denied); name a --folder that can be"
+    assert told in capsys.readouterr().err
+    assert commands == []
+
+
 @pytest.mark.parametrize("file", [".devcontainer/devcontainer.json", "postBuild"])
 def test_what_containers_and_binder_run_is_a_verb_with_arguments_that_it_knows(file):
     """Neither Binder nor Codespaces is started here: their commands are ours, and the rest is well formed."""
