@@ -136,17 +136,10 @@ class Guess(dict[str, object]):
         for name in found:
             if name not in self:
                 raise BadInput(f"{name!r} was not guessed{did_you_mean(name, self)}; guessed: {', '.join(self)}")
-        right = [_same(self[name], value) for name, value in found.items()]
-        rows = [
-            (name, self[name], value, "right" if same else "no")
-            for (name, value), same in zip(found.items(), right, strict=True)
-        ]
-        return Table(
-            f"Your guess: {sum(right)} of {len(rows)} right",
-            ("", "guessed", "came out", ""),
-            rows,
-            marked=frozenset(number for number, same in enumerate(right) if not same),
-        )
+        rows = [(name, self[name], one, "right" if _same(self[name], one) else "no") for name, one in found.items()]
+        wrong = frozenset(number for number, row in enumerate(rows) if row[-1] == "no")
+        right = len(rows) - len(wrong)
+        return Table(f"Your guess: {right} of {len(rows)} right", ("", "guessed", "came out", ""), rows, marked=wrong)
 
 
 def guess(**values: object) -> Guess:

@@ -93,8 +93,15 @@ class Quiz:
         """Answer question `number` (from 1) with a choice (from 1), and read what is said of it, as HTML.
 
         The first answer stays: another one is judged as the first.
+
+        Raises:
+            BadInput: there is no such question, or it has no such choice.
         """
+        if not 1 <= number <= len(self.questions):
+            raise BadInput(f"no question {number}: they have the numbers 1 to {len(self.questions)}")
         question = self.questions[number - 1]
+        if not 1 <= choice <= len(question.choices):
+            raise BadInput(f"no choice {choice}: they have the numbers 1 to {len(question.choices)}")
         if question.id not in self.answered:
             note("quiz", self.name, question.id, right=choice - 1 == question.answer)
         first = self.answered.setdefault(question.id, choice - 1)
