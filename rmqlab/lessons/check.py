@@ -178,9 +178,9 @@ def judge(name: str, answer: object) -> str:
         CheckFailed: it is not right yet.
         BadInput: no such exercise; the text names those there are.
     """
-    known = checks(name.partition("-")[0])
+    known = checks(str(name).partition("-")[0])
     if name not in known:
-        raise BadInput(f"no exercise {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+        raise BadInput(f"no exercise {name!r}{did_you_mean(str(name), known)}; there are: {', '.join(known)}")
     if _is_open(answer):
         raise CheckFailed(OPEN)
     try:

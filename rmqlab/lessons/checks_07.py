@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Task 1: groups and numbers of queues that a strategy must divide; the simplest first.
 GROUPS = (("A",), ("A", "B"), ("A", "B", "C"), ("ann", "bob", "eve", "joe"), ("n1", "n2", "n3", "n4", "n5"))
-NUMBERS = (1, 4, 60)
+NUMBERS = (2, 4, 60)
 FAIR_FROM, FAIR = 60, 2  # from so many queues on nobody has more than twice the fair share
 # Task 2.
 IDS, QUEUES, MIN_MOVES = ("10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C"), 8, 2

@@ -82,7 +82,7 @@ def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> Check
         return CheckFailed(problem=f"Your rule leads to more orders than {BUDGET} runs can try.")
     missing = len(known - reached)
     if missing:
-        return CheckFailed(problem=f"4.8.0 can end in {missing} more ways, in which your rule never ends.")
+        return CheckFailed(problem=f"Your rule never ends in {missing} of the ways in which 4.8.0 can end.")
     return None
 
 

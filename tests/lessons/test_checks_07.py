@@ -31,7 +31,7 @@ def test_a_strategy_that_moves_only_a_leavers_queues_passes():
 @pytest.mark.parametrize(
     ("rule", "hint", "problem"),
     [
-        (RULE.allocate, "Let one member leave", "A leaves, and queue 2 of B moves"),
+        (RULE.allocate, "Let one member leave", "A leaves, and queue 1 of B moves"),
         (lambda cid, queues, ids: queues[ids.index(cid) :: len(ids)], "Let one member leave", "leaves, and queue"),
         (lambda cid, queues, ids: queues if cid == min(ids) else [], "Count the queues", "A 60, B 0"),
         (lambda _cid, queues, _ids: queues, "Put the shares", "queue 0 belongs to A and B"),
