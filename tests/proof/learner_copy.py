@@ -24,7 +24,8 @@ from tests.proof.notebook_files import KERNEL, Notebook, clean, read, tags, writ
 
 FOLDER = "my-lessons"
 INDEX = "00_index.ipynb"
-IGNORE = ".gitignore"  # written first: a copy is known by it when it was stopped half-way, or its index was deleted
+# Written first: a copy is known by it when it was stopped half-way, or its index was deleted.
+IGNORE, EVERYTHING = ".gitignore", "*\n"
 GUESS = "guess"
 NAMES = {ENGLISH: "English", "zh": "中文"}
 STATE = "import rmqlab\n\nrmqlab.progress()"
@@ -61,7 +62,8 @@ def learner_folder(root: Path, name: str | Path = FOLDER) -> Path:
     path = (root / name).resolve()
     if path.parent != root:
         raise BadInput(f"{path} does not lie beside notebooks/: name a folder in {root}, such as {FOLDER}")
-    known = any((path / name).exists() for name in (INDEX, IGNORE))
+    ignore = path / IGNORE
+    known = (path / INDEX).exists() or (ignore.is_file() and ignore.read_text(encoding="utf-8") == EVERYTHING)
     if path.exists() and not known and (not path.is_dir() or any(path.iterdir())):
         raise BadInput(f"{path} holds something else than a learner's copy: name a new folder, such as {FOLDER}")
     return path
@@ -75,7 +77,7 @@ def folder_in(language: str, folder: Path) -> Path:
 def make_copy(notebooks: Path, folder: Path, language: str = ENGLISH) -> Copied:
     """Copy the lessons and tasks that `folder` does not have yet, in `language`, and write its index anew."""
     folder.mkdir(exist_ok=True)
-    (folder / IGNORE).write_text("*\n", encoding="utf-8")
+    (folder / IGNORE).write_text(EVERYTHING, encoding="utf-8")
     written = []
     for source in [*sorted(notebooks.glob("*.ipynb")), *sorted((notebooks / "exercises").glob("*.ipynb"))]:
         path = folder / source.relative_to(notebooks)

@@ -13,6 +13,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from rmqlab.checkout import ROOT
+from rmqlab.errors import BadInput
 from rmqlab.lessons.progress import GuessFirst
 from tests.proof import learner_copy
 from tests.proof.learner_copy import INDEX, folder_in, index_lesson, install_kernels, learners, make_copy, open_guess
@@ -193,6 +194,10 @@ def test_a_copy_that_was_stopped_half_way_is_gone_on_with(tree, monkeypatch):
     (folder / INDEX).unlink()
     make_copy(tree / "notebooks", learner_copy.learner_folder(tree))
     assert (folder / INDEX).is_file()
+    (tree / ".cache").mkdir()
+    (tree / ".cache" / ".gitignore").write_text("# Automatically created by a tool.\n*\n")
+    with pytest.raises(BadInput, match="holds something else"):
+        learner_copy.learner_folder(tree, ".cache")
 
 
 def test_links_of_a_folder_with_a_space_are_whole(tree):
