@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.look import Look, MemberSeen
     from rmqlab.protocol.subscription_data import SubscriptionData
 
-MAX_MEMBERS: Final = 8
-MAX_QUEUES: Final = 16
+SHOWN_MEMBERS: Final = 8
+SHOWN_QUEUES: Final = 16
 # Inches.
 TOP, ROW = 0.62, 0.42
 BOX, SLOT_X, SLOT, QUEUE_X, NAME, BAR_X, BAR = 3.3, 3.75, 2.6, 6.75, 1.2, 8.05, 2.1
@@ -65,11 +65,11 @@ def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) 
     slots = [(broker, _text(held)) for broker, held in sorted(case.slots(topic).items())]
     queues = _queue_rows(case, judged, topic)
     title = f"{case.group.name}, {topic}: {judged.state}"
-    rows = max(min(len(members), MAX_MEMBERS), len(slots), min(len(queues), MAX_QUEUES), 1)
+    rows = max(min(len(members), SHOWN_MEMBERS), len(slots), min(len(queues), SHOWN_QUEUES), 1)
     asks = list(dict.fromkeys(ask for _, ask in members))
     colours = {client: COLOURS[asks.index(ask) % len(COLOURS)] for client, ask in members}
     most = max((queue.read or 0 for queue in queues), default=0)
-    left_out = max(0, len(members) - MAX_MEMBERS), max(0, len(queues) - MAX_QUEUES)
+    left_out = max(0, len(members) - SHOWN_MEMBERS), max(0, len(queues) - SHOWN_QUEUES)
     more = f"; not shown: {left_out[0]} members, {left_out[1]} queues" if any(left_out) else ""
 
     def draw(canvas: Canvas) -> None:
@@ -77,14 +77,14 @@ def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) 
         heads = ((0.08, "members"), (SLOT_X, "the broker holds"), (QUEUE_X, "queue: owner"), (BAR_X, "passed last"))
         for x, words in heads:
             canvas.text(x, 0.45, words, ha="left", colour=GREY)
-        for row, (client, ask) in enumerate(members[:MAX_MEMBERS]):
+        for row, (client, ask) in enumerate(members[:SHOWN_MEMBERS]):
             with canvas.saying(f"{client} {ask}"):
                 _draw_box(canvas, 0.08, TOP + row * ROW, BOX, colours[client], client, ask)
         for row, (broker, text) in enumerate(slots):
             face = next((colours[client] for client, ask in members if ask == f"asks: {text}"), PALE)
             with canvas.saying(f"{broker} holds {text}"):
                 _draw_box(canvas, SLOT_X, TOP + row * ROW, SLOT, face, broker, text)
-        for row, queue in enumerate(queues[:MAX_QUEUES]):
+        for row, queue in enumerate(queues[:SHOWN_QUEUES]):
             _draw_queue(canvas, TOP + row * ROW, queue, colours, most)
         words = f"red, hatched: asked for by a member, and dropped{more}"
         canvas.text(0.08, rows * ROW + TOP + 0.14, words, ha="left", colour=GREY)
@@ -147,7 +147,7 @@ def _passed(queue: _QueueRow) -> str:
 
 
 def _alt(title: str, members: list[tuple[str, str]], slots: list[tuple[str, str]], queues: list[_QueueRow]) -> str:
-    told = [f"{client} {ask}" for client, ask in members[:MAX_MEMBERS]]
+    told = [f"{client} {ask}" for client, ask in members[:SHOWN_MEMBERS]]
     held = [f"{broker} holds {text}" for broker, text in slots]
     lost, read = sum(queue.lost for queue in queues), sum(queue.read or 0 for queue in queues)
     return f"{title}. {'; '.join([*told, *held])}. {lost} of {read} messages read were asked for and dropped."

@@ -110,9 +110,9 @@ class NameServer:
         return self._next_scan
 
     def run_timers(self, now: int) -> None:
-        """Run the scans due at `now` or before."""
+        """Run the scans due at `now` or before; what comes late runs at `now`, as in Java."""
         while self._next_scan <= now:
-            self.route_info_manager.scan_not_active_broker(self._next_scan)
+            self.route_info_manager.scan_not_active_broker(now)
             self._next_scan += SCAN_PERIOD
 
     def _register_broker(self, channel: Channel, request: RemotingCommand, now: int) -> RemotingCommand:

@@ -51,11 +51,12 @@ def clock_lane(
     title: str = "What happened when",
     limit_ms: float | None = None,
     start: float | None = None,
+    kinds: Sequence[str] = (),
 ) -> Picture:
     """Marks in lanes over time; `rows` have `lane`, `t` (ms), `what`, and `until` where something lasts.
 
-    Marks of one kind look the same and the legend names them; what lasts is a band with its name. What
-    was over before `start` is left out, and so it is of the table.
+    Marks of one kind look the same and the legend names them; those that `kinds` names look the same in each picture.
+    What lasts is a band with its name. What was over before `start` is left out, and so it is of the table.
 
     >>> print(clock_lane([("A", 0, "heartbeat"), ("A", 30_000, "heartbeat")]).table)
     What happened when
@@ -73,8 +74,8 @@ def clock_lane(
         raise BadInput("clock_lane: no mark lies in the time that is to be drawn")
     end = max(float(max(one.end for one in marks)), begin + 1)
     lanes = sorted({one.lane for one in shown})
-    kinds = list(dict.fromkeys(one.what for one in shown if one.until is None))
-    looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(kinds)}
+    found = list(dict.fromkeys(one.what for one in shown if one.until is None))
+    looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(dict.fromkeys([*kinds, *found]))}
     reset = {one.lane for one in marks if one.what == RESETS and limit_ms is not None}
     edge = max(0.9, *(text_width(str(lane)) + 0.25 for lane in lanes))
     time = TimeScale(begin, end, edge, WIDTH - RIGHT_EDGE)
@@ -82,7 +83,7 @@ def clock_lane(
     for lane in lanes:
         tops[lane] = floor
         floor += LANE + (CLOCK if lane in reset else 0)
-    places, below = legend(kinds, edge, WIDTH - 0.1, room=0.45)
+    places, below = legend(found, edge, WIDTH - 0.1, room=0.45)
 
     def draw(canvas: Canvas) -> None:
         for lane, top in tops.items():
@@ -102,14 +103,14 @@ def clock_lane(
         if begin <= 0 <= end:
             canvas.line((time.x(0), time.x(0)), (TOP - 0.1, floor), VERMILLION, 1.2)
         time.axis(canvas, floor)
-        for what, (x, under) in zip(kinds, places, strict=True):
+        for what, (x, under) in zip(found, places, strict=True):
             y = floor + AXIS + LEGEND - 0.14 + under
             shape, colour = looks[what]
             canvas.spot(x + 0.08, y, 8, colour, shape=shape)
             canvas.text(x + 0.22, y, what, ha="left")
 
     svg = painted(WIDTH, floor + AXIS + LEGEND + below - 0.1, draw)
-    told = "; ".join(f"{lane}: {_told([one for one in shown if one.lane == lane], kinds)}" for lane in lanes)
+    told = "; ".join(f"{lane}: {_told([one for one in shown if one.lane == lane], found)}" for lane in lanes)
     alt = f"{title}. From {begin / 1_000:g} to {end / 1_000:g} s. {told}."
     ends = ["" if one.until is None else f" to {one.until / 1_000:g}" for one in shown]
     table = [(f"{one.t / 1_000:g}{until}", one.lane, one.what) for one, until in zip(shown, ends, strict=True)]
@@ -217,9 +218,8 @@ def frame_flow(rows: Iterable[Any], *, title: str = "Who sends what to whom", pa
     missing = {one for flow in flows for one in (flow.source, flow.target)} - set(columns)
     if missing:
         raise BadInput(f"frame_flow: parties lacks {', '.join(sorted(missing))}")
-    svg = painted(
-        WIDTH, FLOW_TOP + FLOW_LINE * len(flows) + 0.2, lambda canvas: _draw_flows(canvas, flows, columns, title)
-    )
+    high = FLOW_TOP + FLOW_LINE * len(flows) + 0.2
+    svg = painted(WIDTH, high, lambda canvas: _draw_flows(canvas, flows, columns, title))
     told = [
         f"{one.source}: {one.what}" if one.source == one.target else f"{one.source} to {one.target}: {one.what}"
         for one in flows

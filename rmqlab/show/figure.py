@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 SVG = "image/svg+xml"
 FOLDED = "This picture in words and as a table"
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
-# JupyterLab's column in a window of 1280 pixels; in a narrower one the picture shrinks with it.
-WIDEST_PX = 1100
+WIDEST_PX = 1100  # JupyterLab's column in a window of 1280 pixels, with its list of files folded
 LEGIBLE_PX = 900  # so wide, the smallest letters of a picture have 11 pixels
+# JupyterLab would show SVG in its own size, cut by a narrower column: it shrinks too, while its letters can be read.
+FIT = f"<style>.jp-RenderedSVG img {{ max-width: max(100%, {LEGIBLE_PX}px) }}</style>"
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
-# Of pictures one below the other: pixels between them, and of a label.
-GAP, LABEL = 10, 26
+GAP, LABEL = 10, 26  # pixels between pictures one below the other, and of a label
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that no XML file may have
 _PLACE = re.compile(r'width="([\d.]+)"\s+height="([\d.]+)"\s+viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
@@ -70,7 +70,7 @@ class Picture:
         from IPython.display import display
 
         display(self._repr_mimebundle_(), raw=True)
-        display({"text/html": self.words(), "text/plain": self.table.text()}, raw=True)
+        display({"text/html": FIT + self.words(), "text/plain": self.table.text()}, raw=True)
 
 
 def _described(svg: str, title: str, alt: str) -> str:

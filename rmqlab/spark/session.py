@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import MINIMUM, archive_options, find_java, home_from_wheel
+from rmqlab.language import translate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping
@@ -83,8 +84,7 @@ def open_session(
     knock(address)
     java = provide_java(os.environ) if address and not connect else None
     if local:
-        # Workers take the first python3 on the PATH unless told.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers take the PATH's first python3 unless told
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("rmqlab")
@@ -208,7 +208,7 @@ def say_what_is_waited_for(address: str | None = None) -> None:
             return
     text = set_address(address)
     where = "on this machine: that takes some seconds" if text.startswith("local") else "elsewhere: it is asked"
-    print(f"Spark starts {where}.", file=sys.stdout if in_notebook else sys.stderr, flush=True)
+    print(translate(f"Spark starts {where}."), file=sys.stdout if in_notebook else sys.stderr, flush=True)
 
 
 def knock(address: str) -> None:

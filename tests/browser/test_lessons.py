@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from rmqlab.checkout import ROOT
+from rmqlab.show.figure import LEGIBLE_PX
 from tests.browser.test_pictures import MEASURE
 
 LESSONS = (
@@ -55,6 +56,12 @@ MOVE = """
   return [view.innerHTML === before ? null : (performance.now() - began) / 1000, error && error.textContent];
 })()
 """
+NO_CHOICE = "controls.filter(box => box.querySelector('select')?.selectedIndex === -1).map(box => box.textContent)"
+# A picture that no control draws is an image here: it is as wide as its column, or as its letters need, or as it is.
+CUT = """
+[...panel.node.querySelectorAll('.jp-RenderedSVG img')].filter(image =>
+  image.width > Math.max(image.parentElement.clientWidth, LEGIBLE) + 1).map(image => [image.width, image.naturalWidth])
+""".replace("LEGIBLE", str(LEGIBLE_PX))
 TOP = "panel.node.querySelector('.jp-RenderedSVG img').getBoundingClientRect().top"
 
 
@@ -82,6 +89,8 @@ def test_first_picture_and_controls(name, notebook_page):
         page.picture(Path(folder) / f"lesson_{name[:2]}.png")
     labels = page.evaluate(LABELS)
     assert labels
+    assert page.evaluate(NO_CHOICE) == []
+    assert page.evaluate(CUT) == []
     answers = {}
     for number, label in sorted(enumerate(labels), key=lambda one: one[1] in LAST):
         script = MOVE.replace("NUMBER", str(number)).replace("TEXT", json.dumps(TEXTS.get(label, "")))

@@ -88,3 +88,10 @@ def test_every_control_has_a_label(page):
     labels = page.evaluate(named)
     assert len(labels) == 8
     assert all(labels)
+
+
+def test_every_list_shows_what_is_chosen(page):
+    chosen = "list => list.selectedOptions[0]?.label ?? ''"
+    shown = page.evaluate(f"[...document.querySelectorAll('.jupyter-widgets select')].map({chosen})")
+    assert shown
+    assert all(shown), shown

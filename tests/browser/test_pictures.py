@@ -1,6 +1,7 @@
 """Every lesson's page in Chromium: letters of 11 pixels or more, no two words over each other, pictures with names.
 
-Measured as a reader sees it, in the browser, on a window of 1280 pixels and on one of 1024, as a projector has it.
+Measured as a reader sees it, in the browser, on a window of 1280 pixels and on one of 1024, as a projector has it. On a
+telephone a picture that is wider scrolls in its cell.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tests.proof.notebook_files import page, read
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 MIN_PX = 11
 WIDTHS = (1280, 1024)
+TELEPHONE = 400
 # Words of a picture: how large they are shown, and which of them cover each other by more than two pixels.
 MEASURE = """
 (() => {
@@ -72,6 +74,9 @@ def test_words_in_pictures_can_be_read(lesson, window, tmp_path):
         window.resize(width)
         assert window.evaluate("innerWidth") == width
         assert window.evaluate(MEASURE) == []
+    window.resize(TELEPHONE)
+    assert [one for one in window.evaluate(MEASURE) if not one.endswith("wider than the page")] == []  # it scrolls
+    assert window.evaluate("document.documentElement.scrollWidth") <= TELEPHONE
 
 
 def test_pictures_have_names_for_a_screen_reader(window, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 import rmqlab
 from rmqlab.cli import main
+from rmqlab.commands.arguments import MAX_SECONDS
 from rmqlab.diagnosis.doctor import Doctor
 from rmqlab.errors import BadInput
 
@@ -112,6 +113,11 @@ def test_a_time_between_looks_that_no_clock_can_wait_for_is_refused(every):
         rmqlab.BadInput, match=f"every is {every:g}: the seconds between two looks are above 0, and at most"
     ):
         rmqlab.doctor("127.0.0.1:1", looks=2, every=every)
+
+
+def test_the_function_waits_as_long_as_the_verb_may():
+    with pytest.raises(rmqlab.BadInput, match="no name server answers"):
+        rmqlab.doctor("127.0.0.1:1", every=MAX_SECONDS)
 
 
 @pytest.mark.parametrize(

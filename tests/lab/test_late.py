@@ -10,7 +10,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.simulate import simulate
 from rmqlab.runtime.schedule import Schedule, ScheduledChooser, Timing
 from rmqlab.search.explorer.explore import Explorer
-from rmqlab.search.explorer.timings import ASSUMED
+from rmqlab.search.explorer.timings import ASSUMED, ONE_BY_ONE
 from tests.lab.explored_models import BROADCASTING, ONE, TWO_ON_TWO_QUEUES
 from tests.proof.fixed_chooser import FixedChooser
 
@@ -56,7 +56,7 @@ def test_a_search_may_vary_them_and_its_schedules_repeat(vary):
     assert {outcome.outcome.consumed for outcome in explored.outcomes} == {(("B", "m1", 1),)}
     told = explored.as_json()
     assert told["varied"] == ["order of frames", *(name for name in ASSUMED if name in vary)]
-    assert told["assumptions"] == [text for name, text in ASSUMED.items() if name not in vary]
+    assert told["assumptions"] == [ONE_BY_ONE, *(text for name, text in ASSUMED.items() if name not in vary)]
     for found in explored.outcomes:
         schedule = Schedule.from_json(found.schedule.to_json())
         again = simulate(BROADCASTING, chooser=ScheduledChooser(schedule), timing=schedule.timing)
@@ -74,7 +74,7 @@ def test_late_threads_make_more_orders_of_the_same_outcomes():
 def test_a_search_by_itself_varies_the_order_of_frames_and_says_what_it_assumes():
     explored = Explorer(BROADCASTING, samples=2).explore()
     assert explored.varied == ()
-    assert explored.as_json()["assumptions"] == list(ASSUMED.values())
+    assert explored.as_json()["assumptions"] == [ONE_BY_ONE, *ASSUMED.values()]
 
 
 def test_what_cannot_be_varied_is_refused():

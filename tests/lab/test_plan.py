@@ -222,7 +222,7 @@ def test_a_small_space_is_searched_to_its_end():
         assert tried.lossless
         assert tried.exhausted
         assert sum(tried.losses.values()) == pytest.approx(1)
-    assert "every schedule: every order of frames; assumed: a client starts in no time; " in str(one)
+    assert "every schedule: every order of frames; assumed: the broker handles one request after" in str(one)
 
 
 def test_a_large_space_says_how_many_were_tried():

@@ -157,14 +157,18 @@ def two_members(*tags):
     return tape
 
 
-@pytest.fixture
-def tape():
+def one_member():
     """One consumer, connected and registered with version 1, and told about it."""
     tape = Tape()
     tape.open(1)
     tape.beat(10, 1, "tagA", EPOCH, answered=11)
     tape.notice(10.5, 1)
     return tape
+
+
+@pytest.fixture
+def tape():
+    return one_member()
 
 
 def test_a_pull_may_overtake_a_heartbeat_that_is_under_way(tape, tmp_path):

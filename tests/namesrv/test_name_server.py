@@ -191,6 +191,16 @@ def test_a_silent_broker_is_forgotten_after_120_s_at_the_next_scan(channel):
     assert route(server, channel) is None
 
 
+def test_a_scan_that_comes_late_runs_with_the_time_at_which_it_comes(channel):
+    """What `scanNotActiveBroker` compares with is the clock's time, whenever the scan was due."""
+    server = NameServer(0)
+    register(server, channel, topics=[T4], now=10)
+    server.run_timers(120_011)  # the last scan was due at 115 s
+    assert channel.closed
+    assert route(server, channel) is None
+    assert server.next_timer() == 125_000
+
+
 def test_a_broker_whose_connection_closes_is_forgotten_at_once(channel):
     server = NameServer(0)
     register(server, channel, "broker-a", topics=[T4])

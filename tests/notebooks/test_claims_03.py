@@ -15,7 +15,7 @@ from rmqlab.lessons.mutants import WRONG
 LESSON = "03_sql92"
 SETTING = (
     "An SQL92 filter is a condition on the properties of a message.",
-    "expression above is the one of the 4.x consumer, Consumer4x.",
+    "The 4.x consumer, Consumer4x, has the condition that stands above as expression.",
     "rmqlab.sql92 does the same for one message.",
     "rmqlab.sql92 gives values as well.",
     "These are the values of both conditions:",
@@ -72,6 +72,14 @@ def test_ten_messages(shown):
     assert "0, 1, 3, 4, 6, 7, 9  right" in shown["arrived"]
 
 
+@pytest.mark.claim(
+    "One sentence of the article misleads in the marked cases: strings that can become numbers are numbers."
+)
+def test_the_marked_cases(shown):
+    marked = [line.split("  ")[0] for line in shown["cases"].splitlines() if line.endswith("<")]
+    assert marked == ["a > '100'", "a > 100", "a = 100"]  # a text that could be a number, as literal or as value
+
+
 @pytest.mark.claim("The property is a text, '4', and the literal is a number.")
 def test_a_property_is_a_text(shown):
     assert "'4'" in shown["tree"]
@@ -81,7 +89,7 @@ def test_a_property_is_a_text(shown):
 @pytest.mark.claim(
     "A missing property is null: unknown, neither true nor false.",
     "So every condition comes to one of four values.",
-    "Four values of a make a = 1 come to each of them.",
+    "Below, a has four values, so that a = 1 comes to each of the four.",
     "Conditions have four values.",
     "A missing property is null, NOT null is null, and some evaluations throw.",
     "Neither null nor an error matches.",

@@ -16,7 +16,7 @@ from rmqlab.rules import RULES
 LESSON = "06_heartbeats"
 SETTING = (
     "Consumers A and B share one group and the four queues of topic T.",
-    "A starts first, B soon after. The lab is handed over while both live.",
+    "A starts first, B soon after. The function returns the lab while both are alive.",
     "The lab keeps tables of everything that happens.",
     "This function collects rows from four of them:",
     "A is alone this time, and its machine goes after 45 seconds.",
@@ -140,8 +140,8 @@ def test_a_short_expiry(shown):
 @pytest.mark.claim(
     "It divides nothing.",
     "Another tag tells nobody. The broker holds another subscription for the group from then on, and no member hears of it.",
-    "A topic that comes is told at once: the client sends a heartbeat at once.",
-    "A topic that goes is told with the client's next heartbeat.",
+    "When a topic comes, all are told at once, because the client sends a heartbeat at once.",
+    "When a topic goes, they are told with the client's next heartbeat.",
     "Each time both are told.",
     "Neither does a changed tag.",
 )

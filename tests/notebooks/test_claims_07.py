@@ -161,7 +161,8 @@ def test_handovers(shown):
 @pytest.mark.claim(
     "When a member comes, all are told.",
     "With twice the members there are three to four times the notifications.",
-    "Only under hash the member's own queues move, and no others.",
+    "Hash moves the member's own queues and no others.",
+    "The other two strategies move more.",
 )
 def test_storms(shown):
     joined = [int(cells[0]) for cells in rows(shown, "storm").values()]
@@ -169,7 +170,7 @@ def test_storms(shown):
     assert all(3 <= later / earlier <= 4 for earlier, later in pairwise(joined))
     for line in shown["flaps"].splitlines()[2:]:
         name, _, moved, own = line.split()
-        assert (moved == own) == (name == "hash")
+        assert moved == own if name == "hash" else int(moved) > int(own)
 
 
 @pytest.mark.claim(

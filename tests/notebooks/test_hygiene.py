@@ -8,6 +8,7 @@ import re
 import sys
 
 import pytest
+from papermill import inspect_notebook
 
 from rmqlab.checkout import ROOT
 
@@ -180,6 +181,13 @@ def test_lesson_takes_parameters(name):
     tagged = [cell for cell in code_cells(load(name)) if "parameters" in cell["metadata"].get("tags", ())]
     assert len(tagged) == 1
     assert re.search(r'^mode = "live"', tagged[0]["source"], re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_papermill_knows_every_parameter(name):
+    """Else it calls one that is given unknown, though the lesson takes it."""
+    (cell,) = [cell for cell in code_cells(load(name)) if "parameters" in cell["metadata"].get("tags", ())]
+    assert list(inspect_notebook(str(NOTEBOOKS / name))) == re.findall(r"^(\w+) = ", cell["source"], re.MULTILINE)
 
 
 def test_glossary_has_both_languages():

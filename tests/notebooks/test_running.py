@@ -20,18 +20,18 @@ SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
 # For each lesson parameters that differ from its own, and what one of its pictures must then say.
 OTHERS = {
-    "01_eight_messages": ({"mode": "static", "gap_ms": 3_000, "queues": 8, "seeds": 2}, "Grid of 8 queues"),
+    "01_eight_messages": ({"mode": "static", "gap_ms": 3_000, "queues": 16, "seeds": 2}, "Grid of 16 queues"),
     "02_tags": (
         {"mode": "static", "messages": 30, "queues": 2, "subscription": "BB"},
         "of 30 messages, 10 stop at layer 1",
     ),
     "03_sql92": (
-        {"mode": "static", "messages": 20, "expression": "NOT (a > 5)", "message": "a=3"},
+        {"mode": "static", "messages": 20, "expression": "NOT (a > 5)", "message": {"a": "3"}},
         "For a message with a = '3': true",
     ),
     "04_two_layers": (
-        {"mode": "static", "messages": 20, "error_rate": 10, "expected": 16, "groups": 6},
-        "10 % accepted, 16 groups expected",
+        {"mode": "static", "messages": 20, "error_rate": 7, "expected": 4, "groups": 6},
+        "7 % accepted, 4 groups expected",
     ),
     "05_bloom_profile": (
         {"mode": "static", "groups": 64, "selectivity": 0.05, "expression": "8 tags"},
@@ -62,6 +62,14 @@ OTHERS = {
         "Who owns which of 4 queues",
     ),
 }
+# Values with which a lesson cannot run, and what it says then.
+WRONG = (
+    ("01_eight_messages", {"queues": 0}, "topics.T is 0; a topic has 1 to 1024 queues"),
+    ("02_tags", {"messages": 1}, "messages: at least 2"),
+    ("03_sql92", {"messages": 0}, "messages: at least 1"),
+    ("04_two_layers", {"messages": 6}, "messages: at least 7"),
+    ("05_bloom_profile", {"expression": "x"}, "expression: one of "),
+)
 CHECK = "rmqlab.check("
 EXERCISE = re.compile(r'rmqlab\.check\("([^"]+)"')
 AT_CONNECT = ("11_audit", "12_distributions")  # tests/conftest.py lets one core run both; others take local sessions
@@ -118,6 +126,13 @@ def test_lesson_runs_with_other_parameters(lesson, request, monkeypatch):
     texts = ["".join(output.get("data", {}).get("text/plain", "")) for output in outputs]
     assert any(words in text for text in texts)
     assert not [text for text in texts if text.startswith("Controls (")]
+
+
+@pytest.mark.parametrize(("lesson", "parameters", "words"), WRONG, ids=[lesson for lesson, *_ in WRONG])
+def test_a_value_that_is_wrong_is_named(lesson, parameters, words):
+    path = NOTEBOOKS / f"{lesson}.ipynb"
+    with pytest.raises(papermill.PapermillExecutionError, match=words):
+        papermill.execute_notebook(str(path), None, parameters, cwd=str(path.parent), progress_bar=False)
 
 
 def test_a_lesson_that_runs_in_chinese_shows_no_english_sentence(monkeypatch):

@@ -24,8 +24,7 @@ from tests.proof.notebook_files import KERNEL, Notebook, clean, read, tags, writ
 
 FOLDER = "my-lessons"
 INDEX = "00_index.ipynb"
-# Written first: a copy is known by it when it was stopped half-way, or its index was deleted.
-IGNORE, EVERYTHING = ".gitignore", "*\n"
+IGNORED = "*\n"
 GUESS = "guess"
 NAMES = {ENGLISH: "English", "zh": "中文"}
 STATE = "import rmqlab\n\nrmqlab.progress()"
@@ -34,7 +33,8 @@ ABOUT = """\
 
 Begin with [01](01_eight_messages.ipynb). Each lesson asks for a guess first: enter it where `...` stands, then run on.
 Change what you like: this folder is your own copy, and it is never written over. To get a lesson anew, rename your file
-or delete it, and start `./lab notebook` again. `./lab notebook --read` opens the lessons as they ran here.
+or delete it, and start `./lab notebook` again. `./lab notebook --read` opens the lessons as they ran here. The list of
+files is folded, so that pictures have room: Ctrl+B shows it.
 
 | lesson | question | minutes | tasks | done |
 |---|---|---|---|---|
@@ -62,9 +62,9 @@ def learner_folder(root: Path, name: str | Path = FOLDER) -> Path:
     path = (root / name).resolve()
     if path.parent != root:
         raise BadInput(f"{path} does not lie beside notebooks/: name a folder in {root}, such as {FOLDER}")
-    ignore = path / IGNORE
-    known = (path / INDEX).exists() or (ignore.is_file() and ignore.read_text(encoding="utf-8") == EVERYTHING)
-    if path.exists() and not known and (not path.is_dir() or any(path.iterdir())):
+    mark = path / ".gitignore"  # written first, the index last: a copy that was interrupted is gone on with
+    ours = (path / INDEX).exists() or (mark.is_file() and mark.read_text(encoding="utf-8") == IGNORED)
+    if path.exists() and not ours and (not path.is_dir() or any(path.iterdir())):
         raise BadInput(f"{path} holds something else than a learner's copy: name a new folder, such as {FOLDER}")
     return path
 
@@ -76,9 +76,9 @@ def folder_in(language: str, folder: Path) -> Path:
 
 def make_copy(notebooks: Path, folder: Path, language: str = ENGLISH) -> Copied:
     """Copy the lessons and tasks that `folder` does not have yet, in `language`, and write its index anew."""
-    folder.mkdir(exist_ok=True)
-    (folder / IGNORE).write_text(EVERYTHING, encoding="utf-8")
     written = []
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text(IGNORED, encoding="utf-8")
     for source in [*sorted(notebooks.glob("*.ipynb")), *sorted((notebooks / "exercises").glob("*.ipynb"))]:
         path = folder / source.relative_to(notebooks)
         if not path.exists():

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TIMEOUT_S = 600
-# On a telephone what is wide scrolls in its own cell, and the cells' numbers make room.
+# On a telephone what is wide scrolls in its own cell, a picture so that its letters can be read (`show.figure`'s
+# LEGIBLE_PX), and the cells' numbers make room.
 NARROW = """
 .jp-RenderedHTMLCommon table { display: block; overflow-x: auto }
 .jp-OutputArea-output, .jp-RenderedHTMLCommon, .jp-Cell-inputWrapper { overflow-x: auto; min-width: 0 }
 .jp-RenderedHTMLCommon { overflow-wrap: break-word }
+.jp-RenderedSVG svg { max-width: max(100%, 900px) !important }
 @media (max-width: 700px) {
   .jp-InputPrompt, .jp-OutputPrompt, .jp-InputCollapser, .jp-OutputCollapser { display: none }
   body, .jp-Notebook { padding: 4px; margin: 0 }

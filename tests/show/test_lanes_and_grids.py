@@ -54,6 +54,18 @@ def test_marks_that_would_cover_each_other_stand_apart():
     assert len(picture.table.rows) == 3
 
 
+def test_named_kinds_look_the_same_in_each_picture():
+    def look(rows, **options):
+        svg = rmqlab.show.clock_lane(rows, **options).svg
+        (mark,) = re.findall(r"<(\w+)[^>]* stroke=\"(#\w+)\"[^>]*>\s*<title>A, 1 s: gone</title>", svg)[-1:]
+        return mark
+
+    alone, later = [("A", 1_000, "gone")], [("A", 0, "comes"), ("A", 1_000, "gone")]
+    assert look(alone) != look(later)
+    assert look(alone, kinds=["comes", "gone"]) == look(later, kinds=["comes", "gone"]) == look(later)
+    assert "comes" not in rmqlab.show.clock_lane(alone, kinds=["comes", "gone"]).svg
+
+
 @pytest.mark.parametrize(
     ("rows", "text"),
     [

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.errors import BadInput
+from rmqlab.language import SETTING as LANGUAGE
 from rmqlab.spark import session as module
 from rmqlab.spark.session import (
     knock,
@@ -66,6 +67,18 @@ def test_a_first_interrupt_waits_until_java_has_started_and_a_second_does_not():
         with pytest.raises(KeyboardInterrupt):
             start(interrupts)
     assert done == [1]
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [("en", "Spark starts on this machine: that takes some seconds."), ("zh", "Spark 在本机启动：需要几秒钟。")],
+)
+def test_a_notebook_reads_in_its_language_what_it_waits_for(monkeypatch, capsys, language, line):
+    monkeypatch.setenv(LANGUAGE, language)
+    monkeypatch.setitem(sys.modules, "ipykernel", None)
+    monkeypatch.delitem(sys.modules, "pyspark.sql", raising=False)
+    module.say_what_is_waited_for("local[1]")
+    assert capsys.readouterr().out.strip() == line
 
 
 def test_the_environment_names_the_address_and_the_argument_goes_over_it(monkeypatch):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay.exchange import CALLS, CLOSE, LOG, Exchange, ExchangeState
 from rmqlab.lab.replay.recorded_clock import LOOK_EARLY_MS, LOOK_LASTS_MS
 from rmqlab.lab.replay.recorded_log import RecordedLog
-from rmqlab.lab.replay.replay_context import SETTLE_MS, UNDER_WAY_MS
+from rmqlab.lab.replay.replay_context import SETTLE_MS, STALL_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.protocol.command import RemotingCommand
 
@@ -58,7 +58,11 @@ class ChangeRequests:
         for change in self._context.pending:
             if change.line.conn == line.conn:
                 domains |= change.domains - {LOG}
-        self.see(Exchange(line, RemotingCommand.request(CLOSE), frozenset(domains)))
+        closing = Exchange(line, RemotingCommand.request(CLOSE), frozenset(domains))
+        self.see(closing)
+        for change in self._context.orphans.get(line.conn, ()):
+            if line.t - change.line.t <= STALL_MS:
+                self._context.choose(change, closing)
 
     def advance(self, t: float) -> None:
         """Come to the moment `t`: what has been put off for too long happens first, in the order of time."""
@@ -83,7 +87,11 @@ class ChangeRequests:
     def _latest(self, change: Exchange) -> float:
         """When a change was made at the latest, as far as anything but its answer tells (ms)."""
         if change.expected is None:
-            return change.line.t + (UNDER_WAY_MS if self._context.must_wait(change) else SETTLE_MS)
+            if not self._context.must_wait(change):
+                return change.line.t + SETTLE_MS
+            return change.line.t + (
+                STALL_MS if change in self._context.orphans.get(change.line.conn, ()) else UNDER_WAY_MS
+            )
         told = None if change.put_at is None else self._context.clock.store_times.get(change.put_at)
         stored = inf if told is None else told + 1 - self._context.clock.epoch
         return stored if change.line.t <= stored <= change.answered_at else inf
@@ -174,6 +182,7 @@ class ChangeRequests:
         got: RemotingCommand | None = None
         between = self._reads.half_way(change)
         broker.listener.postpone = bool(between)
+        context.tear(change)
         if change.code == CLOSE:
             broker.on_channel_close(context.channel(change), context.now)
         else:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.lab.replay.frames import RecordedLine
-from rmqlab.protocol.bodies import LockBatchRequestBody
+from rmqlab.message.topics import MessageQueue
+from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
 from rmqlab.protocol.codes import WRITES, RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import FLAG_COMMIT_OFFSET, FLAG_SUSPEND
@@ -66,7 +67,8 @@ class Exchange:
     """A request, or a connection that closes (code `CLOSE`), and what becomes of it. Times are ms of the recording.
 
     Recorded: `line`, `command`, the answer `expected` and when it was seen, the commit log offset `put_at` that the
-    answer to a send tells; `domains` are what it reads or changes, `queue` topic and queue of a pull.
+    answer to a send tells; `domains` are what it reads or changes, `queue` topic and queue of a pull; `asked` and
+    `locked` are the queues that an orderly consumer wants for itself, and those that it got.
     Replayed: `state`, our answer `got`, when it was given (`done_at`), the held pull and whether it was woken.
     """
 
@@ -77,6 +79,8 @@ class Exchange:
     expected: RemotingCommand | None = None
     answered_at: float = inf
     put_at: int | None = None
+    asked: frozenset[MessageQueue] = frozenset()
+    locked: frozenset[MessageQueue] = frozenset()
     state: ExchangeState = ExchangeState.WAITING
     got: RemotingCommand | None = None
     done_at: float = 0.0
@@ -123,6 +127,10 @@ class Exchange:
     def shares(self, other: Exchange) -> frozenset[Domain]:
         """What of the broker's state both read or change; the log apart, where messages have their places."""
         return self.domains & other.domains - {LOG}
+
+    def locks_before(self, other: Exchange) -> bool:
+        """Tell whether it got the lock of a queue that the other was refused: of two under way at once it was first."""
+        return other.expected is not None and not self.locked.isdisjoint(other.asked - other.locked)
 
     @property
     def subjects(self) -> frozenset[str]:
@@ -192,6 +200,8 @@ def pair(lines: Iterable[RecordedLine]) -> Exchanges:
             exchange.expected, exchange.answered_at = command, line.t
             if exchange.code in WRITES:
                 exchange.put_at = _put_at(command)
+            elif exchange.asked and command.body:
+                exchange.locked = frozenset(LockBatchResponseBody.decode(command.body).lock_ok_mq_set)
     return exchanges
 
 
@@ -201,6 +211,8 @@ def _exchange(line: RecordedLine, command: RemotingCommand) -> Exchange:
     queue_id = number_of(fields.get("queueId"))
     if queue_id is not None:
         exchange.queue = fields.get("topic") or "", queue_id
+    if command.code == RequestCode.LOCK_BATCH_MQ:
+        exchange.asked = frozenset(_lock_request(command).mq_set)
     return exchange
 
 
@@ -219,7 +231,7 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
     if code == RequestCode.UPDATE_CONSUMER_OFFSET:
         return [offset]
     if code in {RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ}:
-        return [("lock", _lock_group(command))]
+        return [("lock", _lock_request(command).consumer_group)]
     if code == RequestCode.UPDATE_AND_CREATE_TOPIC:
         return [("topic", str(fields.get("topic")))]
     if code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
@@ -246,11 +258,11 @@ def consumers_of(command: RemotingCommand) -> list[ConsumerData]:
         return []
 
 
-def _lock_group(command: RemotingCommand) -> str:
+def _lock_request(command: RemotingCommand) -> LockBatchRequestBody:
     try:
-        return LockBatchRequestBody.decode(command.body or b"").consumer_group
+        return LockBatchRequestBody.decode(command.body or b"")
     except FrameError:
-        return ""
+        return LockBatchRequestBody(consumer_group="")
 
 
 def _put_at(answer: RemotingCommand) -> int | None:

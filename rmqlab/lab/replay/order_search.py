@@ -13,9 +13,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.exchange import LOG, consumers_of, number_of, pair
+from rmqlab.lab.replay.assumptions import Assumption, Lost, OrderChoice, Stall, TornHeartbeat
+from rmqlab.lab.replay.exchange import CLOSE, LOG, consumers_of, number_of, pair
 from rmqlab.lab.replay.recorded_clock import read_clock
-from rmqlab.lab.replay.replay_context import STALL_MS, FoundDifference, OrderChoice, ReplayContext, Stall
+from rmqlab.lab.replay.replay_context import STALL_MS, FoundDifference, ReplayContext
 from rmqlab.lab.replay.replay_pass import ReplayPass
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 PASSES = 20
 """How many passes over a recording are made at most."""
 
-Assumption = OrderChoice | Stall
 # When (ms) the first difference of a group or topic showed, and how many it has, below 0: the greater, the better.
 Score = tuple[float, int]
 _NONE: Score = inf, 0
@@ -81,8 +81,9 @@ class OrderSearch:
     def _proposals(self, context: ReplayContext) -> dict[str, list[Assumption]]:
         """For each group or topic that differs, what is most likely behind it and was not tried.
 
-        That is the latest tie of two heartbeats; else, for every request that differs, the order of it and a change,
-        and the message that it may not have seen; else the latest pair of any kind.
+        That is the latest tie of two heartbeats, or the end of a connection before a request that got no answer on it;
+        else, for every request that differs, the order of it and a change; else an older subscription put last; else
+        the message that a request may not have seen; else the latest pair of any kind.
         """
         shown = {subject: moment for subject, (moment, _) in _by_subject(context).items()}
         differing = {found.exchange.number for found in context.differing if found.exchange is not None}
@@ -97,11 +98,16 @@ class OrderSearch:
                 ranks[subject], proposals[subject] = rank, {}
             proposals[subject][place] = one
 
+        for one in context.assumed:
+            if isinstance(one, OrderChoice) and one.second.code == CLOSE and one.domain[1] in shown:
+                propose(one.domain[1], 0, one.first.number, Lost(one.first))
         for choice in context.choices:
             subject, first, second = choice.domain[1], choice.first.number, choice.second.number
-            if choice.second.line.t > shown.get(subject, -inf):
+            if first in differing and choice.second.code == CLOSE:
+                propose(subject, 0, first, choice)
+            elif choice.second.line.t > shown.get(subject, -inf):
                 continue
-            if _is_tie(choice):
+            elif _is_tie(choice):
                 propose(subject, 0, 0, choice)
             elif first in differing:
                 # of all changes after it, the one next to it
@@ -110,13 +116,15 @@ class OrderSearch:
             elif second in differing:
                 propose(subject, 1, second, choice)
             else:
-                propose(subject, 3, 0, choice)
+                propose(subject, 4, 0, choice)
+            if _is_older(choice):
+                propose(subject, 2, 0, TornHeartbeat(choice.first, choice.second))
         unseen = {
             (at, subject) for found in context.differing for at in _unseen(context, found) for subject in found.subjects
         }
         for at, subject in sorted(unseen, reverse=True):
             # the first of them in the log: a thread that stands still there shows none of the others
-            propose(subject, 2, 0, Stall(at))
+            propose(subject, 3, 0, Stall(at))
         for subject, ones in proposals.items():
             self._tried.setdefault(subject, set()).update(one.key for one in ones.values())
         return {subject: list(ones.values()) for subject, ones in proposals.items()}
@@ -152,6 +160,17 @@ def _is_tie(choice: OrderChoice) -> bool:
     return any(
         (other := mine.get(subscription.topic)) is not None and other.is_tied_with(subscription)
         for subscription in _subscriptions(choice.second)
+    )
+
+
+def _is_older(choice: OrderChoice) -> bool:
+    """Tell whether the second heartbeat brings an older subscription than the first: it may be put all the same."""
+    before = {one.topic: one for one in _subscriptions(choice.first)}
+    return any(
+        (newer := before.get(one.topic)) is not None
+        and one.sub_version < newer.sub_version
+        and one.sub_string != newer.sub_string
+        for one in _subscriptions(choice.second)
     )
 
 

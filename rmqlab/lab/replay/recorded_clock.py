@@ -5,12 +5,9 @@
   millisecond. Without any, the stamps of clients (born times, subscription versions) bound it from below.
 - The port of each connection as the broker saw it (the recorder stood between): the born address of its messages, or
   the address in an answer about the members of a group.
-- When the hold service looked (every 5 s and what the look itself took): pulls that were held to the end of their time
-  are answered at such a moment; where there are none, pulls that were told to go on without a message. Each is a whole
-  pause before the next one, however late its answers were seen, and not before the time of a pull that it ended was
-  over. Between and beyond them the period is taken as even.
+- When the hold service looked: `recorded_looks` finds that.
 - When the housekeeping scanned (every 10 s): a connection that the broker closed 120 to 130 s after its last heartbeat
-  was closed by a scan. Where there is none, no scan found anything.
+  was closed by a scan, if it told no other member of that. Where there is none, no scan found anything.
 - When the broker began (it was before the recording did): the first answer of GET_BROKER_RUNTIME_INFO tells it.
 - Until when a connection was recorded: to its end, or until the recorder froze it.
 """
@@ -18,14 +15,15 @@
 from __future__ import annotations
 
 from bisect import bisect
+from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.lab.replay.exchange import number_of
 from rmqlab.lab.replay.frames import LineKind
+from rmqlab.lab.replay.recorded_looks import find_looks
 from rmqlab.message.properties import PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.bodies import KVTable, ProducerConnection
@@ -34,7 +32,7 @@ from rmqlab.protocol.header import FrameError
 from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from rmqlab.lab.replay.exchange import Exchange
     from rmqlab.lab.replay.frames import RecordedLine, Recording
@@ -47,12 +45,10 @@ LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
 # How long after it began a look may come to a queue: for a time-out that is seen so shortly after the earliest moment
 # for it, and at most.
 LOOK_LAG_MS, MAX_LOOK_LAG_MS = 30, 100
-# How long before its estimate a look may have been.
-_UNEVEN_MS = 20.0
 # From a scan to the moment at which the recorder sees the end of a connection it closed.
 _CLOSING_MS = 1.0
-# From a message's frame to the answers of the pulls that it woke, at most.
-_WAKING_MS = 200.0
+# From a connection's end to the notifications of that, at most.
+_TOLD_MS = 200.0
 
 
 @dataclass(slots=True)
@@ -158,13 +154,7 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
         elif exchange.code in _MEMBERS:
             _ports_of_members(recording, clock, exchange)
     _find_epoch(clock, exchanges)
-    stragglers = _stragglers(exchanges)
-    told = [one.answered_at for one in exchanges if _is_told_to_go_on(one)]
-    # A busy broker's looks are not quite even: where somebody was told to go on just before one, it was then.
-    clock.looks = [
-        min((t for t in told if look - _UNEVEN_MS <= t < look), default=look)
-        for look in _looks(clock, exchanges, stragglers)
-    ]
+    clock.looks = find_looks(clock, exchanges)
     _find_scans(recording, clock, exchanges)
     return clock
 
@@ -178,20 +168,29 @@ def _boot(body: bytes) -> int | None:
 
 def _find_scans(recording: Recording, clock: RecordedClock, exchanges: Collection[Exchange]) -> None:
     expired_ms, period = DEFAULT_RULES.channel_expired_ms, DEFAULT_RULES.scan_period_ms
-    beats = {exchange.line.conn: exchange.line.t for exchange in exchanges if exchange.code == RequestCode.HEART_BEAT}
+    beats = {exchange.line.conn: exchange for exchange in exchanges if exchange.code == RequestCode.HEART_BEAT}
     closed: dict[int, RecordedLine] = {}
+    told: dict[str | None, list[float]] = defaultdict(list)
     for line in recording.lines:
         if line.kind is LineKind.CLOSE:
             closed.setdefault(line.conn, line)
-    for conn, line in closed.items():
-        silence = line.t - beats.get(conn, line.t)
-        if not line.to_broker and expired_ms < silence <= expired_ms + period:
+        elif line.command is not None and line.command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+            told[(line.command.ext_fields or {}).get("consumerGroup")].append(line.t)
+    for conn, beat in beats.items():
+        end = closed.get(conn)
+        if end is None or end.to_broker or not expired_ms < end.t - beat.line.t <= expired_ms + period:
+            continue
+        # Netty closes a connection that was idle for 120 s as well, and then the group's other members are told.
+        groups = {group for kind, group, *_ in beat.domains if kind == "group"}
+        if not any(abs(t - end.t) <= _TOLD_MS for group in groups for t in told[group]):
             clock.scanned.add(conn)
-    if clock.scanned:
-        scan = (closed[min(clock.scanned)].t - _CLOSING_MS) % period
-        while scan <= clock.end:
-            clock.scans.append(scan)
-            scan += period
+    seen = [closed[conn].t - _CLOSING_MS for conn in clock.scanned]
+    if seen:
+        # A scan that came late does not put off the next one.
+        due = (seen[0] + min((one - seen[0] + period / 2) % period - period / 2 for one in seen)) % period
+        while due <= clock.end:
+            clock.scans.append(min((one for one in seen if due <= one < due + period / 2), default=due))
+            due += period
 
 
 def _ports_of_members(recording: Recording, clock: RecordedClock, exchange: Exchange) -> None:
@@ -233,68 +232,3 @@ def _stamp(exchange: Exchange) -> int:
     """The epoch ms that a client wrote into a request: a subscription's version or a message's born time, else 0."""
     fields = exchange.fields
     return number_of(fields.get("subVersion") or fields.get("bornTimestamp") or fields.get("g")) or 0
-
-
-def _is_told_to_go_on(exchange: Exchange) -> bool:
-    """Whether a pull was held, and answered without a message before its time was over."""
-    return (
-        exchange.suspend_ms is not None
-        and exchange.expected is not None
-        and exchange.expected.code == ResponseCode.PULL_RETRY_IMMEDIATELY
-        and exchange.answered_at - exchange.line.t > _WAKING_MS
-    )
-
-
-def _stragglers(exchanges: Collection[Exchange]) -> list[float]:
-    """When held pulls were told to go on although no message had come to their queue: only a look does that.
-
-    It knows no tags code, so it wakes pulls whose filter no message passed (row S-91). A recording shorter than the
-    time that pulls may be held, 15 s, shows its looks in no other way.
-    """
-    arrivals: dict[tuple[str, str], list[float]] = {}
-    for exchange in exchanges:
-        if exchange.put_at is not None and exchange.expected is not None:
-            topic = exchange.fields.get("topic") or exchange.fields.get("b") or ""
-            queue = (exchange.expected.ext_fields or {}).get("queueId") or ""
-            arrivals.setdefault((topic, queue), []).append(exchange.line.t)
-    return sorted(
-        exchange.answered_at
-        for exchange in exchanges
-        if _is_told_to_go_on(exchange)
-        and not any(
-            exchange.answered_at - _WAKING_MS <= t <= exchange.answered_at
-            for t in arrivals.get((exchange.queue[0], str(exchange.queue[1])), ())
-        )
-    )
-
-
-def _looks(clock: RecordedClock, exchanges: Collection[Exchange], stragglers: list[float]) -> Iterator[float]:
-    """The looks of the hold service, from those that answers show, back and forth to both ends of the recording."""
-    ended = sorted((one.answered_at, clock.earliest_look(one)) for one in exchanges if clock.has_timed_out(one))
-    seen = ended or [(t, t - _UNEVEN_MS) for t in stragglers]
-    if not seen:
-        return
-    every = clock.look_every
-    shown: list[float] = []
-    earliest: list[float] = []
-    last = -inf
-    for t, least in seen:
-        if t - last > every / 2:
-            shown.append(t)
-            earliest.append(least)
-        earliest[-1] = min(max(earliest[-1], least), shown[-1])
-        last = t
-    steps = [
-        max(1, min(round((b - a) / every), int((b - least) / every)))
-        for (a, b), least in zip(pairwise(shown), earliest, strict=False)
-    ]
-    for index in reversed(range(len(steps))):
-        # The pause before the next look was a whole one: where answers were seen late, the look was earlier.
-        shown[index] = max(earliest[index], min(shown[index], shown[index + 1] - every * steps[index]))
-    period = (shown[-1] - shown[0]) / sum(steps) if steps else every
-    for step in range(int(shown[0] / period), 0, -1):
-        yield shown[0] - period * step
-    for (start, stop), count in zip(pairwise(shown), steps, strict=True):
-        yield from (start + (stop - start) * step / count for step in range(count))
-    for step in range(int(max(clock.end - shown[-1], 0) / period) + 1):
-        yield shown[-1] + period * step

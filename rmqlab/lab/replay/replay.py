@@ -17,12 +17,13 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.replay.assumptions import OrderChoice
 from rmqlab.lab.replay.exchange import Exchange, tally
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.replay.namesrv import NamesrvReplay
 from rmqlab.lab.replay.order_search import OrderSearch
 from rmqlab.lab.replay.recorded_clock import RecordedClock
-from rmqlab.lab.replay.replay_context import SETTLE_MS, AnswerDifference, OrderChoice, Reordering, StoredMessage
+from rmqlab.lab.replay.replay_context import SETTLE_MS, AnswerDifference, Reordering, StoredMessage
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
 from rmqlab.protocol.codes import RequestCode, code_name
 from rmqlab.rules import DEFAULT_RULES

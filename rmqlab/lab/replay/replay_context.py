@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from rmqlab.lab.replay.assumptions import Lost, OrderChoice, Stall, TornHeartbeat
 from rmqlab.lab.replay.broker import ReplayedBroker
 from rmqlab.lab.replay.compare import compare
-from rmqlab.lab.replay.exchange import LOG, Domain, Exchange, Exchanges, ExchangeState
+from rmqlab.lab.replay.exchange import LOG, Exchange, Exchanges, ExchangeState, consumers_of
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
 from rmqlab.protocol.codes import RequestCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rmqlab.lab.replay.assumptions import Assumption
     from rmqlab.lab.replay.broker import RecordedChannel
     from rmqlab.lab.replay.frames import Recording
     from rmqlab.lab.replay.recorded_clock import RecordedClock
     from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
 
 SETTLE_MS = 10.0
@@ -60,35 +63,6 @@ class Reordering:
         return self.handled_first.line.t - self.seen_first.line.t
 
 
-@dataclass(frozen=True, slots=True)
-class OrderChoice:
-    """Two requests under way at the same moment on the same part of the broker: `second` may have been the first."""
-
-    domain: Domain
-    first: Exchange
-    second: Exchange
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The same in every pass."""
-        return self.first.number, self.second.number
-
-
-@dataclass(frozen=True, slots=True)
-class Stall:
-    """The reput thread stands still before the message at a commit log offset, until an answer shows it or a later one.
-
-    At the latest it goes on `STALL_MS` after that message was stored.
-    """
-
-    at: int
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The same in every pass."""
-        return (self.at,)
-
-
 @dataclass(eq=False, slots=True)
 class StoredMessage:
     """A message in the log: topic and queue, its offset there, its commit log offset, when it was stored and visible.
@@ -124,7 +98,7 @@ class ReplayContext:
         recording: Recording,
         exchanges: Exchanges,
         clock: RecordedClock,
-        assumed: Iterable[OrderChoice | Stall],
+        assumed: Iterable[Assumption],
         rules: Rules,
     ) -> None:
         self.recording = recording
@@ -137,6 +111,15 @@ class ReplayContext:
             if isinstance(one, OrderChoice):
                 self._after.setdefault(one.first.number, set()).add(one.second.number)
         self.stalls = {one.at for one in self.assumed if isinstance(one, Stall)}
+        self.lost = {one.request.number for one in self.assumed if isinstance(one, Lost)}
+        # Of torn heartbeats: the number of each one's rival; what was held before a rival, by its number and group.
+        self._rivals = {one.second.number: one.first.number for one in self.assumed if isinstance(one, TornHeartbeat)}
+        self._held: dict[tuple[int, str], dict[str | None, SubscriptionData]] = {}
+        # Requests that wait for an answer when their connection ends, by connection.
+        self.orphans: dict[int, list[Exchange]] = {}
+        for exchange in exchanges.by_request.values():
+            if exchange.expected is None and not exchange.command.is_oneway and not exchange.reads:
+                self.orphans.setdefault(exchange.line.conn, []).append(exchange)
         self.broker = ReplayedBroker(recording.properties, clock, rules)
         self.t = 0.0
         # What the broker sent by itself and nobody has found in the recording yet: when (ms), connection, command.
@@ -207,12 +190,29 @@ class ReplayContext:
             self.choices.append(OrderChoice(min(shared), first, second))
 
     def comes_first(self, one: Exchange, other: Exchange) -> bool:
-        """Tell whether `one` is assumed to be handled before `other`."""
-        return one.number in self._after.get(other.number, ())
+        """Tell whether `one` is assumed to be handled before `other`, or their answers say so."""
+        return one.number in self._after.get(other.number, ()) or one.locks_before(other)
 
     def must_wait(self, exchange: Exchange) -> bool:
         """Tell whether something is assumed to come before a request and has not been handled."""
         return bool(self._after.get(exchange.number, set()) - self.handled)
+
+    def tear(self, heartbeat: Exchange) -> None:
+        """Let a heartbeat that is assumed to be torn find what was held before its rival was made."""
+        rival = self._rivals.get(heartbeat.number)
+        if rival is None and heartbeat.number not in self._rivals.values():
+            return
+        for consumer in consumers_of(heartbeat.command):
+            info = self.broker.consumer_manager.consumer_table.get(consumer.group_name)
+            if info is None:
+                continue
+            told = {one.topic for one in consumer.subscription_data_set}
+            before = {} if rival is None else self._held.get((rival, consumer.group_name), {})
+            self._held[heartbeat.number, consumer.group_name] = info.subscription_table
+            info.subscription_table = info.subscription_table | {
+                topic: one for topic, one in before.items() if topic in told
+            }
+        self.uses[Tolerated.TORN_HEARTBEAT] += rival is not None
 
     def settle(self, exchange: Exchange, got: RemotingCommand | None) -> None:
         """Take our answer as final and note where it differs."""

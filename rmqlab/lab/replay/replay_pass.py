@@ -80,6 +80,9 @@ class ReplayPass:
             self.context.uses[Tolerated.SHED] += 1
             shed = RemotingCommand.response(expected.code, expected.remark)
             self.context.settle(exchange, shed.reply_to(exchange.command))
+        elif exchange.number in self.context.lost:
+            self.context.uses[Tolerated.LOST] += 1
+            self.context.settle(exchange, None)
         elif exchange.reads:
             self.reads.see(exchange)
         else:

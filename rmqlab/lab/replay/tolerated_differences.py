@@ -58,6 +58,14 @@ class Tolerated(Enum):
     HALF_HEARTBEAT = (
         "a heartbeat changes the group's subscriptions first and its compiled filters after: a pull may look in between"
     )
+    LOST = (
+        "a request without an answer when its connection ended may be handled after that, or never: so assumed where "
+        "later answers show it"
+    )
+    TORN_HEARTBEAT = (
+        "of two heartbeats handled at once the older subscription may be written last, for 4.8.0 compares versions "
+        "before it writes, without a lock: so assumed where later answers show it"
+    )
     TIMER_LAG = (
         "a delayed message, due on its ms as far as the recording tells it (to 1 ms), is stored when the timer thread "
         "gets to it"

@@ -204,8 +204,7 @@ def exploration_lines(explored: Exploration) -> Iterator[str]:
     yield f"{explored.scenario.id}: {count} outcome{'s' if count != 1 else ''}, {_claim(explored)}"
     varied = ", ".join(["the order of frames", *explored.varied])
     yield f"varied by the search: {varied}"
-    if explored.assumptions:
-        yield f"assumed by it: {'; '.join(explored.assumptions)}"
+    yield f"assumed by it: {'; '.join(explored.assumptions)}"
     if explored.sampled:
         yield "varied by the runs by chance: all of that, with times as recorded"
     yield f"share: {SHARES if explored.exhausted else 'of the runs by chance'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -44,6 +45,7 @@ def run(args: Namespace) -> int:
 
     The notebooks that it opens are marked as trusted first: who runs this tree's code trusts them too, and JupyterLab
     shows no picture of an untrusted one until it has been run. Its root is the tree, so that links to data/ lead there.
+    The list of files is folded at first, so that pictures have the whole width of a window of 1280 pixels.
     """
     notebooks = folder("notebooks")
     if args.execute or args.exercises:
@@ -56,7 +58,8 @@ def run(args: Namespace) -> int:
     root = notebooks.parent
     command = [
         sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
-        f"--LabApp.default_url=/lab/tree/{quote(opened.relative_to(root).as_posix())}", *args.rest,
+        f"--LabApp.default_url=/lab/tree/{quote(opened.relative_to(root).as_posix())}",
+        f"--LabApp.workspaces_dir={_workspaces(Path(sys.prefix))}", *args.rest,
     ]  # fmt: skip
     os.environ.pop(SETTING, None)  # each copy's kernel knows its language
     with made_meanwhile("class_archive") if find_spec("pyspark") else nullcontext():
@@ -107,6 +110,18 @@ def _write(args: Namespace, notebooks: Path) -> int:
         print(path, file=text_stream(args))
     write_json({"written": [str(path) for path in written]}, args.json)
     return 0
+
+
+def _workspaces(prefix: Path) -> Path:
+    """The folder in which JupyterLab keeps how it was left; the first time the list of files is folded there."""
+    from jupyterlab_server.workspaces_handler import WorkspacesManager
+
+    path = prefix / "share" / "jupyter" / "rmqlab-workspaces"
+    manager = WorkspacesManager(str(path))
+    if not path.is_dir():
+        folded = {"main": {"dock": None}, "left": {"collapsed": True, "visible": True, "widgets": []}}
+        manager.save("default", json.dumps({"data": {"layout-restorer:data": folded}, "metadata": {"id": "default"}}))
+    return path
 
 
 def _trust(notebooks: Path) -> None:

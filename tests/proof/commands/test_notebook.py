@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from rmqlab import cli
 from rmqlab.checkout import ROOT
 from rmqlab.cli import main
+from tests.proof import learner_copy
 from tests.proof.commands import notebook as verb
 from tests.proof.commands.test import notebooks
 from tests.proof.notebook_files import read, write
@@ -27,6 +29,7 @@ def tree(tmp_path, monkeypatch):
     notebooks = tmp_path / "notebooks"
     monkeypatch.setattr(verb, "folder", lambda _: notebooks)
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
     write(notebooks / "solutions" / "01.ipynb", new_notebook(cells=[new_code_cell(SOLVED, id="task")]))
     write(notebooks / "01.ipynb", new_notebook(cells=[new_code_cell("1 + 1", id="one")]))
     return notebooks
@@ -124,9 +127,19 @@ def test_what_containers_and_binder_run_is_a_verb_with_arguments_that_it_knows(f
 def test_jupyterlab_opens_the_index_of_a_trusted_copy(tree, commands):
     assert main(["notebook", "--port", "8899"]) == 3
     root, opened = f"--ServerApp.root_dir={tree.parent}", "--LabApp.default_url=/lab/tree/my-lessons/00_index.ipynb"
-    assert commands[0][1:] == ["-m", "jupyterlab", root, opened, "--port", "8899"]
+    workspaces = f"--LabApp.workspaces_dir={sys.prefix}/share/jupyter/rmqlab-workspaces"
+    assert commands[0][1:] == ["-m", "jupyterlab", root, opened, workspaces, "--port", "8899"]
     for name in ("00_index.ipynb", "01.ipynb"):
         assert NotebookNotary().check_signature(read(tree.parent / "my-lessons" / name))
+
+
+def test_the_list_of_files_is_folded_the_first_time_alone(tree, commands):
+    main(["notebook"])
+    (file,) = Path(commands[0][5].partition("=")[2]).iterdir()
+    assert json.loads(file.read_text(encoding="utf-8"))["data"]["layout-restorer:data"]["left"]["collapsed"]
+    file.write_text("as it was left", encoding="utf-8")
+    main(["notebook", "--read"])
+    assert file.read_text(encoding="utf-8") == "as it was left"
 
 
 def test_jupyterlab_opens_another_folder_or_what_ran(tree, commands):
@@ -142,6 +155,16 @@ def test_a_folder_that_cannot_be_a_copy_is_named(tree, commands, capsys, name, t
     assert main(["notebook", "--folder", name]) == 2
     assert text in capsys.readouterr().err
     assert not commands
+
+
+def test_a_copy_that_was_interrupted_is_gone_on_with(tree, commands, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(learner_copy, "index_lesson", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert main(["notebook"]) == 130
+    assert not commands
+    assert [path.name for path in (tree.parent / "my-lessons").glob("*.ipynb")] == ["01.ipynb"]
+    assert main(["notebook"]) == 3
+    assert (tree.parent / "my-lessons" / "00_index.ipynb").is_file()
 
 
 def test_strict_comparison_leaves_exercises_out():
