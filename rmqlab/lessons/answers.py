@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import linecache
+import copy
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 SHOWN = 3  # differences of two runs
+BY_HAND = "Call your function by hand, with small inputs."
 # Facts that say in a line what broker and clients do; of views and stored offsets there are more, for the recordings.
 TELLING = (
     "heartbeat", "restamp", "subscription", "register", "unregister", "expired", "notify", "rebalance", "pull",
@@ -80,16 +81,16 @@ def rows_of(answer: Any) -> list[dict[str, Any]]:
 
 
 def called(function: Any, *args: Any, told: str = "") -> Any:
-    """The answer of a learner's function; `told` says before an error with what it was called.
+    """The answer of a learner's function, which gets copies; `told` says before an error with what it was called.
 
     Raises:
         CheckFailed: the function raises.
     """
     try:
-        return function(*args)
+        return function(*copy.deepcopy(args))
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
         problem = f"{told}{in_a_sentence(error, function)}"
-        raise CheckFailed("Call your function by hand, with small inputs.", problem=problem) from None
+        raise CheckFailed(BY_HAND, problem=problem) from None
 
 
 def in_a_sentence(error: BaseException, mine: object) -> str:
@@ -103,12 +104,9 @@ def in_a_sentence(error: BaseException, mine: object) -> str:
         why = "it calls itself without an end"
     if not frames or frames[-1].lineno is None:
         return f"your function stops: {why}."
-    line = (frames[-1].line or linecache.getline(frames[-1].filename, frames[-1].lineno)).strip()
-    return (
-        f"your function stops at `{line}`: {why}."
-        if line
-        else f"your function stops in line {frames[-1].lineno}: {why}."
-    )
+    if frames[-1].line:
+        return f"your function stops at `{frames[-1].line}`: {why}."
+    return f"your function stops in line {frames[-1].lineno}: {why}."
 
 
 def hunt_by_name(

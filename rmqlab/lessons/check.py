@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 
     Check = Callable[[Any], str]
 
-ARTICLES = {
-    "S": "the article on subscriptions",
-    "F": "the article on filters",
-    "H": "the article on heartbeats",
-}
+ARTICLES = {"S": "the article on subscriptions", "F": "the article on filters", "H": "the article on heartbeats"}
 OPEN = "Your turn: put your answer where `...` stands."
 THEIRS = "That is the rule of 4.8.0 itself. Write the function yourself."
 OF_TASK = "of-task"
@@ -182,20 +178,17 @@ def judge(name: str, answer: object) -> str:
         CheckFailed: it is not right yet.
         BadInput: no such exercise; the text names those there are.
     """
-    known = checks(name.partition("-")[0])
+    known = checks(str(name).partition("-")[0])
     if name not in known:
-        raise BadInput(f"no exercise {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+        raise BadInput(f"no exercise {name!r}{did_you_mean(str(name), known)}; there are: {', '.join(known)}")
     if _is_open(answer):
         raise CheckFailed(OPEN)
     try:
-        right = known[name](answer)
+        return known[name](answer)
     except CheckFailed as failed:
         raise failed.of_task(name) from failed.__cause__
     except Exception as error:  # whatever a learner's code raises: "Run All" goes on
         raise CheckFailed(f"That cannot be judged: {type(error).__name__}: {error}.") from error
-    if inspect.isfunction(answer) and answer.__module__ == Rules.__module__:
-        raise CheckFailed(THEIRS)
-    return right
 
 
 def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from functools import lru_cache
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
@@ -109,7 +110,7 @@ def ratio(answer: Any) -> str:
     runs = [ns for by in ("java", "ours") for processes in stored(by).values() for ns in processes]
     for ns in runs:
         found = called(answer, ns)
-        if not isinstance(found, int | float) or not math.isclose(found, _all_parts(ns), rel_tol=1e-6):
+        if not isinstance(found, Real) or not math.isclose(found, _all_parts(ns), rel_tol=1e-6):
             raise CheckFailed(problem=f"for {dict(zip(STAGES, ns, strict=True))} your function gives {found!r}.")
     return f"All {len(runs)} measured processes."
 
@@ -120,7 +121,7 @@ def advise(answer: Any) -> str:
     cases = [[0.5, 0.7], [1.5, 2.0], [0.9, 1.1], [0.2, 0.3, 0.4, 0.5, 1.2], [0.9, 1.1, 1.2, 1.3, 1.4]]
     cases += [[_all_parts(ns) for ns in processes] for processes in stored("java").values()]
     for ratios in cases:
-        found = called(answer, list(ratios))
+        found = called(answer, ratios)
         if found != verdict(ratios):
             told = ", ".join(f"{one:.2f}" for one in ratios)
             raise CheckFailed(problem=f"for the ratios {told} your function gives {found!r}.")

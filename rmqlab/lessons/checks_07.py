@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Task 1: groups and numbers of queues that a strategy must divide; the simplest first.
 GROUPS = (("A",), ("A", "B"), ("A", "B", "C"), ("ann", "bob", "eve", "joe"), ("n1", "n2", "n3", "n4", "n5"))
-NUMBERS = (1, 4, 60)
+NUMBERS = (2, 4, 60)
 FAIR_FROM, FAIR = 60, 2  # from so many queues on nobody has more than twice the fair share
 # Task 2.
 IDS, QUEUES, MIN_MOVES = ("10.0.0.20@A", "10.0.0.30@B", "10.0.0.40@C"), 8, 2
@@ -63,11 +63,12 @@ def _owners(shares: Mapping[str, Sequence[int]], count: int) -> list[str]:
 
 def _owned_once(shares: Mapping[str, Sequence[int]], ids: Sequence[str], count: int) -> None:
     owners = _owners(shares, count)
-    wrong = [queue for queue, who in enumerate(owners) if who not in ids]
-    if wrong or any(len(set(share)) < len(share) for share in shares.values()):
-        queue, who = (wrong[0], owners[wrong[0]]) if wrong else ("?", "")
-        told = f"queue {queue} belongs to {who.replace('+', ' and ') or 'nobody'}"
-        _wrong("once", told, ids, "every member computes", owners, owners)
+    told = [f"{who} takes queue {one} twice" for who, share in shares.items() for one in share if share.count(one) > 1]
+    for queue, who in enumerate(owners):
+        if who not in ids:
+            told.append(f"queue {queue} belongs to {who.replace('+', ' and ') or 'nobody'}")
+    if told:
+        _wrong("once", told[0], ids, "every member computes", owners, owners)
 
 
 def _only_its_own_move(answer: Any, ids: Sequence[str], leaver: str, count: int) -> None:
@@ -107,12 +108,13 @@ def newcomer(answer: Any) -> str:
 
     def owners(ids: Sequence[str]) -> list[str]:
         shares = {who: DEFAULT_RULES.allocate(who, range(QUEUES), sorted(ids)) for who in ids}
-        return [who.partition("@")[2] or who for who in _owners(shares, QUEUES)]
+        return _owners(shares, QUEUES)
 
     before, after = owners(IDS), owners([*IDS, answer])
     moved = sum(one != other for one, other in zip(before, after, strict=True))
     if moved > MIN_MOVES:
-        picture = _picture(f"{answer} joins", before, after, "the default")
+        old, new = ([who.partition("@")[2] if who in IDS else "N" for who in one] for one in (before, after))
+        picture = _picture(f"{answer} joins", old, new, "the default")
         raise CheckFailed(problem=f"{moved} queues move.", picture=picture)
     return f"{moved} of {QUEUES} queues move: as few as the newcomer needs."
 

@@ -9,7 +9,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import tell_apart
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
-from rmqlab.lessons.answers import needs_function
+from rmqlab.lessons.answers import called, needs_function
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -81,7 +81,7 @@ def harmless(answer: Any) -> str:
             picture = shortest.story("The shortest schedule that loses")
             raise CheckFailed(problem=problem, lines=shortest.blame(), picture=picture)
     if not any(one.outcome.consumed for one in found.outcomes):
-        raise CheckFailed(problem="Nobody asks for anything, so nothing can be lost.")
+        raise CheckFailed(problem="Nobody gets a message, so nothing can be lost.")
     apart = tell_apart(build_subscription("T", a, "TAG"), build_subscription("T", b, "TAG"))
     proof = " The two let the same messages pass." if apart.same else ""
     return f"{_schedules(found):,} schedules, and none loses a message.{proof}"
@@ -93,6 +93,8 @@ def _schedules(found: Exploration) -> int:
 
 def _rules(answer: Any) -> Rules:
     needs_function(answer, SHAPE)
+    if not isinstance(said := called(answer, {}, [build_subscription("T", "tagA", "TAG")]), dict):
+        raise CheckFailed(SHAPE, problem=f"your function gives {said!r}.", rule=OF_TASK)
     return DEFAULT_RULES.replace(update_subscription=answer)
 
 
@@ -122,9 +124,11 @@ def own_rule(answer: Any) -> str:
                     problem = f"Two orders end otherwise: {'; or '.join(ends)}."
                     raise CheckFailed(problem=problem, lines=one.blame(), picture=one.story())
                 waiting = [fate.body for fate in one.run.fates if fate.fate is Fate.WAITING]
-                if not one.outcome.consumed or waiting:
+                if waiting:
                     problem = f"{first[0]} first: {', '.join(waiting)} wait for ever."
                     raise CheckFailed(case="waits", problem=problem, picture=one.story())
+                if not one.outcome.consumed:
+                    raise CheckFailed(problem=f"{first[0]} first: nobody gets a message.", picture=one.story())
     if not all(one.exhausted for one in found.values()):
         raise BadInput(f"after {ALL} runs the search is not at its end; give a simpler rule")
     (words,) = ends

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.filter.consistency import tell_apart
 from rmqlab.lab.fates import Fate
+from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.lab import Lab
-from rmqlab.lab.scenario import Start, Stop
+from rmqlab.lab.scenario import Start, Stop, Subscribe
 from rmqlab.lessons.answers import needs_function, needs_rules
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rmqlab.lab.results import LabTables
     from rmqlab.show.figure import Picture
 
 OLD, NEW = "tagA", "tagB"
@@ -56,18 +56,19 @@ def _played(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES, seed:
     return lab
 
 
-def _gone(lab: LabTables) -> list[str]:
-    """Messages that were lost, or that still wait."""
-    return [f"{fate.body} ({fate.tag}): {fate.fate}" for fate in lab.fates() if fate.lost or fate.fate == Fate.WAITING]
+def _gone(fates: Iterable[Any], rules: Rules) -> list[str]:
+    """Messages that were lost, or still wait; with rules of one's own, those that no member can pull too."""
+    left = {Fate.WAITING} if rules is DEFAULT_RULES else {Fate.WAITING, Fate.NO_OWNER}
+    return [f"{fate.body} ({fate.tag}): {fate.fate}" for fate in fates if fate.lost or fate.fate in left]
 
 
 def _runs(change: Callable[[Lab], object], rules: Rules) -> Iterator[tuple[str, list[str], Picture]]:
     """Runs, each with what was lost: the usual one, some by chance, some orders of the explorer."""
     for seed in (None, *range(SEEDS)):
         lab = _played(change, rules, seed)
-        yield "the usual run" if seed is None else f"a run with seed={seed}", _gone(lab), lab.timeline()
+        yield "the usual run" if seed is None else f"a run with seed={seed}", _gone(lab.fates(), rules), lab.timeline()
     for one in _played(change, rules).explore(budget=ORDERS, samples=0).outcomes:
-        yield "an order that the explorer found", one.lost, one.story()
+        yield "an order that the explorer found", _gone(one.run.fates, rules), one.story()
 
 
 def _loses_nothing(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES) -> None:
@@ -84,14 +85,16 @@ def procedure(answer: Any) -> str:
     for step in lab.scenario().steps:
         if isinstance(step, Start):
             running[step.who] = step.subscribe.get("T")
-        elif isinstance(step, Stop):
+        elif isinstance(step, Subscribe):
+            running[step.who] = step
+        elif isinstance(step, Stop | Kill):
             running.pop(step.who, None)
             if not running:
                 at = f"At {step.at} ms nobody runs."
                 raise CheckFailed("A team that cannot stop has a member running at every moment.", problem=at)
     wrong = [who for who, one in running.items() if one is None or not _same(one.type, one.expr)]
     if wrong:
-        raise CheckFailed(f"In the end every member subscribes {NEW}.", problem=f"{', '.join(wrong)} does not.")
+        raise CheckFailed(f"In the end every member subscribes {NEW}.", problem=f"{', '.join(wrong)}: something else.")
     for tag in (OLD, NEW):
         if (sent := sum(row.tag == tag for row in lab.messages())) < MIN_MESSAGES:
             raise CheckFailed(

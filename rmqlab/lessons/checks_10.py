@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import isnan
 from numbers import Real
 from typing import Any
@@ -11,6 +12,7 @@ from rmqlab.lab.recorded.store import RECORDED
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lessons.answers import called, needs_function, needs_keys, recorded
 from rmqlab.lessons.check import OF_TASK, CheckFailed
+from rmqlab.lessons.rule_judge import Case, must_agree_in_cases
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.rules import DEFAULT_RULES
 
@@ -56,10 +58,11 @@ def rule(answer: Any) -> str:
     served = sum(one.expected == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)
     refused = sum(one.got == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)
     told = f"{served} pulls are served that the real broker refused, {refused} refused that it served."
-    if served:
-        raise CheckFailed(case="served", problem=told)
+    if served or refused:
+        raise CheckFailed(case="served" if served else "refused", problem=told)
+    must_agree_in_cases("is_latest", answer, [Case(versions) for versions in product((0, 5, 6), repeat=2)])
     if result.differing:
-        raise CheckFailed(case="refused", problem=told)
+        raise CheckFailed(problem=f"{len(result.differing)} answers of the recording come out otherwise.")
     return f"All {result.requests} answers of the recording come out the same."
 
 

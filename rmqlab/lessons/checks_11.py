@@ -14,6 +14,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.answers import needs_keys, recorded
 from rmqlab.lessons.check import OF_TASK, CheckFailed
+from rmqlab.protocol.subscription_data import SUB_ALL, build_subscription
 
 if TYPE_CHECKING:
     from rmqlab.lab.results import LabResult
@@ -29,7 +30,10 @@ HELD_MS: Final = 15_000  # how long a pull may be held
 
 def lost(answer: Any) -> str:
     """The messages that ``SEARCHED`` lost, and where: {"ids": [offsetMsgId...], "by": "broker" or "client"}."""
-    needs_keys(answer, ("ids", "by"), 'Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.')
+    form = 'Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.'
+    needs_keys(answer, ("ids", "by"), form)
+    if answer["by"] not in {"broker", "client"}:
+        raise CheckFailed(form)
     given, known = _texts(answer["ids"]), _ids(SEARCHED)
     right = {known[one.queue, one.offset] for one in _lost(SEARCHED)}
     if given - set(known.values()):
@@ -41,7 +45,8 @@ def lost(answer: Any) -> str:
         raise CheckFailed(case="arrived", problem=f"{len(given - right)} of your {len(given)} messages are not lost.")
     stages = {"client" if one.fate is Fate.DROPPED_BY_CLIENT else "broker" for one in _lost(SEARCHED)}
     if answer["by"] not in stages:
-        problem = f"The broker held {_held(SEARCHED)!r} for the group while the messages came."
+        changes = recorded("audit", SEARCHED.partition("_")[2]).subscriptions().where(group="G", topic="T")
+        problem = f"The broker held {changes[-1].expression!r} for the group while the messages came."
         raise CheckFailed(case="by", problem=problem)
     return f"{len(right)} messages, all dropped by the {answer['by']}."
 
@@ -91,7 +96,8 @@ def repair(answer: Any) -> str:
         raise CheckFailed("No client can subscribe that.", problem=str(error)) from None
     asked = {**SPLIT, **answer}
     for tag in TAGS:
-        if not any(one == "*" or tag in one for one in asked.values()):
+        wishes = [build_subscription("orders", one, "TAG") for one in asked.values()]
+        if not any(one.sub_string == SUB_ALL or tag in one.tags_set for one in wishes):
             raise CheckFailed(
                 f"Nobody asks for {tag} any more: its messages are not lost, they are given up.", rule=OF_TASK
             )
@@ -118,12 +124,6 @@ def _account(group: str) -> Run:
 
 def _lost(group: str) -> list[Any]:
     return [one for one in _account(group).fates if one.group == group.partition("_")[0] and one.lost]
-
-
-def _held(group: str) -> str:
-    facts, name = _account(group).facts.of("subscription"), group.partition("_")[0]
-    mine = [fact["new"] for fact in facts if (fact["group"], fact["topic"]) == (name, "T")]
-    return str(mine[-1].sub_string)
 
 
 def _ids(group: str) -> dict[tuple[int, int], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from rmqlab.lab.lab import Lab
@@ -30,7 +31,7 @@ def law(answer: Any) -> str:
             case = f"{members} members, {queues} queues, {shared} shared tags"
             said = called(answer, members, queues, shared, told=f"For {case} ")
             found = TagGroup(members, queues, shared).shares()
-            if not isinstance(said, int | float) or not abs(said - found["delivered"]) <= NEAR:
+            if not isinstance(said, Real) or not abs(float(said) - found["delivered"]) <= NEAR:
                 lines = [f"dropped by the broker: {found['dropped_by_broker_tag']:.4f} of the messages"]
                 raise CheckFailed(case=decides, problem=f"For {case} it says {said}.", lines=lines)
             number += 1

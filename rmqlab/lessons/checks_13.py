@@ -76,11 +76,11 @@ def needs(answer: Any) -> str:
     given = set(answer) if isinstance(answer, set | list | tuple | frozenset) else None
     if given is None or not given <= set(NEEDED):
         raise CheckFailed(f"Give a set of these: {', '.join(NEEDED)}.", rule=OF_TASK)
-    for name, needed in NEEDED.items():
-        if needed and name not in given:
-            raise CheckFailed(problem="Something is missing: without it no task runs there.")
-        if name in given and not needed:
-            raise CheckFailed(problem="No worker needs all of that before the session comes.")
+    right = {name for name, needed in NEEDED.items() if needed}
+    if right - given:
+        raise CheckFailed(problem="Something is missing: without it no task runs there.")
+    if given - right:
+        raise CheckFailed(problem="No worker needs all of that before the session comes.")
     return "These three. The package comes with the session, the notebook stays with you."
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.lessons.answers import in_a_sentence
-from rmqlab.lessons.check import THEIRS, CheckFailed
+from rmqlab.lessons.answers import BY_HAND
+from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.mutants import FUNCTIONS
-from rmqlab.lessons.rule_judge import in_words, kinds_of, must_agree_in_cases, rule_text
+from rmqlab.lessons.rule_judge import answered, kinds_of, must_agree_in_cases, rule_text
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.search.explorer.explanation import blame, deviation
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
@@ -38,8 +38,6 @@ def must_be_like(
     Raises:
         CheckFailed: a case, or an order, in which it is not like the rule of 4.8.0 named `field`.
     """
-    if mine is getattr(DEFAULT_RULES, field):  # no order can tell it from itself
-        raise CheckFailed(THEIRS)
     must_agree_in_cases(field, mine)
     must_hold_in_every_order(labs, DEFAULT_RULES.replace(**{field: mine}), wanted, hint=order_hint)
 
@@ -60,7 +58,7 @@ def must_hold_in_every_order(labs: Sequence[Lab], rules: Rules, wanted: Wanted =
         guarded = {name: _guarded(name, rule, stopped) for name, rule in mine.items()}
         failed = _in_lab(lab, rules.replace(**guarded), wanted, stopped)
         if failed is not None:
-            failed.hint, failed.rule = hint, " ".join(map(rule_text, mine))
+            failed.hint, failed.rule = BY_HAND if stopped else hint, " ".join(map(rule_text, mine))
             raise failed
 
 
@@ -84,7 +82,7 @@ def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> Check
         return CheckFailed(problem=f"Your rule leads to more orders than {BUDGET} runs can try.")
     missing = len(known - reached)
     if missing:
-        return CheckFailed(problem=f"4.8.0 can end in {missing} more ways, in which your rule never ends.")
+        return CheckFailed(problem=f"Your rule never ends in {missing} of the ways in which 4.8.0 can end.")
     return None
 
 
@@ -137,18 +135,14 @@ def _ending(known: set[Outcome], run: Run) -> str | None:
 def _guarded(field: str, mine: Any, stopped: list[str]) -> Any:
     """The learner's rule; where it raises or answers with the wrong type, that is noted, and the real one goes on."""
     real = getattr(DEFAULT_RULES, field)
-    kind = kinds_of(real)
+    kinds = kinds_of(real)
 
     @wraps(real)
     def guarded(*args: Any) -> Any:
-        try:
-            answer = mine(*args)
-        except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
-            stopped.append(f"In a run {in_a_sentence(error, mine)}")
-            return real(*args)
-        if kind and not isinstance(answer, kind):
-            stopped.append(f"In a run your function gives {in_words(answer)}; it must be a {kind[0].__name__}.")
-            return real(*args)
-        return answer
+        given = tuple(list(one) if isinstance(one, list) else one for one in args)
+        answer, problem = answered(mine, args, given, kinds)
+        if problem:
+            stopped.append(f"In a run {problem}")
+        return real(*args) if problem else answer
 
     return guarded

@@ -36,9 +36,9 @@ def note(kind: str, lesson: str, name: str, *, right: bool) -> None:
     folder = learners_folder()
     if folder is None:
         return
-    line = json.dumps({"kind": kind, "lesson": lesson, "name": name, "right": right}) + "\n"
+    told = json.dumps({"kind": kind, "lesson": lesson, "name": name, "right": right})
     with contextlib.suppress(OSError), (folder / FILE).open("ab", buffering=0) as file:
-        file.write(line.encode())
+        file.write(f"\n{told}\n".encode())  # on a line of its own, also behind one that was cut short
 
 
 def _notebook() -> Path:
@@ -85,14 +85,8 @@ def progress() -> Table:
         tasks = _tasks(folder / "exercises", number)
         done = sum(saved or name in solved for name, saved in tasks.items())
         answers = [right for (lesson, _), right in first.items() if lesson == number]
-        rows.append(
-            (
-                path.stem,
-                "✓" if number in guessed else None,
-                f"{done} of {len(tasks)}",
-                f"{sum(answers)} of {len(answers)} right" if answers else None,
-            )
-        )
+        quiz = f"{sum(answers)} of {len(answers)} right" if answers else None
+        rows.append((path.stem, "✓" if number in guessed else None, f"{done} of {len(tasks)}", quiz))
     return Table("Your progress in this copy", ("lesson", "guess", "tasks solved", "quiz"), rows)
 
 
@@ -142,17 +136,10 @@ class Guess(dict[str, object]):
         for name in found:
             if name not in self:
                 raise BadInput(f"{name!r} was not guessed{did_you_mean(name, self)}; guessed: {', '.join(self)}")
-        right = [_same(self[name], value) for name, value in found.items()]
-        rows = [
-            (name, self[name], value, "right" if same else "no")
-            for (name, value), same in zip(found.items(), right, strict=True)
-        ]
-        return Table(
-            f"Your guess: {sum(right)} of {len(rows)} right",
-            ("", "guessed", "came out", ""),
-            rows,
-            marked=frozenset(number for number, same in enumerate(right) if not same),
-        )
+        rows = [(name, self[name], one, "right" if _same(self[name], one) else "no") for name, one in found.items()]
+        wrong = frozenset(number for number, row in enumerate(rows) if row[-1] == "no")
+        right = len(rows) - len(wrong)
+        return Table(f"Your guess: {right} of {len(rows)} right", ("", "guessed", "came out", ""), rows, marked=wrong)
 
 
 def guess(**values: object) -> Guess:

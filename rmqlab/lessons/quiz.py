@@ -93,11 +93,15 @@ class Quiz:
         """Answer question `number` (from 1) with a choice (from 1), and read what is said of it, as HTML.
 
         The first answer stays: another one is judged as the first.
+
+        Raises:
+            BadInput: there is no such question, or it has no such choice.
         """
-        chosen = [one for n, one in enumerate(self.questions, 1) if n == number]
-        if not chosen or choice not in range(1, len(chosen[0].choices) + 1):
-            raise BadInput(f"there is no question {number!r} with a choice {choice!r}; both are counted from 1")
-        question = chosen[0]
+        if number not in range(1, len(self.questions) + 1):
+            raise BadInput(f"no question {number!r}: they have the numbers 1 to {len(self.questions)}")
+        question = self.questions[number - 1]
+        if choice not in range(1, len(question.choices) + 1):
+            raise BadInput(f"no choice {choice!r}: they have the numbers 1 to {len(question.choices)}")
         if question.id not in self.answered:
             note("quiz", self.name, question.id, right=choice - 1 == question.answer)
         first = self.answered.setdefault(question.id, choice - 1)
@@ -119,9 +123,8 @@ class Quiz:
         """The questions with a button for each choice."""
         import ipywidgets
 
-        return ipywidgets.VBox(
-            [ipywidgets.HTML(STYLE), *(self._asked(number) for number in range(1, len(self.questions) + 1))]
-        )
+        asked = (self._asked(number) for number in range(1, len(self.questions) + 1))
+        return ipywidgets.VBox([ipywidgets.HTML(STYLE), *asked])
 
     def _asked(self, number: int) -> VBox:
         import ipywidgets

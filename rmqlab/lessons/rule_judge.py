@@ -9,21 +9,23 @@ import copy
 import inspect
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
 from rmqlab.checkout import ROOT, is_checkout
 from rmqlab.lessons.answers import in_a_sentence, needs_function
-from rmqlab.lessons.check import OPEN, CheckFailed
+from rmqlab.lessons.check import OPEN, THEIRS, CheckFailed
 from rmqlab.message.java import string_hash
-from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription_data
+from rmqlab.protocol.subscription_data import SQL92, SubscriptionData, build_subscription_data
 from rmqlab.rules import DEFAULT_RULES
 
 ENDS = "Does every way through it end in return?"
+CHANGED = "your function changes what it was given; make a new object and return that."
 # The types of an answer, by those that the rule of 4.8.0 names.
 KINDS: Mapping[str, tuple[type, ...]] = {
-    "bool": (bool,), "int": (int,), "list[int]": (list, tuple), "list[T]": (list,), "Table": (dict, Mapping),
+    "bool": (bool,), "int": (int,), "list[int]": (list, tuple), "list[T]": (list,), "Table": (dict,),
 }  # fmt: skip
 UNKNOWN = object()  # what is right: the rule of RULES says it
 
@@ -48,8 +50,6 @@ def in_words(value: object) -> str:
             return "{" + ", ".join(f"{in_words(key)}: {in_words(one)}" for key, one in value.items()) + "}"
         case list():
             return f"[{', '.join(map(in_words, value))}]"
-        case tuple():
-            return f"({', '.join(map(in_words, value))})"
         case _:
             return repr(value)
 
@@ -65,19 +65,25 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None =
     now=501, last_update_timestamp=500, channel_expired_ms=1: your function gives True.
 
     Raises:
-        CheckFailed: it is no such function, or a case differs; the first is told.
+        CheckFailed: it is no such function, or a case differs; the first is told. Or it asks the rule of 4.8.0.
     """
     real = getattr(DEFAULT_RULES, field)
     _must_be_a_rule(real, mine, field)
+    kinds, asked, before = kinds_of(real), list[bool](), sys.getprofile()
     for args, expected in [*CASES[field](), *vector_cases(field)] if cases is None else cases:
         right = real(*copy.deepcopy(args)) if expected is UNKNOWN else expected
-        problem = _answers(mine, args, right, kinds_of(real))
-        if problem:
-            given = ", ".join(
-                f"{name}={in_words(value)}"
-                for name, value in zip(inspect.signature(real).parameters, args, strict=True)
-            )
-            raise CheckFailed(rule=rule_text(field), problem=f"{given}: {problem}")
+        sys.setprofile(lambda frame, *_: asked.append(True) if frame.f_code is real.__code__ else None)
+        try:
+            answer, problem = answered(mine, args, copy.deepcopy(args), kinds)
+        finally:
+            sys.setprofile(before)
+        if problem or (list(answer) if isinstance(right, list) else answer) != right:
+            names = inspect.signature(real).parameters
+            given = ", ".join(f"{name}={in_words(value)}" for name, value in zip(names, args, strict=True))
+            told = problem or f"your function gives {in_words(answer)}."
+            raise CheckFailed(rule=rule_text(field), problem=f"{given}: {told}")
+    if asked:
+        raise CheckFailed(THEIRS)
 
 
 def rule_text(field: str) -> str:
@@ -110,21 +116,23 @@ def kinds_of(real: Any) -> tuple[type, ...]:
     return KINDS.get(str(inspect.signature(real).return_annotation), ())
 
 
-def _answers(mine: Any, args: tuple[Any, ...], right: object, kinds: tuple[type, ...]) -> str:
-    """What is wrong with the answer of a rule, or nothing."""
-    given = copy.deepcopy(args)
+def plain(answer: Any) -> Any:
+    """The answer, a numpy truth value as Python's own."""
+    return answer.item() if type(answer).__name__ == "bool" and hasattr(answer, "item") else answer
+
+
+def answered(mine: Any, args: tuple[Any, ...], given: tuple[Any, ...], kinds: tuple[type, ...]) -> tuple[Any, str]:
+    """What a learner's rule answers to `given`, which equals `args`, and what is wrong with the answer in itself."""
     try:
-        answer = mine(*given)
+        answer = plain(mine(*given))
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
-        return in_a_sentence(error, mine)
-    if answer is ... or answer is None:
-        return f"your function gives {answer!r}. {ENDS}"
+        return None, in_a_sentence(error, mine)
+    if kinds and (answer is ... or answer is None):
+        return answer, f"your function gives {answer!r}. {ENDS}"
     if kinds and not isinstance(answer, kinds):
-        return f"your function gives {in_words(answer)}, a {type(answer).__name__}; it must be a {kinds[0].__name__}."
-    if any(one != other for one, other in zip(args, given, strict=True) if isinstance(one, list | Mapping)):
-        return "your function changes what it was given; make a new object and return that."
-    same = list(answer) == right if isinstance(right, list) else answer == right
-    return "" if same else f"your function gives {in_words(answer)}."
+        kind = type(answer).__name__
+        return answer, f"your function gives {in_words(answer)}, a {kind}; it must be a {kinds[0].__name__}."
+    return answer, CHANGED if args != given else ""
 
 
 # Small inputs, from the smallest up, and those of the vectors of the real jars.
@@ -137,41 +145,45 @@ def _wish(topic: str, text: str, version: int = 0) -> SubscriptionData:
 
 
 def _heartbeats() -> Iterator[Case]:
-    """Nothing held, then another version of the same topic, then several topics."""
-    for held, version, text in product(({}, {"T": _wish("T", "a", 5)}), (5, 4, 6), "ab"):
-        yield Case((held, [_wish("T", text, version)]))
+    """Nothing held, then another version of the same topic, small and as an epoch, then several topics."""
+    for base in (0, 1_700_000_000_000):
+        for held, version, text in product(({}, {"T": _wish("T", "b", base + 5)}), (5, 4, 6), "ab"):
+            yield Case((held, [_wish("T", text, base + version)]))
     two = {"T": _wish("T", "a", 5), "U": _wish("U", "x", 5)}
-    yield Case((two, []))
-    yield Case((two, [_wish("T", "a", 5)]))
+    yield from (Case((two, told)) for told in ([], [_wish("T", "a", 5)]))
     for first, second in product((4, 5, 6), repeat=2):
         yield Case((two, [_wish("T", "b", first), _wish("U", "y", second)]))
         yield Case(({"T": two["T"]}, [_wish("T", "b", first), _wish("U", "y", second)]))
-    yield Case(({}, [_wish("T", "a", 5), _wish("T", "b", 6)]))
-    yield Case(({}, [_wish("T", "a", 6), _wish("T", "b", 5)]))
+    yield from (Case(({}, [_wish("T", "a", first), _wish("T", "b", 11 - first)])) for first in (5, 6))
+    yield Case(({}, [_wish("T", "a", 0)]))  # a client's first heartbeat has version 0
+    condition = SubscriptionData("T", "a > 3", sub_version=5, expression_type=SQL92)
+    yield from (Case(({"T": _wish("T", "a", held)}, [condition])) for held in (5, 4))
+    yield from (Case(({"T": condition}, [_wish("T", "a", told)])) for told in (5, 6))
 
 
-TAGS = (None, "a", "b", "Aa", "BB")
-SUBSCRIBED = ("a", "b", "a || b", "*", "Aa", "BB || a")
+TAGS = (None, "a", "b", "Aa", "BB", "A", " a", "Shop-Ab")
+SUBSCRIBED = ("a", "b", "a || b", "*", "Aa", "BB || a", "Shop-Ab")  # the code of the last one is negative
 
 
 def _entries() -> Iterator[Case]:
     for text, tag in product(SUBSCRIBED, TAGS):
         yield Case((_wish("T", text), string_hash(tag) if tag else 0))
     yield Case((_wish("T", "a"), None))
-    yield Case((_wish("T", "b"), string_hash("b") + 2**32))
+    for text, more in product(("b", "Shop-Ab"), (2**32, -(2**32), 2**33, 2**31)):
+        yield Case((_wish("T", text), string_hash(text) + more))
 
 
 def _messages() -> Iterator[Case]:
     yield from (Case((_wish("T", text), tag)) for text, tag in product(SUBSCRIBED, TAGS))
     by_class = _wish("T", "a")
     by_class.class_filter_mode = True
-    yield Case((by_class, "b"))
+    yield from (Case((by_class, tag)) for tag in ("b", None))
 
 
 def _silences() -> Iterator[Case]:
     for expiry, silent in product((1, 120_000), (0, -1, 1, 2)):
         yield Case((expiry + silent + 500, 500, expiry))
-    yield Case((500, 500, 120_000))
+    yield Case((400, 500, 1))  # a clock that was set back
 
 
 CASES: Mapping[str, Callable[[], Iterable[Case]]] = {

@@ -9,7 +9,14 @@ from rmqlab.errors import BadInput
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("01-guess", "01-predict"), ("99-x", "no checks for notebook '99'"), ("predict", "'predict'")]
+    ("name", "text"),
+    [
+        ("01-guess", "01-predict"),
+        ("99-x", "no checks for notebook '99'"),
+        ("predict", "'predict'"),
+        ({"A": 4}, "names begin with the notebook's number"),
+        (10, "no exercise 10"),
+    ],
 )
 def test_unknown_exercise_is_named(name, text):
     with pytest.raises(BadInput) as caught:

@@ -35,6 +35,14 @@ def keep_all(held, told):
     return table
 
 
+def newest(_, held, told):
+    table = {}
+    for new in told:
+        old = table.get(new.topic, held.get(new.topic, new))
+        table[new.topic] = max(old, new, key=lambda one: one.sub_version)
+    return table
+
+
 def not_strict(held, told):
     table = {topic: one for topic, one in held.items() if topic in {new.topic for new in told}}
     for new in told:
@@ -57,7 +65,7 @@ def steered(first="B", last="Z", tags=("tagB", "tagA"), **options):
 RIGHT = [
     ("01-predict", lambda: FATES),
     ("01-steer", steered),
-    ("01-rule", lambda: partial(RULES.update_subscription)),
+    ("01-rule", lambda: partial(newest, ())),
     ("01-protocol", lambda: RULES.replace(update_subscription=keep_all, allocate=every_queue)),
     ("01-bug-hunt", lambda: BUGS),
 ]
@@ -81,6 +89,7 @@ WRONG = [
     ("01-rule", lambda: 7, "Give a function with 2 parameters", "", ""),
     ("01-rule", lambda: lambda held, told: dict(held), "four sentences", "strictly higher", "your function gives {}"),
     ("01-rule", lambda: lambda held, told: {one.topic: one for one in told}, "four sentences", "higher", "version 5"),
+    ("01-rule", lambda: partial(RULES.update_subscription), "Write the function yourself", "", ""),
     ("01-rule", lambda: not_strict, "four sentences", "strictly higher", "your function gives"),
     ("01-protocol", lambda: "all", "Give rules", "", ""),
     ("01-protocol", lambda: RULES, "Follow one message", "one slot", "nobody gets MsgStr0 (tagA)"),

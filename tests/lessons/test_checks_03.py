@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import rmqlab
@@ -50,18 +51,33 @@ def by_int(text, number):
     return None if text is None else int(text) > number
 
 
-RIGHT = [("03-compare", is_greater), ("03-repair", REPAIRED), ("03-hunt", FOUND)]
+def as_a_word(text, number):
+    try:
+        return is_greater(text, number)
+    except ValueError:
+        return "throws"
+
+
+def by_numpy(text, number):
+    found = is_greater(text, number)
+    return found if found is None else np.bool_(found)
+
+
+RIGHT = [("03-compare", is_greater), ("03-compare", by_numpy), ("03-repair", REPAIRED), ("03-hunt", FOUND)]
 # Each wrong answer with a piece of the hint, and one of what is wrong in it.
 WRONG = [
     ("03-compare", 5, "Give a function", ""),
     ("03-compare", lambda text: True, "Take small texts", "your function stops"),
     ("03-compare", lambda text, number: ..., "Take small texts", "Ellipsis"),
     ("03-compare", lambda text, number: int(text) > number, "Take small texts", "no property a"),
-    ("03-compare", no_null, "Take small texts", "a > 0 with no property a"),
+    ("03-compare", no_null, "Take small texts", "Condition a > 0, message with no property a: your"),
     ("03-compare", by_int, "Take small texts", "your function gives"),
     ("03-compare", as_texts, "Take small texts", "your function gives"),
     ("03-compare", no_size, "Take small texts", "a = '"),
+    ("03-compare", as_a_word, "Take small texts", "gives 'throws'"),
     ("03-repair", {}, "Give a dict", ""),
+    ("03-repair", REPAIRED | {"price": "price >= 100.01"}, "Say aloud", "price='100.0001' should pass"),
+    ("03-repair", REPAIRED | {"vip": "level = 'vip' OR (city IS NOT NULL AND age = '18')"}, "Say aloud", "city='x'"),
     ("03-repair", REPAIRED | {"price": "price > '100'"}, "the broker refuses it", ""),
     ("03-repair", REPAIRED | {"tags": "TAGS LIKE 'Tag%'"}, "Say aloud", "ignores"),
     ("03-repair", REPAIRED | {"tags": "TAGS IN ('TagA', 'TagB', 'TagC')"}, "Say aloud", "TAGS='TagC' passes"),
@@ -104,6 +120,6 @@ def test_every_broken_expression_is_broken(name):
 def test_comparisons_come_from_the_real_broker_too():
     recorded = list(checks_03._recorded())
     assert len(recorded) > 50
-    assert {type(one.expected) for one in recorded} == {bool, str, type(None)}
+    assert {type(one.expected) for one in recorded} == {bool, type, type(None)}
     sizes = [len(one.text or "") for one in checks_03.comparisons()[: len(checks_03.comparisons()) - len(recorded)]]
     assert sizes == sorted(sizes)

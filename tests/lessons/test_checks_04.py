@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
+import numpy as np
 import pytest
 
 import rmqlab
@@ -24,6 +26,11 @@ def not_flipped(hash64, k, m):
     return [((hash64 & 0xFFFFFFFF) + i * (hash64 >> 32 & 0xFFFFFFFF) & 0xFFFFFFFF) % m for i in range(1, k + 1)]
 
 
+def flipped(hash64, k, m):
+    whole = [((hash64 & 0xFFFFFFFF) + i * (hash64 >> 32)) % 2**32 for i in range(1, k + 1)]
+    return tuple(np.int64(min(one, 2**32 - 1 - one) % m) for one in whole)
+
+
 def not_cut(hash64, k, m):
     return [((hash64 & 0xFFFFFFFF) + i * (hash64 >> 32 & 0xFFFFFFFF)) % m for i in range(1, k + 1)]
 
@@ -34,7 +41,7 @@ def from_zero(hash64, k, m):
 
 RIGHT = [
     ("04-stages", STAGES),
-    ("04-positions", lambda hash64, k, m: [*bit_positions(hash64, k, m)]),
+    ("04-positions", flipped),
     ("04-hunt", HUNT),
     ("04-settings", settings(4, 200)),
     ("04-settings", settings(5, 210)),
@@ -45,6 +52,7 @@ WRONG = [
     ("04-stages", STAGES | {"m0": "client"}, "m0: 'client' is none of", "", "", ""),
     ("04-stages", STAGES | {"m2": "layer 1"}, "was the group known", "m2 does not end there", "lets pass", "m2 before"),
     ("04-stages", STAGES | {"m4": "arrives"}, "was the group known", "m4 does not end there", "only true", "m4 after"),
+    ("04-positions", partial(bit_positions), "Write the function yourself", "", "", ""),
     ("04-positions", [1, 2], "Give a function with 3 parameters", "", "F-77", ""),
     ("04-positions", lambda hash64, k: [], "Give a function with 3 parameters", "", "F-77", ""),
     ("04-positions", lambda hash64, k, m: ..., "by hand", "gives Ellipsis", "flipped", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -50,6 +51,23 @@ WRONG = [
 def test_every_check_has_a_right_answer_and_three_wrong_ones():
     assert set(checks("05")) == {name for name, _ in RIGHT}
     assert all(sum(one[0] == name for one in WRONG) >= 3 for name in checks("05"))
+
+
+def test_a_function_that_takes_its_list_apart_harms_nobody():
+    """It gets a copy: what was measured is there for the next answer."""
+
+    def ratio(ns):
+        on, off = ns.pop(), ns.pop()
+        ns.pop(0)
+        return Fraction((sum(ns) + on) / off)
+
+    def advise(ratios):
+        ratios.sort()
+        return verdict(ratios)
+
+    for _ in range(2):
+        assert rmqlab.check("05-ratio", ratio)
+        assert rmqlab.check("05-advise", advise)
 
 
 @pytest.mark.row("F-82", "F-91", "F-92")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
-from rmqlab.lessons.checks_06 import CLIENTS, MAX_BEATS, SUSPECTS, marks, story
+from rmqlab.lessons.checks_06 import CLIENTS, MAX_BEATS, SUSPECTS, _picture, group, marks, story
 from rmqlab.lessons.mutants import WRONG, broken
 from rmqlab.show.clock_lanes import clock_lane
 
@@ -27,21 +27,28 @@ def test_a_right_rule_passes():
 
 
 @pytest.mark.parametrize(
-    ("rule", "case"),
+    ("rule", "case", "seen"),
     [
-        (lambda now, last, expired_ms: now - last >= expired_ms, "gives True"),
-        (lambda *_: False, "gives False"),
-        (lambda now, last, expired_ms: now - last > 120_000, "gives False"),
-        (lambda now, last, expired_ms: last - now > expired_ms, "gives False"),
+        (lambda now, last, expired_ms: now - last >= expired_ms, "gives True", False),
+        (lambda now, last, expired_ms: abs(now - last) > expired_ms, "gives True", False),
+        (lambda now, last, expired_ms: now - last > expired_ms // 9, "gives True", True),
+        (lambda *_: False, "gives False", True),
+        (lambda now, last, expired_ms: now - last > 120_000, "gives False", False),
+        (lambda now, last, expired_ms: last - now > expired_ms, "gives False", True),
+        (lambda now, last, expired_ms: expired_ms > 1 and 1 // 0, "gives False", False),
     ],
 )
-def test_a_wrong_rule_gets_a_hint_then_its_first_case_and_a_picture(rule, case):
+def test_a_wrong_rule_gets_a_hint_then_its_first_case_and_a_picture_if_one_shows_it(rule, case, seen):
     assert "just as long as the expiry" in rmqlab.check("06-rule", rule).hint
     assert not rmqlab.check("06-rule", rule).problem
     found = judged("06-rule", rule)
     assert not found
     assert case in found.problem
-    assert found.picture.title.endswith("with your rule")
+    assert (found.picture is not None) == seen
+    if seen:
+        mine, sound = (_picture(rules, case == "gives False") for rules in (RULE.replace(is_expired=rule), RULE))
+        assert (found.picture.svg, sound) == (mine.svg, None)
+        assert found.picture.title.endswith("with your rule")
 
 
 def test_a_rule_that_is_no_function_of_its_numbers_is_found_in_a_lab():
@@ -61,6 +68,8 @@ def test_periods_within_the_budget_pass():
         ({"channel_expired_ms": 60_000}, "Add up the worst case", "66.6 s in one of 12 runs"),
         ({"rebalance_period_ms": 20_000}, "Add up the worst case", "s in one of 12 runs"),
         ({"channel_expired_ms": 6_000}, "A lives", "2 lost heartbeats in a row cost A its place"),
+        ({"channel_expired_ms": 8_900, "scan_period_ms": 5_000}, "A lives", "silent for 9,000 ms; the expiry is 8,900"),
+        ({"channel_expired_ms": 9_000}, "A lives", "silent for 9,000 ms; the expiry is 9,000"),
         ({"heartbeat_period_ms": 1_000}, "in a second", "10,000 heartbeats a second are more than 4,000"),
         ({"scan_period_ms": 999}, "whole numbers of ms", ""),
         ({"heartbeat_period_ms": 1}, "whole numbers of ms", ""),
@@ -74,6 +83,18 @@ def test_periods_that_do_not_fit(changes, hint, problem):
     assert problem in found.problem
     assert (found.picture is not None) == ("in a row" in problem or "12 runs" in problem)
     assert CLIENTS / 3 < MAX_BEATS
+
+
+def test_an_expiry_just_below_three_periods_costs_a_member_its_place_now_and_then():
+    """So it is refused, though the check's own runs do not meet the moment."""
+
+    def loses(wait_ms):
+        lab = group(RULE.replace(**PERIODS | {"channel_expired_ms": 8_900, "scan_period_ms": 5_000}), wait_ms=wait_ms)
+        lab.lose_heartbeat("A", 2)
+        lab.run(seconds=25)
+        return len({one.t for one in lab.rebalances().where(who="A", held=False)}) > 1
+
+    assert 0 < sum(map(loses, range(0, 5_000, 50))) < 10
 
 
 def test_the_hunt():

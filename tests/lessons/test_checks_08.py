@@ -35,6 +35,10 @@ def by_text(held, told):
     return table
 
 
+def drops_all(held, told):
+    return {one.topic: dataclasses.replace(rmqlab.tags("tagX"), topic=one.topic, sub_version=10**15) for one in told}
+
+
 def pasted(*choices):
     return Schedule("lab", dict(choices), Timing(open_orders=True)).to_json()
 
@@ -42,11 +46,16 @@ def pasted(*choices):
 @pytest.mark.row("S-77", "S-84")
 def test_a_pasted_schedule_is_judged_by_its_run():
     assert "has the slot" in judge("08-paste", pasted((0, ("A>38 | B>38", 1))))
-    with pytest.raises(CheckFailed, match="ends with: B gets MsgStr6 MsgStr7"):
-        judge("08-paste", pasted())
-    for nothing in (7, "{}", pasted((0, ("B>38 | A>38", 1)))):
-        with pytest.raises(CheckFailed):
-            judge("08-paste", nothing)
+    for wrong, hint, problem in (
+        (pasted(), "Whose version must be the highest", "ends with: B gets MsgStr6 MsgStr7"),
+        (7, "Give the schedule as text: one JSON object", ""),
+        ("{}", "cannot be judged", ""),
+        (pasted((0, ("B>38 | A>38", 1))), "", ""),
+    ):
+        with pytest.raises(CheckFailed) as failed:
+            judge("08-paste", wrong)
+        assert hint in failed.value.hint
+        assert problem in failed.value.problem
 
 
 @pytest.mark.row("S-03", "S-07")
@@ -56,9 +65,11 @@ def test_texts_of_one_meaning_are_harmless():
         (("tagA", "tagA"), "are the same"),
         (("||", "tagA"), "cannot be judged"),
         (("tagA", "tagA || tagB"), "loses MsgStr"),
+        (("tagC", "tagD"), "Nobody gets a message"),
     ):
-        with pytest.raises(CheckFailed, match=words):
+        with pytest.raises(CheckFailed, match=words) as failed:
             judge("08-harmless", answer)
+        assert not failed.value.problem or "ask for the same messages" in failed.value.hint
     assert "none loses a message" in judge("08-harmless", ("tagA || tagB", "tagB||tagA"))
 
 
@@ -69,16 +80,28 @@ def test_the_wrong_rule_is_found_by_what_it_does():
         with pytest.raises(CheckFailed, match="with this rule") as failed:
             judge("08-hunt", other)
         assert failed.value.picture is not None
+        assert "Try each rule with A first" in failed.value.hint
 
 
 @pytest.mark.parametrize(
     ("rule", "words"),
-    [(last_told, "end otherwise"), (first_told, "wait for ever"), (shortest, "wait for ever"), (7, "function itself")],
+    [
+        (last_told, "end otherwise"),
+        (
+            first_told,
+            "B first: MsgStr0, MsgStr1, MsgStr2 wait for ever|A first: MsgStr1, MsgStr2, MsgStr3 wait for ever",
+        ),
+        (shortest, "wait for ever"),
+        (drops_all, "A first: nobody gets a message"),
+        (7, "function itself"),
+        (lambda held, told: None, "your function gives None"),
+    ],
 )
 def test_a_rule_that_depends_on_the_order_gets_its_counterexample(rule, words):
     with pytest.raises(CheckFailed, match=words) as failed:
         judge("08-rule", rule)
-    assert (failed.value.picture is None) == (rule == 7)
+    assert (failed.value.picture is None) == (rule == 7 or "None" in words)
+    assert ("in every order" in failed.value.hint) == (failed.value.picture is not None)
 
 
 def test_a_tie_break_by_text_does_not_depend_on_the_order():

@@ -38,7 +38,8 @@ WRONG = [
     ("11-lost", lambda: {"ids": ids(SEARCHED), "by": "broker"}, "The ids are right"),
     ("11-lost", lambda: {"ids": ids(SEARCHED)[1:], "by": "client"}, "Messages are missing"),
     ("11-lost", lambda: {"ids": list(_ids(SEARCHED).values()), "by": "client"}, "reached a listener"),
-    ("11-lost", lambda: {"ids": ids(PLANNED), "by": "client"}, "of another topic"),
+    ("11-lost", lambda: {"ids": ids(PLANNED), "by": "client"}, "no offsetMsgId of a message in this topic"),
+    ("11-lost", lambda: {"ids": ids(SEARCHED), "by": "the client"}, 'by": "broker" or'),
     ("11-plan", {"messages": []}, "Give {"),
     ("11-plan", {"messages": [], "duplicates": 0}, "are left out"),
     ("11-plan", lambda: {"messages": [*ids(PLANNED), "0"], "duplicates": 0}, "not lost by this group"),
@@ -50,6 +51,8 @@ WRONG = [
     ("11-repair", {"A": BOTH}, "still lost"),
     ("11-repair", {"B": BOTH}, "still lost"),
     ("11-repair", {"A": "tagB"}, "Nobody asks for tagA"),
+    ("11-repair", dict.fromkeys("AB", "tagA,tagB"), "Nobody asks for tagA"),
+    ("11-repair", dict.fromkeys("AB", "tagA | tagB"), "Nobody asks for tagA"),
 ]
 
 

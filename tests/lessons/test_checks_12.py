@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 import rmqlab
@@ -16,6 +18,7 @@ def right_law(members, queues, shared):
 
 RIGHT = [
     ("12-law", right_law),
+    ("12-law", lambda m, q, s: Fraction(s, m + s) + Fraction(q // m, q * (m + s))),
     ("12-sweep", [{"members": members, "delivered": ring(members)} for members in RING]),
     ("12-query", [{"period_ms": 10_000, "expiry_ms": 60_000}]),
 ]

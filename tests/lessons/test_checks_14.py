@@ -23,6 +23,15 @@ def by_text(members):
     return {topic for topic in topics if len({asked.get(topic) for asked in members.values()}) > 1}
 
 
+def by_code(members):
+    return right({who: {t: str(sorted(rmqlab.tags(one).code_set)) for t, one in asked.items()}
+                  for who, asked in members.items()})  # fmt: skip
+
+
+def of_the_first_two(members):
+    return right(dict(list(members.items())[:2]))
+
+
 def passes_over_who_does_not_ask(members):
     topics = {topic for asked in members.values() for topic in asked}
     return {t for t in topics if len({tags(asked[t]) for asked in members.values() if t in asked}) > 1}
@@ -38,6 +47,8 @@ def test_right_answers():
     ("answer", "hint", "problem"),
     [
         (by_text, "order, spaces", "tagA || tagB"),
+        (by_code, "order, spaces", "'BB'"),
+        (of_the_first_two, "order, spaces", "'C': {'T': 'BB'}"),
         (passes_over_who_does_not_ask, "a member without the topic", "'U'"),
         (lambda members: set(), "order, spaces", "your rule gives no topic"),
         (lambda members: ["T"], "Return a set", ""),
@@ -53,7 +64,12 @@ def test_wrong_rules_get_a_hint(answer, hint, problem):
 
 @pytest.mark.parametrize(
     ("answer", "hint", "problem"),
-    [(0, "Who drops", "too few"), (52, "Who drops", "too many"), (1.5, "whole number", ""), (True, "whole number", "")],
+    [
+        (0, "Who drops", "Not 0 of 53"),
+        (52, "Who drops", "Not 52 of 53"),
+        (1.5, "whole number", ""),
+        (True, "whole number", ""),
+    ],
 )
 def test_wrong_numbers_get_a_hint(answer, hint, problem):
     found = rmqlab.check("14-lost", answer)
@@ -65,7 +81,7 @@ def test_wrong_numbers_get_a_hint(answer, hint, problem):
 def test_the_small_groups_are_of_both_kinds():
     judged = [_disagreeing(members) for members in SMALL]
     assert judged[2] == judged[4] == set()
-    assert sum(map(bool, judged)) == 6
+    assert sum(map(bool, judged)) == 7
 
 
 def subscribe(*members, wait=60):

@@ -78,6 +78,10 @@ def test_broken_lines_and_a_file_that_cannot_be_written_stop_nobody(copy):
     mine = rmqlab.quiz("02")
     mine.answer(1, 2)
     assert rows()[1][3] == "1 of 1 right"
+    with (copy / module.FILE).open("a") as file:
+        file.write('{"kind": "task", "name": "02-cli')  # its disk was full
+    rmqlab.check("02-collide", ("Ab", "BC"))
+    assert rows()[1][2] == "1 of 2"
     (copy / module.FILE).unlink()
     (copy / module.FILE).mkdir()
     assert "Right" in rmqlab.quiz("02").answer(1, 2)

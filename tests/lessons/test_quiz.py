@@ -565,6 +565,18 @@ def test_the_first_answer_stays():
     assert mine.answered == {"lag": 0, "second-check": 1}
 
 
+@pytest.mark.parametrize(
+    ("number", "choice", "text"),
+    [(0, 1, "no question 0"), (4, 1, "1 to 3"), (1, 0, "no choice 0"), (1, 9, "no choice 9")],
+)
+def test_a_number_that_is_none_is_refused_and_counts_as_no_answer(number, choice, text):
+    mine = rmqlab.quiz("01")
+    with pytest.raises(BadInput, match=text):
+        mine.answer(number, choice)
+    assert mine.answered == {}
+    assert "Right." in mine.answer(1, 3)
+
+
 def test_buttons_are_locked_after_the_first_one():
     mine = rmqlab.quiz("02")
     head, *buttons, said = mine.box().children[1].children

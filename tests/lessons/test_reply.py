@@ -15,7 +15,7 @@ WRONG = FATES | {
     "delivered": ["MsgStr2", "MsgStr6", "MsgStr1"],
     "dropped by the broker": ["MsgStr3", "MsgStr5", "MsgStr7"],
 }
-NOTEBOOKS = [f"{number:02d}" for number in range(1, 14)]
+NOTEBOOKS = [f"{number:02d}" for number in range(1, 15)]
 
 
 def failing(answer):
@@ -50,6 +50,13 @@ def test_the_marks_in_plain_text_are_the_same_in_every_language(monkeypatch):
     monkeypatch.setenv("RMQLAB_LANG", "zh")
     assert repr(rmqlab.check("01-predict", WRONG)).startswith("01-predict: not yet. ")
     assert repr(rmqlab.check("01-predict", FATES)).startswith("01-predict: right. ")
+
+
+@pytest.mark.parametrize("value", [None, True, False])
+def test_what_a_function_gave_stays_as_it_is_in_every_language(monkeypatch, value):
+    """No choice of a quiz may be one of these words: it was translated here too."""
+    monkeypatch.setenv("RMQLAB_LANG", "zh")
+    assert f"返回 {value}。" in repr(rmqlab.check("03-compare", lambda text, number: value, show="evidence"))
 
 
 def test_nothing_is_raised_and_the_answer_counts_as_false(one_check):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import doctest
+import sys
+from functools import partial
 
+import numpy as np
 import pytest
 
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.lessons import order_judge, rule_judge
-from rmqlab.lessons.check import CheckFailed
+from rmqlab.lessons.answers import BY_HAND
+from rmqlab.lessons.check import THEIRS, CheckFailed
 from rmqlab.lessons.order_judge import must_hold_in_every_order
 from rmqlab.lessons.rule_judge import CASES, Case, must_agree_in_cases, rule_text, vector_cases
 from rmqlab.search.explorer.properties import no_loss
@@ -70,6 +74,58 @@ def by_text(subscription, code):
     return subscription.sub_string == "*" or code in subscription.code_set
 
 
+def new_from_one(held, told):
+    """A topic that is new counts as held in version 0, so that a first heartbeat tells nothing."""
+    versions = {new.topic: held[new.topic].sub_version if new.topic in held else 0 for new in told}
+    table = upsert(held, [new for new in told if new.sub_version > versions[new.topic] or new.topic in held])
+    return table | {new.topic: held[new.topic] for new in told if new.topic in held and new.topic not in table}
+
+
+def first_by_text(held, told):
+    """The broker's rule for small numbers; of two epochs the smaller text holds the slot."""
+    table = upsert(held, told)
+    for new in told:
+        if new.topic in held and new.sub_version > 10:
+            table[new.topic] = min(held[new.topic], new, key=lambda one: one.sub_string)
+    return table
+
+
+def in_32_bits(held, told):
+    return upsert(held, [new for new in told if new.topic not in held or int32(new.sub_version) == new.sub_version])
+
+
+def conditions_win(held, told):
+    return upsert(held, told) | {new.topic: new for new in told if not new.is_tag}
+
+
+def unsigned(subscription, code):
+    return code is None or subscription.sub_string == "*" or code & 0xFFFFFFFF in subscription.code_set
+
+
+def only_once_too_high(subscription, code):
+    near = code if code is None or code < 2**31 else code - 2**32
+    return near is None or subscription.sub_string == "*" or near in subscription.code_set
+
+
+def any_case(subscription, tag):
+    named = {one.lower() for one in subscription.tags_set}
+    return not named or subscription.class_filter_mode or (tag is not None and tag.lower() in named)
+
+
+def trimmed(subscription, tag):
+    return RIGHT["client_keeps"](subscription, tag and tag.strip())
+
+
+def no_class_without_a_tag(subscription, tag):
+    return RIGHT["client_keeps"](subscription, tag) and not (subscription.class_filter_mode and tag is None)
+
+
+def forgets_a_code(subscription, code):
+    kept = RIGHT["is_matched_by_consume_queue"](subscription, code)
+    subscription.code_set.add(12345)
+    return kept
+
+
 RIGHT = {
     "update_subscription": upsert,
     "is_matched_by_consume_queue": lambda s, code: s.sub_string == "*" or code is None or int32(code) in s.code_set,
@@ -78,7 +134,7 @@ RIGHT = {
 }
 # A wrong rule, and what its first case says.
 WRONG = [
-    ("update_subscription", last_wins, "version 5}, told=['b' of T, version 5]: your function gives"),
+    ("update_subscription", last_wins, "version 5}, told=['a' of T, version 5]: your function gives"),
     ("update_subscription", never_forgets, "told=[]: your function gives {'T': 'a' of T"),
     ("is_matched_by_consume_queue", by_text, "code=None: your function gives False"),
     ("is_matched_by_consume_queue", lambda s, code: code in s.code_set, "gives False"),
@@ -88,6 +144,17 @@ WRONG = [
     ("is_expired", lambda now, last, expiry: 1, "gives 1, a int; it must be a bool"),
     ("is_expired", lambda now, last, expiry: None, "Does every way through it end in return?"),
     ("client_keeps", lambda s, tag: tag.upper() in s.tags_set, 'stops at `("client_keeps", lambda s, tag: tag.upper()'),
+    ("update_subscription", new_from_one, "told=['a' of T, version 0]: your function gives {}"),
+    ("update_subscription", first_by_text, "told=['a' of T, version 1700000000005]: your function gives {'T': 'a'"),
+    ("update_subscription", in_32_bits, "told=['a' of T, version 1700000000005]: your function gives {}"),
+    ("update_subscription", conditions_win, "told=['a > 3' of T, version 5]: your function gives {'T': 'a > 3' of T"),
+    ("is_matched_by_consume_queue", unsigned, "'Shop-Ab' of T, version 0, code=-563281320: your function gives False"),
+    ("is_matched_by_consume_queue", only_once_too_high, "code=-4294967198: your function gives False"),
+    ("is_matched_by_consume_queue", forgets_a_code, "changes what it was given"),
+    ("client_keeps", any_case, "tag='A': your function gives True"),
+    ("client_keeps", trimmed, "tag=' a': your function gives True"),
+    ("client_keeps", no_class_without_a_tag, "tag=None: your function gives False"),
+    ("is_expired", lambda now, last, expiry: abs(now - last) > expiry, "now=400, last_update_timestamp=500"),
     ("is_expired", lambda now: True, "Give a function with 3 parameters: now, last_update_timestamp"),
     ("is_expired", 5, "Give a function"),
 ]
@@ -112,7 +179,14 @@ def test_a_wrong_rule_gets_its_first_case(field, mine, text):
 
 @pytest.mark.parametrize("field", CASES)
 def test_the_rules_agree_with_their_own_cases_and_vectors(field):
-    assert differs_in_a_case(field, getattr(RULES, field)) is None
+    """So does whatever asks them: each case is right, and then it is told what it is."""
+    real = getattr(RULES, field)
+    for mine in (real, partial(real)):
+        assert differs_in_a_case(field, mine).hint == THEIRS
+    first = [True]
+    assert (
+        "gives None" in differs_in_a_case(field, lambda *args: first.pop() and real(*args) if first else None).problem
+    )
 
 
 @pytest.mark.parametrize("field", ["client_keeps", "is_matched_by_consume_queue"])
@@ -131,6 +205,22 @@ def writes_into(held, told):
 
 def not_written(held, told):
     raise NotImplementedError
+
+
+def test_a_truth_value_of_numpy_is_one():
+    assert differs_in_a_case("is_expired", lambda now, last, expiry: np.bool_(now - last > expiry)) is None
+    wrong = differs_in_a_case("is_expired", lambda now, last, expiry: np.bool_(now - last >= expiry))
+    assert wrong.problem.endswith("channel_expired_ms=1: your function gives True.")
+
+
+def test_a_profiler_that_runs_stays():
+    sys.setprofile(watch := lambda *_: None)
+    try:
+        differs_in_a_case("is_expired", RIGHT["is_expired"])
+        differs_in_a_case("is_expired", broken)
+        assert sys.getprofile() is watch
+    finally:
+        sys.setprofile(None)
 
 
 def test_mistakes_are_told_plainly():
@@ -191,8 +281,17 @@ def test_the_shortest_order_has_the_fewest_unusual_choices():
 def test_what_stops_in_a_run_is_told():
     failed = broken_order([lab()], RULES.replace(update_subscription=broken))
     assert failed.problem.startswith("In a run your function stops at `return held.nothing`")
+    assert failed.hint == BY_HAND
     failed = broken_order([lab()], RULES.replace(client_keeps=lambda subscription, tag: "yes"))
     assert "it must be a bool" in failed.problem
+
+    def emptied(cid, queues, cids):
+        share = RULES.allocate(cid, queues, cids)
+        cids.clear()
+        return share
+
+    failed = broken_order([lab()], RULES.replace(allocate=emptied))
+    assert failed.problem == "In a run your function changes what it was given; make a new object and return that."
 
 
 def test_a_lab_that_is_too_large_is_named(monkeypatch):

@@ -20,7 +20,7 @@ SETTING = (
     "In how many percent of the recordings did the last starter get messages, and the first one none?",
     "You can give each option of each choice the same weight, or each order.",
     "Four queues, and A starts 12 s before B.",
-    "They are different texts, and no message of tagA or tagB is lost in any order.",
+    "They are different texts, somebody gets a message, and no message of tagA or tagB is lost in any order.",
     "Write update_subscription so that the outcome does not depend on the order: every order ends alike, whoever starts",
     "The judge starts both members at once, once with A first, once with B first, and looks at every order.",
     "A subscription has topic, sub_string, tags_set, sub_version;",

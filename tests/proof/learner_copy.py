@@ -15,6 +15,7 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES, SETTING, words_of
@@ -103,7 +104,7 @@ def switchable(mine: Notebook, path: Path, folder: Path, language: str) -> Noteb
     """The copy with links to the other languages at the end of its first cell, and the kernel of its language."""
     english = folder if language == ENGLISH else folder.with_name(folder.name.removesuffix(f"-{language}"))
     inner = path.relative_to(folder)
-    links = {one: (folder_in(one, english) / inner).relative_to(folder.parent).as_posix() for one in LANGUAGES}
+    links = {one: quote((folder_in(one, english) / inner).relative_to(folder.parent).as_posix()) for one in LANGUAGES}
     up = "../" * len(inner.parts)
     names = [NAMES[one] if one == language else f"[{NAMES[one]}]({up}{links[one]})" for one in LANGUAGES]
     first = mine["cells"][0]

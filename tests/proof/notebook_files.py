@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.files import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,11 +68,12 @@ def execute(notebook: Notebook, folder: Path, **options: Any) -> Notebook:
 
 
 def write(path: Path, notebook: Notebook) -> None:
-    """Write it as Jupyter does."""
+    """Write it as Jupyter does; a reader never sees half of it."""
     import nbformat
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(nbformat.from_dict(notebook), path)
+    with atomic_write(path) as part:
+        nbformat.write(nbformat.from_dict(notebook), part)
 
 
 def tags(cell: Mapping[str, Any]) -> list[str]:

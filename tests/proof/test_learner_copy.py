@@ -13,6 +13,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from rmqlab.checkout import ROOT
+from rmqlab.errors import BadInput
 from rmqlab.lessons.progress import GuessFirst
 from tests.proof import learner_copy
 from tests.proof.learner_copy import INDEX, folder_in, index_lesson, install_kernels, learners, make_copy, open_guess
@@ -175,3 +176,34 @@ def test_guesses_are_opened(source, opened):
     expected = "x = 1\nmine = rmqlab.guess(\n    A=...,  # 消息\n    B=...,\n)" if opened is None else opened
     assert open_guess(source) == expected
     assert doctest.testmod(learner_copy).failed == 0
+
+
+def test_a_copy_that_was_stopped_half_way_is_gone_on_with(tree, monkeypatch):
+    folder = tree / "my-lessons"
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(learner_copy, "switchable", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            make_copy(tree / "notebooks", folder)
+    assert (folder / ".gitignore").read_text() == "*\n"
+    assert learner_copy.learner_folder(tree) == folder
+    assert len(make_copy(tree / "notebooks", folder).written) == 2
+    (folder / INDEX).unlink()
+    make_copy(tree / "notebooks", learner_copy.learner_folder(tree))
+    assert (folder / INDEX).is_file()
+    (tree / ".cache").mkdir()
+    (tree / ".cache" / ".gitignore").write_text("# Automatically created by a tool.\n*\n")
+    with pytest.raises(BadInput, match="holds something else"):
+        learner_copy.learner_folder(tree, ".cache")
+
+
+def test_links_of_a_folder_with_a_space_are_whole(tree):
+    folder = tree / "my lessons 课程"
+    make_copy(tree / "notebooks", folder)
+    text = read(folder / "exercises" / "01_eight_tasks.ipynb")["cells"][0]["source"]
+    assert "中文" not in text, "its first cell is code"
+    text = read(folder / "01_eight.ipynb")["cells"][0]["source"]
+    assert text.endswith("[中文](../my%20lessons%20%E8%AF%BE%E7%A8%8B-zh/01_eight.ipynb)")

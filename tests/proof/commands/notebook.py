@@ -10,9 +10,11 @@ from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from rmqlab.checkout import folder
 from rmqlab.commands.output import text_stream, write_json
+from rmqlab.errors import BadInput
 from rmqlab.language import LANGUAGES, SETTING, language
 from tests.proof.class_archive import made_meanwhile
 from tests.proof.learner_copy import FOLDER, INDEX, folder_in, install_kernels, learner_folder, make_copy
@@ -56,7 +58,7 @@ def run(args: Namespace) -> int:
     root = notebooks.parent
     command = [
         sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
-        f"--LabApp.default_url=/lab/tree/{opened.relative_to(root).as_posix()}",
+        f"--LabApp.default_url=/lab/tree/{quote(opened.relative_to(root).as_posix())}",
         f"--LabApp.workspaces_dir={_workspaces(Path(sys.prefix))}", *args.rest,
     ]  # fmt: skip
     os.environ.pop(SETTING, None)  # each copy's kernel knows its language
@@ -74,8 +76,14 @@ def _copy(args: Namespace, notebooks: Path) -> Path:
         for one in sorted(LANGUAGES, key=first.__ne__)
     }
     for one, folder_of in folders.items():
-        copied = make_copy(notebooks, learner_folder(notebooks.parent, folder_of.name), one)
-        _trust(copied.folder)
+        mine = learner_folder(notebooks.parent, folder_of.name)
+        try:
+            copied = make_copy(notebooks, mine, one)
+            _trust(copied.folder)
+        except BadInput as error:  # a file of the learner's that is broken
+            raise BadInput(f"{error}; rename it or delete it, and you get it anew") from error
+        except OSError as error:
+            raise BadInput(f"{mine}: cannot be written ({error.strerror}); name a --folder that can be") from error
         if one == first:
             print(f"your lessons: {copied.folder} ({len(copied.written)} new files)", file=text_stream(args))
     install_kernels(Path(sys.prefix))

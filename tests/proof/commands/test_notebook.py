@@ -73,6 +73,36 @@ def test_a_copy_alone_opens_nothing(tree, commands, capsys):
     assert (copy / "00_index.ipynb").is_file()
 
 
+def test_the_address_of_a_folder_with_a_space_is_whole(tree, commands):
+    assert main(["notebook", "--folder", "my lessons"]) == 3
+    (command,) = commands
+    assert "--LabApp.default_url=/lab/tree/my%20lessons/00_index.ipynb" in command
+
+
+def test_a_broken_file_of_a_copy_is_named_with_what_to_do(tree, commands, capsys):
+    assert main(["notebook", "--copy"]) == 0
+    path = tree.parent / "my-lessons" / "01.ipynb"
+    path.write_text("{")
+    assert main(["notebook"]) == 2
+    told = capsys.readouterr().err
+    assert "01.ipynb: not a notebook (" in told
+    assert "; rename it or delete it, and you get it anew" in told
+    path.unlink()
+    assert main(["notebook"]) == 3
+    assert read(path)["cells"]
+
+
+def test_a_copy_that_cannot_be_written_is_named(tree, commands, capsys, monkeypatch):
+    def refused(*_):
+        raise PermissionError(13, "Permission denied", "01.ipynb")
+
+    monkeypatch.setattr(verb, "make_copy", refused)
+    assert main(["notebook"]) == 2
+    told = "my-lessons: cannot be written (Permission denied); name a --folder that can be"
+    assert told in capsys.readouterr().err
+    assert commands == []
+
+
 @pytest.mark.parametrize("file", [".devcontainer/devcontainer.json", "postBuild"])
 def test_what_containers_and_binder_run_is_a_verb_with_arguments_that_it_knows(file):
     """Neither Binder nor Codespaces is started here: their commands are ours, and the rest is well formed."""
