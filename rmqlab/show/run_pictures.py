@@ -183,7 +183,8 @@ def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = Non
 
 
 def _draw_slot(canvas: RunCanvas) -> None:
-    beats = [beat for beat, _ in telling_beats(canvas.reading)][-MAX_BEATS:]
+    told = [beat for beat, _ in telling_beats(canvas.reading)]
+    beats = told[-MAX_BEATS:]
     column = min(MAX_SLOT_COLUMN, (WIDTH - SLOT_LEFT - 0.15) / max(len(beats), 1))
     lanes = {name: SLOT_TOP + LANE * (index + 0.5) for index, name in enumerate(canvas.reading.names)}
     ribbon = SLOT_TOP + LANE * len(lanes)
@@ -196,11 +197,11 @@ def _draw_slot(canvas: RunCanvas) -> None:
     for name, y in lanes.items():
         colour = canvas.asked(name)
         canvas.block(0.08, y - 0.17, SLOT_LEFT - 0.3, 0.34, colour)
-        label = f"{name}: {short(canvas.reading.asks[name])}"
-        canvas.text(0.08 + (SLOT_LEFT - 0.3) / 2, y, label, colour=ink(colour))
+        canvas.text(0.08 + (SLOT_LEFT - 0.3) / 2, y, f"{name}: {short(canvas.reading.asks[name])}", colour=ink(colour))
         canvas.line((SLOT_LEFT - 0.1, right), (y, y), PALE, 6)
     canvas.text(0.08, ribbon + RIBBON / 2, "slot in broker", ha="left", bold=True)
-    canvas.text(0.08, SLOT_TOP / 2, "version:", colour=GREY, ha="left")
+    some = f"version, last {len(beats)} of {len(told)}:"
+    canvas.text(0.08, SLOT_TOP / 2, some if told[MAX_BEATS:] else "version:", colour=GREY, ha="left")
     canvas.text(0.08, ribbon + RIBBON + 0.17, "arrived:", colour=GREY, ha="left")
     for index, beat in enumerate(beats):
         answer = "takes the slot" if beat.taken else "ignored"
@@ -230,8 +231,7 @@ def _segments(canvas: RunCanvas, beats: list[Beat], ribbon: float, right: float,
         end = writers[number + 1][0] if number + 1 < len(writers) else right
         colour = canvas.colours[beat.expression]
         canvas.block(start, ribbon, end - start, RIBBON, colour, edge=WHITE, edge_width=1.5)
-        words = short(beat.expression)
-        canvas.text(start + 0.08, ribbon + RIBBON / 2, words, colour=ink(colour), ha="left", bold=True)
+        canvas.text(start + 0.08, ribbon + RIBBON / 2, short(beat.expression), colour=ink(colour), ha="left", bold=True)
 
 
 def _slot_alt(reading: RunView) -> str:

@@ -158,7 +158,7 @@ def test_a_long_silence(frozen):
 
 @pytest.mark.claim(
     "A recording is a file of lines, one for each frame.",
-    "Four bytes say how long the frame is, and four more how long its head is. The head is JSON, and so is a heartbeat's body.",
+    "The first four bytes say how long the frame is. The fifth says how its head is written, and three more how long the head is. Here the head is JSON, and so is a heartbeat's body.",
     "A client's id ends with the name of its scenario.",
     "34 is a heartbeat, 38 asks for the members, 40 is a notice that members changed.",
     "an epoch time in ms from the client's own clock.",

@@ -10,6 +10,7 @@ import json
 import re
 import tarfile
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
@@ -145,6 +146,26 @@ def test_certainties_and_stages(shown, told):
     assert {fate.fate for fate in told["p-audit-000"].fates if fate.lost} == {Fate.DROPPED_BY_CLIENT}
 
 
+@pytest.mark.claim(
+    "Each dashed line is a moment when the broker's one slot changed to another text.",
+)
+def test_the_control_needs_no_session():
+    """Run All stops Spark in its last cells, and the reader moves the control after that."""
+    session, given = ["open"], {}
+
+    def by_second(name):
+        assert session
+        return f"the picture of {name}"
+
+    found = SimpleNamespace(groups={"G_mine": {}, "H_mine": {}}, by_second=by_second)
+    controls = lambda draw, **values: given.update(values, draw=draw)  # noqa: E731
+    fake = SimpleNamespace(show=SimpleNamespace(controls=controls))
+    exec(cells()["play"], {"found": found, "rmqlab": fake, "scenario": "mine", "mode": "live"})  # noqa: S102 - its lines
+    session.clear()
+    assert given["group"] == ["G_mine", "H_mine"]
+    assert given["draw"](group="H_mine") == "the picture of H_mine"
+
+
 @pytest.mark.row("S-77", "S-83")
 @pytest.mark.claim(
     "The audit sees only the files.",
@@ -224,7 +245,7 @@ def test_the_group_that_is_searched(told):
     assert not [fate for fate in fates if "broker" in fate.fate]
 
 
-@pytest.mark.claim("Only when all mean the same do both filters agree.")
+@pytest.mark.claim("Both filters agree only when all members mean the same.")
 def test_repairs():
     """`tests/lessons/test_checks_11.py` tries every pair of changes."""
     assert dict(zip(SPLIT, TAGS, strict=True)) == SPLIT

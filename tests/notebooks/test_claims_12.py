@@ -27,7 +27,7 @@ SETTING = (
     "law is 1/n² for n members;",
     "Do these runs lose the same?",
     "Another file has what it reached with a budget of runs for each row.",
-    "Neither is every order.",
+    "Neither sweep goes through every order.",
     "The same tools serve the third article, on heartbeats.",
     "Three numbers and one rule decide.",
     "kill the client at one of 12 moments of its period",

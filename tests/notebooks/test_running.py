@@ -69,6 +69,10 @@ WRONG = (
     ("03_sql92", {"messages": 0}, "messages: at least 1"),
     ("04_two_layers", {"messages": 6}, "messages: at least 7"),
     ("05_bloom_profile", {"expression": "x"}, "expression: one of "),
+    ("10_real_broker", {"scenario": "x"}, "no scenario 'x'; there are p-article-000, "),
+    ("11_audit", {"scenario": "x"}, "no scenario 'x'; there are p-audit-000, "),
+    ("13_cluster", {"workers": -1}, "workers is a whole number, 0 or more"),
+    ("14_healthy", {"each": 33}, "each is 1 to 32"),
 )
 CHECK = "rmqlab.check("
 EXERCISE = re.compile(r'rmqlab\.check\("([^"]+)"')

@@ -36,6 +36,13 @@ def test_a_timeline_has_the_heartbeats_of_its_own_group(lab):
         assert [(row[1], row[2]) for row in rows] == [(beat.who, beat.expression) for beat in beats]
 
 
+def test_a_timeline_says_how_many_heartbeats_it_leaves_out(lab):
+    left_out = re.search(r">version, last 8 of (\d+):<", lab.timeline(group="G", topic="T").svg)
+    assert left_out
+    assert int(left_out[1]) > 8
+    assert ">version:<" in lab.timeline(group="H", topic="T").svg
+
+
 def test_moments_are_those_of_one_group(lab):
     for group, members in (("G", {"A", "B", "A, B", "–"}), ("H", {"C", "–"})):
         assert {row[1] for row in lab.swimlane(group=group, topic="T").table.rows} <= members
