@@ -9,7 +9,7 @@ import pytest
 import rmqlab
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.compiler import ParseCache
-from rmqlab.lessons.checks_03 import HUNTED, REPAIRS, comparisons
+from rmqlab.lessons.checks_03 import HUNTED, REPAIRS, THROWS, comparisons
 from rmqlab.lessons.mutants import WRONG
 
 LESSON = "03_sql92"
@@ -258,7 +258,7 @@ def test_whole_numbers():
             continue
         digits, most = text[text[:1] in ("+", "-") :], 2**31 if -(2**31) <= number < 2**31 else 2**63
         fits = digits.isdecimal() and -most <= int(text) < most
-        assert expected == (int(text) > number if fits else "throws")
+        assert expected is (int(text) > number if fits else THROWS)
 
 
 @pytest.mark.claim(
