@@ -13,7 +13,7 @@ from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
 from rmqlab.protocol.header import CommandHeader
-from tests.lab.test_replay_order import EPOCH, NOT_LATEST, Tape, lock, one_member, sent, two_members
+from tests.lab.test_replay_order import EPOCH, NOT_LATEST, Tape, lock, message, one_member, sent, two_members
 
 OLDER, NEWER = EPOCH + 1_000, EPOCH + 1_001
 
@@ -109,3 +109,22 @@ def test_who_got_a_lock_was_before_those_who_were_refused(tmp_path):
     result = replay(tape.save(tmp_path))
     assert result.differing == []
     assert result.passes == 1
+
+
+@pytest.mark.row("F-71")
+@pytest.mark.parametrize(("records", "accepted"), [(2, True), (1, False)])
+def test_a_message_may_become_visible_while_a_pull_is_answered(tmp_path, records, accepted):
+    """The queue's highest offset was read before, its entries after: the answer has both messages and says 1."""
+    tape = one_member()
+    tape.open(3)
+    pull = tape.pull(100.0, 1, version=EPOCH)
+    found = []
+    for number, t in enumerate((200, 201)):
+        at = sum(map(len, found))
+        tape.send(t, 3, "tagA", t + 0.9, at, number)
+        found.append(message("tagA", number, at, t))
+    tape.pulled(202.5, 1, pull, 0, "FOUND", (2, 0, 1), b"".join(found[:records]))
+    result = replay(tape.save(tmp_path))
+    assert (result.differing == []) is accepted
+    if accepted:
+        assert result.uses[Tolerated.SEEN_MIDWAY] == 1

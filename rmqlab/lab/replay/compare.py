@@ -5,7 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses, settle_body, settle_config, settle_version
+from rmqlab.lab.replay.tolerated_differences import (
+    Tolerated,
+    Uses,
+    settle_body,
+    settle_config,
+    settle_max_offset,
+    settle_version,
+)
 from rmqlab.message.record import decode_records
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.codes import RequestCode
@@ -70,6 +77,8 @@ def _ext_fields(
     left, right = expected.all_ext_fields(), got.all_ext_fields()
     if request_code == RequestCode.GET_BROKER_CONFIG and left is not None and right is not None:
         right = {**right, "version": settle_version(left.get("version"), right.get("version"), uses)}
+    if request_code == RequestCode.PULL_MESSAGE and left is not None and right is not None:
+        right = settle_max_offset(left, right, uses)
     if left is None or right is None:
         if left is not right:
             yield "extFields", None if left is None else dict(left), None if right is None else dict(right)

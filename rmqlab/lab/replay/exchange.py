@@ -39,6 +39,8 @@ READS = frozenset({
 })  # fmt: skip
 # Requests that the broker passes on to a client before it answers.
 CALLS = frozenset({RequestCode.GET_CONSUMER_RUNNING_INFO})
+# Answers to a pull that looked at messages.
+_LOOKED_ON = {ResponseCode.SUCCESS, ResponseCode.PULL_RETRY_IMMEDIATELY}
 # How the real broker turns away what it has no time for (4.8.0 `BrokerFastFailure`, `NettyRemotingAbstract`).
 _SHED = re.compile(
     r"\[(?:TIMEOUT|PCBUSY)_CLEAN_QUEUE\]broker busy, start flow control for a while, "
@@ -140,8 +142,13 @@ class Exchange:
     @property
     def highest(self) -> int | None:
         """The next offset of its queue that the recorded answer tells, None when it tells none."""
-        fields = (None if self.expected is None else self.expected.ext_fields) or {}
-        return number_of(fields.get("offset" if self.code == RequestCode.GET_MAX_OFFSET else "maxOffset"))
+        if self.expected is None:
+            return None
+        names = ["offset" if self.code == RequestCode.GET_MAX_OFFSET else "maxOffset"]
+        if self.expected.code in _LOOKED_ON:  # up to there messages were visible, whatever was read before
+            names.append("nextBeginOffset")
+        fields = self.expected.ext_fields or {}
+        return max((told for name in names if (told := number_of(fields.get(name))) is not None), default=None)
 
     @property
     def fields(self) -> Mapping[str, str | None]:
