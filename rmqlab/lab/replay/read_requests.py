@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.replay.compare import compare
 from rmqlab.lab.replay.exchange import LOG, NO_QUEUE, ExchangeState
-from rmqlab.lab.replay.recorded_clock import LOOK_LAG_MS, MAX_LOOK_LAG_MS
+from rmqlab.lab.replay.recorded_clock import LOOK_EARLY_MS, LOOK_LAG_MS, MAX_LOOK_LAG_MS
 from rmqlab.lab.replay.replay_context import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
 from rmqlab.lab.replay.sampled_stats import SAMPLED
 from rmqlab.lab.replay.tolerated_differences import Tolerated
@@ -200,7 +200,11 @@ class ReadRequests:
             look = clock.look_before(read.answered_at)
             lag = 0.0 if look is None else read.line.t + hold_ms - look
             return -max(usual, ceil(lag) + 1 if 0 < lag <= MAX_LOOK_LAG_MS else 0)
-        return _LATE_MS if by_look or over >= LOOK_LAG_MS else 0
+        if not by_look and over < LOOK_LAG_MS:
+            return 0
+        due = read.line.t + hold_ms
+        outlived = clock.look_before(min(due + MAX_LOOK_LAG_MS, read.answered_at) - LOOK_EARLY_MS)
+        return max(_LATE_MS, 0 if outlived is None else ceil(outlived - due) + 1)
 
     def _collect_woken(self, *, by_look: bool) -> None:
         context, broker = self._context, self._context.broker
