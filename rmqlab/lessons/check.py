@@ -180,7 +180,7 @@ def judge(name: str, answer: object) -> str:
     """
     known = checks(str(name).partition("-")[0])
     if name not in known:
-        raise BadInput(f"no exercise {name!r}{did_you_mean(str(name), known)}; there are: {', '.join(known)}")
+        raise BadInput(f"no exercise {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
     if _is_open(answer):
         raise CheckFailed(OPEN)
     try:

@@ -146,15 +146,20 @@ def message(tag, offset, at, t, late=0, topic="T", **properties):
     )
 
 
+def joined(*members):
+    """Members with version 1, each at `t` ms with its tags, on connections 1, 2, ...; all who are there are told."""
+    tape = Tape()
+    for conn, (name, t, tags) in enumerate(members, 1):
+        tape.open(conn)
+        tape.beat(t, conn, tags, EPOCH, client=name, answered=t + 1)
+        for told in range(1, conn + 1):
+            tape.notice(t + 0.5, told)
+    return tape
+
+
 def two_members(*tags):
     """A on connection 1 and B on connection 2, registered one after the other with version 1, and told about it."""
-    tape = Tape()
-    for conn, name, tag in zip((1, 2), "AB", tags, strict=True):
-        tape.open(conn)
-        tape.beat(10 * conn, conn, tag, EPOCH, client=name, answered=10 * conn + 1)
-        for told in range(1, conn + 1):
-            tape.notice(10 * conn + 0.5, told)
-    return tape
+    return joined(*zip("AB", (10, 20), tags, strict=True))
 
 
 def one_member():
@@ -519,12 +524,7 @@ def test_a_send_that_a_busy_broker_turned_away_is_not_stored(tape, tmp_path, wai
 @pytest.mark.row("H-43")
 def test_a_member_that_a_scan_found_silent_is_gone_without_a_word(tmp_path):
     """The broker closes a connection 125 s after its last heartbeat: the scan did it, and tells the others nothing."""
-    tape = Tape()
-    for conn, name, t in ((1, "A", 10), (2, "B", 20)):
-        tape.open(conn)
-        tape.beat(t, conn, "tagA", EPOCH, client=name, answered=t + 1)
-        for told in range(1, conn + 1):
-            tape.notice(t + 0.5, told)
+    tape = two_members("tagA", "tagA")
     for t in (40_000, 80_000, 120_000):
         tape.beat(t, 2, "tagA", EPOCH, client="B", answered=t + 1)
     tape.close(1, 125_010, "s2c")

@@ -10,10 +10,10 @@ import pytest
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.message.topics import MessageQueue
-from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
+from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody, LockBatchRequestBody
 from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
 from rmqlab.protocol.header import CommandHeader
-from tests.lab.test_replay_order import EPOCH, NOT_LATEST, Tape, lock, message, one_member, sent, two_members
+from tests.lab.test_replay_order import EPOCH, NOT_LATEST, joined, lock, message, one_member, sent, two_members
 
 OLDER, NEWER = EPOCH + 1_000, EPOCH + 1_001
 
@@ -61,13 +61,8 @@ def test_a_beat_without_an_answer_may_be_handled_after_the_end_of_its_connection
 
 
 def three_members():
-    """A, B and C; only C beats on, and asks who is there at 124, 134 and 144 s."""
-    tape = Tape()
-    for conn, name, t in ((1, "A", 10), (2, "B", 10_000), (3, "C", 10_020)):
-        tape.open(conn)
-        tape.beat(t, conn, "tagA", EPOCH, client=name, answered=t + 1)
-        for told in range(1, conn + 1):
-            tape.notice(t + 0.5, told)
+    """A, B and C; only C beats on."""
+    tape = joined(("A", 10, "tagA"), ("B", 10_000, "tagA"), ("C", 10_020, "tagA"))
     for t in (50_000, 90_000, 130_000):
         tape.beat(t, 3, "tagA", EPOCH, client="C", answered=t + 1)
     return tape
@@ -128,3 +123,10 @@ def test_a_message_may_become_visible_while_a_pull_is_answered(tmp_path, records
     assert (result.differing == []) is accepted
     if accepted:
         assert result.uses[Tolerated.SEEN_MIDWAY] == 1
+
+
+def test_a_damaged_answer_to_a_lock_is_a_difference_and_no_error(tmp_path):
+    tape = one_member()
+    request = tape.ask(100.0, 1, 41, None, LockBatchRequestBody("G", "A", [MessageQueue("T", "broker-a", 0)]).encode())
+    tape.answer(100.5, 1, request, 0, None, None, b"no JSON")
+    assert {one.opaque for one in replay(tape.save(tmp_path)).differing} == {request.opaque}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import inf
@@ -208,7 +209,8 @@ def pair(lines: Iterable[RecordedLine]) -> Exchanges:
             if exchange.code in WRITES:
                 exchange.put_at = _put_at(command)
             elif exchange.asked and command.body:
-                exchange.locked = frozenset(LockBatchResponseBody.decode(command.body).lock_ok_mq_set)
+                with suppress(FrameError):  # a damaged answer tells of no lock
+                    exchange.locked = frozenset(LockBatchResponseBody.decode(command.body).lock_ok_mq_set)
     return exchanges
 
 
