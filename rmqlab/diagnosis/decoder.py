@@ -17,7 +17,7 @@ import msgspec
 from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import CannotTellError, tell_apart
-from rmqlab.protocol.subscription_data import build_subscription
+from rmqlab.protocol.subscription_data import TAG, build_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +61,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     id: str
     kind: Literal["response", "request", "status", "remark", "log", "exception"]
-    speaker: Literal["broker", "name server", "client"]
+    speaker: Literal["broker", "name server", "client", "admin tool"]
     number: int | None = None
     name: str = ""
     texts: tuple[str, ...] = ()
@@ -93,6 +93,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         if self.differs is None:
             return self.effect
         old, old_type, new, new_type = (_valued(values, path) for path in self.differs)
+        # Java prints a type that is not there as null: `ExpressionType.isTagType` takes it, and an empty one, for TAG
+        old_type, new_type = (TAG if kind in {"null", "", None} else kind for kind in (old_type, new_type))
         return "normal" if _is_same(old, old_type, new, new_type) else self.effect
 
 
@@ -170,7 +172,7 @@ def template(entry: Entry, text: str) -> TextTemplate:
 def entries() -> dict[str, Entry]:
     """Every entry by its id, in the order of the files."""
     found = {}
-    for name in ("codes", "broker", "client", "name_server"):
+    for name in ("codes", "broker", "client", "name_server", "admin_tool"):
         data = (carried("decoder") / f"{name}.json").read_bytes()
         found.update({one.id: one for one in msgspec.json.decode(data, type=list[Entry])})
     return found

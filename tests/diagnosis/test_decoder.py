@@ -116,6 +116,20 @@ def test_logs_of_real_brokers_and_clients(golden, name, worst, held):
     )  # one differs, one has moved or is in other words
 
 
+def test_what_the_admin_tool_says_itself_is_not_taken_for_an_answer_of_a_broker():
+    """Its code is that of a group that is not online, and it means that no broker told an offset."""
+    found = explain(
+        "org.apache.rocketmq.client.exception.MQClientException: CODE: 206  DESC: Not found the consumer group consume "
+        "stats, because return offset table is empty, maybe the consumer not consume any message"
+    )
+    (one,) = found.found
+    assert one.entry.id == "exception-no-consume-stats"
+    assert one.entry.speaker == "admin tool"
+    assert "broadcasts" in one.entry.means
+    (broker,) = explain("CODE: 206  DESC: the consumer group[G] not online").found
+    assert broker.entry.speaker == "broker"
+
+
 def test_one_version_moved_is_no_loss():
     assert explain(changed("tagA", "tagB")).worst == "loss"
     calm = explain(changed("tagA", "tagA"))
@@ -131,6 +145,9 @@ def test_one_version_moved_is_no_loss():
         ("SQL92:a > 3", "TAG:a > 3", "loss"),
         ("SQL92:a >", "SQL92:b = 1", "loss"),
         ("TAG:a||b", "TAG:b || a", "normal"),
+        ("null:a", "TAG:a", "normal"),
+        ("null:a", "TAG:b", "loss"),
+        ("null:a > 3", "SQL92:a > 3", "loss"),
     ],
 )
 def test_other_texts_are_compared_by_meaning(old, new, effect):
