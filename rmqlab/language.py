@@ -1,54 +1,248 @@
-"""The reader's language: texts are English where they are made, and are translated where they are shown.
+"""The reader's language, and messages: English as data, the reader's language where they are shown.
 
-`RMQLAB_LANG=zh` asks for Chinese. The catalogues are gettext files: `rmqlab/locale/zh.po` for the package, and those of
-the lessons (`locale/zh/*.po` beside the notebooks). In English nothing is read and every text is itself.
+A text for people is made by `_("{lost} of {sent} lost", lost=3, sent=8)`, one that counts by `ngettext`. What comes
+back is a `str` in English (equality, keys and JSON are the same in every language) that keeps its message and values:
+`str()`, `print`, and an f-string show it in the reader's language. The catalogues are gettext files, read by polib (no
+compiled file to build or to keep): `rmqlab/locale/zh.po`, then those of the lessons. In English nothing is read.
 """
 
 from __future__ import annotations
 
 import os
-from functools import cache
+import re
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from rmqlab.checkout import PACKAGE, ROOT
-from rmqlab.errors import BadInput
+from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from rmqlab.translations import Words
 
-SETTING = "RMQLAB_LANG"
-ENGLISH = "en"
-LANGUAGES = (ENGLISH, "zh")
+SETTING: Final = "RMQLAB_LANG"
+ENGLISH: Final = "en"
+LANGUAGES: Final = (ENGLISH, "zh")
+LOCALE: Final = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
+"""What names the language of a locale, the first that is set first: gettext's order."""
+C_LOCALES: Final = {"C", "POSIX"}
+_WORD = re.compile(r"[^\W\d_](?![^{}]*\})")
+_CODESET = re.compile(r"[._@-]")
+_forced: ContextVar[str | None] = ContextVar("language", default=None)
 
 
 def language() -> str:
-    """The reader's language.
+    """The reader's language: `RMQLAB_LANG`, else that of the locale, else English.
+
+    A locale whose language is not here is read in English; `LC_ALL=C` says English whatever `LANGUAGE` says.
 
     Raises:
         BadInput: `RMQLAB_LANG` names one that there is not; the text names those there are.
     """
-    asked = os.environ.get(SETTING) or ENGLISH
+    forced = _forced.get()
+    if forced is not None:
+        return forced
+    asked = os.environ.get(SETTING)
+    if not asked:
+        return _of_locale(*map(os.environ.get, LOCALE))
     if asked not in LANGUAGES:
+        from rmqlab.errors import BadInput  # it has messages itself
+
         raise BadInput(f"{SETTING} is {asked!r}; it is one of {', '.join(LANGUAGES)}")
     return asked
 
 
+@cache
+def _of_locale(listed: str | None, *named: str | None) -> str:
+    if named[0] in C_LOCALES:
+        return ENGLISH
+    asked = next(filter(None, (listed, *named)), "")
+    known = (_CODESET.split(one)[0] for one in asked.split(":"))
+    return next((one for one in known if one in LANGUAGES), ENGLISH)
+
+
+@contextmanager
+def spoken(asked: str) -> Iterator[None]:
+    """Show texts in a language, whatever the environment says, while a ``with`` block runs."""
+    token = _forced.set(asked)
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+class Message(str):
+    """A text that is English as data, and in the reader's language by `str()`, `print`, `format` and IPython.
+
+    Slices, `join` and other methods of `str` work on the English text and forget the message: put messages together
+    by `joined`, by `+`, or as values of another message.
+    """
+
+    __slots__ = ("_args",)
+    _args: tuple[Any, ...]
+
+    def __new__(cls, *args: Any) -> Self:
+        """Make it from what `_shown` needs to write it in any language."""
+        token = _forced.set(ENGLISH)  # for values that are messages, or are shown by some
+        try:
+            made = str.__new__(cls, cls._shown(*args, ENGLISH))
+        finally:
+            _forced.reset(token)
+        made._args = args  # noqa: SLF001 - its own
+        return made
+
+    @classmethod
+    def _shown(cls, *args: Any) -> str:
+        text, many, count, values, asked = args
+        english = text if count in {None, 1} else many
+        text = english if asked == ENGLISH else catalogue_of(asked).find(text, count) or english
+        return str(text.format(**values) if values else text)
+
+    def __str__(self) -> str:
+        """The text in the reader's language."""
+        asked = language()
+        return str.__str__(self) if asked == ENGLISH else self._shown(*self._args, asked)
+
+    def __format__(self, spec: str) -> str:
+        """As an f-string shows it: in the reader's language."""
+        return format(str(self), spec)
+
+    def __mod__(self, values: Any) -> str:
+        """The text in the reader's language with `values` in it, as argparse fills a help."""
+        return str(str(self) % values)
+
+    def __add__(self, other: str) -> Message:
+        """Both, one after the other."""
+        return Joined("", (self, other))
+
+    def __radd__(self, other: str) -> Message:
+        """Both, one after the other."""
+        return Joined("", (other, self))
+
+    def __reduce__(self) -> tuple[type[Message], tuple[Any, ...]]:
+        """Keep the message where it is copied or sent to another process."""
+        return type(self), self._args
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """As IPython shows a text that a cell ends with."""
+        printer.text(repr(str(self)))
+
+
+class Joined(Message):
+    """Texts one after the other, with a separator between them that is a message too."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _shown(cls, *args: Any) -> str:
+        separator, parts, asked = args
+        if asked != ENGLISH:
+            separator = catalogue_of(asked).find(separator) or separator
+        return str(separator).join(map(str, parts))
+
+
+def _(text: str, /, **values: Any) -> Message:
+    """A message with named values, which may be messages themselves.
+
+    >>> _("{lost} of {sent} lost", lost=3, sent=8)
+    '3 of 8 lost'
+    """
+    return Message(text, text, None, values)
+
+
+def ngettext(singular: str, plural: str, count: int, /, **values: Any) -> Message:
+    """A message that depends on a number, which it has as `count` among its values.
+
+    >>> ngettext("{count} message in {where}", "{count} messages in {where}", 2, where="queue 0")
+    '2 messages in queue 0'
+    """
+    return Message(singular, plural, count, {"count": count, **values})
+
+
+def N_(text: str) -> str:  # noqa: N802 - gettext's name for it
+    """Mark a text that `_` is given later by a name: `pybabel extract` finds it here."""
+    return text
+
+
+def joined(separator: str, parts: Iterable[object]) -> Message:
+    """Texts with a separator between them, which is translated too: a Chinese list has "、" where ours has ", ".
+
+    >>> joined(", ", ["tagA", _("no tag")])
+    'tagA, no tag'
+    """
+    return Joined(separator, tuple(parts))
+
+
+SEPARATORS: Final = (N_(", "), N_("; "), N_(" and "), N_(" or "), N_(": "))
+"""What `joined` is given between words."""
+
+
+def sentences(*parts: str) -> str:
+    """Sentences one after the other, those that are empty left out; in Chinese there is no space between them.
+
+    >>> sentences(_("Nothing is lost."), "", _("Nothing waits."))
+    'Nothing is lost. Nothing waits.'
+    """
+    return reduce(lambda first, second: _("{first} {second}", first=first, second=second), filter(None, parts))
+
+
+class Catalogue:
+    """The messages of one language."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        """`paths`: gettext files; of a text that several have, the first counts."""
+        self._texts: dict[str, dict[int, str]] = {}
+        self._form: Callable[[int], int] = lambda _: 0
+        for path in paths:
+            self._read(path)
+
+    def _read(self, path: Path) -> None:
+        from gettext import c2py  # what GNUTranslations reads plural rules by
+
+        import polib  # type: ignore[import-untyped]
+
+        if not path.exists():
+            return
+        file = polib.pofile(path.read_text(encoding="utf-8"))
+        rule = re.search(r"plural=([^;]+)", file.metadata.get("Plural-Forms", ""))
+        if rule:
+            self._form = c2py(rule[1])
+        for entry in file:
+            if not entry.fuzzy and not entry.obsolete and (entry.msgstr or any(entry.msgstr_plural.values())):
+                self._texts.setdefault(entry.msgid, entry.msgstr_plural or {0: entry.msgstr})
+
+    def find(self, text: str, count: int | None = None) -> str | None:
+        """The translation of a text, in the form for `count`; None where there is none."""
+        forms = self._texts.get(text)
+        if forms is None:
+            return None
+        return forms[0] if count is None else forms.get(self._form(count), forms[0])
+
+
+@cache
+def catalogue_of(asked: str) -> Catalogue:
+    """What package and lessons say in a language that is not English."""
+    return Catalogue(_catalogues(asked))
+
+
 def translate(text: str) -> str:
-    """A text in the reader's language: by its entry, else by a template that fits, else part by part, else itself.
+    """A text in the reader's language; one that is no message is looked up, or taken apart by what is known of it.
 
     Raises:
         BadInput: `RMQLAB_LANG` names a language that there is not.
     """
     asked = language()
-    return text if asked == ENGLISH else words_of(asked).of(text)
+    if asked == ENGLISH:
+        return text
+    return str(text) if isinstance(text, Message) else words_of(asked).of(text)
 
 
 def columns(text: str) -> int:
-    """How many columns a terminal needs for a text: a Chinese character takes two."""
+    """How many columns a terminal needs for a text as it is shown: a Chinese character takes two."""
     import unicodedata
 
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in str(text))
 
 
 @cache
@@ -64,6 +258,8 @@ def words_of(asked: str) -> Words:
 
 def _catalogues(asked: str) -> list[Path]:
     """The package's catalogue first, then those of the lessons: in the tree, or beside the notebook that runs."""
+    from rmqlab.checkout import PACKAGE, ROOT
+
     places = [ROOT / "notebooks", Path(), Path("..")]
     found = next((folder for place in places if (folder := place / "locale" / asked).is_dir()), None)
     return [PACKAGE / "locale" / f"{asked}.po", *(sorted(found.glob("[0-9]*.po")) if found else ())]
@@ -71,9 +267,21 @@ def _catalogues(asked: str) -> list[Path]:
 
 def read_catalogue(path: Path) -> dict[str, str]:
     """The entries of a catalogue that are translated and not marked fuzzy: text to translation."""
-    import polib  # type: ignore[import-untyped]
+    import polib
 
     if not path.exists():
         return {}
     entries = polib.pofile(path.read_text(encoding="utf-8"))
-    return {one.msgid: one.msgstr for one in entries if one.msgstr and not one.fuzzy and not one.obsolete}
+    told: dict[str, str] = {}
+    for one in entries:
+        if not one.fuzzy and not one.obsolete:
+            told |= {text: said for text, said in _forms(one) if said and _WORD.search(text)}
+    return told
+
+
+def _forms(entry: Any) -> list[tuple[str, str]]:
+    """The texts of an entry and what they are; the last form is that of many."""
+    if not entry.msgid_plural:
+        return [(entry.msgid, entry.msgstr)]
+    forms = [entry.msgstr_plural[number] for number in sorted(entry.msgstr_plural)]
+    return [(entry.msgid, forms[0]), (entry.msgid_plural, forms[-1])]

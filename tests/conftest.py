@@ -23,6 +23,7 @@ import pytest
 from hypothesis import settings
 
 from rmqlab.java_runtime import find_java
+from rmqlab.language import ENGLISH, LOCALE, SETTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +58,11 @@ TOGETHER = {
 RUNS = re.compile("test_lesson_runs|test_every_stub")
 SHARED_JVM = pytest.StashKey["SharedJvm | None"]()
 FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "spark": "spark"}
+
+# Texts are compared in English, whatever this machine's locale is; a test that wants another language says so.
+os.environ[SETTING] = ENGLISH
+for _name in LOCALE[:2]:
+    os.environ.pop(_name, None)
 
 # The same examples in every run: a red test is red for everybody, and no slow machine makes it flaky.
 settings.register_profile("rmqlab", derandomize=True, deadline=None, database=None)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -12,7 +15,8 @@ import pytest
 from rmqlab.checkout import folder
 from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.language import language, translate
+from rmqlab.language import LOCALE, SETTING, _, catalogue_of, joined, language, ngettext, spoken, translate
+from rmqlab.language import sentences as told_together
 from rmqlab.translations import Words
 from tests.proof.catalogue.english import sentences
 
@@ -62,9 +66,113 @@ def test_another_language_is_refused_by_name(monkeypatch):
         translate("text")
 
 
-def test_english_reads_no_catalogue(monkeypatch):
-    monkeypatch.delenv("RMQLAB_LANG", raising=False)
-    assert language() == "en"
+@pytest.mark.parametrize(
+    ("environment", "asked"),
+    [
+        ({}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh"}, "zh"),
+        ({"LANG": "zh_TW@latin"}, "zh"),
+        ({"LANG": "C.UTF-8"}, "en"),
+        ({"LANG": "POSIX"}, "en"),
+        ({"LANG": "fr_FR.UTF-8"}, "en"),
+        ({"LANG": "en_US.UTF-8", "LC_MESSAGES": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LC_MESSAGES": "", "LC_ALL": "en_GB.UTF-8"}, "en"),
+        ({"LC_ALL": "en_US.UTF-8", "LANGUAGE": "fr:zh_CN:en"}, "zh"),
+        ({"LC_ALL": "zh_CN.UTF-8", "LANGUAGE": "en_US"}, "en"),
+        ({"LC_ALL": "C", "LANGUAGE": "zh_CN"}, "en"),
+        ({"LANG": "zh_CN.UTF-8", "RMQLAB_LANG": "en"}, "en"),
+        ({"LC_ALL": "en_US.UTF-8", "RMQLAB_LANG": "zh"}, "zh"),
+    ],
+)
+def test_the_language_is_that_of_the_setting_or_else_of_the_locale(monkeypatch, environment, asked):
+    for name in (SETTING, *LOCALE):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert language() == asked
+
+
+@pytest.fixture
+def catalogue(monkeypatch, tmp_path):
+    """A catalogue of another language."""
+    (tmp_path / "zh.po").write_text(CATALOGUE, encoding="utf-8")
+    monkeypatch.setattr("rmqlab.language._catalogues", lambda _: [tmp_path / "zh.po"])
+    catalogue_of.cache_clear()
+    yield
+    catalogue_of.cache_clear()
+
+
+CATALOGUE = """
+msgid ""
+msgstr "Plural-Forms: nplurals=2; plural=(n != 1);\\n"
+
+msgid "{surely} surely lost, {probably} probably lost"
+msgstr "很可能丢失 {probably}，确定丢失 {surely}"
+
+msgid "{count} message in {where}"
+msgid_plural "{count} messages in {where}"
+msgstr[0] "{where}：一条消息"
+msgstr[1] "{where}：{count} 条消息"
+
+msgid "the retry topic"
+msgstr "重试主题"
+
+msgid ", "
+msgstr "、"
+
+msgid "{first} {second}"
+msgstr "{first}{second}"
+"""
+
+
+def test_a_message_is_english_as_data_and_the_readers_language_where_it_is_shown(catalogue):
+    lost = _("{surely} surely lost, {probably} probably lost", surely=6, probably=23)
+    assert (lost, f"{lost}", json.dumps(lost)) == ("6 surely lost, 23 probably lost",) * 2 + (f'"{lost}"',)
+    with spoken("zh"):
+        assert (lost, json.dumps([lost])) == ("6 surely lost, 23 probably lost", '["6 surely lost, 23 probably lost"]')
+        assert (str(lost), f"{lost}", format(lost)) == ("很可能丢失 23，确定丢失 6",) * 3
+        assert lost % () == "很可能丢失 23，确定丢失 6"
+        assert str(BadInput(lost)) == "很可能丢失 23，确定丢失 6"
+        assert {lost: 1}["6 surely lost, 23 probably lost"] == 1
+    assert str(lost) == lost
+
+
+def test_messages_are_values_and_parts_of_messages(catalogue):
+    where = _("the retry topic")
+    one, many = (ngettext("{count} message in {where}", "{count} messages in {where}", n, where=where) for n in (1, 3))
+    listed, added = joined(", ", [where, "T"]), "T: " + where + "."
+    told = told_together(one, "", many)
+    parts = (one, many, listed, added, told)
+    english = (
+        "1 message in the retry topic", "3 messages in the retry topic", "the retry topic, T", "T: the retry topic.",
+        "1 message in the retry topic 3 messages in the retry topic",
+    )  # fmt: skip
+    chinese = (
+        "重试主题：一条消息",
+        "重试主题：3 条消息",
+        "重试主题、T",
+        "T: 重试主题.",
+        "重试主题：一条消息重试主题：3 条消息",
+    )
+    assert parts == english == tuple(map(str, parts))
+    with spoken("zh"):
+        assert parts == english
+        assert tuple(map(str, parts)) == chinese
+        assert tuple(map(str, pickle.loads(pickle.dumps(parts)))) == chinese  # noqa: S301 - our own
+        assert tuple(map(str, copy.deepcopy(parts))) == chinese
+        made = ngettext("{count} message in {where}", "{count} messages in {where}", 3, where=where)
+        assert (made, str(made)) == (many, chinese[1])
+
+
+def test_a_message_without_a_translation_stays_english(catalogue):
+    with spoken("zh"):
+        assert str(_("{n} of none", n=3)) == "3 of none"
+        assert [str(ngettext("{count} way", "{count} ways", n)) for n in (1, 2)] == ["1 way", "2 ways"]
+        assert str(_("{braces} that are no field")) == "{braces} that are no field"
+
+
+def test_english_reads_no_catalogue():
     code = (
         "import sys, rmqlab.language as l; assert l.translate('no tag') == 'no tag'; assert 'polib' not in sys.modules"
     )
@@ -99,11 +207,11 @@ CALLS = {
 @pytest.mark.parametrize("arguments", CALLS.values(), ids=CALLS)
 def test_what_a_verb_prints_is_translated_and_its_json_is_not(arguments, capsys, monkeypatch):
     told = {}
-    for spoken in ("en", "zh"):
-        monkeypatch.setenv("RMQLAB_LANG", spoken)
+    for asked in ("en", "zh"):
+        monkeypatch.setenv("RMQLAB_LANG", asked)
         status, text = main(arguments), capsys.readouterr()
         main([*arguments, "--json", "-"])
-        told[spoken] = status, capsys.readouterr().out, f"{text.out}\n{text.err}".splitlines()
+        told[asked] = status, capsys.readouterr().out, f"{text.out}\n{text.err}".splitlines()
     assert told["en"][:2] == told["zh"][:2]
     assert [one for line in told["zh"][2] for one in sentences(line)] == []
     assert CHINESE.search(" ".join(told["zh"][2]))

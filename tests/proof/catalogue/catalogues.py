@@ -14,6 +14,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polib  # type: ignore[import-untyped]
+from babel.messages.extract import extract_from_file
 
 from rmqlab.checkout import ROOT
 from rmqlab.diagnosis import decoder
@@ -21,15 +22,16 @@ from rmqlab.errors import BadInput
 from rmqlab.lessons.rule_judge import rule_text
 from rmqlab.rules import DEFAULT_RULES
 from tests.proof.catalogue.differences import differences
-from tests.proof.catalogue.texts import names_of, texts_of
+from tests.proof.catalogue.texts import MESSAGES, names_of, texts_of
 from tests.proof.site.readme import CHINESE, in_chinese
 from tests.proof.site.words import texts_of_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 LANGUAGES = {"zh": "zh_CN"}
+PLURALS = {"zh": "nplurals=1; plural=0;"}
 CELL, SHOWN = "a text cell", "shown by code"
 MISSING, EMPTY = "is missing", "is not translated"
 WIDTH = 118
@@ -72,6 +74,7 @@ class Entry(NamedTuple):
     text: str
     kind: str
     places: tuple[str, ...]
+    plural: str = ""
 
 
 class Problem(NamedTuple):
@@ -110,9 +113,13 @@ def _package(root: Path) -> list[Entry]:
     found: dict[str, list[str]] = {}
     paths += [path for one in MODULES if (path := root / "rmqlab" / one).exists()]
     verbs = sorted((root / "rmqlab").glob("commands/*.py"))
-    for path in [*paths, *verbs]:
-        for text in texts_of(path.read_text(encoding="utf-8"), raised=path in verbs):
-            found.setdefault(text.text.strip(), []).append(path.relative_to(root).as_posix())
+    plurals: dict[str, str] = {}
+    paths = [*paths, *verbs]
+    for path in [*paths, *sorted(set((root / "rmqlab").rglob("*.py")) - set(paths))]:
+        texts = texts_of(path.read_text(encoding="utf-8"), raised=path in verbs) if path in paths else ()
+        for text, plural in [*((one.text.strip(), "") for one in texts), *_messages(path)]:
+            found.setdefault(text, []).append(path.relative_to(root).as_posix())
+            plurals[text] = plural or plurals.get(text, "")
     for path in sorted((root / "data" / "tasks").glob("*.toml")):
         for told in _strings(tomllib.loads(path.read_text(encoding="utf-8"))):
             found.setdefault(told, []).append(path.relative_to(root).as_posix())
@@ -124,7 +131,14 @@ def _package(root: Path) -> list[Entry]:
             found.setdefault(told, []).append("rmqlab/rules.py")
         for told in (text for one in decoder.entries().values() for text in (one.means, one.do)):
             found.setdefault(told, []).append("data/decoder")
-    return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]
+    return [Entry(text, SHOWN, tuple(dict.fromkeys(places)), plurals.get(text, "")) for text, places in found.items()]
+
+
+def _messages(path: Path) -> Iterator[tuple[str, str]]:
+    """The messages of a module as Babel finds them: text and plural."""
+    for _, found, _, _ in extract_from_file("python", path, keywords=MESSAGES):
+        text, plural = (found, "") if isinstance(found, str) else found
+        yield text, plural
 
 
 def _strings(told: Any) -> Iterator[str]:
@@ -175,7 +189,7 @@ def _quiz(path: Path) -> list[Entry]:
     return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]
 
 
-def merged(entries: Iterable[Entry], old: Iterable[polib.POEntry], language: str) -> polib.POFile:
+def merged(entries: Sequence[Entry], old: Iterable[polib.POEntry], language: str) -> polib.POFile:
     """The catalogue with these entries and the translations that there are; what is gone is left out."""
     told = {entry.msgid: entry for entry in old}
     catalogue = polib.POFile(wrapwidth=WIDTH)
@@ -185,12 +199,16 @@ def merged(entries: Iterable[Entry], old: Iterable[polib.POEntry], language: str
         "Content-Type": "text/plain; charset=UTF-8",
         "Content-Transfer-Encoding": "8bit",
     }
+    if any(entry.plural for entry in entries):
+        catalogue.metadata["Plural-Forms"] = PLURALS[language]
     for entry in entries:
         before = told.get(entry.text)
         catalogue.append(
             polib.POEntry(
                 msgid=entry.text,
-                msgstr="" if before is None else before.msgstr,
+                msgid_plural=entry.plural,
+                msgstr="" if before is None or entry.plural else before.msgstr,
+                msgstr_plural=_forms(entry, before),
                 tcomment="" if before is None else before.tcomment,
                 flags=[] if before is None else before.flags,
                 comment=entry.kind,
@@ -198,6 +216,13 @@ def merged(entries: Iterable[Entry], old: Iterable[polib.POEntry], language: str
             )
         )
     return catalogue
+
+
+def _forms(entry: Entry, before: polib.POEntry | None) -> dict[int, str]:
+    """The forms of an entry that counts; one that did not count before keeps its text in the first."""
+    if not entry.plural:
+        return {}
+    return {0: ""} if before is None else before.msgstr_plural or {0: before.msgstr}
 
 
 def update(root: Path = ROOT) -> list[Path]:
@@ -257,10 +282,12 @@ def _of_one(entries: Iterable[Entry], old: Iterable[polib.POEntry]) -> list[tupl
 
 
 def _of_entry(entry: Entry, mine: polib.POEntry) -> list[str]:
-    if not mine.msgstr.strip():
+    told = list(mine.msgstr_plural.values()) if entry.plural else [mine.msgstr]
+    if not told or not all(map(str.strip, told)):
         return [EMPTY]
     unsure = ["is marked fuzzy"] if "fuzzy" in mine.flags else []
-    return [*unsure, *differences(entry.text, mine.msgstr, cell=entry.kind == CELL)]
+    wrong = [one for text in told for one in differences(entry.plural or entry.text, text, cell=entry.kind == CELL)]
+    return [*unsure, *wrong]
 
 
 def state(wrong: Iterable[Problem], root: Path = ROOT) -> dict[str, tuple[int, int]]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w.]*\}")
+MESSAGES = {"_": None, "N_": None, "ngettext": (1, 2)}
+"""The calls that make a message, and which of their arguments are its texts, as Babel wants to know it."""
 MAX_WAYS = 8  # of one f-string; with more, its conditions are placeholders too
 # Two words beside each other, or a word that ends a sentence: prose. A single word is one only where words are shown.
 _PROSE = re.compile(
@@ -139,6 +141,8 @@ def _children(node: ast.AST) -> Iterable[ast.AST]:
             return [*node.args.defaults, *filter(None, node.args.kw_defaults), *body]
         case ast.AnnAssign():
             return [] if node.value is None else [node.value]
+        case ast.Call() if _name(node.func) in MESSAGES:  # Babel finds those; a text may be among its values
+            return node.keywords
         case ast.Call():
             hidden = _name(node.func) in _HIDDEN
             given = [one for one in node.keywords if one.arg not in _HIDDEN_KEYWORDS]

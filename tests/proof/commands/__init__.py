@@ -47,7 +47,7 @@ VERBS: dict[str, dict[str, Any]] = {
             1: "with --check: an entry is missing, stale, not translated or at odds",
         },
         "example": "catalogue --check --only rmqlab",
-        "extras": ("notebook",),
+        "extras": ("notebook", "site"),
     },
     "notebook": {
         "help": "open JupyterLab on your own copy of the lessons",
