@@ -115,7 +115,11 @@ VERBS = {
     ),
     "explain": Verb(
         "what a code, a remark, a line of a log or a whole log of RocketMQ means",
-        {0: "it is explained", 1: "nothing of it is known", 3: "a line tells that messages can be lost"},
+        {
+            0: "no line that is known tells of a loss",
+            3: "a line tells that messages can be lost",
+            4: "nothing is known of it",
+        },
         "explain SUBSCRIPTION_NOT_LATEST",
     ),
     "sql92": Verb(

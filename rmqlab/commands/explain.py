@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print what is known, the worst first; return 1 if that is nothing, 3 if a line tells of a loss.
+    """Print what is known, the worst first; return 3 if a line tells of a loss, 4 if nothing is known of any line.
 
     Raise `BadInput` for a code that there is not, and a file that cannot be read.
     """
@@ -30,5 +30,5 @@ def run(args: Namespace) -> int:
     print(found, file=text_stream(args, told=True))
     write_json(found.as_json(), args.json)
     if not found.found:
-        return 1
+        return 4
     return 3 if found.lines and found.worst == "loss" else 0

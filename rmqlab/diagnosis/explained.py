@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from rmqlab.diagnosis.decoder import EFFECTS, SURE, Effect, Entry, coded, decode, entries, template
+from rmqlab.diagnosis.decoder import coded, entries, match, templates
+from rmqlab.diagnosis.decoder_entry import EFFECTS, SURE, Case, Effect, Entry
 from rmqlab.diagnosis.finding import counted
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import opened
@@ -25,6 +26,10 @@ LONGEST: Final = 8_000
 WIDTH: Final = 100
 NEAR: Final = 0.5
 """Share of a text's words that a line must have for the text to be offered."""
+FEW: Final = 20
+"""Lines that somebody pastes; in a log with more the unknown ones are counted and not shown."""
+LONGEST_SHOWN: Final = 300
+_TRACE: Final = re.compile(r"\s*$|\s+at [\w.$<>/]+\(|\s*\.\.\. \d+ (?:more|common)")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?")
 _HEADINGS: Final = {"means": "what it means", "do": "what to do", "known": "how it is known", "see": "see also"}
 """Headings of one word, as they are translated."""
@@ -37,17 +42,27 @@ class Explanation:
 
     entry: Entry
     effect: Effect
+    case: Case | None = None
+    """What the values of these lines add to what the entry means."""
     count: int = 0
     first: int = 0
     last: int = 0
     first_time: str = ""
     last_time: str = ""
     values: dict[str, str] = field(default_factory=dict)
+    as_now: str = ""
+    """What a newer version says in place of the first line, if that is an older wording."""
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
         where = {name: getattr(self, name) for name in ("count", "first", "last", "first_time", "last_time", "values")}
-        return {"entry": msgspec.to_builtins(self.entry), "effect": self.effect, **(where if self.count else {})}
+        told = {
+            "entry": msgspec.to_builtins(self.entry),
+            "effect": self.effect,
+            "case": msgspec.to_builtins(self.case),
+            "as_now": self.as_now,
+        }
+        return told | (where if self.count else {})
 
     def lines(self, *, brief: bool = False) -> Iterator[str]:
         """The lines that a person reads, in the reader's language; `brief`: what it is and what to do."""
@@ -60,18 +75,24 @@ class Explanation:
             where = f"lines {self.first} to {self.last}{times}" if self.count > 1 else f"line {self.first}"
             yield translate(f"{self.effect}: {counted(self.count, 'line')}, {where}")
         yield from _wrapped("", entry.title, code=True)
+        if self.as_now:
+            now = textwrap.shorten(self.as_now, LONGEST_SHOWN, placeholder=" ...")
+            yield f"  {translate('as 4.8.0 says it:')} {now}"
         if not brief:
-            who = f"{kind} of the {entry.speaker}, {' and '.join(entry.versions)}"
+            who = f"{kind} of the {entry.speaker}, {', '.join(entry.versions)}"
             yield f"  {translate(who)}; {self.effect}: {translate(EFFECTS[self.effect])}"
         for name, value in self.values.items():
             if value:
-                yield f"  {name} = {textwrap.shorten(value, WIDTH - 6 - len(name), placeholder=' ...')}"
-        if self.effect != entry.effect:
+                shown = f"  {name} = {textwrap.shorten(value, LONGEST_SHOWN, placeholder=' ...')}"
+                yield from textwrap.wrap(shown, WIDTH, subsequent_indent="    ", break_long_words=False)
+        if self.case is not None:
+            yield from _wrapped("  here     ", self.case.means)
+        elif self.effect != entry.effect:
             yield from _wrapped(
                 "  here     ", "old and new let the same messages pass: only the version moved, or the text"
             )
         yield from _wrapped("  means    ", entry.means)
-        yield from _wrapped("  do       ", entry.do)
+        yield from _wrapped("  do       ", entry.do if self.case is None else self.case.do or entry.do)
         if not brief:
             rules = [*(f'RULES["4.8.0"].{name}' for name in entry.rules), *entry.rows]
             yield from _wrapped("  rule     ", ", ".join(rules), code=True)
@@ -99,14 +120,24 @@ def _wrapped(head: str, text: str, *, code: bool = False) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What was asked, and what is known of it, the worst first; of `lines` that were read `known` are explained."""
+    """What was asked, and what is known of it, the worst first.
+
+    Of `lines` that were read `known` are explained, `trace` are blank or of a stack trace, and nothing is known of the
+    `unknown` ones: they may say anything.
+    """
 
     what: str
     found: tuple[Explanation, ...]
     lines: int = 0
     known: int = 0
-    near: tuple[str, ...] = ()
-    """Texts that resemble a line of which nothing is known."""
+    trace: int = 0
+    near: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Of a few lines: each of which nothing is known, and the known texts that resemble it."""
+
+    @property
+    def unknown(self) -> int:
+        """Lines of which nothing is known."""
+        return self.lines - self.known - self.trace
 
     @property
     def worst(self) -> Effect | None:
@@ -116,21 +147,24 @@ class Explained:
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
         found = [one.as_json() for one in self.found]
-        return {"what": self.what, "lines": self.lines, "known": self.known, "found": found, "near": list(self.near)}
+        counts = {name: getattr(self, name) for name in ("lines", "known", "unknown", "trace")}
+        near = [{"line": line, "texts": list(texts)} for line, texts in self.near]
+        return {"what": self.what, **counts, "found": found, "near": near}
 
     def __str__(self) -> str:
         """The text for people."""
         blocks = ["\n".join(one.lines(brief=self.lines > 1)) for one in self.found]
         if self.lines > 1:
-            told = f"{self.lines} lines, {self.known} known; the other {self.lines - self.known} are not judged"
-            blocks.insert(0, translate(told))
-        elif not self.found and not self.lines:
+            told = f"{self.lines} lines: {self.known} known, {self.unknown} of which nothing is known"
+            trace = f"; {self.trace} blank or of a stack trace" if self.trace else ""
+            blocks.insert(0, translate(told) + translate(trace))
+        elif not self.lines and not self.found:
             blocks.append(translate("there is no line in it"))
-        elif not self.found:
-            told = "nothing is known of this line: it is none about subscriptions, filters or heartbeats"
-            blocks.append(translate(told))
-        if self.near:
-            blocks.append("\n".join([translate("did you mean"), *(f"  {text}" for text in self.near)]))
+        for line, texts in self.near:
+            head = translate("nothing is known of this line")
+            shown = [f"  {textwrap.shorten(line, LONGEST_SHOWN, placeholder=' ...')}"] if self.lines > 1 else []
+            near = [translate("the nearest known texts:"), *(f"  {text}" for text in texts)] if texts else []
+            blocks.append("\n".join([f"{head}:" if shown else head, *shown, *near]))
         return "\n\n".join(blocks)
 
     __repr__ = __str__
@@ -170,25 +204,32 @@ def explain(what: int | str | Path) -> Explained:
 
 def explain_lines(lines: Iterable[str], what: str) -> Explained:
     """What the lines of a log mean; `what` names the log."""
-    found: dict[tuple[str, Effect], Explanation] = {}
-    number = known = 0
-    line = ""
+    found: dict[tuple[str, Effect, Case | None], Explanation] = {}
+    number = known = trace = 0
+    unknown: list[str] = []
     for number, line in enumerate(lines, 1):
-        got = decode(line)
-        if got is None:
+        said = match(line)
+        if said is None:
+            if _TRACE.match(line):
+                trace += 1
+            elif len(unknown) <= FEW:
+                unknown.append(line.strip())
             continue
         known += 1
-        entry, values = got
-        effect = entry.effect_with(values)
+        entry, values = said.entry, said.values
+        case, effect = entry.case_of(values), entry.effect_with(values)
         stamp = _TIME.search(line)
         time = stamp[0] if stamp else ""
-        one = found.setdefault((entry.id, effect), Explanation(entry, effect, 0, number, number, time, values=values))
+        place = entry.id, effect, case
+        if place not in found:
+            found[place] = Explanation(entry, effect, case, 0, number, number, time, "", values, said.as_now)
+        one = found[place]
         one.count += 1
         one.last, one.last_time = number, time or one.last_time
     rank = list(EFFECTS).index
     worst_first = sorted(found.values(), key=lambda one: (rank(one.effect), -one.count))
-    near = _near(line) if number == 1 and not known else ()
-    return Explained(what, tuple(worst_first), number, known, near)
+    near = tuple((line, nearest(line)) for line in unknown) if number <= FEW else ()
+    return Explained(what, tuple(worst_first), number, known, trace, near)
 
 
 def _is_file(text: str) -> bool:
@@ -214,14 +255,13 @@ def _of_code(text: str) -> list[Entry]:
     )
 
 
-def _near(line: str) -> tuple[str, ...]:
-    """Up to three texts of which the line has half of the words or more."""
+def nearest(line: str) -> tuple[str, ...]:
+    """Up to three known texts of which the line has half of the words or more, the nearest first."""
     has = set(re.findall(r"\w{3,}", line.lower()))
     shares = {}
-    for entry in entries().values():
-        for text in entry.texts:
-            words = set(re.findall(r"\w{3,}", " ".join(template(entry, text).parts).lower()))
-            shares[text.strip()] = len(words & has) / max(3, len(words))
+    for each in templates():
+        words = set(re.findall(r"\w{3,}", " ".join(each.parts).lower()))
+        shares[each.text] = len(words & has) / max(3, len(words))
     best = sorted(shares, key=lambda text: -shares[text])[:3]
     return tuple(text for text in best if shares[text] >= NEAR)
 

@@ -11,11 +11,15 @@ from dataclasses import fields
 import pytest
 
 from rmqlab import explain
+from rmqlab.cli import main
 from rmqlab.client.client_config import ClientConfig
 from rmqlab.commands import VERBS
-from rmqlab.diagnosis.decoder import EFFECTS, coded, decode, entries, template, templates
+from rmqlab.diagnosis.decoder import coded, decode, entries, templates
+from rmqlab.diagnosis.decoder_entry import EFFECTS
 from rmqlab.diagnosis.explained import LONGEST, explain_lines
 from rmqlab.diagnosis.finding import KINDS
+from rmqlab.diagnosis.line_template import template
+from rmqlab.diagnosis.printed import printed_value
 from rmqlab.errors import BadInput
 from rmqlab.rules import RULES
 
@@ -58,7 +62,7 @@ def test_every_text_finds_its_own_entry():
     """A text that is part of another would be swallowed by it, or swallow it."""
     for entry in EVERY.values():
         for text in entry.texts:
-            assert template(entry, text).weight > 11, text
+            assert template(entry.id, text).weight > 11, text
             filled = re.sub(r"\{(\w+)\}", "x7", text)
             found, values = decode("2021-09-05 10:30:00,123 WARN Thread_1 - " + filled)
             assert found is entry, text
@@ -201,7 +205,7 @@ def test_a_log_is_counted_worst_first(tmp_path, name):
     _, twice = found.found
     assert (twice.count, twice.first, twice.last, twice.values) == (2, 2, 5, {"group": "G"})
     assert (twice.first_time, twice.last_time) == ("2021-09-05 10:30:01", "2021-09-05 10:30:09")
-    assert "7 lines, 3 known; the other 4 are not judged" in str(found)
+    assert "7 lines: 3 known, 4 of which nothing is known" in str(found)
     assert explain(str(tmp_path / name)).as_json()["found"] == found.as_json()["found"]
 
 
@@ -226,8 +230,88 @@ def test_codes_by_number_and_name():
 def test_a_near_miss_is_offered():
     found = explain("consumers subscription does not exist")
     assert not found.found
-    assert "the consumer's subscription not exist" in found.near
-    assert explain("hello world").near == ()
+    ((line, texts),) = found.near
+    assert line == "consumers subscription does not exist"
+    assert "the consumer's subscription not exist" in texts
+    assert explain("hello world").near == (("hello world", ()),)
+
+
+def test_of_an_unknown_line_nothing_is_claimed(capsys):
+    """It may well be about subscriptions: what is not known is said to be unknown, counted apart, and no success."""
+    assert main(["explain", "2021-09-05 10:30:00 WARN H - a line about subscriptions that nobody wrote down"]) == 4
+    assert capsys.readouterr().out.splitlines()[0] == "nothing is known of this line"
+    few = explain("the consumer's group info not exist, group: G\nnobody knows this\n\tat a.B.c(B.java:1)\n")
+    assert (few.lines, few.known, few.unknown, few.trace) == (3, 1, 1, 1)
+    assert "3 lines: 1 known, 1 of which nothing is known; 1 blank or of a stack trace" in str(few)
+    assert few.as_json()["unknown"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("the consumer's subscription not latest", 0),
+        ("the consumer's subscription not latest\nnobody knows this", 0),
+        ("the request offset too small. group=G, topic=T, requestOffset=1, brokerMinOffset=9, clientIp=c", 3),
+        ("nobody knows this\nnor that", 4),
+        ("no/such/file.log", 2),
+    ],
+)
+def test_exit_statuses_are_those_of_audit(line, status, capsys):
+    assert main(["explain", line]) == status
+    capsys.readouterr()
+
+
+ILLEGAL = (
+    "2016-03-06 18:41:02,362 WARN RocketmqClient - the pull request offset illegal, PullRequest [consumerGroup=G1, "
+    "messageQueue=MessageQueue [topic=T1, brokerName=broker-1, queueId=2], nextOffset={next}] PullResult [pullStatus="
+    "OFFSET_ILLEGAL, nextBeginOffset={begin}, minOffset={low}, maxOffset={high}, msgFoundList=0]"
+)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "effect", "means"),
+    [
+        ((15619, 0, 0, 7358), "watch", "consumes everything in this queue again"),
+        ((15619, 7358, 90, 7358), "loss", "is skipped, unless"),
+        ((5, 90, 90, 7358), "loss", "deleted before the group read it"),
+        ((5, 0, 0, 0), "watch", "consumes everything in this queue again"),
+    ],
+)
+def test_what_a_line_means_can_depend_on_its_values(numbers, effect, means):
+    """As `DefaultMessageStore.getMessage` does: beyond the end to 0 while minOffset is 0, otherwise to the end."""
+    line = ILLEGAL.format(**dict(zip(("next", "begin", "low", "high"), numbers, strict=True)))
+    (one,) = explain(line).found
+    assert one.effect == effect
+    assert means in one.case.means
+    assert one.values["pull_request"].endswith(f"queueId=2], nextOffset={numbers[0]}]")
+    assert one.values["pull_result"].startswith("PullResult [pullStatus=")
+
+
+def test_conditions_of_cases_are_about_values_of_the_entrys_texts():
+    for entry in EVERY.values():
+        names = set(re.findall(r"\{(\w+)\}", " ".join(entry.texts)))
+        for case in entry.cases:
+            assert not case.holds({}), entry.id
+            for condition in case.when:
+                used = {word.partition(".")[0] for word in condition.split()[::2] if not word.lstrip("-").isdecimal()}
+                assert used <= names, (entry.id, condition)
+                assert used, (entry.id, condition)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("A [b=B [c=1, d=2], e=3]", "b", "B [c=1, d=2]"),
+        ("A [b=B [c=1, d=2], e=3]", "e", "3"),
+        ("A [b=B [c=1, d=2], e=3]", "f", None),
+        ("A [subString=x IN ('p', 'q'), tagsSet=[]]", "subString", "x IN ('p', 'q')"),
+        ("A [subString=x = '(', tagsSet=[]]", "subString", "x = '('"),
+        ("A{b=[], c=[C [d=1]]}", "c", "[C [d=1]]"),
+        ("A(b=1, bc=2)", "bc", "2"),
+    ],
+)
+def test_printed_objects(text, key, value):
+    assert printed_value(text, key) == value
 
 
 @pytest.mark.parametrize(

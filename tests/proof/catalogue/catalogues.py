@@ -44,7 +44,7 @@ OF_CHECKOUT = (
 MODULES = (
     "auditing.py", "checkout.py", "errors.py", "extras.py", "files.py", "language.py", "verbs.py",
     "broker/broker_config.py",
-    "diagnosis/broker_findings.py", "diagnosis/decoder.py", "diagnosis/diagnosis.py", "diagnosis/doctor.py",
+    "diagnosis/broker_findings.py", "diagnosis/decoder_entry.py", "diagnosis/diagnosis.py", "diagnosis/doctor.py",
     "diagnosis/explained.py", "diagnosis/expression_findings.py", "diagnosis/finding.py", "diagnosis/look.py",
     "diagnosis/look_json.py", "diagnosis/looking.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
     "diagnosis/queue_findings.py", "diagnosis/read_client.py", "diagnosis/rebuilt.py", "diagnosis/report.py",
@@ -129,7 +129,7 @@ def _package(root: Path) -> list[Entry]:
     if (root / "rmqlab" / "rules.py").exists():
         for told in _rules():
             found.setdefault(told, []).append("rmqlab/rules.py")
-        for told in (text for one in decoder.entries().values() for text in (one.means, one.do)):
+        for told in (text for one in decoder.entries().values() for text in one.sentences):
             found.setdefault(told, []).append("data/decoder")
     return [Entry(text, SHOWN, tuple(dict.fromkeys(places)), plurals.get(text, "")) for text, places in found.items()]
 

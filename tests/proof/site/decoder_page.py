@@ -6,11 +6,12 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.diagnosis.decoder import EFFECTS, SURE, Entry, entries
+from rmqlab.diagnosis.decoder import entries
+from rmqlab.diagnosis.decoder_entry import EFFECTS, SURE, Case, Entry
 from rmqlab.language import ENGLISH, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SECTIONS: Final = {
@@ -58,6 +59,7 @@ dl dt:target, dl dt:has(:target) { scroll-margin-top: 4rem; background: var(--co
 LABELS: Final = {
     "en": {
         "do": "Do",
+        "when": "When",
         "also": "Also",
         "rule": "Rule",
         "said": "Said by",
@@ -67,6 +69,7 @@ LABELS: Final = {
     },
     "zh": {
         "do": "处理",
+        "when": "当",
         "also": "同义",
         "rule": "规则",
         "said": "出处",
@@ -91,6 +94,7 @@ def write(target: Path, language: str) -> None:
 def texts_of_entries() -> set[str]:
     """What the page has from the package, as Sphinx reads it."""
     told = {text for one in entries().values() for text in (one.means, f"**Do**: {one.do}")}
+    told |= {_case(case, LABELS["en"], str) for one in entries().values() for case in one.cases}
     return told | set(EFFECTS.values()) | {f"**{name}**" for name in EFFECTS}
 
 
@@ -118,6 +122,7 @@ def page(language: str) -> str:
                 "",
                 f"  **{labels['do']}**: {say(one.do)}",
                 "",
+                *(line for case in one.cases for line in (f"  {_case(case, labels, say)}", "")),
                 "  ```{raw} html",
                 f'  <p class="decoder-facts"><strong>{head}<br>{facts}</p>',
                 "  ```",
@@ -126,16 +131,21 @@ def page(language: str) -> str:
     return "\n".join(lines)
 
 
+def _case(case: Case, labels: dict[str, str], say: Callable[[str], str]) -> str:
+    """What the values of a line add, in MyST."""
+    when = ", ".join(f"`{condition}`" for condition in case.when)
+    says = " ".join(map(say, filter(None, (case.means, case.do))))
+    return f"**{labels['when']}** {when} (**{labels[case.effect]}**): {says}"
+
+
 def _section(one: Entry) -> str:
     return SECTIONS.get((one.kind, one.speaker)) or SECTIONS[one.kind, ""]
 
 
 def _facts(one: Entry, labels: dict[str, str]) -> Iterator[str]:
     """Texts that mean the same, the rules, who says it and how we know, and other entries, as HTML."""
-    if len(one.texts) > 1:
-        yield f"{labels['also']}: " + ", ".join(
-            f'<code class="also">{escape(text.strip())}</code>' for text in one.texts[1:]
-        )
+    if others := [*one.texts[1:], *one.older]:
+        yield f"{labels['also']}: " + ", ".join(f'<code class="also">{escape(text.strip())}</code>' for text in others)
     where = "../explanation/rules.html#rule-"
     rules = [f'<a href="{where}{name.replace("_", "-")}"><code>{name}</code></a>' for name in one.rules]
     if rules or one.rows:
