@@ -33,6 +33,8 @@ Questions
     broken          rules of which one is wrong, to be found by what happens
     guess           what you expect, before it is shown, and later beside what came out
     quiz            three questions about a lesson; the first answer counts
+    data            the path of a recording or a stored result that the lessons read
+    need            installs what a lesson needs besides, such as Spark, while you read on
     progress        what you guessed, solved and answered, in your copy of the lessons
 
 Real brokers
@@ -56,9 +58,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rmqlab import show as show
     from rmqlab.auditing import audit as audit
+    from rmqlab.checkout import data as data
     from rmqlab.diagnosis.doctor import doctor as doctor
     from rmqlab.diagnosis.explained import explain as explain
     from rmqlab.errors import BadInput as BadInput
+    from rmqlab.extras import need as need
     from rmqlab.lab.lab import Lab as Lab
     from rmqlab.lessons.check import check as check
     from rmqlab.lessons.mutants import broken as broken
@@ -82,8 +86,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BadInput": "errors", "RULES": "rules", "Lab": "lab.lab", "audit": "auditing", "broken": "lessons.mutants",
-    "check": "lessons.check", "doctor": "diagnosis.doctor", "explain": "diagnosis.explained", "explore": "verbs",
-    "guess": "lessons.progress", "lint": "verbs", "plan": "verbs", "progress": "lessons.progress",
+    "check": "lessons.check", "data": "checkout", "doctor": "diagnosis.doctor",
+    "explain": "diagnosis.explained", "explore": "verbs",
+    "guess": "lessons.progress", "lint": "verbs", "need": "extras", "plan": "verbs", "progress": "lessons.progress",
     "quiz": "lessons.quiz", "read_store": "spark", "replay": "verbs", "reproduce": "verbs", "serve": "serving",
     "show": "show", "simulate": "verbs", "spark": "spark", "sql92": "verbs", "tags": "verbs",
 }  # fmt: skip

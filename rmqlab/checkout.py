@@ -1,10 +1,10 @@
-"""The source tree around this package: some verbs need what lies there, and a wheel brings a few of its files."""
+"""The source tree around this package, and its data: some verbs need the tree, and a wheel brings what lessons read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, did_you_mean
 
 PACKAGE = Path(__file__).resolve().parent
 ROOT = PACKAGE.parent
@@ -29,3 +29,23 @@ def folder(name: str) -> Path:
 def carried(name: str) -> Path:
     """Return the path of a file or folder of data/ that a wheel brings too (pyproject.toml lists them)."""
     return (ROOT if is_checkout() else PACKAGE) / "data" / name
+
+
+def data(name: str) -> Path:
+    """Return the path of a recording or a stored result, a file or a folder: the same one from any working folder.
+
+    >>> data("articles/E1.json").name
+    'E1.json'
+
+    Raises:
+        BadInput: there is none of that name; the text says what there is.
+    """
+    path = carried(name)
+    if path.exists():
+        return path
+    near = next(parent for parent in path.parents if parent.is_dir())
+    there = sorted(one.name for one in near.iterdir())
+    missing = path.relative_to(near).parts[0]
+    where = near.relative_to(carried(".").resolve()).as_posix()
+    here = "data" if where == "." else f"data/{where}"
+    raise BadInput(f"no {missing!r} in {here}{did_you_mean(missing, there) or '; there are ' + ', '.join(there)}")

@@ -408,6 +408,20 @@ def test_a_python_without_ensurepip_is_named(tree, script, monkeypatch):
     assert not (tree / ".venv").exists()
 
 
+@pytest.mark.parametrize(("found", "brought"), [(None, {"spark", "java"}), (Path("/opt/some-java"), {"spark"})])
+def test_extras_are_installed_by_name(script, found, brought):
+    """What `rmqlab.need` calls: a Java of the machine is not brought once more."""
+    tables = script.load("rmqlab/commands/__init__.py")
+    script.load = lambda path: tables if "commands" in path else Java(found)
+    assert script.main(["--install", "spark", "java"]) == 0
+    assert script.read_stamp().extras == brought
+    steps = len(script.steps)
+    assert script.main(["--install", "spark"]) == 0
+    assert len(script.steps) == steps
+    with pytest.raises(script.LabError, match="no extra 'sparc'; there are notebook, spark, java, test"):
+        script.main(["--install", "sparc"])
+
+
 def test_ready_means_quick(tree, installed):
     """What the script itself costs: well below what a verb costs."""
     fake_python(tree, "exit 0")

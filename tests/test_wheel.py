@@ -140,7 +140,7 @@ def absent(name):
     raise PackageNotFoundError(name)
 
 
-def test_an_environment_of_lab_is_to_be_deleted(monkeypatch, tmp_path):
+def test_an_environment_of_lab_is_told_what_brings_them(monkeypatch, tmp_path):
     monkeypatch.setattr(extras, "distribution", absent)
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     monkeypatch.setattr(sys, "prefix", "/nowhere")
@@ -148,7 +148,7 @@ def test_an_environment_of_lab_is_to_be_deleted(monkeypatch, tmp_path):
         extras.require("notebook")
     (tmp_path / "lab-stamp").touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    with pytest.raises(BadInput, match=r"missing from .*: ipykernel, .*; delete that folder, and the next ./lab"):
+    with pytest.raises(BadInput, match=r"missing from .*: ipykernel, .*; ./lab --install notebook brings them"):
         extras.require("notebook")
 
 

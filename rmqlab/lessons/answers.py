@@ -9,7 +9,7 @@ from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import data
 from rmqlab.errors import BadInput
 from rmqlab.lab.evidence import line
 from rmqlab.lab.lab import Lab
@@ -62,7 +62,7 @@ def needs_number(answer: object, form: str, *, least: int | None = None) -> None
 @lru_cache(maxsize=8)
 def recorded(name: str, scenario: str) -> LabResult:
     """A scenario of the recorded set `name`, by the frames that real clients and the real broker exchanged."""
-    return Lab.from_recording(folder("data") / RECORDED / name, scenario)
+    return Lab.from_recording(data(RECORDED) / name, scenario)
 
 
 def rows_of(answer: Any) -> list[dict[str, Any]]:

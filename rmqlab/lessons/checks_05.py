@@ -8,7 +8,7 @@ from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import data
 from rmqlab.lab.lab import Lab
 from rmqlab.lessons.answers import called, needs_function, needs_keys
 from rmqlab.lessons.check import CheckFailed
@@ -152,7 +152,7 @@ def verdict(ratios: Sequence[float]) -> str:
 @lru_cache(maxsize=2)
 def stored(by: str) -> dict[tuple[Any, ...], list[list[float]]]:
     """The stage times of each process, by (share, groups, expression), of messages with user properties."""
-    lines = (folder("data") / "bloom_profile" / "map.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = data("bloom_profile/map.jsonl").read_text(encoding="utf-8").splitlines()
     cells = [one for one in map(json.loads, lines) if one["user_properties"]]
     return {(one["selectivity"], one["groups"], one["expression"]): one[by] for one in cells}
 

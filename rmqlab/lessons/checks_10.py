@@ -7,7 +7,7 @@ from math import isnan
 from numbers import Real
 from typing import Any
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import data
 from rmqlab.lab.recorded.store import RECORDED
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lessons.answers import called, needs_function, needs_keys, recorded
@@ -53,7 +53,7 @@ def rule(answer: Any) -> str:
     """A rule `is_latest(held_version, pull_version)`, by which our broker answers as the recorded one did."""
     needs_function(answer, "Give the function itself: is_latest(held_version, pull_version).")
     called(answer, 1, 2, told="is_latest(1, 2): ")
-    result = replay(folder("data") / RECORDED / JUDGE, rules=DEFAULT_RULES.replace(is_latest=answer))
+    result = replay(data(RECORDED) / JUDGE, rules=DEFAULT_RULES.replace(is_latest=answer))
     codes = [one for one in result.differing if one.field == "code"]
     served = sum(one.expected == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)
     refused = sum(one.got == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)

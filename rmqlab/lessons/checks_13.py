@@ -7,7 +7,7 @@ from collections import Counter
 from math import ceil
 from typing import Any, Final
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import data
 from rmqlab.lab.fates import Fate
 from rmqlab.lessons.answers import needs_number, recorded, rows_of
 from rmqlab.lessons.check import OF_TASK, CheckFailed
@@ -65,7 +65,7 @@ def size(answer: Any) -> str:
 
 def measured() -> tuple[float, float]:
     """Seconds before the first byte at ``PLACE``, and for ``STORE_GIB`` at most, if each byte costs as measured."""
-    told = json.loads((folder("data") / "cluster" / "times.json").read_text(encoding="utf-8"))
+    told = json.loads(data("cluster/times.json").read_text(encoding="utf-8"))
     place = next(one for one in told["places"] if one["name"] == PLACE)
     a_gib = place["data"] * (1 + place["swing"]) / (told["bytes"] / GIB)
     return place["session"] + place["first"], a_gib * STORE_GIB

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import data
 from rmqlab.diagnosis.doctor import doctor
 from rmqlab.lab.fates import Fate
 from rmqlab.lessons.answers import needs_function, needs_number
@@ -40,7 +40,7 @@ SMALL: Final[tuple[Members, ...]] = (
 
 def recorded(version: str) -> Diagnosis:
     """What the two looks at the scene on the real broker of a version say."""
-    return doctor(recorded=[folder("data") / "doctor" / f"{version}-{look}.json" for look in (1, 2)])
+    return doctor(recorded=[data(f"doctor/{version}-{look}.json") for look in (1, 2)])
 
 
 def disagree(answer: Any) -> str:

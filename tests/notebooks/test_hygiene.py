@@ -190,6 +190,21 @@ def test_papermill_knows_every_parameter(name):
     assert list(inspect_notebook(str(NOTEBOOKS / name))) == re.findall(r"^(\w+) = ", cell["source"], re.MULTILINE)
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_data_is_found_from_any_folder(name):
+    """A path that begins at the working folder leads nowhere elsewhere: `rmqlab.data` finds the file."""
+    assert not [cell["id"] for cell in code_cells(load(name)) if re.search(r"""["']\.{1,2}/""", cell["source"])]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_notebook_that_needs_spark_says_so_first(name):
+    """The first code cell of those that open a session, or read Parquet, and of no others."""
+    cells = [cell["source"] for cell in code_cells(load(name))]
+    needs = any("rmqlab.spark(" in source or "read_parquet(" in source for source in cells)
+    assert ('rmqlab.need("spark")' in cells[0]) == needs
+    assert not needs or name in EXERCISES or "Spark" in load(name)["cells"][0]["source"] or "tasks" in name
+
+
 def test_glossary_has_both_languages():
     assert len(GLOSSARY) > 70
     assert not [term for term, chinese in GLOSSARY.items() if not re.search(r"[\u4e00-\u9fff]", chinese)]

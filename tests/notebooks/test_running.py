@@ -114,7 +114,8 @@ def test_every_solution_passed_its_check(solution):
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=name)
-def test_lesson_runs_with_other_parameters(lesson, request, monkeypatch):
+def test_lesson_runs_with_other_parameters(lesson, request, monkeypatch, tmp_path):
+    """In a folder that has nothing to do with the lesson: its data is found all the same."""
     if lesson.stem in AT_CONNECT:
         monkeypatch.setenv(SETTING, request.getfixturevalue("connect"))
     parameters, words = OTHERS.get(lesson.stem, ({"mode": "static"}, ""))
@@ -122,7 +123,7 @@ def test_lesson_runs_with_other_parameters(lesson, request, monkeypatch):
         str(lesson),
         None,  # else it is written anew before and after each cell
         parameters=parameters,
-        cwd=str(lesson.parent),
+        cwd=str(tmp_path),
         kernel_name="python3",
         progress_bar=False,
     )

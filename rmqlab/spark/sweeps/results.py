@@ -132,7 +132,7 @@ def stored_sweep(name: str) -> SweepResult:
     """
     if name not in CATALOGUE:
         raise BadInput(f"sweep {name!r} is not known; there are {', '.join(CATALOGUE)}")
-    path = checkout.folder("data") / "sweeps" / f"{name}.parquet"
+    path = checkout.carried("sweeps") / f"{name}.parquet"
     return SweepResult(_records(path, f"./lab sweep {name} --table {path} makes it"))
 
 

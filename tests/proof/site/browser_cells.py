@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-FOLDER = "browser_cells_data"  # what lies beside this file there: shown.json, and data/ beside an empty notebooks/
+FOLDER = "browser_cells_data"  # what lies beside this file there: shown.json, and an empty notebooks/
 PLACES = ("notebooks", "notebooks/exercises")
 
 
@@ -23,7 +23,7 @@ class NotHere(Exception):
 
 
 def begin(language: str, place: str = PLACES[0]) -> None:
-    """Let the cells of this kernel speak `language`, find ../data, and answer for what is not there."""
+    """Let the cells of this kernel speak `language` and answer for what is not there."""
     from IPython import get_ipython
 
     folder = Path(__file__).with_name(FOLDER)

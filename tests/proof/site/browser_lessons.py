@@ -61,11 +61,8 @@ export async function loadPyodide(options) {
   return (await start(await known.json(), options)).python;
 }
 """
-# What lessons read below data/: recorded sets, and results that were kept.
-READ = (
-    "articles", "bloom_profile", "doctor", "explored",
-    *(f"golden/broker-4.8.0/{name}" for name in ("base", "base-2", "bitmap", "noprop", "admin")),
-)  # fmt: skip
+# Of the package's data, what only lessons about Spark read: they are not there.
+LEFT_OUT = ("data/cluster", "data/golden/broker-4.8.0/audit", "data/sweeps")
 FIRST = "import browser_cells\n\nbrowser_cells.begin({language!r}, {place!r})"
 
 
@@ -138,12 +135,12 @@ def _installed(name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _package() -> Iterator[tuple[str, bytes]]:
-    """This package with the data that its wheel brings."""
+    """This package with the data that its wheel brings, as far as lessons here read it."""
     yield from tree(ROOT / "rmqlab", "rmqlab")
     told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for name in told["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]:
         path = ROOT / name
-        if name.startswith("data/"):
+        if name.startswith("data/") and name not in LEFT_OUT:
             yield from tree(path, f"rmqlab/{name}") if path.is_dir() else [(f"rmqlab/{name}", path.read_bytes())]
 
 
@@ -156,14 +153,12 @@ def _zip(files: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def _beside(shown: Shown) -> Iterator[tuple[str, bytes]]:
-    """What a lesson's kernel has besides packages: a word for what is not there, what cells show elsewhere, data."""
+    """What a lesson's kernel has besides packages: a word for what is not there, and what cells show elsewhere."""
     yield "pandas.py", NO_PANDAS.encode()
     yield "browser_cells.py", Path(browser_cells.__file__).read_bytes()
     texts = json.loads((ROOT / "docs" / "lab" / "words.json").read_text(encoding="utf-8"))
     told = {one: {"words": texts[one]["lessons"], "shown": shown[one]} for one in LANGUAGES}
     yield f"{browser_cells.FOLDER}/shown.json", json.dumps(told, ensure_ascii=False).encode()
-    for name in READ:
-        yield from tree(ROOT / "data" / name, f"{browser_cells.FOLDER}/data/{name}")
     for name in browser_cells.PLACES:
         yield f"{browser_cells.FOLDER}/{name}/.gitkeep", b""  # a folder of its own, in which a lesson runs
 
