@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.java_runtime import find_java, home_from_wheel
-from rmqlab.language import translate
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,7 +50,7 @@ def need(extra: str, *, wait: bool = False) -> None:
         BadInput: there is no such extra, nothing here can install it, or what was waited for failed.
     """
     if sys.platform == "emscripten":
-        _tell(translate(f"The packages of {extra} cannot be installed in a browser."))
+        _tell(_("The packages of {extra} cannot be installed in a browser.", extra=extra))
         return
     known = _extras()
     if known and extra not in known:
@@ -59,10 +59,10 @@ def need(extra: str, *, wait: bool = False) -> None:
     if extra == "spark" and "JAVA_HOME" not in os.environ and not _has_java():
         wanted.append(_JAVA)
     if not wanted:
-        _tell(translate(f"The packages of {extra} are here."))
+        _tell(_("The packages of {extra} are here.", extra=extra))
     elif extra not in _RUNNING:
         _RUNNING[extra] = _start(wanted)
-        _tell(translate(f"The packages of {extra} are being installed. Read on: a cell that needs them waits."))
+        _tell(_("The packages of {extra} are being installed. Read on: a cell that needs them waits.", extra=extra))
     if wait:
         _finish(extra)
 
