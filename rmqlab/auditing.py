@@ -155,6 +155,11 @@ class AuditResult:
         """The damaged parts of the log."""
         return self._audit.damage
 
+    @property
+    def config_damage(self) -> list[str]:
+        """What is wrong with the files of `config/`, and what 4.8.0 makes of it; without offsets all is unknown."""
+        return self._audit.config_damage
+
     def total(self, name: str) -> int:
         """A figure (sent, delivered, lost, unknown, may_be_lost) over all groups and topics."""
         return sum(row[name] for topics in self.groups.values() for row in topics.values())
@@ -244,11 +249,12 @@ class AuditResult:
     def as_json(self) -> dict[str, Any]:
         """The result for programs, as `rmqlab audit --json` writes it."""
         witnessed = {group: list(clients) for group, clients in sorted(self._audit.witnessed.items())}
-        return {"groups": self.groups, "damage": self.damage, "witnessed": witnessed}
+        found = {"groups": self.groups, "damage": self.damage, "witnessed": witnessed}
+        return found | ({"config_damage": self.config_damage} if self.config_damage else {})
 
     def lines(self) -> list[str]:
-        """The result as text: a line for each group and topic, remarks, and what is damaged."""
-        return [*summary_lines(self.groups), *damage_lines(self.damage)]
+        """The result as text: damaged files of `config/`, each group and topic, remarks, what is damaged in the log."""
+        return [*self.config_damage, *summary_lines(self.groups), *damage_lines(self.damage)]
 
     def close(self) -> None:
         """Let go of what Spark keeps on disk, and of what was unpacked."""

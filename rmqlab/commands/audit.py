@@ -23,6 +23,7 @@ keys of --json:
              first_lost, last_lost}}}
   damage     [{physicalOffset, size, reason, topic, queueId, queueOffset}...]
   witnessed  {GROUP: [client...]}: groups with evidence of deliveries, and the clients that wrote a trace
+  config_damage  [sentence...], where files of config/ are damaged; without offsets every fate is unknown
 Lost is what was dropped or skipped and some member asked for. Certainty: proved (by a trace, a log, a record sent
 back), implied (by offsets and subscriptions, if nobody set offsets by hand), unknown. delivered and lost count what is
 proved or implied. The fate passed: an offset went past the message, and nothing else is known of it. Times: epoch ms.

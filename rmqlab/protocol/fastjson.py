@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BYTE_ORDER_MARK = "\ufeff"
+_IGNORED = "".join(map(chr, range(0x21))) + "\x7f"
 _MAX_PLACES = 100
 _TRAILING_ZEROS = re.compile(r"\.0*$")
 _SPECIAL = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029]')
@@ -51,6 +53,82 @@ def read(data: bytes) -> object:
         return _ODD_NAMES_MARKED.decode(_ODD_NAME.sub(_mark, text))
     except (ValueError, RecursionError) as error:
         raise FrameError("JSONException", str(error)) from error
+
+
+class Damage(Enum):
+    """How a text is no JSON."""
+
+    ZEROS = "nothing but zero bytes"
+    CUT = "it ends in the middle"
+    MORE = "more text stands behind its end"
+    OTHER = "no JSON"
+
+
+class TextDamage(FrameError):
+    """A text that fastjson could not read; `position` is the first character that is wrong."""
+
+    def __init__(self, damage: Damage, position: int) -> None:
+        """Keep where it is."""
+        super().__init__("JSONException", damage.value)
+        self.damage = damage
+        self.position = position
+
+
+def read_file_text(text: str) -> object:
+    """Return the value of a file of `config/`, or of JSON that somebody pasted; raises TextDamage.
+
+    As fastjson 1.2.69 does with a whole text: one byte order mark in front, and control characters behind the value,
+    are passed over; so are single quotes, names without quotes and comments. A blank text is None.
+
+    >>> read_file_text('{"offsetTable":{"T@G":{0:5}}}')
+    {'offsetTable': {'T@G': {0: 5}}}
+    """
+    begin = len(text) - len(text.removeprefix(_BYTE_ORDER_MARK))
+    body = text[begin:].rstrip(_IGNORED)
+    if not body.strip():
+        if text.strip():
+            raise TextDamage(Damage.ZEROS, 0)
+        return None
+    try:
+        return _LOOSE.decode(_ODD_NAME.sub(_mark, body))
+    except json.JSONDecodeError as error:
+        wrong = _unmarked(body, error.pos)
+        at_end, more = wrong >= len(body.rstrip()), error.msg == "Extra data"
+    except (ValueError, RecursionError) as error:
+        raise TextDamage(Damage.OTHER, 0) from error
+    try:
+        return _plain(_LenientReader(body).document())
+    except (FrameError, ValueError, RecursionError, TypeError, IndexError):
+        pass
+    is_open = _is_open_text(body, wrong)
+    damage = Damage.CUT if at_end or is_open else Damage.MORE if more else Damage.OTHER
+    raise TextDamage(damage, begin + (len(body) if is_open else wrong))
+
+
+def _is_open_text(body: str, position: int) -> bool:
+    """Whether a text that begins at `position` is not closed before the end of `body`."""
+    return body[position : position + 1] == '"' and re.match(_TEXT, body[position:], re.DOTALL) is None
+
+
+def _unmarked(text: str, position: int) -> int:
+    """The place in a text of a place in the same text with its odd names marked."""
+    longer = 0
+    for match in _ODD_NAME.finditer(text):
+        start = match.start() + longer
+        if position < start:
+            break
+        length = len(_mark(match))
+        if position < start + length:
+            return match.start()
+        longer += length - len(match[0])
+    return position - longer
+
+
+def _plain(value: Any) -> Any:
+    """Dicts instead of `Pairs`; an object as a name is a tuple of its pairs, as `read` gives it."""
+    if isinstance(value, Pairs):
+        return {tuple(name) if isinstance(name, Pairs) else name: _plain(item) for name, item in value}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def read_pairs(data: bytes) -> object:
@@ -97,6 +175,7 @@ def _integer(text: str) -> int | Decimal:
 
 _PLAIN: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
 _ODD_NAMES_MARKED: Final = json.JSONDecoder(object_hook=_with_odd_names, parse_float=Decimal, parse_constant=_refuse)
+_LOOSE: Final = json.JSONDecoder(object_hook=_with_odd_names, parse_float=Decimal, parse_constant=_refuse, strict=False)
 _PAIRED: Final = json.JSONDecoder(
     object_pairs_hook=Pairs,
     parse_float=Decimal,

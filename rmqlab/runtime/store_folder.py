@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.protocol.header import FrameError
+from rmqlab.language import _
+from rmqlab.runtime.config_load import load_config
 from rmqlab.runtime.configuration_files import string_to_file
 from rmqlab.runtime.file_segments import FileSegments, sync_folder
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rmqlab.broker.config_manager import ConfigManager
+
+logger = logging.getLogger(__name__)
 
 _CHECKPOINT = struct.Struct(">qqq")
 _CHECKPOINT_BYTES = 4096
@@ -112,24 +116,17 @@ class StoreFolder:
     # config
 
     def load_config(self, table: ConfigManager) -> None:
-        """Take in a table's file of `config/`, or its `.bak` when it is empty or damaged; without both nothing happens.
+        """Take in a table's file of `config/`, or its `.bak`, as `rmqlab.runtime.config_load` says; log what is wrong.
 
-        Raises BadInput when neither can be read.
+        Raises BadInput where 4.8.0 does not start: when both cannot be read.
         """
         path = self.root / "config" / table.file_name
-        wrong: Exception | None = None
-        for candidate in (path, path.with_name(f"{path.name}.bak")):
-            try:
-                text = candidate.read_text(encoding="utf-8")
-                if text:
-                    table.decode(text)
-                    return
-            except FileNotFoundError:
-                continue
-            except (OSError, UnicodeError, FrameError) as error:
-                wrong = error
-        if wrong is not None:
-            raise BadInput(f"{path} and its .bak cannot be read: {wrong}; mend one of them, or delete both")
+        loaded = load_config(path, table.decode)
+        told = loaded.says()
+        if not loaded.starts:
+            raise BadInput(_("{folder}: {told}; mend one of them, or delete both", folder=path.parent, told=told))
+        if told:
+            logger.warning("%s: %s", path.parent, told)
 
     def persist(self, table: ConfigManager) -> None:
         """Write a table's file of `config/`; what it held becomes its `.bak`. Raises OSError."""

@@ -98,6 +98,7 @@ class Audit:
         self._config = StoreConfig(root)
         # A broker may be running: the offsets come first, then what was stored by now, and last the evidence of it.
         self._committed = self._config.offsets()
+        self._offsets_lost = self._config.offsets_lost
         self._files = log_files(root)
         # the commit log offset behind the last message that is looked at
         self.end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
@@ -118,9 +119,14 @@ class Audit:
             self._open, self._ranges, telling, self.options.trace_topic, self.options.delivered, retried
         )
         groups = {group for group, _ in self._known}
-        require_groups(root, groups, self.options.groups, self._evidence.told_of)
+        require_groups(root, groups, self.options.groups, self._evidence.told_of, self._config.damage)
         require_topics(topics.union(topic for _, topic in self._committed), self.options.subscriptions.keys())
         require_messages(self._files, self.options.since, self.options.until)
+
+    @property
+    def config_damage(self) -> list[str]:
+        """What is wrong with the files of `config/`, and what 4.8.0 makes of it."""
+        return self._config.damage
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -130,7 +136,7 @@ class Audit:
     @cached_property
     def _known(self) -> list[Key]:
         """The (group, topic) that the store or the given subscriptions name."""
-        found = {*self._committed, *self._subscriptions.keys()}
+        found = {*self._committed, *self._config.named_offsets(), *self._subscriptions.keys()}
         return sorted(key for key in found if is_audited(*key))
 
     @property
@@ -167,6 +173,7 @@ class Audit:
                 told.reset.get(key, ()),
                 self._at_first,
                 tuple(told.paused.get(group, ())),
+                offsets_known=not self._offsets_lost,
             )
             inferences.setdefault(topic, []).append(inference)
         return inferences

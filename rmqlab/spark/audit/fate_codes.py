@@ -29,9 +29,10 @@ WHY: Final = (
     "no committed offset is past it: it may have been consumed all the same",
     "the group's offsets were set by hand: it may have been passed",
     "members subscribe different topics, so pulls fail now and then: another subscription may have met it",
+    "the committed offsets cannot be read: nobody knows whether one is past it",
 )
 """Why a fate is unknown; None where it is not."""
-CHANGED, NOBODYS, NOT_HELD, EARLY, UNTOLD, NOT_PASSED, RESET, MIXED = range(1, 9)
+CHANGED, NOBODYS, NOT_HELD, EARLY, UNTOLD, NOT_PASSED, RESET, MIXED, NO_OFFSETS = range(1, 10)
 LOST_CODES: Final = np.array([fate in LOSING for fate in FATES])
 CODE: Final = {fate: code for code, fate in enumerate(FATES)}
 

@@ -20,6 +20,7 @@ from rmqlab.spark.audit.fate_codes import (
     MAYBE,
     MIXED,
     NO,
+    NO_OFFSETS,
     NOBODYS,
     NOT_HELD,
     NOT_PASSED,
@@ -50,7 +51,8 @@ class FateInference:
     client ids in it. `telling`: whether the evidence tells of all deliveries. A log that is given does (`YES`); not
     every member may write a trace (`MAYBE`); records of failures do not (`NO`). `reset`: when (epoch ms) the group's
     offsets were set by hand. `at_first`: a new group begins with the first message of its queues, so that it looks at
-    what came before it. `paused`: from when to when (epoch ms) somebody stood still.
+    what came before it. `paused`: from when to when (epoch ms) somebody stood still. `offsets_known` is False where the
+    broker's file of offsets is damaged: then nothing is implied of where the group is.
     """
 
     group: str
@@ -66,6 +68,7 @@ class FateInference:
     reset: tuple[int, ...] = ()
     at_first: bool = True
     paused: tuple[tuple[int, int], ...] = ()
+    offsets_known: bool = True
 
     def property_names(self) -> set[str]:
         """The properties that some subscription looks at, besides TAGS and KEYS."""
@@ -130,7 +133,9 @@ class FateInference:
             fate[~sure & ~early] = CODE[Fate.SKIPPED_BY_OFFSET]
             sure |= ~early
         some = by_a_member & (covered != YES)
-        for here, what in self._not_passed(batch):
+        if not self.offsets_known:
+            fate[:], sure[:], why[:] = CODE[Fate.PASSED], False, NO_OFFSETS
+        for here, what in self._not_passed(batch) if self.offsets_known else ():
             fate[here] = CODE[what]
             sure[here] = ~some[here]
             why[here] = NOT_PASSED

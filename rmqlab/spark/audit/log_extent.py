@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.compute as pc
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
 from rmqlab.files import end_of_data
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, SYSTEM_TOPICS, is_system_group
 from rmqlab.spark.files.commit_log_files import log_ranges
@@ -99,13 +100,26 @@ def is_audited(group: str, topic: str) -> bool:
     return not (topic in SYSTEM_TOPICS or topic.startswith(prefixes) or is_system_group(group))
 
 
-def require_groups(root: str | Path, known: Collection[str], asked: Iterable[str], told_of: Collection[str]) -> None:
-    """Raise `BadInput` where no group is `known`, or not one that is `asked` for, or none of those logs tell of."""
+def require_groups(
+    root: str | Path,
+    known: Collection[str],
+    asked: Iterable[str],
+    told_of: Collection[str],
+    damage: Sequence[str] = (),
+) -> None:
+    """Raise `BadInput` where no group is `known`, or not one that is `asked` for, or none of those logs tell of.
+
+    `damage` are sentences about files of `config/`, which may be why.
+    """
+    because = joined("; ", damage)
+    if not known and because:
+        raise BadInput(_("{root}: no group is known: {because}; give --subscriptions", root=root, because=because))
     if not known:
         raise BadInput(f"{root}: no group is known: config/consumerOffset.json names none; give --subscriptions")
     for group in asked:
         if group not in known:
-            raise BadInput(f"group {group!r}: neither offsets nor subscriptions of it; there are {_some(known)}")
+            says = f"group {group!r}: neither offsets nor subscriptions of it; there are {_some(known)}"
+            raise BadInput(_("{says} ({because})", says=says, because=because) if because else says)
     if told_of and not set(told_of) & set(known):
         raise BadInput(
             f"the delivery log names {_some(told_of)}, of which nothing is known here; there are {_some(known)}"

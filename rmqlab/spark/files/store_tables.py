@@ -14,8 +14,8 @@ from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MIN, split
 from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
-from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
+from rmqlab.runtime.config_load import FileState, load_config
 from rmqlab.spark.files.commit_log_files import together
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
+    from rmqlab.runtime.config_load import ConfigLoad
 
 T = TypeVar("T")
 
@@ -32,11 +33,12 @@ class StoreConfig:
     """The files of `config/` of one store directory; a file that is not there is an empty one.
 
     As a broker does at its start, a file that is missing, empty or broken is replaced by its `.bak`
-    (`ConfigManager.load`). The methods raise `BadInput` when both are broken.
+    (`rmqlab.runtime.config_load`). Where both are no use the table is empty, and `damage` says so: an audit goes on.
     """
 
     def __init__(self, root: str | Path) -> None:
         self._folder = Path(root) / "config"
+        self._loads: dict[str, ConfigLoad[Any]] = {}
 
     def offsets(self) -> dict[tuple[str, str], dict[int, int]]:
         """The committed offsets: (group, topic) to queue id to the next offset."""
@@ -47,6 +49,21 @@ class StoreConfig:
             if len(parts) == 2:
                 found[parts[1], parts[0]] = dict(queues)
         return found
+
+    @property
+    def offsets_lost(self) -> bool:
+        """Whether there were committed offsets that nobody can read any more."""
+        self.offsets()
+        return self._loads["consumerOffset.json"].is_lost
+
+    def named_offsets(self) -> set[tuple[str, str]]:
+        """The (group, topic) that a damaged file of offsets names before the damage; no offset of it is believed."""
+        load = self._loads.get("consumerOffset.json")
+        if load is None or not load.is_lost:
+            return set()
+        damaged = [one for one in (load.file, load.backup) if one is not None and one.state is FileState.DAMAGED]
+        texts = [one.path.read_bytes()[: one.offset].decode("utf-8", "replace") for one in damaged if one.line]
+        return {(group, topic) for text in texts for topic, group in _OFFSET_KEY.findall(text)}
 
     def groups(self) -> dict[str, SubscriptionGroupConfig]:
         """The consumer groups by name."""
@@ -63,22 +80,17 @@ class StoreConfig:
         table = self._read("consumerFilter.json", decode_filter_data)
         return [data for groups in (table or {}).values() for data in groups.values()]
 
+    @property
+    def damage(self) -> list[str]:
+        """What is wrong with the files that were read so far, and what 4.8.0 makes of it; a sentence a file."""
+        return [says for load in self._loads.values() if (says := load.says())]
+
     def _read(self, name: str, decode: Callable[[str], T | None]) -> T | None:
-        problem: Exception | None = None
-        for path in (self._folder / name, self._folder / f"{name}.bak"):
-            try:
-                text = path.read_text(encoding="utf-8", errors="replace")
-                if text:
-                    return decode(text)
-            except FileNotFoundError:
-                continue
-            except (FrameError, ValueError, OSError) as error:
-                problem = error
-        if problem is not None:
-            raise BadInput(f"{self._folder / name}: {problem}; its copy {name}.bak is no help either")
-        return None
+        self._loads[name] = load = load_config(self._folder / name, decode)
+        return load.value
 
 
+_OFFSET_KEY: Final = re.compile(r'"([^"@\\]+)@([^"@\\]+)"\s*:')
 ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("code", ">i8")])
 BLANK_SIZE: Final = 0x7FFFFFFF  # in front of the first entry of a queue that does not begin at 0
 _INDEX_HEADER: Final = 40
