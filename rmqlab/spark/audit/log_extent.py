@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.compute as pc
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _, joined
 from rmqlab.files import end_of_data
+from rmqlab.language import _, joined
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, SYSTEM_TOPICS, is_system_group
 from rmqlab.spark.files.commit_log_files import log_ranges
 from rmqlab.spark.files.log_reader import LogReader
