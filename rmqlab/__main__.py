@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from rmqlab.cli import main
+from rmqlab.cli import start
 
-sys.exit(main())
+sys.exit(start())

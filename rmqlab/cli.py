@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands import VERBS, listing
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.language import language, translate
+from rmqlab.language import language
+from rmqlab.program import called, program
+from rmqlab.visible import visible_streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAM = "rmqlab"
 WIDEST = 118
 OF_A_CHECKOUT = (
     "conform", "agree", "profile", "bench", "stress", "rows", "catalogue", "notebook", "site", "bundle", "workshop",
@@ -30,20 +31,32 @@ OF_A_CHECKOUT = (
 STATUSES = {2: "bad input, nothing was done", 130: "stopped by Ctrl-C"}
 
 
+def start() -> int:
+    """The command line of a process: it takes the name that it was called by, then does as `main`."""
+    called()
+    return main()
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run `rmqlab VERB ARGUMENTS` (default: those of this process) and return the exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    with visible_streams():
+        return _main(sys.argv[1:] if arguments is None else arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    from rmqlab.commands.printing import Printer, warn
+
     if not arguments or arguments[0] in {"-h", "--help"}:
-        print(listing(PROGRAM), end="")
+        Printer.on(sys.stdout).say(listing(program()).rstrip("\n"))
         return 0
     if arguments[0] == "--version":
         from rmqlab import __version__
 
-        print(f"{PROGRAM} {__version__}")
+        Printer.on(sys.stdout).say(f"rmqlab {__version__}")
         return 0
     verb, *rest = arguments
     if verb not in VERBS:
-        print(_no_verb(verb), file=sys.stderr)
+        Printer.on(sys.stderr).say(_no_verb(verb))
         return 2
     try:
         with _quiet_interrupt():
@@ -53,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BadInput as error:
         if _is_interrupt(error):
             return _interrupted(verb)
-        print(f"{PROGRAM} {verb}: {_in_words(error)}", file=sys.stderr)
+        warn(verb, str(error))
         return 2
     except ModuleNotFoundError as error:
         missing = (error.name or "rmqlab").partition(".")[0]
@@ -61,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         from rmqlab.extras import advice
 
-        print(f"{PROGRAM} {verb}: {advice([missing])}", file=sys.stderr)
+        warn(verb, advice([missing]))
         return 2
     except KeyboardInterrupt:
         return _interrupted(verb)
@@ -78,19 +91,14 @@ def main(arguments: list[str] | None = None) -> int:
 def _no_verb(verb: str) -> str:
     if verb in OF_A_CHECKOUT:
         where = "a verb of a checkout, not of an installed package"
-        return f"{PROGRAM} {verb}: {where}: clone the repository, or unpack its sdist, and run ./lab {verb} there"
-    return f"{PROGRAM}: no verb {verb!r}{did_you_mean(verb, VERBS) or '; there are: ' + ', '.join(VERBS)}"
-
-
-def _in_words(error: BadInput) -> str:
-    try:
-        return translate(str(error))
-    except BadInput:  # the language is what is wrong
-        return str(error)
+        return f"{program()} {verb}: {where}: clone the repository, or unpack its sdist, and run ./lab {verb} there"
+    return f"{program()}: no verb {verb!r}{did_you_mean(verb, VERBS) or '; there are: ' + ', '.join(VERBS)}"
 
 
 def _interrupted(verb: str) -> int:
-    print(f"{PROGRAM} {verb}: interrupted", file=sys.stderr)
+    from rmqlab.commands.printing import warn
+
+    warn(verb, "interrupted")
     return 130
 
 
@@ -131,7 +139,7 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
 
     module = import_module(f"{VERBS[verb].package}.{verb}")
     parser = argparse.ArgumentParser(
-        prog=f"{PROGRAM} {verb}",
+        prog=f"{program()} {verb}",
         description=VERBS[verb].help,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -175,7 +183,7 @@ def _ending(verb: str, before: str | None) -> str:
     lines = []
     for number, meaning in sorted({**STATUSES, **VERBS[verb].statuses}.items()):
         lines += textwrap.wrap(f"{number:>5}  {meaning}", width, subsequent_indent=" " * 7)
-    parts = ["exit status:", *lines, "", "example:", f"  {PROGRAM} {VERBS[verb].example}", ""]
+    parts = ["exit status:", *lines, "", "example:", f"  {program()} {VERBS[verb].example}", ""]
     if before is not None:
         parts = [before.rstrip() if "\n" in before else textwrap.fill(before, width), "", *parts]
     return "\n".join(parts)

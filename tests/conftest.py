@@ -61,7 +61,8 @@ FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "s
 
 # Texts are compared in English, whatever this machine's locale is; a test that wants another language says so.
 os.environ[SETTING] = ENGLISH
-for _name in LOCALE[:2]:
+# Lines are as long as they are, and plain; here too a test that wants a width or colours says so.
+for _name in (*LOCALE[:2], "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
     os.environ.pop(_name, None)
 
 # The same examples in every run: a red test is red for everybody, and no slow machine makes it flaky.

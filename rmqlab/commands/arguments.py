@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import carried
+from rmqlab.commands.printing import Printer
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -55,7 +56,7 @@ class PrintExample(argparse.Action):
         """Print and end."""
         name = str(self.const)
         about, lines, fields = parts(name)
-        print(about.rstrip() + "\n" + fields.rstrip(), file=sys.stderr, flush=True)
+        Printer.on(sys.stderr).say(f"{about.rstrip()}\n{fields.rstrip()}")
         sys.stdout.write(lines)
         parser.exit(0)
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import Progress, make_folder, text_stream, write_json
+from rmqlab.commands.output import Progress, make_folder, write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -113,8 +114,7 @@ def run(args: Namespace) -> int:
 
             with reporting_tasks(audit.session, report):
                 audit.compute()
-        for line in audit.lines():
-            print(line, file=text_stream(args))
+        printer(args).say(*audit.lines())
         if args.out:
             _write(audit, args.out, args.store.resolve().name)
         write_json(audit.as_json(), args.json)

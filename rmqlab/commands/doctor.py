@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.commands.arguments import seconds
-from rmqlab.commands.output import make_folder, text_stream, write_json
+from rmqlab.commands.output import make_folder, write_json
+from rmqlab.commands.printing import printer, warn
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -103,27 +103,27 @@ def run(args: Namespace) -> int:
         except BadInput as error:
             if looking.diagnosis is None:
                 raise
-            print(f"rmqlab doctor: no further look, the last one is judged: {error}", file=sys.stderr)
+            warn("doctor", f"no further look, the last one is judged: {error}")
             return _tell(args, looking.diagnosis) or 4
         return _tell(args, diagnosis)
 
 
 def _tell(args: Namespace, diagnosis: Diagnosis) -> int:
-    print("\n".join(diagnosis.lines(verbose=args.verbose)), file=text_stream(args, told=True))
+    printer(args, told=True).say(*diagnosis.lines(verbose=args.verbose))
     write_json(diagnosis.as_json(), args.json)
     _report(args, diagnosis)
     return diagnosis.status
 
 
 def _watch(args: Namespace, looking: Doctor) -> int:
-    from rmqlab.diagnosis.watch import watch
+    from rmqlab.diagnosis.watch import PIPE_WIDTH, watch
 
     collector = None
     if args.metrics is not None:
         from rmqlab.diagnosis.metrics import serve_metrics
 
         collector, port = serve_metrics(looking, args.metrics, args.metrics_host)
-        print(f"rmqlab doctor: metrics at http://{args.metrics_host}:{port}/metrics", file=sys.stderr)
+        warn("doctor", f"metrics at http://{args.metrics_host}:{port}/metrics")
 
     def after(diagnosis: Diagnosis) -> None:
         if collector is not None:
@@ -132,7 +132,7 @@ def _watch(args: Namespace, looking: Doctor) -> int:
         write_json(diagnosis.as_json(), args.json)
 
     try:
-        return watch(looking, args.watch, args.looks, text_stream(args, told=True), after)
+        return watch(looking, args.watch, args.looks, printer(args, told=True).console(PIPE_WIDTH), after)
     finally:  # Ctrl-C is how a watch ends
         if looking.diagnosis is not None:
             _report(args, looking.diagnosis)
@@ -150,4 +150,4 @@ def _report(args: Namespace, diagnosis: Diagnosis) -> None:
     if args.report is not None:
         from rmqlab.diagnosis.report import write_report
 
-        print(f"rmqlab doctor: {write_report(diagnosis, args.report)}", file=sys.stderr)
+        warn("doctor", str(write_report(diagnosis, args.report)))

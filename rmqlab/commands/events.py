@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
 from rmqlab.lab.replay.frames import frames_folder
+from rmqlab.program import program
 from rmqlab.show.tables import table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable, Iterator
 
+    from rmqlab.commands.printing import Printer
     from rmqlab.lab.run import Run
 
 VIEWS = ("funnel", "losses", "rebalances", "heartbeats")
@@ -59,12 +62,12 @@ def run(args: Namespace) -> int:
         accounts: Iterable[Run] = [_tapped(args, recording)]
     else:
         accounts = recorded_accounts(args.source, args.id) if is_recorded else _simulated(args)
-    out = text_stream(args)
+    out = printer(args)
     found: dict[str, list[dict[str, Any]]] = {}
     with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
         folder = args.out or Path(temporary)
         counts = write_events(accounts, folder)
-        print(", ".join(f"{number} {name}" for name, number in counts.items()), file=out)
+        out.say(", ".join(f"{number} {name}" for name, number in counts.items()))
         if isinstance(accounts, list):
             _print_unknown(accounts[0], out)
         if args.view:
@@ -74,7 +77,11 @@ def run(args: Namespace) -> int:
             frames = views(open_session(args.spark), folder)
             found = {name: [row.asDict() for row in frames[name].collect()] for name in args.view}
     for name, rows in found.items():
-        print(f"\n{table(name, rows).text() if rows else f'{name}: nothing'}", file=out)
+        out.say("")
+        if rows:
+            out.table(table(name, rows))
+        else:
+            out.say(f"{name}: nothing")
     write_json({"tables": counts, "views": found}, args.json)
     return 0
 
@@ -86,18 +93,17 @@ def _tapped(args: Namespace, folder: Path) -> Run:
     return account
 
 
-def _print_unknown(account: Run, out: TextIO) -> None:
+def _print_unknown(account: Run, out: Printer) -> None:
     """Say what frames do not tell."""
     passed = sum(fate.fate is Fate.PASSED for fate in account.fates)
     unplaced = len(list(account.told("unplaced")))
     if passed:
-        print(
+        out.say(
             f"{passed} fates are passed: frames do not tell what a listener got; a store tells more "
-            "(rmqlab audit STORE --subscriptions FOLDER)",
-            file=out,
+            f"({program()} audit STORE --subscriptions FOLDER)"
         )
     if unplaced:
-        print(f"{unplaced} messages left out: no answer tells their place (delayed, half, one-way)", file=out)
+        out.say(f"{unplaced} messages left out: no answer tells their place (delayed, half, one-way)")
 
 
 def _simulated(args: Namespace) -> Iterator[Run]:

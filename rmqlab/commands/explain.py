@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from rmqlab.diagnosis.explained import explain, explain_stream
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def run(args: Namespace) -> int:
     Raise `BadInput` for a code that there is not, and a file that cannot be read.
     """
     found = explain_stream(sys.stdin.buffer, "-") if args.what == "-" else explain(args.what)
-    print(found, file=text_stream(args, told=True))
+    printer(args, told=True).say(str(found))
     write_json(found.as_json(), args.json)
     if not found.found:
         return 4

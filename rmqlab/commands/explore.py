@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import Progress, check_target, make_folder, replace_file, text_stream, write_json
+from rmqlab.commands.output import Progress, check_target, make_folder, replace_file, write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.lab.scenario_inputs import chosen_scenario
@@ -103,13 +104,13 @@ def run(args: Namespace) -> int:
     make_folder(args.schedules, "--schedules")
     with Progress("exploring", unit="runs") as progress:
         explored = explorer.explore(progress.to)
-    out = text_stream(args)
-    print("\n".join(exploration_lines(explored)), file=out)
+    out = printer(args)
+    out.say(*exploration_lines(explored))
     unmet = sum(not verdict.holds for verdict in explored.verdicts)
     failing = sum(not verdict.holds and verdict.proved for verdict in explored.verdicts)
     if failing and not args.property:
         what = "1 property FAILS" if failing == 1 else f"{failing} properties FAIL"
-        print(f"{what}: a finding, so the exit status is 0; for one asked for with --property it is 1", file=out)
+        out.say(f"{what}: a finding, so the exit status is 0; for one asked for with --property it is 1")
     if args.schedules is not None:
         _save(explored, args.schedules)
     if args.picture is not None:

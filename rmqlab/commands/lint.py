@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab.search.lint.findings import LintVerdict, lint_lines
@@ -68,9 +69,9 @@ def run(args: Namespace) -> int:
             for topic in {topic for member in group.members for topic in member.subscriptions}:
                 group.queues.setdefault(topic, args.queues)
     found = [lint(groups[name]) for name in sorted(groups)]
-    out = text_stream(args)
+    out = printer(args)
     for one in found:
-        print("\n".join(lint_lines(one)), file=out)
+        out.say(*lint_lines(one))
     worst = LintVerdict.worst(one.verdict for one in found)
     write_json({"verdict": str(worst), "groups": [one.as_json() for one in found]}, args.json)
     return 1 if worst is LintVerdict.INCONSISTENT else 0

@@ -1,4 +1,4 @@
-"""What a verb tells: `--json FILE` for programs, text for people, and how far long work is."""
+"""What a verb tells besides its lines: `--json FILE` for programs, files, and how far long work is."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from math import isfinite
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Self, TextIO, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
+from rmqlab.commands.printing import width_of
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
-from rmqlab.language import ENGLISH, language, translate
+from rmqlab.visible import in_line, own_stream
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterator
 
 BAR: Final = 20  # characters
@@ -127,29 +127,6 @@ def replace_file(path: Path, text: str) -> None:
         raise BadInput(f"{path}: {error.strerror}; name a file that can be written") from error
 
 
-def text_stream(args: Namespace, *, told: bool = False) -> TextIO:
-    """Where text for people goes: standard output, or standard error when standard output carries the JSON.
-
-    What is printed there is translated into the reader's language, line by line, unless it is ``told`` in it already.
-    """
-    stream = sys.stderr if args.json == "-" else sys.stdout
-    return stream if told or language() == ENGLISH else cast("TextIO", Translated(stream))
-
-
-class Translated:
-    """A stream that writes in the reader's language; all else it leaves to the stream that it was given."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-
-    def write(self, text: str) -> int:
-        """Write a text, line by line."""
-        return self.stream.write("\n".join(map(translate, text.split("\n"))))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
-
-
 class Progress(AbstractContextManager["Progress"]):
     """One line while a ``with`` block runs: what is done, seconds, seconds left and a bar where ``total`` is known.
 
@@ -164,7 +141,7 @@ class Progress(AbstractContextManager["Progress"]):
         self._name, self._total, self._unit = name, total, unit
         self._done = self._kept = 0
         self._note = ""
-        self._stream: TextIO = sys.stderr
+        self._stream: TextIO = own_stream(sys.stderr)  # it moves the cursor
         self.shown = self._stream.isatty() if shown is None else shown
         self._begin = monotonic()
         self._over = Event()
@@ -223,6 +200,7 @@ class Progress(AbstractContextManager["Progress"]):
             told.insert(0, f"{self._done} {self._unit}")
         if self._note:
             told.append(self._note)
-        # one call of write: the clock and the work may write at the same time
-        self._stream.write(f"\r{self._name}: {', '.join(told)}{bar}{WIPE}")
+        line = in_line(f"{self._name}: {', '.join(told)}{bar}")
+        # one call of write: the clock and the work may write at the same time; a line that is broken never goes away
+        self._stream.write(f"\r{line[: (width_of(self._stream) or len(line) + 1) - 1]}{WIPE}")
         self._stream.flush()

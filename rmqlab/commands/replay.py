@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import Progress, text_stream, write_json
+from rmqlab.commands.output import Progress, write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ def run(args: Namespace) -> int:
         raise BadInput(f"--show {args.show}: a number of differences is wanted, 0 or more")
     with Progress("replay") as progress:
         result = replay(args.dir, progress.now)
-    for line in replay_lines(result, args.show):
-        print(line.encode("ascii", "backslashreplace").decode(), file=text_stream(args))
+    printer(args).say(*replay_lines(result, args.show))
     write_json(result.as_json(), args.json)
     return 1 if result.differing else 0

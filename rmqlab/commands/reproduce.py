@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import folder
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import Printer, printer
 from rmqlab.extras import require
 from rmqlab.lab.articles.experiments import chosen, read_manifest, reproduce
-from rmqlab.lab.articles.in_words import all_lines, short_lines, summary, verdict
+from rmqlab.lab.articles.in_words import SCREEN, all_lines, short_lines, summary, verdict
 from rmqlab.language import translate
+from rmqlab.styled import BAD, GOOD, Line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-
-GREEN, RED, PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -36,25 +36,18 @@ def run(args: Namespace) -> int:
     if args.report is not None:
         folder("notebooks")
         require("notebook", "spark")
-    out = text_stream(args, told=True)
-    is_terminal = out is sys.stdout and out.isatty()
-
-    def paint(text: str, good: bool) -> str:
-        return f"{GREEN if good else RED}{text}{PLAIN}" if is_terminal else text
-
+    out = printer(args, told=True)
     results = []
     for experiment in experiments:
         results.append(reproduce(experiment))
-        for line in (all_lines if args.verbose else short_lines)(results[-1], paint):
-            print(line, file=out)
+        out.say(*(all_lines if args.verbose else short_lines)(results[-1], out.width or SCREEN))
     agree = all(result.agrees for result in results)
-    print(paint(translate(verdict(results, verbose=args.verbose)), agree), file=out)
-    for line in summary(results):
-        print(f"  {translate(line)}", file=out)
+    out.say(Line((translate(verdict(results, verbose=args.verbose)), GOOD if agree else BAD)))
+    out.say(*(f"  {translate(line)}" for line in summary(results)))
     write_json([result.as_json() for result in results], args.json)
     if args.report is not None:
         # as a verb of the checkout: the report runs its lessons, and `folder` has said that it is there
         report = import_module("tests.proof.report")
-        index = report.write_report(args.report, results, summary(results), lambda text: print(text, file=sys.stderr))
-        print(translate(f"report: {index}"), file=out)
+        index = report.write_report(args.report, results, summary(results), Printer.on(sys.stderr).say)
+        out.say(translate(f"report: {index}"))
     return 0 if agree else 1

@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer, warn
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregister
+from rmqlab.program import program
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -72,16 +74,16 @@ def run(args: Namespace) -> int:
     )
     for name in config.others:
         hint = did_you_mean(name, known_keys())
-        print(f"rmqlab serve: no setting of a 4.8.0 broker is called {name!r}; it has no effect{hint}", file=sys.stderr)
+        warn("serve", f"no setting of a 4.8.0 broker is called {name!r}; it has no effect{hint}")
     if config.inert:
         told = ", ".join(config.inert)
-        print(f"rmqlab serve: kept and shown to who asks, without effect here: {told}", file=sys.stderr)
+        warn("serve", f"kept and shown to who asks, without effect here: {told}")
     for what, endpoint in (("broker", config.listen), ("name server", config.namesrv)):
         if not endpoint.is_loopback and not (what == "name server" and config.name_servers):
-            print(
-                f"rmqlab serve: WARNING: the {what} listens on {endpoint.host}: whoever reaches it can read, write and "
-                "delete, unless aclEnable=true; nothing is encrypted",
-                file=sys.stderr,
+            warn(
+                "serve",
+                f"WARNING: the {what} listens on {endpoint.host}: whoever reaches it can read, write and delete, "
+                "unless aclEnable=true; nothing is encrypted",
             )
     teller = Teller(sys.stderr)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=teller)
@@ -124,7 +126,7 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
             if isinstance(event, SubscriptionChanged) and flips is not None:
                 flips.saw(epoch_ms(), event)
             if not args.quiet and (line := _told(broker, event)):
-                teller.tell(f"rmqlab serve: {line}")
+                teller.tell(f"{program()} serve: {line}")
 
         if not args.quiet or flips is not None:
             broker.hooks.observe = observe  # not `observe_pull`: no line tells of a pull
@@ -202,9 +204,6 @@ def _tell_ready(startup: BrokerStartup, args: Namespace) -> None:
         "store": None if folder is None else str(folder),
     }
     write_json(ready, args.json)
-    print(
-        f"ready: broker {startup.broker_addr}, name server {startup.namesrv_addr}, store {folder or 'in memory'}",
-        file=text_stream(args),
-        flush=True,
-    )
+    where = f"broker {startup.broker_addr}, name server {startup.namesrv_addr}"
+    printer(args).say(f"ready: {where}, store {folder or 'in memory'}")
     sys.stdout.flush()

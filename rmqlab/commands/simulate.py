@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.checkout import folder
 from rmqlab.commands.output import check_target, replace_file, write_result
+from rmqlab.commands.printing import Printer, warn
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.lab.link import Link, digest
@@ -99,7 +100,7 @@ def run(args: Namespace) -> int:
         return _linked(args)
     numbered = named_scenarios(args.scenarios, args.id)
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
-    out = sys.stderr if _to_screen(args) else sys.stdout
+    out = Printer.on(sys.stderr if _to_screen(args) else sys.stdout, told=False)
     schedules = read_schedules(args.schedule, [one.id for one in numbered.values()]) if args.schedule else {}
     texts, saved, refused = [], [], 0
     for number, scenario in numbered.items():
@@ -107,14 +108,14 @@ def run(args: Namespace) -> int:
         if refusal is not None:
             refused += 1
             where = f"{args.scenarios.name}, line {number}"
-            print(f"rmqlab simulate: {where}: scenario {scenario.id!r}: {refusal}", file=sys.stderr)
+            warn("simulate", f"{where}: scenario {scenario.id!r}: {refusal}")
             texts.append(json.dumps(Refused(refusal).as_json(scenario.id, 0)) + "\n")
             continue
         times = chosen_times(scenario, seed=args.seed, schedule=schedules.get(scenario.id))
         result = simulate(scenario, cluster=cluster, gauges_every_ms=args.gauges, **times)
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
-        print("\n  ".join(run_lines(result)), file=out)
+        out.say("\n  ".join(run_lines(result)))
     if not saved:
         return 2
     _write(args, "".join(texts), "".join(saved))
@@ -131,7 +132,7 @@ def _write(args: Namespace, events: str, schedules: str) -> None:
     if args.json == "-":
         write_result(f"[\n{','.join(events.splitlines(keepends=True))}]\n")
     elif _to_screen(args):
-        sys.stdout.write(events)
+        write_result(events)
 
 
 def _to_screen(args: Namespace) -> bool:
@@ -148,8 +149,8 @@ def _linked(args: Namespace) -> int:
             )
     link = Link.read(args.link, "--link")
     result = link.run()
-    out = sys.stderr if _to_screen(args) else sys.stdout
-    print("\n  ".join(run_lines(result)), file=out)
-    print(f"events: {digest(result)}, as the page says if it shows the same", file=out)
+    out = Printer.on(sys.stderr if _to_screen(args) else sys.stdout, told=False)
+    out.say("\n  ".join(run_lines(result)))
+    out.say(f"events: {digest(result)}, as the page says if it shows the same")
     _write(args, result.lines(), result.schedule.to_json() + "\n")
     return 0

@@ -6,10 +6,12 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import VERSIONS
 from rmqlab.lab.sql92_report import sql92_report
+from rmqlab.program import program
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -41,8 +43,7 @@ def run(args: Namespace) -> int:
     text = sys.stdin.read() if expression == "-" else expression
     properties = None if pairs is None else _properties(pairs)
     result, lines = sql92_report(text, args.version, properties, examples=args.witness)
-    for line in lines:
-        print(line, file=text_stream(args))
+    printer(args).say(*lines)
     write_json(result, args.json)
     return 0 if result["ok"] and not (args.strict and result["ignored"]) else 1
 
@@ -55,7 +56,7 @@ def _apart(expression: str | None, pairs: list[str] | None) -> tuple[str, list[s
     if len(others) == 1 and pairs is not None:
         return others[0], [one for one in pairs if one is not others[0]]
     said = f" (taken for properties: {', '.join(pairs)})" if pairs else ""
-    raise BadInput(f"the expression is missing{said}; write it first: rmqlab sql92 'a > 3' --set a=5")
+    raise BadInput(f"the expression is missing{said}; write it first: {program()} sql92 'a > 3' --set a=5")
 
 
 def _properties(pairs: list[str]) -> dict[str, str]:

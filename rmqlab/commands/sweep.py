@@ -7,15 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import Progress, check_target, text_stream, write_json
+from rmqlab.commands.output import Progress, check_target, write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
-    from typing import TextIO
 
     from pyspark.sql import SparkSession
+
+    from rmqlab.commands.printing import Printer
 
 PLAIN = "none"
 LONGEST = 40  # characters of a figure that is shown
@@ -54,13 +56,13 @@ def run(args: Namespace) -> int:
     from rmqlab.spark.sweeps.catalogue import CATALOGUE
     from rmqlab.spark.sweeps.running import run_sweep
 
-    out = text_stream(args)
+    out = printer(args)
     if args.name is None:
         given = [name for name in ("set", "runs", "row", "out", "table") if getattr(args, name)]
         if given:
             raise BadInput(f"--{given[0]} is for one sweep, and none is named; there are {', '.join(CATALOGUE)}")
         width = max(map(len, CATALOGUE))
-        print("\n".join(f"{name:<{width}}  {one.about}" for name, one in CATALOGUE.items()), file=out)
+        out.say(*(f"{name:<{width}}  {one.about}" for name, one in CATALOGUE.items()))
         write_json({name: one.about for name, one in CATALOGUE.items()}, args.json)
         return 0
     if args.name not in CATALOGUE:
@@ -83,9 +85,9 @@ def run(args: Namespace) -> int:
     if args.table is not None:
         result.write(args.table)
     write_json({"sweep": args.name, "seed": sweep.seed, "rows": result.records}, args.json)
-    print(f"{len(result.good)} rows in {folder}, {len(result.failed)} failed", file=out)
+    out.say(f"{len(result.good)} rows in {folder}, {len(result.failed)} failed")
     for record in result.failed:
-        print(f"  {record['row']}: {record['error']}", file=out)
+        out.say(f"  {record['row']}: {record['error']}")
     return 1 if result.failed else 0
 
 
@@ -126,21 +128,19 @@ def _value(text: str, kind: type, given: str) -> Any:
         raise BadInput(f"--set {given}: this axis takes {what}, not {text!r}") from error
 
 
-def _again(args: Namespace, out: TextIO) -> int:
+def _again(args: Namespace, out: Printer) -> int:
     from rmqlab.spark.sweeps.results import kept_rows, parameters_of, rerun_row, row_of
 
     record = row_of(kept_rows(args.name, table=args.table, folder=args.out), args.row)
     parameters = parameters_of(args.name, record)
-    print(
-        f"row {record['row']}, seed {record['seed']}: {', '.join(f'{k} {v}' for k, v in parameters.items())}", file=out
-    )
+    out.say(f"row {record['row']}, seed {record['seed']}: {', '.join(f'{k} {v}' for k, v in parameters.items())}")
     figures = rerun_row(args.name, record)
     width = max(len(one.name) for one in figures)
     for one in figures:
         note = "" if one.same else "  differs"
-        print(f"  {one.name:<{width}}  {_short(one.kept):<{LONGEST}}  {_short(one.now)}{note}", file=out)
+        out.say(f"  {one.name:<{width}}  {_short(one.kept):<{LONGEST}}  {_short(one.now)}{note}")
     different = [one.name for one in figures if not one.same]
-    print(f"{len(figures) - len(different)} of {len(figures)} figures are as kept", file=out)
+    out.say(f"{len(figures) - len(different)} of {len(figures)} figures are as kept")
     told = {one.name: {"kept": one.kept, "now": one.now} for one in figures}
     write_json({"sweep": args.name, "row": record["row"], "differing": different, "figures": told}, args.json)
     return 1 if different else 0

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.commands.arguments import seconds
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer, warn
 from rmqlab.errors import BadInput
+from rmqlab.program import program
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -57,12 +59,12 @@ def run(args: Namespace) -> int:
     )
     for name, endpoint in (("--listen", config.listen), ("--broker-listen", config.broker_listen)):
         if not endpoint.is_loopback:
-            print(
-                f"rmqlab tap: WARNING: {name} {endpoint.host}: whoever reaches it reaches the broker, and what they "
-                "send is written down",
-                file=sys.stderr,
+            warn(
+                "tap",
+                f"WARNING: {name} {endpoint.host}: whoever reaches it reaches the broker, and what they send is "
+                "written down",
             )
-    teller, errors = Teller(text_stream(args)), Teller(sys.stderr)
+    teller, errors = Teller(printer(args).stream), Teller(sys.stderr)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=errors)
     try:
         tap = asyncio.run(_record(config, args, teller))
@@ -91,7 +93,7 @@ async def _record(config: TapConfig, args: Namespace, teller: Teller) -> Tap:
             recording.discard()
             raise
         addresses = f"name server for clients {tap.namesrv_addr}, broker {tap.broker_addr}"
-        teller.tell(f"rmqlab tap: {addresses}, into {args.dir}")
+        teller.tell(f"{program()} tap: {addresses}, into {args.dir}")
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), args.seconds)
     finally:
@@ -100,8 +102,7 @@ async def _record(config: TapConfig, args: Namespace, teller: Teller) -> Tap:
 
 
 def _tell_end(tap: Tap, args: Namespace) -> None:
-    stream = text_stream(args)
-    print(f"{tap.recording.frames} frames in {tap.recording.folder}; replay it: rmqlab replay {args.dir}", file=stream)
-    for line in tap.summary.lines():
-        print(line.encode("ascii", "backslashreplace").decode(), file=stream)
+    out = printer(args)
+    out.say(f"{tap.recording.frames} frames in {tap.recording.folder}; replay it: {program()} replay {args.dir}")
+    out.say(*tap.summary.lines())
     write_json({"folder": str(args.dir), "frames": tap.recording.frames, **tap.summary.as_json()}, args.json)

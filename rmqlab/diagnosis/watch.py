@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -15,10 +15,12 @@ from rich.text import Text
 from rmqlab.diagnosis.finding import State
 from rmqlab.errors import BadInput
 from rmqlab.language import translate
+from rmqlab.visible import in_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TextIO
+
+    from rich.console import Console
 
     from rmqlab.diagnosis.diagnosis import Diagnosis
     from rmqlab.diagnosis.doctor import Doctor
@@ -33,20 +35,20 @@ COLOURS = {
 }
 NUMBERS = ("members", "raw\nlag", "filtered\nlag", "lost", "flips\na min")
 PIPE_WIDTH = 160
+"""Columns of a table where no terminal says how many there are."""
 MAX_DETAILS = 5
 MAX_ROWS = 30
 """Groups in the table of a terminal; the worst come first, the others are counted."""
 
 
 def watch(
-    doctor: Doctor, every: float, looks: int | None, out: TextIO, after: Callable[[Diagnosis], None] | None = None
+    doctor: Doctor, every: float, looks: int | None, console: Console, after: Callable[[Diagnosis], None] | None = None
 ) -> int:
     """Look every `every` seconds, `looks` times (None: until Ctrl-C), and return the worst exit status seen.
 
     3 (losing) is worse than 4 (unknown). `after` is called with each diagnosis. When no name server answers at a later
     look, a line says so (status 4), and the next look asks again. Raises `BadInput` when the first look cannot be done.
     """
-    console = Console(file=out, width=None if out.isatty() else PIPE_WIDTH)
     statuses: set[int] = set()
     with Live(console=console, auto_refresh=False, transient=False) as live:
         for number in count(1):
@@ -56,7 +58,7 @@ def watch(
                 if not statuses:
                     raise
                 statuses.add(4)
-                parts: list[Table | Text] = [Text(f"{time.strftime('%H:%M:%S')}: {translate(str(error))}")]
+                parts: list[Table | Text] = [Text(visible(f"{time.strftime('%H:%M:%S')}: {translate(str(error))}"))]
             else:
                 statuses.add(diagnosis.status)
                 most = MAX_ROWS if console.is_terminal else None
@@ -79,7 +81,7 @@ def table(diagnosis: Diagnosis, most: int | None = None) -> Table:
     look = diagnosis.look
     at = time.strftime("%H:%M:%S", time.localtime(look.at / 1000))
     title = translate(f"{look.namesrv} at {at}, read in {look.took_ms / 1000:.1f} s")
-    made = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    made = Table(title=in_line(title), title_justify="left", box=SIMPLE_HEAD)
     made.add_column(translate("group"), overflow="fold")
     made.add_column(translate("state"), no_wrap=True)
     for name in NUMBERS:
@@ -90,7 +92,7 @@ def table(diagnosis: Diagnosis, most: int | None = None) -> Table:
     for group in diagnosis.groups[:most]:
         numbers = group.members, group.raw_lag, group.filtered_lag, group.lost, group.flips_per_minute
         made.add_row(
-            Text(group.group),
+            Text(in_line(group.group)),
             _state(group.state),
             *map(_number, numbers),
             Text(", ".join(dict.fromkeys(_kind(finding) for finding in group.findings))),
@@ -106,7 +108,7 @@ def details(diagnosis: Diagnosis) -> Text:
     told = [("cluster", finding) for finding in diagnosis.cluster]
     told += [(group.group, finding) for group in diagnosis.groups for finding in group.findings]
     worst = [f"{name}: {translate(finding.says)}" for name, finding in told if finding.state >= State.AT_RISK]
-    return Text("\n".join(worst[:MAX_DETAILS]))
+    return Text("\n".join(map(in_line, worst[:MAX_DETAILS])))
 
 
 def _kind(finding: Finding) -> str:

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rmqlab.language import translate
+from rmqlab.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,6 @@ LEGIBLE_PX = 900  # so wide, the smallest letters of a picture have 11 pixels
 FIT = f"<style>.jp-RenderedSVG img {{ max-width: max(100%, {LEGIBLE_PX}px) }}</style>"
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
 GAP, LABEL = 10, 26  # pixels between pictures one below the other, and of a label
-NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that no XML file may have
 _PLACE = re.compile(r'width="([\d.]+)"\s+height="([\d.]+)"\s+viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -41,9 +41,9 @@ class Picture:
         """
         if not title.strip() or not alt.strip():
             raise ValueError("a picture needs a title and an alt text: say what a reader who cannot see it must know")
-        self.title, self.alt = (NO_XML.sub("\ufffd", translate(text)) for text in (title, alt))
+        self.title, self.alt = (visible(translate(text)) for text in (title, alt))
         self.table = table
-        self.svg = _described(NO_XML.sub("\ufffd", svg), self.title, self.alt)
+        self.svg = _described(visible(svg), self.title, self.alt)
 
     def __repr__(self) -> str:
         """Title and description: what a terminal shows."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, columns, language, translate
+from rmqlab.visible import in_line
 
 # Of a page that shows tables, on a wide screen and on a telephone.
 PAGE_STYLE = """
@@ -49,22 +50,29 @@ class Table:
 
     def html(self) -> str:
         """HTML with caption and header scopes."""
-        head = "".join(f'<th scope="col" style="text-align:left">{html.escape(text)}</th>' for text in self._headers())
-        body = "".join(self._row(number, row) for number, row in enumerate(self.rows))
-        text = html.escape(translate(self.caption))
+        headers, *rows = self.cells()
+        head = "".join(f'<th scope="col" style="text-align:left">{html.escape(text)}</th>' for text in headers)
+        body = "".join(self._row(number, row) for number, row in enumerate(rows))
+        text = html.escape(self.title())
         caption = f'<caption style="caption-side:top;text-align:left;white-space:nowrap">{text}</caption>'
         content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         if self.folded:
             return f"<details><summary>{text}</summary><table>{content}</details>"
         return f"<table>{caption}{content}"
 
-    def _headers(self) -> list[str]:
-        return list(self.headers) if self.names else [translate(header) for header in self.headers]
+    def title(self) -> str:
+        """The caption in the reader's language."""
+        return in_line(translate(self.caption))
 
-    def _row(self, number: int, row: Sequence[object]) -> str:
+    def cells(self) -> list[list[str]]:
+        """The headers, then the cells of each row, as texts in the reader's language."""
+        headers = map(str, self.headers) if self.names else (translate(str(header)) for header in self.headers)
+        return [[in_line(cell) for cell in line] for line in (headers, *(map(_shown, row) for row in self.rows))]
+
+    def _row(self, number: int, row: Sequence[str]) -> str:
         marked = number in self.marked
         style = ' style="background:#FFF3D6;color:#000"' if marked else ""
-        cells = [html.escape(_shown(cell)) for cell in row]
+        cells = list(map(html.escape, row))
         if marked:
             cells[0] = f"▸ {cells[0]}"
         first = f'<th scope="row" style="text-align:left">{cells[0]}</th>'
@@ -73,14 +81,14 @@ class Table:
 
     def text(self) -> str:
         """Plain text in columns; a marked row ends in "<"."""
-        lines = [self._headers(), *([_shown(cell) for cell in row] for row in self.rows)]
+        lines = self.cells()
         widths = [max(columns(line[column]) for line in lines) for column in range(len(self.headers))]
         shown = [
             "  ".join(cell + " " * (width - columns(cell)) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         ]
         shown[1:] = [line + ("  <" if number in self.marked else "") for number, line in enumerate(shown[1:])]
-        return "\n".join([translate(self.caption), *shown])
+        return "\n".join([self.title(), *shown])
 
     def __repr__(self) -> str:
         """The plain text."""

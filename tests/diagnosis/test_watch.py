@@ -6,14 +6,19 @@ import io
 
 import pytest
 
+from rmqlab.commands.printing import Printer
 from rmqlab.diagnosis.diagnosis import diagnose
 from rmqlab.diagnosis.history import LookHistory
-from rmqlab.diagnosis.watch import table, watch
+from rmqlab.diagnosis.watch import PIPE_WIDTH, table, watch
 from rmqlab.errors import BadInput
 from tests.diagnosis.conftest import NOW, M, look
 
 SAME = [M("A"), M("B")]
 DIFFERENT = [M("A", {"T": "tagA"}), M("B", {"T": "tagB"})]
+
+
+def on(stream):
+    return Printer(stream).console(PIPE_WIDTH)
 
 
 class Scripted:
@@ -37,7 +42,7 @@ class Scripted:
 def test_a_fault_that_comes_and_goes_is_seen_and_decides_the_status():
     looks = [look(SAME), look(DIFFERENT, at=NOW + 1_000), look(SAME, at=NOW + 2_000)]
     doctor, out, seen = Scripted(looks), io.StringIO(), []
-    assert watch(doctor, 10, 3, out, seen.append) == 3
+    assert watch(doctor, 10, 3, on(out), seen.append) == 3
     assert doctor.waited == [10, 10]
     assert [one.status for one in seen] == [0, 3, 0]
     assert out.getvalue().count("at risk") == 1
@@ -46,16 +51,16 @@ def test_a_fault_that_comes_and_goes_is_seen_and_decides_the_status():
 def test_a_cluster_that_dies_and_comes_back():
     looks = [look(SAME), BadInput("no name server answers at x:1"), look(SAME, at=NOW + 2_000)]
     out, seen = io.StringIO(), []
-    assert watch(Scripted(looks), 10, 3, out, seen.append) == 4
+    assert watch(Scripted(looks), 10, 3, on(out), seen.append) == 4
     assert ": no name server answers at x:1\n" in out.getvalue()
     assert out.getvalue().count("healthy") == 2
     assert len(seen) == 2
     with pytest.raises(BadInput):
-        watch(Scripted([BadInput("no name server answers at x:1")]), 10, 1, out)
+        watch(Scripted([BadInput("no name server answers at x:1")]), 10, 1, on(out))
 
 
 def test_a_healthy_cluster_ends_with_0():
-    assert watch(Scripted([look(SAME)]), 10, 1, io.StringIO()) == 0
+    assert watch(Scripted([look(SAME)]), 10, 1, on(io.StringIO())) == 0
 
 
 def test_of_many_groups_the_worst_are_shown():

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import ClusterConfig, read_cluster_config, settings_beside
 from rmqlab.lab.run import Outcome, recorded_events, sent_messages
@@ -209,18 +210,16 @@ def run(args: Namespace) -> int:
         raise BadInput("--gauges has no place in a comparison: recordings have no gauges")
     if args.seeds < 1:
         raise BadInput(f"--seeds {args.seeds}: at least one run beside the nominal one is needed to see a race")
-    out = text_stream(args)
+    out = printer(args)
     path = args.scenarios or args.compare / "scenarios.jsonl"
     scenarios = named_scenarios(path, args.id).values()
     cluster = read_cluster_config(args.conf) if args.conf else None
     results = []
     for result in compare(args.compare, scenarios, seeds=args.seeds, cluster=cluster):
         results.append(result)
-        print(f"{result.scenario_id:<20} {result.text()}", file=out, flush=True)
+        out.say(f"{result.scenario_id:<20} {result.text()}")
     count = Counter(result.verdict for result in results)
-    print(
-        f"{len(results)} scenarios: {', '.join(f'{count[verdict]} {verdict}' for verdict in RecordedVerdict)}", file=out
-    )
+    out.say(f"{len(results)} scenarios: {', '.join(f'{count[verdict]} {verdict}' for verdict in RecordedVerdict)}")
     write_json({result.scenario_id: result.as_json() for result in results}, args.json)
     if count[RecordedVerdict.NOT_REACHED]:
         return 1

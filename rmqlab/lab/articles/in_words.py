@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
-import textwrap
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.experiments import OF_THE_ARTICLE, VERDICT, Result
 from rmqlab.lab.articles.printed_e1 import FigureKind
 from rmqlab.language import ENGLISH, columns, language, translate
+from rmqlab.styled import BAD, GOOD, Line
+from rmqlab.wrapping import wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rmqlab.lab.articles.printed_e1 import Figure
-
-    Paint = Callable[[str, bool], str]  # a text, and whether it is good news
+    from rmqlab.styled import Part
 
 LABEL = 23  # of a figure's name, unless a word is longer
 SCREEN = 100
+"""Columns where nothing says how many there are."""
 WIDTH = 32  # of a value: an id has 32 digits; what is longer goes on in the next line
-_UNIT = re.compile(r"(?:[^\s\u2e80-\uffff]+|.)[、。，：；？！）]*\s*")  # a word, or one Chinese character
 # What the summary says of each kind of figure; what is ours has nothing to agree with.
 COUNTED = {
     FigureKind.PRINTED: "{equal} of {count} figures that the articles print are equal here",
@@ -48,22 +47,22 @@ def verdict(results: Sequence[Result], *, verbose: bool) -> str:
     return f"{agreeing} of {len(results)} experiments agree; -v shows all figures"
 
 
-def short_lines(result: Result, paint: Paint) -> Iterator[str]:
+def short_lines(result: Result, screen: int = SCREEN) -> Iterator[str]:
     """One line; below it the figures that differ, or else what the article says its consumers printed."""
     experiment = result.experiment
-    about, room = _told(experiment.title, experiment.verdict), SCREEN - 17
+    about, room = _told(experiment.title, experiment.verdict), max(SCREEN // 2, screen) - 17
     if columns(about) > room:
-        about = f"{_wrapped(about, room - 2)[0]} …"
-    yield f"{experiment.id:<8} {paint(_padded(_word(result), 7), result.agrees)} {about}"
+        about = f"{wrapped(about, room - 2)[0]} …"
+    yield Line(f"{experiment.id:<8} ", (_padded(_word(result), 7), _style(result.agrees)), f" {about}")
     differing = [figure for group in result.figures.values() for figure in group if figure.differs]
     for figure in differing or result.figures.get("printed", []):
         theirs, ours = _text(figure.article), _text(figure.here)
         of_article = figure.kind in OF_THE_ARTICLE
         text = f"article {theirs}, here {ours}" if of_article else f"expected {theirs}, here {ours}"
-        yield from _wrapped(_told(figure.what, text), SCREEN, " " * 17, " " * 19)
+        yield from wrapped(_told(figure.what, text), max(SCREEN // 2, screen), " " * 17, " " * 19)
 
 
-def all_lines(result: Result, paint: Paint) -> Iterator[str]:
+def all_lines(result: Result, screen: int = SCREEN) -> Iterator[str]:
     """Every figure, and where the experiment comes from."""
     experiment = result.experiment
     yield f"{experiment.id}  {translate(experiment.title)}"
@@ -71,7 +70,7 @@ def all_lines(result: Result, paint: Paint) -> Iterator[str]:
     about = {"from": cited, "what must come out": experiment.verdict, "put in": experiment.chosen}
     for what, text in about.items():
         if text:
-            yield from _wrapped(_told(what, text), SCREEN, "  ", "    ")
+            yield from wrapped(_told(what, text), screen, "  ", "    ")
     for name, figures in result.figures.items():
         if not figures:
             continue
@@ -83,8 +82,8 @@ def all_lines(result: Result, paint: Paint) -> Iterator[str]:
         head = _padded("" if name == VERDICT else translate(name), column)
         yield f"\n  {head} {_padded(translate(theirs), WIDTH)} {translate('here')}"
         for figure in figures:
-            yield from (f"  {line}" for line in _rows(figure, column, paint))
-    yield f"\n  {experiment.id} {paint(_word(result), result.agrees)}\n"
+            yield from _rows(figure, column)
+    yield Line(f"\n  {experiment.id} ", (_word(result), _style(result.agrees)), "\n")
 
 
 def _word(result: Result) -> str:
@@ -100,30 +99,22 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - columns(text))
 
 
-def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """Lines of at most `width` columns, the first after one indent, the rest after another."""
-    if columns(text) == len(text):
-        return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest)
-    lines = [first]
-    for unit in _UNIT.findall(text):
-        if columns(lines[-1] + unit.rstrip()) > width:
-            lines.append(rest)
-        lines[-1] += unit
-    return [line.rstrip() for line in lines]
-
-
-def _rows(figure: Figure, column: int, paint: Paint) -> Iterator[str]:
-    cells = _wrapped(translate(figure.what), column), _lines(figure.article), _lines(figure.here)
+def _rows(figure: Figure, column: int) -> Iterator[str]:
+    cells = wrapped(translate(figure.what), column), _lines(figure.article), _lines(figure.here)
     for number, (what, theirs, ours) in enumerate(zip_longest(*cells, fillvalue="")):
-        end = "" if number else f" {_mark(figure, paint)}"
-        yield f"{_padded(what, column)} {_padded(theirs, WIDTH)} {_padded(ours, WIDTH)}{end}".rstrip()
+        row = f"  {_padded(what, column)} {_padded(theirs, WIDTH)} {_padded(ours, WIDTH)}"
+        yield row.rstrip() if number else Line(f"{row} ", _mark(figure))
 
 
-def _mark(figure: Figure, paint: Paint) -> str:
+def _mark(figure: Figure) -> Part:
     if figure.kind is FigureKind.OURS:
-        return translate(figure.kind)
+        return translate(figure.kind), ""
     word = "DIFFERS" if figure.differs else "=" if figure.kind is FigureKind.PRINTED else figure.kind
-    return paint(translate(word), figure.equal)
+    return translate(word), _style(figure.equal)
+
+
+def _style(is_good: bool) -> str:
+    return GOOD if is_good else BAD
 
 
 def _text(value: object) -> str:
@@ -131,4 +122,4 @@ def _text(value: object) -> str:
 
 
 def _lines(value: object) -> list[str]:
-    return _wrapped(_text(value), WIDTH) or [""]
+    return wrapped(_text(value), WIDTH) or [""]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from tests.proof.agree.adversarial import EXPRESSIONS, rows
 
@@ -41,7 +42,7 @@ def run(args: Namespace) -> int:
     from tests.proof.agree.exactness import compare, compare_tags
     from tests.proof.real.filter import RealFilter
 
-    out = text_stream(args)
+    out = printer(args)
     agreements: list[Agreement] = []
     with ExitStack() as stack:
         real = None if args.no_jar else stack.enter_context(RealFilter())
@@ -49,7 +50,7 @@ def run(args: Namespace) -> int:
         try:
             for agreements in compare(rows(args.rows, args.seed), args.expressions or EXPRESSIONS, session, real):
                 differing = sum(sum(one.differing.values()) for one in agreements)
-                print(f"{agreements[0].rows:,} messages, {differing} answers differ", file=out, flush=True)
+                out.say(f"{agreements[0].rows:,} messages, {differing} answers differ")
         except MQFilterException as error:
             raise BadInput(f"the broker refuses this filter: {error}") from error
         ways = list(agreements[0].differing)
@@ -57,9 +58,9 @@ def run(args: Namespace) -> int:
             agreements = [*agreements, *compare_tags(rows(args.rows, args.seed), TAG_SUBSCRIPTIONS, session)]
     for one in agreements:
         values = ", ".join(f"{count:,} {value}" for value, count in one.outcomes.items())
-        print(f"{one.expression}\n    {values}; {_differing(one)}", file=out)
+        out.say(one.expression, f"    {values}; {_differing(one)}")
         for example in one.examples:
-            print(f"    {example}", file=out)
+            out.say(f"    {example}")
     told = {
         "seed": args.seed,
         "rows": args.rows,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from tests.proof.bench.benchmark import RUNS, chosen, run_benchmark
 from tests.proof.bench.entries import benchmarks
@@ -51,7 +52,7 @@ def run(args: Namespace) -> int:
     """Run the benchmarks and print value, spread and ratio; return 0. Raise `BadInput` for a name that is none."""
     if args.runs < 1:
         raise BadInput(f"--runs {args.runs}: at least one is needed")
-    out = text_stream(args)
+    out = printer(args)
     on_spark = (
         *filter_benchmarks(args.messages),
         *store_benchmarks(args.store_bytes),
@@ -63,7 +64,7 @@ def run(args: Namespace) -> int:
     if args.list:
         width = max(len(one.name) for one in selected)
         for one in selected:
-            print(f"{one.name:<{width}}  {one.about} ({one.unit}{'; only by name' if one.heavy else ''})", file=out)
+            out.say(f"{one.name:<{width}}  {one.about} ({one.unit}{'; only by name' if one.heavy else ''})")
         write_json({one.name: {"about": one.about, "unit": one.unit} for one in selected}, args.json)
         return 0
     if any(one in on_spark for one in selected):
@@ -72,7 +73,7 @@ def run(args: Namespace) -> int:
     for benchmark in selected:
         result = run_benchmark(benchmark, args.runs)
         results.append(result)
-        print(_text(result), file=out, flush=True)
+        out.say(_text(result))
     write_json({result.benchmark.name: result.as_json() for result in results}, args.json)
     return 0
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput, did_you_mean
 from tests.proof.bundle import make
 
@@ -39,8 +40,8 @@ def run(args: Namespace) -> int:
     for name in extras:
         if name not in known:
             raise BadInput(f"--extras: {name!r} is none{did_you_mean(name, known)}; there are {', '.join(known)}")
-    found = make(args.out, extras, args.site, lambda text: print(text, file=sys.stderr))
+    found = make(args.out, extras, args.site, Printer.on(sys.stderr).say)
     site = "with the site" if found["site"] else "without a site (./lab site builds it)"
-    print(f"{args.out}: {found['bytes'] / 1e6:.0f} MB, {found['wheels']} packages, {site}", file=text_stream(args))
+    printer(args).say(f"{args.out}: {found['bytes'] / 1e6:.0f} MB, {found['wheels']} packages, {site}")
     write_json(found, args.json)
     return 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT, folder
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from tests.proof.catalogue.catalogues import problems, state, update
 
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Bring the catalogues up to date and say how far they are; or, with `--check`, return 1 if anything is wrong."""
     folder("notebooks")
-    out = text_stream(args)
+    out = printer(args)
     changed = [] if args.check else [path.relative_to(ROOT).as_posix() for path in update(ROOT)]
     wrong = [one for one in problems(ROOT) if args.only in one.catalogue]
     counts = {name: count for name, count in state(wrong, ROOT).items() if args.only in name}
     for name, (done, count) in counts.items():
-        print(f"{name}: {done} of {count} entries are translated{'; changed' * (name in changed)}", file=out)
+        out.say(f"{name}: {done} of {count} entries are translated{'; changed' * (name in changed)}")
     if args.check:
         for one in wrong:
-            print(one, file=out)
+            out.say(str(one))
     write_json({"changed": changed, "catalogues": counts, "problems": [one._asdict() for one in wrong]}, args.json)
     return 1 if args.check and wrong else 0

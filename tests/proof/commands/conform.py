@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from tests.proof.conform.conformance import FamilyResult, conform
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+    from rmqlab.commands.printing import Printer
 
 _WIDTH = 160
 
@@ -30,30 +33,25 @@ def run(args: Namespace) -> int:
     if args.show < 0:
         raise BadInput(f"--show {args.show}: a number of differences is wanted, 0 or more")
     results = conform(args.dir)
-    out = text_stream(args)
+    out = printer(args)
     for result in results.values():
         _print(result, args.show, out)
     write_json({family: result.as_json() for family, result in results.items()}, args.json)
     return 0 if all(result.passed == result.total for result in results.values()) else 1
 
 
-def _print(result: FamilyResult, show: int, out: TextIO) -> None:
+def _print(result: FamilyResult, show: int, out: Printer) -> None:
     problem = f"  {result.problem}" if result.problem else ""
-    print(f"{result.family:<16} {result.passed}/{result.total}{_plain(problem)}", file=out)
+    out.say(f"{result.family:<16} {result.passed}/{result.total}{problem}")
     if result.problem:
         return
     for difference in result.differences[:show]:
         expected, got = _brief(difference.expected), _brief(difference.got)
-        print(f"    {_plain(difference.case)} {_plain(difference.field)}: expected {expected}, got {got}", file=out)
+        out.say(f"    {difference.case} {difference.field}: expected {expected}, got {got}")
     if len(result.differences) > show:
-        print(f"    and {len(result.differences) - show} more differences in {len(result.failures)} cases", file=out)
+        out.say(f"    and {len(result.differences) - show} more differences in {len(result.failures)} cases")
 
 
 def _brief(value: object) -> str:
     text = json.dumps(value, default=repr)
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
-
-
-def _plain(text: str) -> str:
-    """Return `text` with everything a terminal may refuse, lone surrogates for one, written as escapes."""
-    return text.encode("ascii", "backslashreplace").decode()

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rmqlab.checkout import folder
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput
 from rmqlab.language import LANGUAGES, SETTING, language
 from tests.proof.class_archive import made_meanwhile
@@ -85,7 +86,7 @@ def _copy(args: Namespace, notebooks: Path) -> Path:
         except OSError as error:
             raise BadInput(f"{mine}: cannot be written ({error.strerror}); name a --folder that can be") from error
         if one == first:
-            print(f"your lessons: {copied.folder} ({len(copied.written)} new files)", file=text_stream(args))
+            printer(args).say(f"your lessons: {copied.folder} ({len(copied.written)} new files)")
     install_kernels(Path(sys.prefix))
     return folders[first] / INDEX
 
@@ -101,13 +102,13 @@ def _write(args: Namespace, notebooks: Path) -> int:
         try:
             renew(path)
         except CellExecutionError as error:
-            print(f"{path}: a cell failed, so nothing was written\n{error}", file=sys.stderr)
+            Printer.on(sys.stderr).say(f"{path}: a cell failed, so nothing was written\n{error}")
             return 1
         written.append(path)
     if args.exercises:
         written += generate(notebooks)
     for path in written:
-        print(path, file=text_stream(args))
+        printer(args).say(str(path))
     write_json({"written": [str(path) for path in written]}, args.json)
     return 0
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import Progress, text_stream, write_json
+from rmqlab.commands.output import Progress, write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from tests.proof.bloom.map import MAP, SIDES, BloomMap, write_map
 from tests.proof.bloom.measure import PROCESSES, map_workloads, measure
@@ -60,7 +61,7 @@ def run(args: Namespace) -> int:
     )  # fmt: skip
     cells = _measured(map_workloads() if args.map else [one], args)
     lines = _turns(BloomMap.of(cells)) if args.map else _lines(cells[0])
-    print("\n".join(lines), file=text_stream(args))
+    printer(args).say(*lines)
     if args.store:
         write_map(args.store / MAP, cells)
     write_json({"cells": [cell.as_json() for cell in cells]}, args.json)

@@ -6,7 +6,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT, folder
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from tests.proof.rows import REQUIRED, collect, read_rows, select
 
 if TYPE_CHECKING:
@@ -33,15 +34,15 @@ def run(args: Namespace) -> int:
     counted = select(rows, args.only or REQUIRED)
     printed = counted if args.only else list(rows)
     missing = [row for row in counted if not shown[row]]
-    out = text_stream(args)
+    out = printer(args)
     width = shutil.get_terminal_size((120, 24)).columns
     for row in printed:
         if args.missing and shown[row]:
             continue
-        print(_clip(f"{row:<6}{'+' if shown[row] else '-'} {rows[row]}", width), file=out)
+        out.say(_clip(f"{row:<6}{'+' if shown[row] else '-'} {rows[row]}", width))
         for place in shown[row]:
-            print(f"        {place}", file=out)
-    print(f"{len(counted) - len(missing)} of {len(counted)} rows of {args.only or REQUIRED} are shown", file=out)
+            out.say(f"        {place}")
+    out.say(f"{len(counted) - len(missing)} of {len(counted)} rows of {args.only or REQUIRED} are shown")
     table = [{"row": row, "text": rows[row], "shown_by": shown[row]} for row in printed]
     write_json({"rows": table, "counted": len(counted), "missing": missing}, args.json)
     return 1 if missing else 0

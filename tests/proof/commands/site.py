@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import Printer, printer
 from tests.proof.site.build import LANGUAGES, SiteError, build
 from tests.proof.site.links import faults
 
@@ -29,16 +30,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Build the site; return 1 if a page has a fault or a link leads nowhere."""
     out, languages = Path(args.out), args.language or LANGUAGES
+    errors = Printer.on(sys.stderr)
     try:
-        build(out, languages, lambda text: print(text, file=sys.stderr), lab=not args.no_lab)
+        build(out, languages, errors.say, lab=not args.no_lab)
     except SiteError as error:
-        print(error, file=sys.stderr)
+        errors.say(str(error))
         write_json({"out": str(out), "faults": str(error).splitlines()}, args.json)
         return 1
     wrong = faults(out, languages)
     for one in wrong:
-        print(one, file=sys.stderr)
+        errors.say(str(one))
     pages = sum(1 for _ in out.rglob("*.html"))
-    print(f"{pages} pages in {out}, first page {out / 'index.html'}", file=text_stream(args))
+    printer(args).say(f"{pages} pages in {out}, first page {out / 'index.html'}")
     write_json({"out": str(out), "pages": pages, "faults": wrong}, args.json)
     return 1 if wrong else 0

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from tests.proof.stress.frame_fuzz import fuzz
 from tests.proof.stress.sockets import CONNECTIONS, misbehave
@@ -45,14 +46,14 @@ def run(args: Namespace) -> int:
             raise BadInput(f"no kind of stress {kind!r}; there are {', '.join(COUNTS)}")
     if args.count is not None and args.count < 1:
         raise BadInput(f"--count {args.count}: at least one is needed")
-    out = text_stream(args)
+    out = printer(args)
     results: dict[str, dict[str, Any]] = {}
     for kind in args.kinds or COUNTS:
         begin = monotonic()
         result = _run(kind, args)
         result["seconds"] = round(monotonic() - begin, 1)
         results[kind] = result
-        print(_text(kind, result), file=out, flush=True)
+        out.say(_text(kind, result))
     write_json(results, args.json)
     return int(any(result["wrong"] for result in results.values()))
 

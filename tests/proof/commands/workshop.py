@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import folder
-from rmqlab.commands.output import text_stream, write_json
+from rmqlab.commands.output import write_json
+from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
 from tests.proof.workshop.cage import CageClosed, Limits, landlock_version, no_network
@@ -54,9 +55,10 @@ def run(args: Namespace) -> int:
         return _times(args)
     guard = _guard(args)
     known = exercises(folder("notebooks"))
+    errors = Printer.on(sys.stderr)
     found, other = submissions(args.check, known)
     for path in other:
-        print(f"{path}: no notebook of tasks, left out", file=sys.stderr)
+        errors.say(f"{path}: no notebook of tasks, left out")
     rows: list[tuple[str, ...]] = []
     report: list[dict[str, Any]] = []
     for one in found:
@@ -66,21 +68,21 @@ def run(args: Namespace) -> int:
         rows.append((one.learner, one.exercise.stem, f"{counts[RIGHT]} of {len(verdicts)}", marks))
         tasks = {name: {"state": verdict.state, "says": verdict.says} for name, verdict in verdicts.items()}
         report.append({"learner": one.learner, "exercise": one.exercise.stem, "file": str(one.path), "tasks": tasks})
-        print(f"{one.learner}: {one.exercise.stem}", file=sys.stderr)
+        errors.say(f"{one.learner}: {one.exercise.stem}")
         for name, verdict in verdicts.items():
             if verdict.state != RIGHT:
-                print(f"    {name}: {verdict.state}. {verdict.says}", file=sys.stderr)
-    print(table(rows, ("learner", "exercise", "right", "tasks")), KEY, sep="\n", file=text_stream(args))
+                errors.say(f"    {name}: {verdict.state}. {verdict.says}")
+    printer(args).say(table(rows, ("learner", "exercise", "right", "tasks")), KEY)
     cage = {"network": guard.network, "writes": guard.writes, **guard.limits._asdict()}
     write_json({"learners": report, "cage": cage, "left_out": list(map(str, other))}, args.json)
     return 0 if all(task["state"] == RIGHT for one in report for task in one["tasks"].values()) else 1
 
 
 def _times(args: Namespace) -> int:
-    found = measured(folder("notebooks"), lambda text: print(text, file=sys.stderr))
+    found = measured(folder("notebooks"), Printer.on(sys.stderr).say)
     with atomic_write(args.times) as part:
         part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(shown(found), file=text_stream(args))
+    printer(args).say(shown(found))
     write_json(found, args.json)
     return 0
 
