@@ -52,7 +52,7 @@ CHEAP = {
     "rows": [["--only", "S-01"]],
     "catalogue": [["--check"]],
     "notebook": [["--execute", "{tmp}/one.ipynb"]],
-    "workshop": [["--check", "{tmp}/class", "--allow-network", "--allow-writes"]],
+    "workshop": [["--check", "{tmp}/class", "--trust"]],
 }  # fmt: skip
 IN_A_PROCESS = {"bundle", "serve", "site", "tap", "test"}  # run until they are stopped, run pytest, or take long
 ON_SPARK = {"audit", "events", "agree"}  # tests/spark/test_json_output_of_spark.py

@@ -80,6 +80,29 @@ def rows_of(answer: Any) -> list[dict[str, Any]]:
     return answer
 
 
+class FunctionElsewhere:
+    """A learner's function that runs in another process: what the call itself cannot show stands beside it.
+
+    `real` names the rule of 4.8.0 that it stands for, for the other process to see whether it asks that one.
+    """
+
+    real = ""
+    changed_its_arguments = False
+    asks_the_real_rule = False
+
+
+class StoppedElsewhere(Exception):
+    """Mixed into what a learner's function raised in another process: `says` is its `in_a_sentence` there."""
+
+    says = ""
+
+
+def stopped_elsewhere(kind: type[Exception], text: str, says: str) -> Exception:
+    """An exception of `kind` with a text, as it was raised in another process."""
+    raised: Exception = type(kind.__name__, (StoppedElsewhere, kind), {"says": says})(text)
+    return raised
+
+
 def called(function: Any, *args: Any, told: str = "") -> Any:
     """The answer of a learner's function, which gets copies; `told` says before an error with what it was called.
 
@@ -95,6 +118,8 @@ def called(function: Any, *args: Any, told: str = "") -> Any:
 
 def in_a_sentence(error: BaseException, mine: object) -> str:
     """Where a learner's function stopped, by its own line, and why."""
+    if isinstance(error, StoppedElsewhere):
+        return error.says
     file = getattr(getattr(mine, "__code__", None), "co_filename", None)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

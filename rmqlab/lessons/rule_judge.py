@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from rmqlab.checkout import ROOT, is_checkout
-from rmqlab.lessons.answers import in_a_sentence, needs_function
+from rmqlab.lessons.answers import FunctionElsewhere, in_a_sentence, needs_function
 from rmqlab.lessons.check import OPEN, THEIRS, CheckFailed
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import SQL92, SubscriptionData, build_subscription_data
@@ -70,6 +70,8 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None =
     real = getattr(DEFAULT_RULES, field)
     _must_be_a_rule(real, mine, field)
     kinds, asked, before = kinds_of(real), list[bool](), sys.getprofile()
+    if isinstance(mine, FunctionElsewhere):
+        type(mine).real = field
     for args, expected in [*CASES[field](), *vector_cases(field)] if cases is None else cases:
         right = real(*copy.deepcopy(args)) if expected is UNKNOWN else expected
         sys.setprofile(lambda frame, *_: asked.append(True) if frame.f_code is real.__code__ else None)
@@ -82,7 +84,7 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None =
             given = ", ".join(f"{name}={in_words(value)}" for name, value in zip(names, args, strict=True))
             told = problem or f"your function gives {in_words(answer)}."
             raise CheckFailed(rule=rule_text(field), problem=f"{given}: {told}")
-    if asked:
+    if asked or (isinstance(mine, FunctionElsewhere) and mine.asks_the_real_rule):
         raise CheckFailed(THEIRS)
 
 
@@ -132,7 +134,8 @@ def answered(mine: Any, args: tuple[Any, ...], given: tuple[Any, ...], kinds: tu
     if kinds and not isinstance(answer, kinds):
         kind = type(answer).__name__
         return answer, f"your function gives {in_words(answer)}, a {kind}; it must be a {kinds[0].__name__}."
-    return answer, CHANGED if args != given else ""
+    changed = args != given or (isinstance(mine, FunctionElsewhere) and mine.changed_its_arguments)
+    return answer, CHANGED if changed else ""
 
 
 # Small inputs, from the smallest up, and those of the vectors of the real jars.

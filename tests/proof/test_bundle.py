@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from rmqlab import cli
-from tests.proof.workshop.cage import APART, no_network
+from tests.proof.workshop.sandbox import WITHOUT_NETWORK, no_network
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ def test_it_installs_and_runs_without_a_network(bundle, tmp_path):
     """In an empty network; where none can be had, a dead address keeps pip from asking."""
     project = tmp_path / "rmqlab"
     shutil.copytree(bundle[0] / "rmqlab", project)
-    apart = list(APART) if no_network() else []
+    apart = list(WITHOUT_NETWORK) if no_network() else []
     dead = {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9", "PIP_CONFIG_FILE": "/dev/null"}
     environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(tmp_path), "PIP_NO_CACHE_DIR": "1", **dead}
     command = [*apart, sys.executable, str(project / "lab")]

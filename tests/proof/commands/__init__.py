@@ -70,10 +70,10 @@ VERBS: dict[str, dict[str, Any]] = {
         "example": "bundle --out rmqlab-bundle",
     },
     "workshop": {
-        "help": "who of a class solved which tasks; learners' notebooks run in a cage",
+        "help": "who of a class solved which tasks; learners' notebooks run in a sandbox",
         "statuses": {0: "every task of everybody is right", 1: "one is not"},
         "example": "workshop --check handed-in",
-        "extras": ("notebook", "spark"),  # lessons without Spark want its pandas
+        "extras": ("notebook", "spark", "workshop"),  # lessons without Spark want its pandas
         "options": ("--spark", "--times"),
         "option_extras": ("java",),
     },

@@ -1,4 +1,4 @@
-"""The verb `workshop`: who of a class solved what, judged in a cage; and how long the lessons take here."""
+"""The verb `workshop`: who of a class solved what, judged in a sandbox; and how long the lessons take here."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
-from tests.proof.workshop.cage import CageClosed, Limits, landlock_version, no_network
 from tests.proof.workshop.judging import RIGHT, Guard, Verdict, judged
+from tests.proof.workshop.sandbox import PROMISES, Limits, SandboxClosed, missing
 from tests.proof.workshop.submissions import Submission, exercises, submissions, table
 from tests.proof.workshop.times import measured, shown
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-SHORT = {RIGHT: "+", "by hand": "?", "not yet": "-", "no answer": ".", "out of time": "T", "stopped": "!"}
-KEY = "+ right   - not yet   . no answer   T out of time   ! stopped   ? look at it yourself"
+SHORT = {RIGHT: "+", "not yet": "-", "no answer": ".", "out of time": "T", "stopped": "!", "no notebook": "x"}
+KEY = "+ right   - not yet   . no answer   T out of time   ! stopped   x no notebook"
 NOT_RUN = "needs Spark: --spark"
+SPARK_DISK = 2 << 30
+"""Bytes: Spark unpacks archives and spills."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,17 +34,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     what.add_argument("--check", type=Path, metavar="FOLDER", help="a sub-folder for each learner: who solved what")
     what.add_argument("--times", type=Path, metavar="FILE", help="run every lesson once, write how long each takes")
     parser.add_argument("--seconds", type=int, default=180, metavar="N", help="for one run of a notebook (180)")
-    parser.add_argument("--memory", type=int, default=3_072, metavar="MB", help="for one notebook (3072)")
+    parser.add_argument(
+        "--memory", type=int, default=3_072, metavar="MB", help="for one notebook, all its processes (3072)"
+    )
+    parser.add_argument("--disk", type=int, default=256, metavar="MB", help="for one notebook, all its files (256)")
     parser.add_argument(
         "--spark", action="store_true", help="run the notebooks on Spark too; no limit of memory holds then"
     )
-    parser.add_argument("--allow-network", action="store_true", help="go on where the network cannot be cut off")
-    parser.add_argument("--allow-writes", action="store_true", help="go on where writing cannot be kept to one folder")
+    parser.add_argument("--trust", action="store_true", help="go on where this machine cannot keep a promise below")
+    promises = "\n".join(f"  {name:<8} {text}" for name, text in PROMISES.items())
     parser.epilog = (
-        "Learners' code runs without network, writes into a scratch folder only, and is held to limits. A learner's\n"
-        "outputs count for nothing, and given cells are the project's. An answer that is data is judged outside. A\n"
-        "function is judged beside the code it came with: one that imports what no answer needs, or that changes the\n"
-        "package, is marked ?. Reading files is not prevented, the folder of solutions included."
+        f"A notebook runs in a sandbox (bubblewrap, Linux). What it promises:\n{promises}\n\n"
+        "Another process judges, and no code of a learner runs in it: it gets data, and calls functions by a socket.\n"
+        "A learner's outputs count for nothing, and given cells are the project's. Three times --seconds is the most\n"
+        "that a notebook takes with all that is run again because a cell broke it."
     )
 
 
@@ -73,8 +78,8 @@ def run(args: Namespace) -> int:
             if verdict.state != RIGHT:
                 errors.say(f"    {name}: {verdict.state}. {verdict.says}")
     printer(args).say(table(rows, ("learner", "exercise", "right", "tasks")), KEY)
-    cage = {"network": guard.network, "writes": guard.writes, **guard.limits._asdict()}
-    write_json({"learners": report, "cage": cage, "left_out": list(map(str, other))}, args.json)
+    sandbox = {"promises": {name: name not in guard.lacking for name in PROMISES}, **guard.limits._asdict()}
+    write_json({"learners": report, "sandbox": sandbox, "left_out": list(map(str, other))}, args.json)
     return 0 if all(task["state"] == RIGHT for one in report for task in one["tasks"].values()) else 1
 
 
@@ -88,25 +93,29 @@ def _times(args: Namespace) -> int:
 
 
 def _verdicts(one: Submission, guard: Guard, *, spark: bool) -> dict[str, Verdict]:
+    """The verdicts on one notebook; what it may do to ours is its learner's finding, and the next one gets its turn."""
     if one.exercise.spark and not spark:
         return dict.fromkeys(one.exercise.tasks, Verdict("not run", NOT_RUN))
     if one.exercise.spark:
-        guard = guard._replace(limits=guard.limits._replace(memory=1 << 40, processes=2_000))
+        limits = guard.limits._replace(memory=1 << 40, processes=2_000, disk=max(guard.limits.disk, SPARK_DISK))
+        guard = guard._replace(limits=limits)
     try:
         return judged(one, guard)
-    except CageClosed:
+    except SandboxClosed:
         raise
     except BadInput as error:
         return dict.fromkeys(one.exercise.tasks, Verdict("no notebook", str(error)))
+    except Exception as error:  # noqa: BLE001 - a file of a stranger never ends the class's run
+        says = f"it could not be judged: {type(error).__name__}: {error}"
+        return dict.fromkeys(one.exercise.tasks, Verdict("stopped", says[:300]))
 
 
 def _guard(args: Namespace) -> Guard:
-    if args.seconds < 1 or args.memory < 256:
-        raise BadInput("--seconds is 1 or more, --memory 256 or more")
-    network, writes = not no_network(), not landlock_version()
-    if network and not args.allow_network:
-        raise BadInput("the network cannot be cut off here (unshare -rn fails): --allow-network goes on all the same")
-    if writes and not args.allow_writes:
-        raise BadInput("writing cannot be kept to one folder here (no Landlock): --allow-writes goes on all the same")
-    limits = Limits(cpu_s=args.seconds, clock_s=args.seconds, memory=args.memory << 20)
-    return Guard(limits, network=network, writes=writes)
+    if args.seconds < 1 or args.memory < 256 or args.disk < 16:
+        raise BadInput("--seconds is 1 or more, --memory 256 or more, --disk 16 or more")
+    lacking = missing()
+    for name, how in lacking.items():
+        Printer.on(sys.stderr).say(f"no promise of {name} here ({PROMISES[name]}): {how}")
+    if lacking and not args.trust:
+        raise BadInput(f"this machine cannot promise: {', '.join(lacking)}. For notebooks of people you trust: --trust")
+    return Guard(Limits(clock_s=args.seconds, memory=args.memory << 20, disk=args.disk << 20), lacking)

@@ -1,1 +1,1 @@
-"""Learners' notebooks judged for whoever leads a workshop: in a cage, by the project's own checks."""
+"""Learners' notebooks judged for whoever leads a workshop: in a sandbox, by the project's own checks."""

@@ -5,9 +5,13 @@ Nothing of a learner's file is trusted but the source of cells: outputs say noth
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from rmqlab.errors import BadInput
 from tests.proof.exercises import BEGIN, exercise_of
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
 CHECK = re.compile(r'rmqlab\.check\("([^"]+)", (.+)\)$', re.MULTILINE)
 SPARK = re.compile(r"rmqlab\.spark\(|rmqlab\.audit\(")
 LARGEST = 20_000_000
+MOST_CELLS = 1_000
 
 
 class Cell(NamedTuple):
@@ -97,28 +102,72 @@ def cells(submission: Submission) -> list[Cell]:
     Raises:
         BadInput: the file is no notebook.
     """
-    if submission.path.stat().st_size > LARGEST:
-        raise BadInput(f"{submission.path} is larger than {LARGEST // 1_000_000} MB: clear its outputs, save it again")
     own: dict[str, Any] = {cell["id"]: cell for cell in submission.exercise.notebook["cells"]}
-    mine = [cell for cell in read(submission.path)["cells"] if cell["cell_type"] == "code"]
-    theirs = {cell.get("id"): "".join(cell["source"]) for cell in mine}
+    mine = [cell for cell in handed_in(submission.path) if cell.cell_type == "code"]
+    theirs = {cell.id: cell.text for cell in mine}
     before: dict[str, list[Cell]] = {}  # a learner's new cells, by the next known cell
     waiting: list[Cell] = []
     for number, cell in enumerate(mine):
-        if cell.get("id") in own:
-            before.setdefault(cell["id"], []).extend(waiting)
+        if cell.id in own:
+            before.setdefault(cell.id, []).extend(waiting)
             waiting = []
         else:
-            waiting.append(Cell(f"new-{number}", "".join(cell["source"]), theirs=True))
+            waiting.append(Cell(f"new-{number}", cell.text, theirs=True))
     result: list[Cell] = []
-    for name, cell in own.items():
+    for name, given in own.items():
         result += before.get(name, [])
-        if cell["cell_type"] == "code":
-            task = _check(cell)
-            source = theirs.get(name, cell["source"]) if name in submission.exercise.open_cells else cell["source"]
+        if given["cell_type"] == "code":
+            task = _check(given)
+            source = theirs.get(name, given["source"]) if name in submission.exercise.open_cells else given["source"]
             names = (task[1], task[2]) if task else ("", "")
             result.append(Cell(name, source, name in submission.exercise.open_cells, *names))
     return result
+
+
+class HandedInCell(msgspec.Struct):
+    """What is read of a cell in a learner's file."""
+
+    cell_type: str
+    source: str | list[str]
+    id: str = ""
+
+    @property
+    def text(self) -> str:
+        """The source in one piece."""
+        return self.source if isinstance(self.source, str) else "".join(self.source)
+
+
+class HandedIn(msgspec.Struct):
+    """What is read of a learner's file."""
+
+    cells: list[HandedInCell]
+
+
+def handed_in(path: Path) -> list[HandedInCell]:
+    """The cells of a learner's file, which may be anything: a pipe, a device, no JSON, other JSON.
+
+    Raises:
+        BadInput: it is no notebook that can be read; the text says why, and names the place.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode):
+                raise BadInput(f"{path}: not a notebook (it is no regular file)")
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise BadInput(f"{path}: not a notebook that can be read ({error.strerror})") from error
+    if len(data) > LARGEST:
+        raise BadInput(f"{path} is larger than {LARGEST // 1_000_000} MB: clear its outputs, save it again")
+    try:
+        cells = msgspec.json.decode(data, type=HandedIn).cells
+        "".join(cell.text for cell in cells).encode()
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise BadInput(f"{path}: not a notebook ({error})") from error
+    if len(cells) > MOST_CELLS:
+        raise BadInput(f"{path} has {len(cells):,} cells; at most {MOST_CELLS:,} are run")
+    return cells
 
 
 def _check(cell: dict[str, Any]) -> re.Match[str] | None:
