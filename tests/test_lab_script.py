@@ -28,6 +28,13 @@ spark = ["sparks>=3"]
 java = ["wheel-of-java"]
 test = ["checks"]
 """
+PINS = "".join(
+    f"{name}==1.5{marker} \\\n    --hash=sha256:{name}\n    # for: {extras}\n"
+    for name, marker, extras in [
+        ("builder", "", "core"), ("core", "", "core"), ("pictures", " ; os_name == 'posix'", "notebook spark"),
+        ("sparks", "", "spark"), ("wheel-of-java", "", "java"),
+    ]
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -41,7 +48,7 @@ def tree(tmp_path):
     (top / "tests" / "proof" / "commands").mkdir(parents=True)
     shutil.copy(ROOT / "tests" / "proof" / "commands" / "__init__.py", top / "tests" / "proof" / "commands")
     (top / "pyproject.toml").write_text(PYPROJECT)
-    (top / "requirements.txt").write_text("core==1.5\n")
+    (top / "requirements.txt").write_text(PINS)
     return top
 
 
@@ -118,7 +125,9 @@ def test_first_use_installs_what_the_verb_needs(script):
     script.set_up({"notebook"})
     venv, packages, project = script.steps
     assert venv == (sys.executable, "-m", "venv", str(script.VENV))
-    assert packages[-5:] == ("--constraint", "requirements.txt", "builder", "core>=1", "pictures>=2")
+    assert packages[-4:] == ("--no-deps", "--require-hashes", "--requirement", str(script.PACKAGES))
+    assert listed(script) == ["builder", "core", "pictures"]
+    assert script.PACKAGES.read_text().count("--hash=sha256:") == 3
     assert project[-4:] == ("--no-deps", "--no-build-isolation", "--editable", ".")
     assert "--no-compile" in packages
     assert script.is_ready({"notebook"})
@@ -131,17 +140,31 @@ def test_later_uses_install_nothing(installed):
     assert installed.steps == []
 
 
-def test_an_extra_that_names_another_brings_it(tree, script):
-    with (tree / "pyproject.toml").open("a") as file:
-        file.write('all = ["own>=1", "a-project[spark]"]\n')
+def listed(script):
+    """The packages that pip is asked for."""
+    return re.findall(r"^([a-z-]+)==", script.PACKAGES.read_text(), re.MULTILINE)
+
+
+def test_all_is_every_extra_but_java(script):
     script.set_up({"all"})
-    assert script.steps[1][-2:] == ("own>=1", "sparks>=3")
+    assert listed(script) == ["builder", "core", "pictures", "sparks"]
+
+
+def test_a_bundle_s_wheels_are_of_this_machine_and_have_no_hash_of_a_registry(script):
+    script.WHEELS.mkdir()
+    script.set_up({"notebook"})
+    assert "--require-hashes" not in script.steps[1]
+    assert script.PACKAGES.read_text() == "builder==1.5\ncore==1.5\npictures==1.5 ; os_name == 'posix'\n"
+
+
+def test_an_extra_that_no_pin_is_for_is_named(script):
+    with pytest.raises(script.LabError, match=r"no pin for films; there is core, java, notebook, spark"):
+        script.pins_of({"films"})
 
 
 def test_a_further_extra_is_added_to_those_there(installed):
     installed.set_up({"spark"})
-    packages, _ = installed.steps
-    assert packages[-2:] == ("pictures>=2", "sparks>=3")
+    assert listed(installed) == ["builder", "core", "pictures", "sparks"]
     assert installed.is_ready({"notebook", "spark"})
 
 
@@ -151,12 +174,11 @@ def test_a_changed_list_is_installed_again(installed, name):
         file.write("# changed\n")
     assert not installed.is_ready(set())
     installed.set_up(set())
-    packages, _ = installed.steps
-    assert packages[-1] == "pictures>=2"
+    assert listed(installed)[-1] == "pictures"
     assert installed.is_ready({"notebook"})
 
 
-@pytest.mark.parametrize("stop_at", ["venv", "--constraint", "--editable"])
+@pytest.mark.parametrize("stop_at", ["venv", "--requirement", "--editable"])
 def test_an_interrupted_set_up_is_begun_anew(tree, script, stop_at):
     finished = script.run
 
@@ -298,7 +320,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tree, number, line):
 def test_a_second_one_waits_and_says_so(tree, installed):
     """It holds the lock of the same script while a second process comes."""
     fake_python(tree, "exit 0")
-    (tree / "requirements.txt").write_text("core==1.6\n")
+    (tree / "requirements.txt").write_text(PINS.replace("1.5", "1.6"))
     with installed.alone():
         second = subprocess.Popen(
             [sys.executable, str(tree / "lab"), "rows"], stderr=subprocess.PIPE, text=True, cwd=tree
@@ -372,7 +394,7 @@ def test_java_comes_from_the_machine_or_else_from_the_wheel(tree, script, monkey
     _, command, environ = became.value.args
     assert command[1:] == ["-P", "-m", "rmqlab", "audit", "store"]
     assert environ["JAVA_HOME"] == str(found or tree / ".venv" / "java")
-    assert ("wheel-of-java" in script.steps[1]) == (found is None)
+    assert ("wheel-of-java" in listed(script)) == (found is None)
 
 
 def test_no_verb_looks_for_java_unless_it_needs_one(script, monkeypatch):

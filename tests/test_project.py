@@ -16,6 +16,8 @@ from packaging.utils import canonicalize_name
 
 from rmqlab.cli import OF_A_CHECKOUT
 from rmqlab.commands import VERBS
+from tests.proof.pins import CORE as CORE_PACKAGES
+from tests.proof.pins import pinned, wanted
 from tests.proof.rows import REQUIRED, collect, read_rows, select
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -224,10 +226,10 @@ def test_conda_environment_agrees_with_pyproject():
     assert environment["name"] == PROJECT["name"]
     assert sorted(plain) == ["openjdk=17", "pip", f"python{PROJECT['requires-python']}"]
     # conda gives these lines to pip as a file beside environment.yml
-    constraint, project = pip
-    assert constraint.split() == ["--constraint", "requirements.txt"]
-    assert (ROOT / constraint.split()[1]).is_file()
-    assert project == "-e .[all]"
+    (listed,) = pip
+    assert listed.split() == ["--requirement", "requirements.txt"]
+    assert (ROOT / listed.split()[1]).is_file()
+    assert "pip install --no-deps --editable .\n" in (ROOT / "postBuild").read_text(encoding="utf-8")
 
 
 def test_all_means_every_extra_but_java():
@@ -241,11 +243,28 @@ def test_packages_of_the_design_card_are_asked_for():
 
 
 def pins():
-    for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            match = re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.!+]*)", line)
-            assert match, f"requirements.txt: {line!r} is no pin"
-            yield canonicalize_name(match[1]), match[2]
+    yield from pinned((ROOT / "requirements.txt").read_text(encoding="utf-8")).items()
+
+
+def test_every_pin_has_hashes_and_says_who_wants_it():
+    """A pin without a hash would let pip take any file; `./lab` chooses by the extras that stand behind each."""
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    blocks = re.findall(r"^[A-Za-z0-9](?:.*\n)(?:    .*\n)*", text, re.MULTILINE)
+    assert len(blocks) == len(pinned(text)) > 100
+    for block in blocks:
+        first, *hashes, wanted = block.splitlines()
+        assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*==[0-9][\w.!+]*(?: ; [^\\]+)? \\", first), first
+        assert hashes
+        assert all(re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}(?: \\)?", line) for line in hashes), first
+        assert re.fullmatch(r"    # for:(?: [a-z]+)+", wanted), first
+        assert set(wanted.split()[2:]) <= {CORE_PACKAGES, *PROJECT["optional-dependencies"]}
+
+
+@pytest.mark.parametrize("extra", [CORE_PACKAGES, *sorted(set(PROJECT["optional-dependencies"]) - {"all"})])
+def test_each_extra_finds_its_packages_among_the_pins(extra):
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    named = re.findall(rf"^([a-z0-9.-]+)==[^#]*# for:(?: [a-z]+)*? {extra}\b", text, re.MULTILINE)
+    assert {canonicalize_name(Requirement(asked).name) for asked in wanted()[extra]} <= set(named)
 
 
 def test_pins_satisfy_pyproject():

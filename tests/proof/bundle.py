@@ -89,11 +89,14 @@ def download(folder: Path, extras: set[str]) -> None:
     script = module_from_spec(spec_from_loader("lab_script", loader))  # type: ignore[arg-type]
     loader.exec_module(script)
     folder.mkdir()
+    listed = folder.parent / "packages-of-the-bundle.txt"
+    listed.write_text(script.pins_of(extras), encoding="utf-8")
     command = [
         sys.executable, "-m", "pip", "wheel", "--no-input", "--disable-pip-version-check", "--progress-bar", "off",
-        "--constraint", "requirements.txt", "--wheel-dir", str(folder), *script.packages_of(extras),
+        "--no-deps", "--require-hashes", "--requirement", str(listed), "--wheel-dir", str(folder),
     ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    listed.unlink()
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
         raise BadInput(f"pip could not get a package: {errors[-1] if errors else 'it does not say why'}")
