@@ -1,7 +1,7 @@
 """The command line: finds the verb's module, reads its arguments, runs it.
 
 Only the module of the verb that was asked for is imported. Exit status: what the verb returns (its entry in the
-table of verbs tells what it means), 2 for bad input, 130 after Ctrl-C.
+table of verbs tells what it means), 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 from __future__ import annotations
@@ -9,26 +9,23 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rmqlab.commands import VERBS, listing
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import language
+from rmqlab.processes import Stopped, ended_by_signals
 from rmqlab.program import called, program
 from rmqlab.visible import visible_streams
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WIDEST = 118
 OF_A_CHECKOUT = (
     "conform", "agree", "profile", "bench", "stress", "rows", "catalogue", "notebook", "site", "bundle", "workshop",
     "test",
 )  # fmt: skip
-STATUSES = {2: "bad input, nothing was done", 130: "stopped by Ctrl-C"}
+STATUSES = {2: "bad input, nothing was done", 130: "stopped by Ctrl-C", 143: "ended by SIGTERM"}
 
 
 def start() -> int:
@@ -59,13 +56,13 @@ def _main(arguments: list[str]) -> int:
         Printer.on(sys.stderr).say(_no_verb(verb))
         return 2
     try:
-        with _quiet_interrupt():
+        with ended_by_signals():
             status = _run(verb, rest)
         sys.stdout.flush()
         return status
     except BadInput as error:
-        if _is_interrupt(error):
-            return _interrupted(verb)
+        if behind := _interrupt(error):
+            return _interrupted(verb, behind)
         warn(verb, str(error))
         return 2
     except ModuleNotFoundError as error:
@@ -76,16 +73,16 @@ def _main(arguments: list[str]) -> int:
 
         warn(verb, advice([missing]))
         return 2
-    except KeyboardInterrupt:
-        return _interrupted(verb)
+    except KeyboardInterrupt as stop:
+        return _interrupted(verb, stop)
     except BrokenPipeError:
         # The reader of our output (head, less) has seen enough: the interpreter must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:
-        if not _is_interrupt(error):
+    except BaseException as error:  # asyncio's CancelledError is no Exception
+        if (behind := _interrupt(error)) is None:
             raise
-        return _interrupted(verb)
+        return _interrupted(verb, behind)
 
 
 def _no_verb(verb: str) -> str:
@@ -95,42 +92,19 @@ def _no_verb(verb: str) -> str:
     return f"{program()}: no verb {verb!r}{did_you_mean(verb, VERBS) or '; there are: ' + ', '.join(VERBS)}"
 
 
-def _interrupted(verb: str) -> int:
+def _interrupted(verb: str, stop: KeyboardInterrupt) -> int:
+    """Say in a line what ended the verb; the exit status is what shells give to a signal."""
     from rmqlab.commands.printing import warn
 
-    warn(verb, "interrupted")
-    return 130
+    status = 128 + stop.number if isinstance(stop, Stopped) else 130
+    with suppress(OSError):  # the terminal may be gone
+        warn(verb, {129: "its terminal was closed", 143: "ended by SIGTERM"}.get(status, "interrupted"))
+    return status
 
 
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Tell whether Ctrl-C is behind it: what Spark does on its way out fails, too, and hides that."""
-    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupt(error.__context__))
-
-
-@contextmanager
-def _quiet_interrupt() -> Iterator[None]:
-    """Ctrl-C ends the verb, and libraries that were at work do not log it: Py4J gives each call a traceback.
-
-    `open_session` keeps this handler; Spark would put its own in place, which asks the JVM in the middle of a call.
-    """
-    import signal
-    from threading import current_thread, main_thread
-
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or current_thread() is not main_thread():
-        yield
-        return
-    with ExitStack() as undo:
-
-        def stop(*_: object) -> None:
-            import logging  # only Ctrl-C needs it, every start would pay for it
-
-            logging.disable(logging.CRITICAL)
-            undo.callback(logging.disable, logging.NOTSET)
-            raise KeyboardInterrupt
-
-        signal.signal(signal.SIGINT, stop)
-        undo.callback(signal.signal, signal.SIGINT, signal.default_int_handler)
-        yield
+def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The signal behind an error, if there is one: what Spark does on its way out fails, too, and hides that."""
+    return error if error is None or isinstance(error, KeyboardInterrupt) else _interrupt(error.__context__)
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:

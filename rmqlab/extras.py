@@ -58,9 +58,9 @@ def need(extra: str, *, wait: bool = False) -> None:
     wanted = [extra] if any(not _is_there(name) for name in _packages(extra)) else []
     if extra == "spark" and "JAVA_HOME" not in os.environ and not _has_java():
         wanted.append(_JAVA)
-    if not wanted:
+    if not wanted and not wait:
         _tell(_("The packages of {extra} are here.", extra=extra))
-    elif extra not in _RUNNING:
+    elif wanted and extra not in _RUNNING:
         _RUNNING[extra] = _start(wanted)
         _tell(_("The packages of {extra} are being installed. Read on: a cell that needs them waits.", extra=extra))
     if wait:

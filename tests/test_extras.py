@@ -74,6 +74,8 @@ def test_a_browser_says_so(installing, monkeypatch, capsys):
 def test_what_is_there_is_not_installed_again(capsys, monkeypatch):
     monkeypatch.setattr(extras, "_start", lambda extras: pytest.fail("installed again"))
     need("acl", wait=True)
+    assert capsys.readouterr().out == ""
+    need("acl")
     assert capsys.readouterr().out == "The packages of acl are here.\n"
     with pytest.raises(BadInput, match=r"no extra .sparc.; did you mean spark\?"):
         need("sparc")

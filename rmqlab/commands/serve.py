@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer, warn
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregister
+from rmqlab.processes import listened_to
 from rmqlab.program import program
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Serve until SIGINT or SIGTERM. A second signal does not wait."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. A second signal does not wait."""
     import asyncio
 
     from rmqlab.broker.broker_config import known_keys
@@ -133,7 +133,7 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
 
     startup = BrokerStartup(config, on_broker=on_broker)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in listened_to():
         loop.add_signal_handler(number, stop.set)
     await startup.start()
     _tell_ready(startup, args)
@@ -141,7 +141,7 @@ async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, ar
     await stop.wait()
     if watch is not None:
         watch.cancel()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in listened_to():
         loop.remove_signal_handler(number)
     await startup.stop()
     return 0

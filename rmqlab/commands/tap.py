@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from rmqlab.commands.arguments import seconds
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer, warn
 from rmqlab.errors import BadInput
+from rmqlab.processes import listened_to
 from rmqlab.program import program
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Record until SIGINT, SIGTERM or the time is over; return 0. Raise `BadInput` for an address or folder."""
+    """Record until a signal ends it or the time is over; return 0. Raise `BadInput` for an address or folder."""
     import asyncio
 
     from rmqlab.runtime.serve_config import Endpoint
@@ -84,7 +84,7 @@ async def _record(config: TapConfig, args: Namespace, teller: Teller) -> Tap:
     recording = TapRecording(args.dir)
     tap = Tap(config, recording, None if args.quiet else teller.tell)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in listened_to():
         loop.add_signal_handler(number, stop.set)
     try:
         try:

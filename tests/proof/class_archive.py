@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.files import atomic_write
 from rmqlab.java_runtime import archive_options, archive_path, find_java, home_from_wheel
+from rmqlab.processes import end_child
 from rmqlab.spark.session import PACKAGE, QUICK, open_session, provide_java
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ def made_meanwhile(*names: str) -> Iterator[None]:
     try:
         yield
     finally:
+        # each has a process of its own below it, which would go on for minutes
         for maker in makers:
-            maker.terminate()
-            maker.wait()
+            end_child(maker)
 
 
 def _each(batches: Iterator[Any]) -> Iterator[Any]:

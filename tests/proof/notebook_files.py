@@ -6,6 +6,8 @@ import base64
 import copy
 import html
 import re
+from concurrent.futures import Future
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
@@ -14,6 +16,8 @@ from rmqlab.files import atomic_write
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from nbclient import NotebookClient
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -63,8 +67,21 @@ def execute(notebook: Notebook, folder: Path, **options: Any) -> Notebook:
         record_timing=False, resources={"metadata": {"path": str(folder)}}, extra_arguments=["--log-level=ERROR"],
         **options,
     )  # fmt: skip
-    done: Notebook = client.execute()
-    return done
+    return run_all(client)
+
+
+def run_all(client: NotebookClient) -> Notebook:
+    """Run the cells of nbclient's client, beside this thread: there it takes no signal, so one ends the verb."""
+    outcome: Future[Notebook] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(client.execute())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+            outcome.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return outcome.result()
 
 
 def write(path: Path, notebook: Notebook) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import nullcontext
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput
 from rmqlab.language import LANGUAGES, SETTING, language
+from rmqlab.processes import run_until_ended
 from tests.proof.class_archive import made_meanwhile
 from tests.proof.learner_copy import FOLDER, INDEX, folder_in, install_kernels, learner_folder, make_copy
 
@@ -64,7 +64,7 @@ def run(args: Namespace) -> int:
     ]  # fmt: skip
     os.environ.pop(SETTING, None)  # each copy's kernel knows its language
     with made_meanwhile("class_archive") if find_spec("pyspark") else nullcontext():
-        status = subprocess.call(command)  # noqa: S603 - our own interpreter, arguments of the person at the terminal
+        status = run_until_ended(command)
     write_json({"command": command[1:], "status": status}, args.json)
     return status
 

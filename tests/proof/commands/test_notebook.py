@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -61,7 +60,7 @@ def test_a_file_that_is_no_notebook(tree, capsys):
 @pytest.fixture
 def commands(monkeypatch):
     commands = []
-    monkeypatch.setattr(subprocess, "call", lambda command: commands.append(command) or 3)
+    monkeypatch.setattr(verb, "run_until_ended", lambda command: commands.append(command) or 3)
     return commands
 
 

@@ -7,7 +7,7 @@ import platform
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tests.proof.notebook_files import KERNEL, TIMEOUT_S, read
+from tests.proof.notebook_files import KERNEL, TIMEOUT_S, read, run_all
 from tests.proof.workshop.submissions import table
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _run(path: Path) -> dict[str, Any]:
         notebook, kernel_name=KERNEL["name"], timeout=TIMEOUT_S, resources={"metadata": {"path": str(path.parent)}}
     )
     began = monotonic()
-    client.execute()
+    run_all(client)
     whole = monotonic() - began
     cells = {cell["id"]: _seconds(cell["metadata"].get("execution", {})) for cell in notebook["cells"]}
     slow = {name: round(seconds, 1) for name, seconds in cells.items() if seconds > SLOW_S}
