@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.language import _
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -26,9 +28,9 @@ def whole_number(name: str, value: Any, least: int | None = None) -> int:
     try:
         number = index(value)
     except TypeError:
-        raise BadInput(f"{name} is {value!r}; a whole number is wanted") from None
+        raise BadInput(_("{name} is {value}; a whole number is wanted", name=name, value=f"{value!r}")) from None
     if least is not None and number < least:
-        raise BadInput(f"{name} is {number}; it must be {least} or more")
+        raise BadInput(_("{name} is {number}; it must be {least} or more", name=name, number=number, least=least))
     return number
 
 
@@ -42,4 +44,4 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
     lower = {name.lower(): name for name in known}
     near = get_close_matches(str(word).lower(), lower, n=1)
-    return f"; did you mean {lower[near[0]]}?" if near else ""
+    return _("; did you mean {lower}?", lower=lower[near[0]]) if near else ""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +33,24 @@ def opened(path: Path, wanted: str) -> Iterator[IO[bytes]]:
             else:
                 yield raw
     except FileNotFoundError as error:
-        raise BadInput(f"{path}: there is no such file; give {wanted}") from error
+        raise BadInput(_("{path}: there is no such file; give {wanted}", path=path, wanted=wanted)) from error
     except gzip.BadGzipFile as error:
-        raise BadInput(f"{path}: its name ends in .gz, and it is not packed so; give {wanted}") from error
+        raise BadInput(
+            _("{path}: its name ends in .gz, and it is not packed so; give {wanted}", path=path, wanted=wanted)
+        ) from error
     except (EOFError, zlib.error) as error:
-        raise BadInput(f"{path}: cannot be unpacked to its end ({error}); give {wanted}") from error
+        raise BadInput(
+            _("{path}: cannot be unpacked to its end ({error}); give {wanted}", path=path, error=error, wanted=wanted)
+        ) from error
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror or error}); give {wanted}") from error
+        raise BadInput(
+            _(
+                "{path}: cannot be read ({strerror}); give {wanted}",
+                path=path,
+                strerror=error.strerror or error,
+                wanted=wanted,
+            )
+        ) from error
 
 
 def read_text(path: Path, wanted: str) -> str:
@@ -47,7 +59,14 @@ def read_text(path: Path, wanted: str) -> str:
         with opened(path, wanted) as stream:
             return stream.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: this is no UTF-8 text (byte {error.start}); give {wanted}") from error
+        raise BadInput(
+            _(
+                "{path}: this is no UTF-8 text (byte {start}); give {wanted}",
+                path=path,
+                start=error.start,
+                wanted=wanted,
+            )
+        ) from error
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:
@@ -57,7 +76,7 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def json_lines(text: str, name: object, *, wanted: str = "one JSON object a line is") -> Iterator[tuple[int, Any]]:
+def json_lines(text: str, name: object, *, wanted: str = _("one JSON object a line is")) -> Iterator[tuple[int, Any]]:
     """Yield the values of a JSON-lines text, each with the number of its line.
 
     A line that is not JSON raises `BadInput`: the text names it ("NAME, line 1") and says what is `wanted`.
@@ -66,7 +85,15 @@ def json_lines(text: str, name: object, *, wanted: str = "one JSON object a line
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise BadInput(f"{name}, line {number}: not JSON ({error}); {wanted} needed") from error
+            raise BadInput(
+                _(
+                    "{name}, line {number}: not JSON ({error}); {wanted} needed",
+                    name=name,
+                    number=number,
+                    error=error,
+                    wanted=wanted,
+                )
+            ) from error
         yield number, value
 
 

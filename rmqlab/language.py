@@ -108,6 +108,13 @@ class Message(str):
         """As an f-string shows it: in the reader's language."""
         return format(str(self), spec)
 
+    def format(self, *args: object, **values: object) -> str:
+        """The message with these values: a table of messages may have fields that are filled later."""
+        if isinstance(self, Joined) or args:
+            return str.format(self, *args, **values)
+        text, many, count, before = self._args
+        return Message(text, many, count, before | values)
+
     def __mod__(self, values: Any) -> str:
         """The text in the reader's language with `values` in it, as argparse fills a help."""
         return str(str(self) % values)
@@ -142,17 +149,19 @@ class Joined(Message):
         return str(separator).join(map(str, parts))
 
 
-def _(text: str, /, **values: Any) -> Message:
-    """A message with named values, which may be messages themselves.
+def _(text: str, /, **values: Any) -> str:
+    """A `Message` with named values, which may be messages themselves.
 
     >>> _("{lost} of {sent} lost", lost=3, sent=8)
     '3 of 8 lost'
     """
+    if isinstance(text, Message) and not values:
+        return text  # a text of data may be one already
     return Message(text, text, None, values)
 
 
-def ngettext(singular: str, plural: str, count: int, /, **values: Any) -> Message:
-    """A message that depends on a number, which it has as `count` among its values.
+def ngettext(singular: str, plural: str, count: int, /, **values: Any) -> str:
+    """A `Message` that depends on a number, which it has as `count` among its values.
 
     >>> ngettext("{count} message in {where}", "{count} messages in {where}", 2, where="queue 0")
     '2 messages in queue 0'
@@ -165,8 +174,8 @@ def N_(text: str) -> str:  # noqa: N802 - gettext's name for it
     return text
 
 
-def joined(separator: str, parts: Iterable[object]) -> Message:
-    """Texts with a separator between them, which is translated too: a Chinese list has "、" where ours has ", ".
+def joined(separator: str, parts: Iterable[object]) -> str:
+    """A `Message` of texts with a separator between them, which is translated too: in Chinese lists ", " is "、".
 
     >>> joined(", ", ["tagA", _("no tag")])
     'tagA, no tag'
@@ -243,6 +252,16 @@ def columns(text: str) -> int:
     import unicodedata
 
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in str(text))
+
+
+def filled(text: str, width: int, *, right: bool = False) -> str:
+    """A text as it is shown, filled with blanks to a number of columns; one at the `right` has them before it.
+
+    >>> filled("tagA", 6), filled("tagA", 6, right=True)
+    ('tagA  ', '  tagA')
+    """
+    blanks = " " * (width - columns(text))
+    return f"{blanks}{text}" if right else f"{text}{blanks}"
 
 
 @cache

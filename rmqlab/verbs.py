@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.results import LabResult
+from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules, require_rules
 
 if TYPE_CHECKING:
@@ -101,11 +102,24 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
     compared = LintGroup(group)
     right = '{"A": {"T": "tagA"}, "B": {"T": "tagB"}}'
     if not isinstance(members, Mapping):
-        raise BadInput(f"lint: members are {members!r}; right is client, topic and expression: {right}")
+        raise BadInput(
+            _(
+                "lint: members are {members}; right is client, topic and expression: {right}",
+                members=f"{members!r}",
+                right=right,
+            )
+        )
     for who, wishes in members.items():
-        _require_text("lint: a client", who)
+        _require_text(_("lint: a client"), who)
         if not isinstance(wishes, Mapping):
-            raise BadInput(f"lint: {who} subscribes {wishes!r}; right is client, topic and expression: {right}")
+            raise BadInput(
+                _(
+                    "lint: {who} subscribes {wishes}; right is client, topic and expression: {right}",
+                    who=who,
+                    wishes=f"{wishes!r}",
+                    right=right,
+                )
+            )
         asked = {topic: parse_subscription(text, f"{who}, {topic}:") for topic, text in wishes.items()}
         compared.hear(
             LintMember(who, {topic: build_subscription(topic, one.expr, one.type) for topic, one in asked.items()})
@@ -140,7 +154,13 @@ def plan(
     setting = Setting(members=members, queues=members if queues is None else queues)
     asked = [producers] if isinstance(producers, str | None) else list(producers)
     if not set(asked) <= {*Producers}:
-        raise BadInput(f"producers is {producers!r}; it is a list of {', '.join(Producers)}")
+        raise BadInput(
+            _(
+                "producers is {producers}; it is a list of {Producers}",
+                producers=f"{producers!r}",
+                Producers=joined(", ", Producers),
+            )
+        )
     chosen = [one for one in Producers if one in asked]
     return compare(old, new, setting=setting, budget=budget, seed=seed, producers=chosen)
 
@@ -165,14 +185,23 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
 
     known = next((one for one in VERSIONS if one == version), None)
     if known is None:
-        raise BadInput(f"version {version!r}; there are {', '.join(VERSIONS)}")
+        raise BadInput(
+            _("version {version}; there are {versions}", version=f"{version!r}", versions=joined(", ", VERSIONS))
+        )
     _require_text("expression", expression)
     if not isinstance(properties, Mapping | None):
         raise BadInput(f'properties are {properties!r}; right is names and texts: {{"a": "5"}}')
     for name, value in (properties or {}).items():
-        _require_text("a property's name", name)
+        _require_text(_("a property's name"), name)
         if not isinstance(value, str):
-            raise BadInput(f"property {name!r} is {value!r}; a property of a message is a text, such as {str(value)!r}")
+            raise BadInput(
+                _(
+                    "property {name} is {value}; a property of a message is a text, such as {value2}",
+                    name=f"{name!r}",
+                    value=f"{value!r}",
+                    value2=f"{str(value)!r}",
+                )
+            )
     return answer(expression, properties, known)
 
 
@@ -204,7 +233,7 @@ def reproduce(*only: str) -> list[Result]:
     from rmqlab.lab.articles.experiments import reproduce as run
 
     for name in only:
-        _require_text("an experiment's name", name)
+        _require_text(_("an experiment's name"), name)
     return [run(experiment) for experiment in chosen(list(only) or None, read_manifest())]
 
 
@@ -228,4 +257,4 @@ def replay(folder: str | Path, *, rules: Rules = DEFAULT_RULES) -> ReplayResult:
 
 def _require_text(what: str, value: object) -> None:
     if not isinstance(value, str):
-        raise BadInput(f"{what} is {value!r}; right is a text")
+        raise BadInput(_("{what} is {value}; right is a text", what=what, value=f"{value!r}"))

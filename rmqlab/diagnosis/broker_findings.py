@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.diagnosis.finding import Certainty, State, found
 from rmqlab.diagnosis.member_findings import CLOCK_MS
 from rmqlab.filter.bloom import BloomFilter, BloomFilterError
+from rmqlab.language import _, joined
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.topic_config import is_readable
@@ -24,8 +25,12 @@ def broker_findings(look: Look, previous: Look | None = None) -> Iterator[Findin
     yield from _unanswered(look)
     gone = [] if previous is None else sorted(previous.brokers.keys() - look.brokers.keys())
     if gone or not look.brokers:
-        told = f"the name server no longer lists {', '.join(gone)}" if gone else "the name server lists no broker"
-        yield found("no_broker", State.UNKNOWN, Certainty.PROVED, f"{told}: its groups are not known")
+        told = (
+            _("the name server no longer lists {gone}", gone=joined(", ", gone))
+            if gone
+            else _("the name server lists no broker")
+        )
+        yield found("no_broker", State.UNKNOWN, Certainty.PROVED, _("{told}: its groups are not known", told=told))
     sql92 = _sql92_groups(look)
     for broker in look.brokers.values():
         if broker.settings is not None:
@@ -42,9 +47,11 @@ def _unanswered(look: Look) -> Iterator[Finding]:
             by_server.setdefault(one.addr or one.about, []).append((one.code, one.reason))
     for server, asked in sorted(by_server.items()):
         codes = Counter(code for code, _ in asked if code)
-        told = ", ".join(f"{code} ({count} times)" for code, count in sorted(codes.items()))
-        says = f"{server}: " if server else ""
-        says += f"no answer to {told}: {asked[0][1]}" if told else asked[0][1]
+        told = joined(
+            ", ", (_("{code} ({count} times)", code=code, count=count) for code, count in sorted(codes.items()))
+        )
+        says = _("no answer to {told}: {asked}", told=told, asked=asked[0][1]) if told else asked[0][1]
+        says = joined(": ", (server, says)) if server else says
         evidence = {"server": server, "codes": dict(codes)}
         yield found("unanswered", State.UNKNOWN, Certainty.PROVED, says, evidence=evidence)
 
@@ -67,13 +74,20 @@ def _settings(broker: BrokerSeen, sql92: Counter[tuple[str, str]]) -> Iterator[F
     uses_sql92 = any(name == broker.name for name, _ in sql92)
     permission = settings.get("brokerPermission", "")
     if permission.isdecimal() and not is_readable(int(permission)):
-        says = f"{broker.name}: brokerPermission is {permission}, so every pull is refused (code 16)"
+        says = _(
+            "{name}: brokerPermission is {permission}, so every pull is refused (code 16)",
+            name=broker.name,
+            permission=permission,
+        )
         yield found("not_readable", State.AT_RISK, Certainty.PROVED, says)
     if settings.get("notifyConsumerIdsChangedEnable") == "false":
-        says = f"{broker.name}: members are not told when others come or go; they notice within 20 s by themselves"
+        says = _(
+            "{name}: members are not told when others come or go; they notice within 20 s by themselves",
+            name=broker.name,
+        )
         yield found("notify_off", State.NOTE, Certainty.PROVED, says)
     if settings.get("filterSupportRetry") == "true" and uses_sql92:
-        says = f"{broker.name}: filterSupportRetry is on: retries of SQL92 groups are filtered again"
+        says = _("{name}: filterSupportRetry is on: retries of SQL92 groups are filtered again", name=broker.name)
         yield found("retry_filtered", State.NOTE, Certainty.PROVED, says)
     yield from _bitmap(broker, sql92)
 
@@ -82,31 +96,47 @@ def _bitmap(broker: BrokerSeen, sql92: Counter[tuple[str, str]]) -> Iterator[Fin
     settings = broker.settings or {}
     made, stored = (settings.get(name) == "true" for name in ("enableCalcFilterBitMap", "enableConsumeQueueExt"))
     if made and not stored:
-        says = f"{broker.name}: bitmaps are made and not stored (enableConsumeQueueExt=false), so pulls use none"
+        says = _(
+            "{name}: bitmaps are made and not stored (enableConsumeQueueExt=false), so pulls use none", name=broker.name
+        )
         yield found("bitmap_not_stored", State.NOTE, Certainty.PROVED, says)
     if stored and not made:
-        says = f"{broker.name}: queues are extended, and no bitmap is made (enableCalcFilterBitMap=false)"
+        says = _("{name}: queues are extended, and no bitmap is made (enableCalcFilterBitMap=false)", name=broker.name)
         yield found("bitmap_never_made", State.NOTE, Certainty.PROVED, says)
     if made and settings.get("enablePropertyFilter") == "false":
-        says = f"{broker.name}: bitmaps are made, and no SQL92 pull is served (enablePropertyFilter=false)"
+        says = _("{name}: bitmaps are made, and no SQL92 pull is served (enablePropertyFilter=false)", name=broker.name)
         yield found("bitmap_without_filter", State.NOTE, Certainty.PROVED, says)
     rate, expected = settings.get("maxErrorRateOfBloomFilter", ""), settings.get("expectConsumerNumUseFilter", "")
     try:
         bloom = BloomFilter.create_by_fn(int(rate), int(expected))
     except BloomFilterError as error:
-        says = f"{broker.name}: its bloom filter cannot be made ({error}): it will not start again with these settings"
+        says = _(
+            "{name}: its bloom filter cannot be made ({error}): it will not start again with these settings",
+            name=broker.name,
+            error=error,
+        )
         yield found("bloom_refused", State.AT_RISK, Certainty.PROVED, says)
         return
     except ValueError:  # this version does not tell them
         return
     length = settings.get("bitMapLengthConsumeQueueExt", "")
     if (made or stored) and length.isdecimal() and int(length) != bloom.m:
-        says = f"{broker.name}: bitmaps have {length} bits, its settings give {bloom.m}: changed while it ran"
+        says = _(
+            "{name}: bitmaps have {length} bits, its settings give {m}: changed while it ran",
+            name=broker.name,
+            length=length,
+            m=bloom.m,
+        )
         yield found("bloom_not_yet", State.NOTE, Certainty.PROVED, says)
     crowded = {topic: count for (name, topic), count in sql92.items() if name == broker.name and count > int(expected)}
     if made and crowded:
-        topics = ", ".join(f"{topic} ({count})" for topic, count in sorted(crowded.items()))
-        says = f"{broker.name}: more SQL92 groups than the {expected} that are expected: {topics}; more is read in vain"
+        topics = joined(", ", (f"{topic} ({count})" for topic, count in sorted(crowded.items())))
+        says = _(
+            "{name}: more SQL92 groups than the {expected} that are expected: {topics}; more is read in vain",
+            name=broker.name,
+            expected=expected,
+            topics=topics,
+        )
         yield found("bloom_crowded", State.NOTE, Certainty.PROVED, says)
 
 
@@ -116,8 +146,12 @@ def _clock(look: Look, broker: BrokerSeen) -> Iterator[Finding]:
         return
     late, early = broker.clock - (look.at + look.took_ms), look.at - broker.clock
     if max(late, early) > CLOCK_MS:
-        told = f"{late / 1000:g} s ahead of" if late > 0 else f"{early / 1000:g} s behind"
-        says = f"the clock of {broker.name} is about {told} this machine's"
+        told = (
+            _("{late} s ahead of", late=f"{late / 1000:g}")
+            if late > 0
+            else _("{early} s behind", early=f"{early / 1000:g}")
+        )
+        says = _("the clock of {name} is about {told} this machine's", name=broker.name, told=told)
         yield found("clock_differs", State.NOTE, Certainty.PROVED, says, evidence={"broker": broker.name})
 
 
@@ -128,7 +162,7 @@ def _client_versions(look: Look) -> Iterator[Finding]:
         member.version for group in look.groups.values() for member in group.members.values() if member.version
     )
     if (brokers and clients.keys() - brokers) or len(brokers) > 1:
-        told = ", ".join(f"{count} {version}" for version, count in clients.most_common())
-        says = f"brokers run {', '.join(sorted(brokers))}, clients {told or 'none'}"
+        told = joined(", ", (f"{count} {version}" for version, count in clients.most_common()))
+        says = _("brokers run {brokers}, clients {told}", brokers=joined(", ", sorted(brokers)), told=told or _("none"))
         evidence = {"brokers": sorted(brokers), "clients": dict(clients)}
         yield found("client_versions", State.NOTE, Certainty.PROVED, says, evidence=evidence)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.diagnosis.broker_findings import broker_findings
 from rmqlab.diagnosis.expression_findings import expression_findings
-from rmqlab.diagnosis.finding import Finding, GroupDiagnosis, State
+from rmqlab.diagnosis.finding import Finding, GroupDiagnosis, State, counted
 from rmqlab.diagnosis.group_case import GroupCase
 from rmqlab.diagnosis.history import LookHistory
 from rmqlab.diagnosis.look import Look
@@ -16,7 +16,7 @@ from rmqlab.diagnosis.member_findings import member_findings
 from rmqlab.diagnosis.queue_findings import queue_findings
 from rmqlab.diagnosis.subscription_findings import subscription_findings
 from rmqlab.errors import BadInput
-from rmqlab.language import translate
+from rmqlab.language import _, joined
 from rmqlab.show.tables import table
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Diagnosis:
 
         judged = next((one for one in self.groups if not group or one.group == group), None)
         if judged is None:
-            raise BadInput(f"no group {group or ''!r} was looked at")
+            raise BadInput(_("no group {group} was looked at", group=f"{group or ''!r}"))
         return group_picture(self.look, judged, topic)
 
     def as_json(self) -> dict[str, Any]:
@@ -78,19 +78,20 @@ class Diagnosis:
 
         Healthy groups share one line, and notes are left out, unless `verbose`.
         """
-        told = [translate(f"cluster: {finding.says}") for finding in self.cluster]
+        told = [str(_("cluster: {says}", says=finding.says)) for finding in self.cluster]
         healthy = [group for group in self.groups if group.state <= State.NOTE]
         for group in self.groups if verbose else self.groups[: len(self.groups) - len(healthy)]:
-            state = translate(f"{group.state}, {group.members} member{'' if group.members == 1 else 's'}")
-            told.append(f"{group.group}: {state}")
+            state = _("{state}, {members}", state=str(group.state), members=counted(group.members, "member"))
+            told.append(str(_("{group}: {state}", group=group.group, state=state)))
             for finding in group.findings:
                 if verbose or finding.state > State.NOTE:
                     told += finding.lines()
         if not verbose and healthy:
-            names = ", ".join(group.group for group in healthy[:_SHOWN])
-            rest = f" and {len(healthy) - _SHOWN} more" if len(healthy) > _SHOWN else ""
-            told.append(translate(f"healthy: {names}{rest}"))
-        return told or [translate(f"{self.look.namesrv}: no consumer group was found")]
+            names = joined(", ", (group.group for group in healthy[:_SHOWN]))
+            if len(healthy) > _SHOWN:
+                names = _("{names} and {rest} more", names=names, rest=len(healthy) - _SHOWN)
+            told.append(str(_("healthy: {names}", names=names)))
+        return told or [str(_("{namesrv}: no consumer group was found", namesrv=self.look.namesrv))]
 
     def __repr__(self) -> str:
         """The text."""
@@ -101,16 +102,16 @@ class Diagnosis:
 
     def table(self) -> Table:
         """Every finding, the worst group first; a group without one has a line of its own."""
-        told = [*((group.group, group.findings) for group in self.groups), ("(cluster)", self.cluster)]
+        told = [*((group.group, group.findings) for group in self.groups), (_("(cluster)"), self.cluster)]
         rows = [
-            (name, str(one.state), one.kind, str(one.certainty), one.says, one.advice)
+            (name, str(one.state), one.kind, _(one.certainty.value), one.says, one.advice)
             for name, findings in told
             for one in findings
         ]
         rows += [(group.group, str(group.state), "", "", "", "") for group in self.groups if not group.findings]
         bad = {str(State.LOSING), str(State.AT_RISK)}
-        headers = ("group", "state", "finding", "certainty", "what was seen", "what to do")
-        caption = f"Groups at {self.look.namesrv} (marked: losing or at risk)"
+        headers = (_("group"), _("state"), _("finding"), _("certainty"), _("what was seen"), _("what to do"))
+        caption = _("Groups at {namesrv} (marked: losing or at risk)", namesrv=self.look.namesrv)
         return table(caption, rows, headers=headers, marked=lambda row: row["state"] in bad)
 
 

@@ -22,6 +22,7 @@ from rmqlab.diagnosis.look_json import read_look
 from rmqlab.diagnosis.looking import take_look
 from rmqlab.diagnosis.read_client import ReadClient
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import _
 from rmqlab.message.java_properties import load_properties
 from rmqlab.protocol.acl import AclClientRPCHook
 from rmqlab.runtime.configuration_files import read_rules
@@ -70,13 +71,22 @@ def doctor(
             number makes no sense; a recorded file holds no look or is not in order; `topics` are to be chosen from one.
     """
     if looks < 1:
-        raise BadInput(f"looks is {looks}: 1 or more are needed")
+        raise BadInput(_("looks is {looks}: 1 or more are needed", looks=looks))
     if not 0 < every <= MAX_EVERY_S:
-        raise BadInput(f"every is {every:g}: the seconds between two looks are above 0, and at most {MAX_EVERY_S}")
+        raise BadInput(
+            _(
+                "every is {every}: the seconds between two looks are above 0, and at most {max_every_s}",
+                every=f"{every:g}",
+                max_every_s=MAX_EVERY_S,
+            )
+        )
     if recorded:
         if topics:
             raise BadInput(
-                f"topic {topics[0]!r}: saved looks are judged with every topic in them; name a group instead"
+                _(
+                    "topic {topics}: saved looks are judged with every topic in them; name a group instead",
+                    topics=f"{topics[0]!r}",
+                )
             )
         return _judged_again(recorded, groups)
     asked = LookOptions(tuple(groups), tuple(topics), messages, **limits)
@@ -95,10 +105,22 @@ def _judged_again(files: Sequence[str | Path], groups: Sequence[str]) -> Diagnos
     looks = [read_look(Path(file)) for file in files]
     for number, (before, look) in enumerate(pairwise(looks)):
         if look.at <= before.at:
-            raise BadInput(f"{files[number + 1]}: not later than {files[number]}; name each look once, oldest first")
+            raise BadInput(
+                _(
+                    "{files}: not later than {files2}; name each look once, oldest first",
+                    files=files[number + 1],
+                    files2=files[number],
+                )
+            )
     for name in groups:
         if name not in looks[-1].groups:
-            raise BadInput(f"group {name!r} is not in the last look{did_you_mean(name, looks[-1].groups)}")
+            raise BadInput(
+                _(
+                    "group {name} is not in the last look{near}",
+                    name=f"{name!r}",
+                    near=did_you_mean(name, looks[-1].groups),
+                )
+            )
     if groups:
         looks = [
             replace(one, groups={name: one.groups[name] for name in groups if name in one.groups}) for one in looks
@@ -194,7 +216,7 @@ def access_keys(file: str | Path | None, environment: Mapping[str, str]) -> AclC
         access_keys(None, {"RMQLAB_ACCESS_KEY": "reader", "RMQLAB_SECRET_KEY": "12345678"})
     """
     if file is not None:
-        where = f"{file}: accessKey: and secretKey: are wanted, as in 4.8.0's conf/tools.yml"
+        where = _("{file}: accessKey: and secretKey: are wanted, as in 4.8.0's conf/tools.yml", file=file)
         try:
             found = read_rules(Path(file))
         except BadInput as error:
@@ -205,7 +227,11 @@ def access_keys(file: str | Path | None, environment: Mapping[str, str]) -> AclC
         keys = [told.get(name) for name in ("accessKey", "secretKey", "securityToken")]
     else:
         keys = [environment.get(name) for name in (ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN)]
-        where = f"{ACCESS_KEY} and {SECRET_KEY} belong together: one of them is not set"
+        where = _(
+            "{access_key} and {secret_key} belong together: one of them is not set",
+            access_key=ACCESS_KEY,
+            secret_key=SECRET_KEY,
+        )
         if not keys[0] and not keys[1]:
             return None
     access_key, secret_key, token = ("" if key is None else str(key).strip() for key in keys)
@@ -240,5 +266,11 @@ def tls_context(file: str | Path | None = None) -> ssl.SSLContext:
             key = settings.get("tls.client.keyPath") or None
             context.load_cert_chain(name, key, settings.get("tls.client.keyPassword", ""))
     except (OSError, ssl.SSLError) as error:
-        raise BadInput(f"{name}: {error.strerror or error}; a PEM file is wanted, or settings tls.client.*") from error
+        raise BadInput(
+            _(
+                "{name}: {strerror}; a PEM file is wanted, or settings tls.client.*",
+                name=name,
+                strerror=error.strerror or error,
+            )
+        ) from error
     return context

@@ -13,6 +13,7 @@ from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.filter.sql92.doctor import examine, hint
 from rmqlab.filter.sql92.errors import ExpressionRefused, MQFilterException
+from rmqlab.language import _, joined
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.members import as_meant
@@ -33,7 +34,12 @@ def expression_findings(case: GroupCase) -> Iterator[Finding]:
         for one in unique(wishes.values()):
             who = [client for client, data in wishes.items() if text_of(data) == text_of(one)]
             if one.class_filter_mode:
-                says = f"{topic}: the class filter {one.sub_string!r} of {named(who)} needs a filter server"
+                says = _(
+                    "{topic}: the class filter {expression} of {who} needs a filter server",
+                    topic=topic,
+                    expression=f"{one.sub_string!r}",
+                    who=named(who),
+                )
                 yield found("class_filter", State.AT_RISK, Certainty.IMPLIED, says, topic, {"members": who})
             elif one.is_tag:
                 yield from _tags(case, topic, one, who)
@@ -45,7 +51,12 @@ def expression_findings(case: GroupCase) -> Iterator[Finding]:
 def _tags(case: GroupCase, topic: str, one: SubscriptionData, who: list[str]) -> Iterator[Finding]:
     meant = as_meant(one)
     if not meant.tags_set and meant.sub_string != SUB_ALL:
-        says = f"{topic}: {text_of(one)} of {named(who)} names no tag, so no message ever passes"
+        says = _(
+            "{topic}: {expression} of {who} names no tag, so no message ever passes",
+            topic=topic,
+            expression=text_of(one),
+            who=named(who),
+        )
         yield found("matches_nothing", State.AT_RISK, Certainty.PROVED, says, topic, {"members": who})
     elif meant.tags_set:
         yield from _not_seen(case, topic, meant)
@@ -57,9 +68,15 @@ def _wrong_codes(case: GroupCase, topic: str) -> Iterator[Finding]:
         meant = as_meant(held)
         if held.is_tag and held.code_set and held.code_set != meant.code_set:
             harmed = [client for client in case.group.members if not case.posts(client)]
-            says = (
-                f"{topic}: {broker} holds the codes {sorted(held.code_set)} for {held.sub_string!r}, right is "
-                f"{sorted(meant.code_set)}; {named(harmed) if harmed else 'no member'} is filtered by them"
+            says = _(
+                "{topic}: {broker} holds the codes {code_set} for {expression}, right is {code_set2}; "
+                "{harmed} is filtered by them",
+                topic=topic,
+                broker=broker,
+                code_set=sorted(held.code_set),
+                expression=f"{held.sub_string!r}",
+                code_set2=sorted(meant.code_set),
+                harmed=named(harmed) if harmed else _("no member"),
             )
             state = State.AT_RISK if harmed else State.NOTE
             yield found("wrong_codes", state, Certainty.PROVED, says, topic, {"broker": broker, "members": harmed})
@@ -75,8 +92,13 @@ def _not_seen(case: GroupCase, topic: str, meant: SubscriptionData) -> Iterator[
         return
     tags = sorted(meant.tags_set)
     spelled = sorted({word for tag in tags for word in _spellings(tag) if DEFAULT_RULES.tags_code(word) in seen})
-    says = f"{topic}: none of {read} messages that were looked at has a tag of {text_of(meant)}"
-    says += f", but some have the code of {', '.join(map(repr, spelled))}" if spelled else ""
+    says = _(
+        "{topic}: none of {read} messages that were looked at has a tag of {expression}",
+        topic=topic,
+        read=read,
+        expression=text_of(meant),
+    )
+    says += _(", but some have the code of {spelled}", spelled=joined(", ", map(repr, spelled))) if spelled else ""
     yield found("tags_not_seen", State.NOTE, Certainty.PROVED, says, topic, {"read": read, "spelled": spelled})
 
 
@@ -93,21 +115,43 @@ def _condition(case: GroupCase, topic: str, one: SubscriptionData, who: list[str
             for queue, seen in case.group.offsets.items()
             if queue.topic == topic and queue.broker_name in off
         )
-        says = (
-            f"{topic}: {text_of(one)} of {named(who)} cannot work: enablePropertyFilter is false at {named(off)}, so "
-            f"pulls are refused (code 1) and members fail to start; not consumed there: {counted(behind, 'message')}"
+        says = _(
+            "{topic}: {expression} of {who} cannot work: enablePropertyFilter is false at {off}, so "
+            "pulls are refused (code 1) and members fail to start; not consumed there: {messages}",
+            topic=topic,
+            expression=text_of(one),
+            who=named(who),
+            off=named(off),
+            messages=counted(behind, "message"),
         )
         state = State.LOSING if behind else State.AT_RISK
         yield found("property_filter_off", state, Certainty.PROVED, says, topic, {"brokers": off, "waiting": behind})
     refusal, warnings = examined(one.expression_type, one.sub_string)
     if refusal is not None:
-        says = f"{topic}: {text_of(one)} of {named(who)} is refused (pulls get code 27): {refusal}"
+        says = _(
+            "{topic}: {expression} of {who} is refused (pulls get code 27): {refusal}",
+            topic=topic,
+            expression=text_of(one),
+            who=named(who),
+            refusal=refusal,
+        )
         yield found("refused_expression", State.AT_RISK, Certainty.PROVED, says, topic, {"members": who})
     elif is_never_true(one.expression_type, one.sub_string):
-        says = f"{topic}: {text_of(one)} of {named(who)} can never be true, so no message ever passes"
+        says = _(
+            "{topic}: {expression} of {who} can never be true, so no message ever passes",
+            topic=topic,
+            expression=text_of(one),
+            who=named(who),
+        )
         yield found("matches_nothing", State.AT_RISK, Certainty.PROVED, says, topic, {"members": who})
     elif warnings:
-        says = f"{topic}: {text_of(one)} of {named(who)}: {'; '.join(warnings)}"
+        says = _(
+            "{topic}: {expression} of {who}: {warnings}",
+            topic=topic,
+            expression=text_of(one),
+            who=named(who),
+            warnings=joined("; ", warnings),
+        )
         yield found("expression_warning", State.NOTE, Certainty.PROVED, says, topic, {"warnings": list(warnings)})
 
 

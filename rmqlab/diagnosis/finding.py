@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.language import translate
+from rmqlab.language import N_, _, ngettext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Certainty(StrEnum):
     """How sure a finding is. The words are those of an audit."""
 
-    PROVED = "proved"
-    IMPLIED = "implied"
-    UNKNOWN = "unknown"
+    PROVED = N_("proved")
+    IMPLIED = N_("implied")
+    UNKNOWN = N_("unknown")
 
     @classmethod
     def of(cls, seen_twice: bool) -> Certainty:
@@ -37,7 +40,10 @@ class State(IntEnum):
 
     def __str__(self) -> str:
         """`at risk`, in words."""
-        return ("healthy", "note", "unknown", "at risk", "losing")[self]
+        return _STATES[self]
+
+
+_STATES: Final = (_("healthy"), _("note"), _("unknown"), _("at risk"), _("losing"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,8 @@ class Finding:
     def lines(self) -> list[str]:
         """What it says, how certain that is, and what to do, in the reader's language."""
         rows = f" ({', '.join(self.rows)})" if self.rows else ""
-        says = f"  {translate(self.says)} [{translate(self.certainty)}]{rows}"
-        return [says, *([f"    {translate(self.advice)}"] if self.advice else [])]
+        says = f"  {self.says} [{_(self.certainty.value)}]{rows}"
+        return [says, *([f"    {self.advice}"] if self.advice else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,78 +111,81 @@ class GroupDiagnosis:
         return {"group": self.group, "state": str(self.state), **numbers, "findings": findings}
 
 
-_CLOCK: Final = "keep the clocks by NTP; until then, change subscriptions on the machine whose clock is ahead"
+_CLOCK: Final = _("keep the clocks by NTP; until then, change subscriptions on the machine whose clock is ahead")
 KINDS: Final = {
     # what members ask for
     "different_subscriptions": (
         "S-07 S-08 S-35 S-77 S-82",
-        "let all members ask for the same; which one is right is not known here",
+        _("let all members ask for the same; which one is right is not known here"),
     ),
     "different_topics": (
         "S-03 S-09 S-79 S-92 S-93",
-        "let all members subscribe the same topics, or make two groups of them",
+        _("let all members subscribe the same topics, or make two groups of them"),
     ),
-    "undecided_subscriptions": ("S-08 F-25", "write one and the same text in all members"),
+    "undecided_subscriptions": ("S-08 F-25", _("write one and the same text in all members")),
     "slot_of_nobody": (
         "S-07 S-78 S-86",
-        "find the member that asks for it; if it is gone, restart one member so that its newer version takes the slot",
+        _(
+            "find the member that asks for it; if it is gone, restart one member so that its newer "
+            "version takes the slot"
+        ),
     ),
-    "topic_not_held": ("S-65 S-79 S-92", "see that every member's heartbeat names the topic"),
-    "slot_older": ("S-66 H-14", "see whether the member's heartbeats reach this broker; restart it if not"),
-    "unknown_subscriptions": ("S-07 S-94", "ask the members' own logs or code; compare them with `rmqlab lint`"),
+    "topic_not_held": ("S-65 S-79 S-92", _("see that every member's heartbeat names the topic")),
+    "slot_older": ("S-66 H-14", _("see whether the member's heartbeats reach this broker; restart it if not")),
+    "unknown_subscriptions": ("S-07 S-94", _("ask the members' own logs or code; compare them with `rmqlab lint`")),
     # expressions
     "property_filter_off": (
         "F-08 F-98 S-69",
-        "set enablePropertyFilter=true at the broker, or use tags; then restart the members",
+        _("set enablePropertyFilter=true at the broker, or use tags; then restart the members"),
     ),
-    "refused_expression": ("F-15 F-43 S-67", "correct the expression; `rmqlab sql92` explains it"),
-    "expression_warning": ("F-23 F-27 F-07", "read what `rmqlab sql92` says of it"),
-    "matches_nothing": ("F-06 F-25", "name a tag, or write a condition that some message fulfils"),
-    "wrong_codes": ("F-31 F-50 F-58", "use a client that sends String.hashCode of each tag"),
-    "class_filter": ("F-01 F-99", "filter by tag or SQL92: 4.8.0 comes without filter servers"),
-    "tags_not_seen": ("S-15 F-56", "compare the spelling with the producer's: upper and lower case count"),
+    "refused_expression": ("F-15 F-43 S-67", _("correct the expression; `rmqlab sql92` explains it")),
+    "expression_warning": ("F-23 F-27 F-07", _("read what `rmqlab sql92` says of it")),
+    "matches_nothing": ("F-06 F-25", _("name a tag, or write a condition that some message fulfils")),
+    "wrong_codes": ("F-31 F-50 F-58", _("use a client that sends String.hashCode of each tag")),
+    "class_filter": ("F-01 F-99", _("filter by tag or SQL92: 4.8.0 comes without filter servers")),
+    "tags_not_seen": ("S-15 F-56", _("compare the spelling with the producer's: upper and lower case count")),
     # members
-    "silent_member": ("H-41 H-42 H-47", "look at its process and threads; restart it if it hangs"),
+    "silent_member": ("H-41 H-42 H-47", _("look at its process and threads; restart it if it hangs")),
     "heartbeat_table_only": ("H-41 S-94", ""),
-    "group_unknown": ("H-25", "look again when the brokers answer"),
-    "same_client_id": ("S-05 H-47", "give each process an instanceName of its own, then restart both"),
-    "no_members": ("H-42", "start a member, or delete the group if it is not needed any more"),
-    "not_at_every_broker": ("H-21 H-25", "see whether it can reach that broker: its log names failed beats"),
-    "different_models": ("S-04 S-05 S-06 H-37", "let all members be clustering, or all broadcasting"),
-    "different_consume_types": ("S-01 H-07 H-37", "give pull and push consumers groups of their own"),
-    "different_start": ("S-96 H-09 H-37", "set the same consumeFromWhere in all members"),
-    "versions_differ": ("H-24 F-100", "bring all members to one client version"),
+    "group_unknown": ("H-25", _("look again when the brokers answer")),
+    "same_client_id": ("S-05 H-47", _("give each process an instanceName of its own, then restart both")),
+    "no_members": ("H-42", _("start a member, or delete the group if it is not needed any more")),
+    "not_at_every_broker": ("H-21 H-25", _("see whether it can reach that broker: its log names failed beats")),
+    "different_models": ("S-04 S-05 S-06 H-37", _("let all members be clustering, or all broadcasting")),
+    "different_consume_types": ("S-01 H-07 H-37", _("give pull and push consumers groups of their own")),
+    "different_start": ("S-96 H-09 H-37", _("set the same consumeFromWhere in all members")),
+    "versions_differ": ("H-24 F-100", _("bring all members to one client version")),
     "clock_differs": ("S-30 S-84 S-86", _CLOCK),
-    "clock_or_pulls": ("S-86 S-91", "look at the member's clock, and at its threads"),
+    "clock_or_pulls": ("S-86 S-91", _("look at the member's clock, and at its threads")),
     "version_in_future": ("S-78 S-86", _CLOCK),
     # queues
-    "no_owner": ("S-93 H-47 H-53", "see what the rebalance of the members says; restart one of them"),
-    "two_owners": ("S-05 H-47", "see whether all members get the same member list from all brokers"),
-    "idle_members": ("S-05 S-87", "give the topic more queues, or run fewer members"),
+    "no_owner": ("S-93 H-47 H-53", _("see what the rebalance of the members says; restart one of them")),
+    "two_owners": ("S-05 H-47", _("see whether all members get the same member list from all brokers")),
+    "idle_members": ("S-05 S-87", _("give the topic more queues, or run fewer members")),
     "no_committed_offset": ("S-96 H-09", ""),
-    "no_readable_queues": ("S-60 S-61", "create the topic, or make it readable"),
-    "pulls_stopped": ("H-47 S-91", "look at the member's threads; a restart gives its queues away"),
-    "consume_disabled": ("S-58", "set consumeEnable=true for the group (updateSubGroup)"),
-    "broadcast_disabled": ("S-64", "set consumeBroadcastEnable=true for the group, or use clustering"),
-    "retries": ("S-95", "read the members' logs: a listener fails or is late"),
+    "no_readable_queues": ("S-60 S-61", _("create the topic, or make it readable")),
+    "pulls_stopped": ("H-47 S-91", _("look at the member's threads; a restart gives its queues away")),
+    "consume_disabled": ("S-58", _("set consumeEnable=true for the group (updateSubGroup)")),
+    "broadcast_disabled": ("S-64", _("set consumeBroadcastEnable=true for the group, or use clustering")),
+    "retries": ("S-95", _("read the members' logs: a listener fails or is late")),
     # what is lost
     "losing_messages": (
         "S-33 S-36 S-51 S-82 S-83 S-90",
-        "make the members ask for the same; what was passed is lost to the group until its offset is set back",
+        _("make the members ask for the same; what was passed is lost to the group until its offset is set back"),
     ),
-    "unknown_losses": ("F-62 F-64", "read some messages (--look) to see what was dropped"),
+    "unknown_losses": ("F-62 F-64", _("read some messages (--look) to see what was dropped")),
     # brokers
-    "unanswered": ("H-25", "see whether this server runs and can be reached from here"),
-    "no_broker": ("H-25", "see whether the broker runs, and registers at this name server (namesrvAddr)"),
-    "not_readable": ("S-58 S-13", "set brokerPermission=6"),
-    "bitmap_not_stored": ("F-09 F-49", "set enableConsumeQueueExt=true, or leave both off"),
-    "bitmap_never_made": ("F-09 F-49 F-92", "set enableCalcFilterBitMap=true, or leave both off"),
-    "bitmap_without_filter": ("F-08 F-49", "set enablePropertyFilter=true, or enableCalcFilterBitMap=false"),
-    "bloom_refused": ("F-76", "maxErrorRateOfBloomFilter is 1 to 99, expectConsumerNumUseFilter at least 1"),
-    "bloom_not_yet": ("F-46 F-61 F-76", "restart the broker when it suits: the filter data begin anew"),
-    "bloom_crowded": ("F-62 F-76", "raise expectConsumerNumUseFilter and restart the broker"),
-    "retry_filtered": ("F-66 S-70", "mind it when an expression changes: retries are filtered by the new one"),
-    "notify_off": ("F-35 H-35 H-48", "set notifyConsumerIdsChangedEnable=true"),
+    "unanswered": ("H-25", _("see whether this server runs and can be reached from here")),
+    "no_broker": ("H-25", _("see whether the broker runs, and registers at this name server (namesrvAddr)")),
+    "not_readable": ("S-58 S-13", _("set brokerPermission=6")),
+    "bitmap_not_stored": ("F-09 F-49", _("set enableConsumeQueueExt=true, or leave both off")),
+    "bitmap_never_made": ("F-09 F-49 F-92", _("set enableCalcFilterBitMap=true, or leave both off")),
+    "bitmap_without_filter": ("F-08 F-49", _("set enablePropertyFilter=true, or enableCalcFilterBitMap=false")),
+    "bloom_refused": ("F-76", _("maxErrorRateOfBloomFilter is 1 to 99, expectConsumerNumUseFilter at least 1")),
+    "bloom_not_yet": ("F-46 F-61 F-76", _("restart the broker when it suits: the filter data begin anew")),
+    "bloom_crowded": ("F-62 F-76", _("raise expectConsumerNumUseFilter and restart the broker")),
+    "retry_filtered": ("F-66 S-70", _("mind it when an expression changes: retries are filtered by the new one")),
+    "notify_off": ("F-35 H-35 H-48", _("set notifyConsumerIdsChangedEnable=true")),
     "client_versions": ("H-24 F-100", ""),
 }
 """Every kind by its name: the mission's rows that it is about, and what to do."""
@@ -188,7 +197,16 @@ def counted(number: int, noun: str) -> str:
     >>> counted(1, "message"), counted(2, "message")
     ('1 message', '2 messages')
     """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return _COUNTED[noun](number)
+
+
+_COUNTED: Final[dict[str, Callable[[int], str]]] = {
+    "line": lambda number: ngettext("{count} line", "{count} lines", number),
+    "member": lambda number: ngettext("{count} member", "{count} members", number),
+    "message": lambda number: ngettext("{count} message", "{count} messages", number),
+    "queue": lambda number: ngettext("{count} queue", "{count} queues", number),
+    "time": lambda number: ngettext("{count} time", "{count} times", number),
+}
 
 
 def found(
@@ -202,5 +220,5 @@ def found(
 ) -> Finding:
     """A finding of a kind, with the kind's rows and advice; `change` is the command that changes over."""
     rows, advice = KINDS[kind]
-    advice = f"{advice}; to change over: {change}" if change else advice
+    advice = _("{advice}; to change over: {change}", advice=advice, change=change) if change else advice
     return Finding(kind, state, certainty, says, advice, topic, tuple(rows.split()), evidence or {})

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import ConsumerConnection, ConsumerRunningInfo, TopicOffset
 from rmqlab.protocol.subscription_data import SubscriptionData
@@ -40,9 +41,15 @@ class LookOptions:
         """Refuse numbers that make no sense."""
         for name in ("rate", "timeout_ms", "member_timeout_ms", "limit_ms"):
             if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}: it must be 1 or more")
+                raise BadInput(_("{name} is {getattr}: it must be 1 or more", name=name, getattr=getattr(self, name)))
         if self.messages < 0 or self.window < 1:
-            raise BadInput(f"messages is {self.messages} and window {self.window}: 0 and 1 are the lowest")
+            raise BadInput(
+                _(
+                    "messages is {messages} and window {window}: 0 and 1 are the lowest",
+                    messages=self.messages,
+                    window=self.window,
+                )
+            )
 
 
 class Unanswered(NamedTuple):

@@ -20,6 +20,7 @@ import msgspec
 from rmqlab.diagnosis.look import Look
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write, read_text
+from rmqlab.language import _
 from rmqlab.message.topics import MessageQueue
 
 if TYPE_CHECKING:
@@ -63,11 +64,17 @@ def save_look(look: Look, path: Path) -> None:
 
 def read_look(path: Path) -> Look:
     """The look that a file holds. Raises `BadInput` for a file that cannot be read, or that holds none."""
-    text = read_text(path, "a look that `rmqlab doctor --save` wrote")
+    text = read_text(path, _("a look that `rmqlab doctor --save` wrote"))
     try:
         return look_from_json(json.loads(text))
     except _WRONG as error:
-        raise BadInput(f"{path}: no look is in it ({error}); give a file that `rmqlab doctor --save` wrote") from error
+        raise BadInput(
+            _(
+                "{path}: no look is in it ({error}); give a file that `rmqlab doctor --save` wrote",
+                path=path,
+                error=error,
+            )
+        ) from error
 
 
 def _written(value: Any) -> Any:

@@ -14,6 +14,7 @@ from rmqlab.diagnosis.look import BrokerSeen, GroupSeen, Look, MemberSeen, Queue
 from rmqlab.diagnosis.passed_entries import read_entries
 from rmqlab.diagnosis.read_client import ServerGone, is_about_access, why
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import _, joined
 from rmqlab.message import topics as names
 from rmqlab.message.java_properties import shown_properties
 from rmqlab.message.topics import MessageQueue
@@ -56,7 +57,9 @@ async def take_look(client: ReadClient, previous: Look | None = None) -> Look:
             await looking.see_brokers()
             await looking.see_groups()
     except TimeoutError:
-        reason = f"the look was ended after {asked.limit_ms} ms: what is missing was not asked any more"
+        reason = _(
+            "the look was ended after {limit_ms} ms: what is missing was not asked any more", limit_ms=asked.limit_ms
+        )
         look.unanswered.append(Unanswered("", 0, "", reason))
     client.note_gone()
     looking.finish()
@@ -73,7 +76,7 @@ async def _each(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> Non
             await work(item)
 
     async with asyncio.TaskGroup() as tasks:
-        for _ in range(AT_ONCE):
+        for _ignored in range(AT_ONCE):
             tasks.create_task(worker())
 
 
@@ -96,23 +99,37 @@ class _Looking:
             answer = await self._client.ask_name_server(RequestCode.GET_BROKER_CLUSTER_INFO)
             info = answer.decode_body(ClusterInfo)
         except (MQBrokerError, FrameError) as error:
-            raise BadInput(f"{self._client.namesrv} does not tell its brokers (request 106): {why(error)}") from error
+            raise BadInput(
+                _(
+                    "{namesrv} does not tell its brokers (request 106): {why}",
+                    namesrv=self._client.namesrv,
+                    why=why(error),
+                )
+            ) from error
         clusters = {name: cluster for cluster, members in info.cluster_addr_table.items() for name in members}
         for name, data in sorted(info.broker_addr_table.items()):
             addr = data.broker_addrs.get(MASTER_ID)
             if addr is not None:
                 self._look.brokers[name] = BrokerSeen(name, clusters.get(name) or data.cluster or "", addr)
                 continue
-            reason = f"broker {name} has no master, only slaves: {', '.join(data.broker_addrs.values())}"
+            reason = _(
+                "broker {name} has no master, only slaves: {broker_addrs}",
+                name=name,
+                broker_addrs=joined(", ", data.broker_addrs.values()),
+            )
             self._look.unanswered.append(Unanswered("", RequestCode.GET_BROKER_CLUSTER_INFO, name, reason))
         for topic in self._asked.topics:
             await self._check_route(topic)
         await _each(self._look.brokers.values(), self._see_broker)
         if self._look.brokers and len(self._refused_access) == len(self._look.brokers):
-            told = "; ".join(f"{addr} {reason}" for addr, reason in self._refused_access.items())
+            told = joined("; ", (f"{addr} {reason}" for addr, reason in self._refused_access.items()))
             raise BadInput(
-                f"no broker lets this key read: {told}; give the access key and secret key of an account that may, in "
-                "a file (accessKey: and secretKey:) or as RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY"
+                _(
+                    "no broker lets this key read: {told}; give the access key and secret key of an account "
+                    "that may, in a file (accessKey: and secretKey:) or as RMQLAB_ACCESS_KEY and "
+                    "RMQLAB_SECRET_KEY",
+                    told=told,
+                )
             )
 
     async def _check_route(self, topic: str) -> None:
@@ -121,10 +138,17 @@ class _Looking:
             await self._client.ask_name_server(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
         except MQBrokerError as refused:
             if refused.response_code != ResponseCode.TOPIC_NOT_EXIST:
-                raise BadInput(f"topic {topic!r}: {why(refused)}") from refused
+                raise BadInput(_("topic {topic}: {why}", topic=f"{topic!r}", why=why(refused))) from refused
             answer = await self._client.ask_name_server(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
             near = did_you_mean(topic, answer.decode_body(TopicList).topic_list)
-            raise BadInput(f"topic {topic!r} has no route at {self._client.namesrv}{near}") from None
+            raise BadInput(
+                _(
+                    "topic {topic} has no route at {namesrv}{near}",
+                    topic=f"{topic!r}",
+                    namesrv=self._client.namesrv,
+                    near=near,
+                )
+            ) from None
 
     async def _see_broker(self, broker: BrokerSeen) -> None:
         """Ask a master for its settings (26), figures (28), groups (201), topics (21) and committed offsets (43).
@@ -148,7 +172,7 @@ class _Looking:
         if offsets is not None:
             by_group = self._committed[broker.name] = {}
             for key, committed in offsets.offset_table.items():
-                topic, _, name = key.partition("@")
+                topic, _ignored, name = key.partition("@")
                 by_group.setdefault(name, {})[topic] = committed
             self._known_groups.update(by_group)
         groups = await read(addr, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, None, SubscriptionGroupWrapper)
@@ -280,7 +304,14 @@ class _Looking:
         for group_name in () if self._look.unanswered else self._asked.groups:
             if group_name not in self._look.groups:
                 near = did_you_mean(group_name, self._known_groups)
-                raise BadInput(f"no broker of {self._client.namesrv} knows a consumer group {group_name!r}{near}")
+                raise BadInput(
+                    _(
+                        "no broker of {namesrv} knows a consumer group {group_name}{near}",
+                        namesrv=self._client.namesrv,
+                        group_name=f"{group_name!r}",
+                        near=near,
+                    )
+                )
 
 
 def _is_system_group(name: str) -> bool:

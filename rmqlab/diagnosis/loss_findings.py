@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.group_case import same_text, unique
+from rmqlab.language import _, joined, ngettext
 from rmqlab.message.topics import MessageQueue
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.findings import LintVerdict
@@ -57,9 +58,12 @@ def loss_findings(case: GroupCase) -> Iterator[Finding]:
         if told.lost:
             yield _losing(case, topic, told)
         elif told.undecided and topic in undecided:
-            says = (
-                f"{topic}: members ask for different things, and whether {told.undecided} of the last "
-                f"{counted(told.read, 'message')} were dropped is not known: queues show tags, not properties"
+            says = _(
+                "{topic}: members ask for different things, and whether {undecided} of the last "
+                "{messages} were dropped is not known: queues show tags, not properties",
+                topic=topic,
+                undecided=told.undecided,
+                messages=counted(told.read, "message"),
             )
             yield found("unknown_losses", State.UNKNOWN, Certainty.UNKNOWN, says, topic, _evidence(case, topic, told))
 
@@ -68,18 +72,40 @@ def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
     lost, evidence = told.lost.total(), _evidence(case, topic, told)
     parts = [_said(one["lost"], one["code"], one["tags"], one["where"]) for one in evidence["by_tag"]]
     sure = Certainty.PROVED if told.proved else Certainty.IMPLIED
-    numbers = [f"{told.proved} surely lost"] if told.proved else []
-    numbers += [f"{lost - told.proved} probably lost"] if told.proved < lost else []
+    surely, probably = told.proved, lost - told.proved
+    if surely and probably:
+        numbers = _("{surely} surely lost and {probably} probably lost", surely=surely, probably=probably)
+    elif surely:
+        numbers = _("{surely} surely lost", surely=surely)
+    else:
+        numbers = _("{probably} probably lost", probably=probably)
     passed = (
-        f"{topic}: {' and '.join(numbers)} of the {counted(told.read, 'message')} that passed "
-        f"{'since the last look' if _since(case) else 'last'} ({lost / told.read:.0%})"
+        _(
+            "{topic}: {numbers} of the {messages} that passed since the last look ({lost})",
+            topic=topic,
+            numbers=numbers,
+            messages=counted(told.read, "message"),
+            lost=f"{lost / told.read:.0%}",
+        )
+        if _since(case)
+        else _(
+            "{topic}: {numbers} of the {messages} that passed last ({lost})",
+            topic=topic,
+            numbers=numbers,
+            messages=counted(told.read, "message"),
+            lost=f"{lost / told.read:.0%}",
+        )
     )
-    says = [passed, f"members ask for them: {', '.join(parts[:_TAGS_SHOWN])}"]
+    says = [passed, _("members ask for them: {parts}", parts=joined(", ", parts[:_TAGS_SHOWN]))]
     raw, filtered = evidence["raw_lag"], evidence["filtered_lag"]
     if raw:
-        waiting = f"{counted(raw, 'message')} wait{'s' if raw == 1 else ''}"
-        says.append(waiting if filtered is None else f"{waiting}, and the broker lets {filtered} of them pass")
-    return found("losing_messages", State.LOSING, sure, "; ".join(says), topic, evidence)
+        waiting = ngettext("{messages} waits", "{messages} wait", raw, messages=counted(raw, "message"))
+        says.append(
+            waiting
+            if filtered is None
+            else _("{waiting}, and the broker lets {filtered} of them pass", waiting=waiting, filtered=filtered)
+        )
+    return found("losing_messages", State.LOSING, sure, joined("; ", says), topic, evidence)
 
 
 def _evidence(case: GroupCase, topic: str, told: TopicLoss) -> dict[str, Any]:
@@ -217,11 +243,23 @@ def tag_names(case: GroupCase, topic: str) -> dict[int, set[str]]:
 
 def _said(count: int, code: int, tags: Sequence[str], where: str) -> str:
     if code == 0:
-        return f"{count} with no tag dropped by the {'broker' if where == BY_BROKER else 'owner'}"
-    quoted = " or ".join(map(repr, tags)) if tags else str(code)
+        return (
+            _("{count} with no tag dropped by the broker", count=count)
+            if where == BY_BROKER
+            else _("{count} with no tag dropped by the owner", count=count)
+        )
+    quoted = joined(" or ", map(repr, tags)) if tags else str(code)
     if where == BY_BROKER:
-        return f"{count} with {'tag' if tags else 'tag code'} {quoted} dropped by the broker"
-    return f"{count} with {'tag' if tags else 'tag code'} {quoted} dropped by the owner"
+        return (
+            _("{count} with tag {quoted} dropped by the broker", count=count, quoted=quoted)
+            if tags
+            else _("{count} with tag code {quoted} dropped by the broker", count=count, quoted=quoted)
+        )
+    return (
+        _("{count} with tag {quoted} dropped by the owner", count=count, quoted=quoted)
+        if tags
+        else _("{count} with tag code {quoted} dropped by the owner", count=count, quoted=quoted)
+    )
 
 
 def _lag(case: GroupCase, topic: str) -> tuple[int, int | None]:

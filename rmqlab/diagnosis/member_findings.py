@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.subscription_findings import named, text_of
+from rmqlab.language import _, joined, ngettext
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.rules import DEFAULT_RULES
 
@@ -38,15 +39,19 @@ def member_findings(case: GroupCase) -> Iterator[Finding]:
 def _membership(case: GroupCase) -> Iterator[Finding]:
     dumb = _without_answer(case)
     if dumb and not (case.group.slots or case.group.offsets):
-        says = f"nothing is known of it: {named(dumb)} did not answer"
+        says = _("nothing is known of it: {dumb} did not answer", dumb=named(dumb))
         yield found("group_unknown", State.UNKNOWN, Certainty.UNKNOWN, says, evidence={"brokers": dumb})
     if case.group.members or dumb or not case.group.offsets:
         return
     behind = sum(seen.raw_lag for seen in case.group.offsets.values())
     before = list(case.members_before)
-    gone = f"; at the look before there were {len(before)} ({named(before)})" if before else ""
+    gone = (
+        _("; at the look before there were {before} ({before2})", before=len(before), before2=named(before))
+        if before
+        else ""
+    )
     state = State.AT_RISK if before else State.NOTE
-    says = f"no member is online{gone}; {counted(behind, 'message')} not consumed"
+    says = _("no member is online{gone}; {messages} not consumed", gone=gone, messages=counted(behind, "message"))
     yield found("no_members", state, Certainty.PROVED, says, evidence={"waiting": behind, "before": before})
 
 
@@ -68,9 +73,11 @@ def _twins(case: GroupCase) -> Iterator[Finding]:
     twins, before = _shared_ids(case), {} if case.before is None else _shared_ids(case.before)
     for client, addrs in twins.items():
         sure = Certainty.of(before.get(client) == addrs)
-        says = (
-            f"{client} is listed twice ({', '.join(addrs)}): two processes have one client id, or a connection broke; "
-            "queues are divided wrongly, and some may stay without an owner"
+        says = _(
+            "{client} is listed twice ({addrs}): two processes have one client id, or a connection "
+            "broke; queues are divided wrongly, and some may stay without an owner",
+            client=client,
+            addrs=joined(", ", addrs),
         )
         yield found("same_client_id", State.AT_RISK, sure, says, evidence={"member": client, "addresses": addrs})
 
@@ -93,26 +100,41 @@ def _silent(case: GroupCase) -> Iterator[Finding]:
         still = [one.client_id for one in java if one.client_id in before and before[one.client_id].running is None]
         who, why, since = named(one.client_id for one in java), java[0].unanswered, case.since_ms
         says = (
-            f"not answering: {who} ({why}), nor {since // 1000} s ago, and still listed: its heartbeats come, but it "
-            "does not answer"
+            _(
+                "not answering: {who} ({why}), nor {since} s ago, and still listed: its heartbeats come, "
+                "but it does not answer",
+                who=who,
+                why=why,
+                since=since // 1000,
+            )
             if still and since > FORGOTTEN_MS
-            else f"not answering: {who} ({why}): it hangs or is gone; brokers forget it at most "
-            f"{FORGOTTEN_MS // 1000} s after its last heartbeat"
+            else _(
+                "not answering: {who} ({why}): it hangs or is gone; brokers forget it at most "
+                "{forgotten_ms} s after its last heartbeat",
+                who=who,
+                why=why,
+                forgotten_ms=FORGOTTEN_MS // 1000,
+            )
         )
         evidence = {"members": {one.client_id: one.unanswered for one in java}, "listed_again": still}
         yield found("silent_member", State.AT_RISK, Certainty.IMPLIED, says, evidence=evidence)
     others = [one for one in silent if one.language != "JAVA"]
     if others and len(case.group.members) == 1:
-        says = (
-            f"the only member, {others[0].client_id} ({others[0].language or 'language unknown'}), does not say what "
-            "it runs: what the brokers hold is taken for its subscription"
+        says = _(
+            "the only member, {client_id} ({language}), does not say what it runs: what the brokers "
+            "hold is taken for its subscription",
+            client_id=others[0].client_id,
+            language=others[0].language or _("language unknown"),
         )
         yield found("heartbeat_table_only", State.NOTE, Certainty.IMPLIED, says)
     elif silent and len(case.group.members) > 1:
         held = sorted({text_of(data) for topic in case.topics for data in case.slots(topic).values()})
-        says = (
-            f"what {named(one.client_id for one in silent)} ask{'' if len(silent) > 1 else 's'} for is not known; "
-            f"brokers filter by {', '.join(held) or 'nothing'}, which one member asked for last"
+        says = ngettext(
+            "what {client_id} asks for is not known; brokers filter by {held}, which one member asked for last",
+            "what {client_id} ask for is not known; brokers filter by {held}, which one member asked for last",
+            len(silent),
+            client_id=named(one.client_id for one in silent),
+            held=joined(", ", held) or _("nothing"),
         )
         evidence = {"members": {one.client_id: [one.language, one.unanswered] for one in silent}, "slots": held}
         yield found("unknown_subscriptions", State.UNKNOWN, Certainty.UNKNOWN, says, evidence=evidence)
@@ -128,17 +150,21 @@ def _not_everywhere(case: GroupCase) -> Iterator[Finding]:
             continue
         before = case.members_before
         twice = all(client in before and broker not in before[client].brokers for client in missing)
-        says = f"{broker} has queues of the group but does not list {named(missing)}: they may be divided wrongly"
+        says = _(
+            "{broker} has queues of the group but does not list {missing}: they may be divided wrongly",
+            broker=broker,
+            missing=named(missing),
+        )
         evidence = {"broker": broker, "missing": missing}
         yield found("not_at_every_broker", State.AT_RISK, Certainty.of(twice), says, evidence=evidence)
 
 
 _SETTINGS = {
-    "messageModel": ("different_models", "clustering members leave a share of the queues to the broadcasting one"),
+    "messageModel": ("different_models", _("clustering members leave a share of the queues to the broadcasting one")),
     "PROP_CONSUME_TYPE": (
-        "different_consume_types", "queues are divided among all members, also those that do not pull",
+        "different_consume_types", _("queues are divided among all members, also those that do not pull"),
     ),
-    "consumeFromWhere": ("different_start", "a queue without an offset starts where its owner says"),
+    "consumeFromWhere": ("different_start", _("a queue without an offset starts where its owner says")),
 }  # fmt: skip
 
 
@@ -150,14 +176,14 @@ def _settings(case: GroupCase) -> Iterator[Finding]:
             told.setdefault(case.setting(client, name) or "", []).append(client)
         told.pop("", None)
         if len(told) > 1:
-            values = "; ".join(f"{value}: {named(clients)}" for value, clients in told.items())
-            says = f"{values}; {meaning}; a broker shows only what came last"
+            values = joined("; ", (joined(": ", (value, named(clients))) for value, clients in told.items()))
+            says = _("{values}; {meaning}; a broker shows only what came last", values=values, meaning=meaning)
             yield found(kind, state, Certainty.PROVED, says, evidence={"told": told})
     versions: dict[str, list[str]] = {}
     for client, member in case.group.members.items():
         versions.setdefault(member.version, []).append(client)
     if len(versions) > 1:
-        says = "; ".join(f"{version}: {named(clients)}" for version, clients in versions.items())
+        says = joined("; ", (joined(": ", (version, named(clients))) for version, clients in versions.items()))
         yield found("versions_differ", State.NOTE, Certainty.PROVED, says, evidence={"versions": versions})
 
 
@@ -175,11 +201,19 @@ def _clock(case: GroupCase, member: MemberSeen) -> Iterator[Finding]:
     period = DEFAULT_RULES.heartbeat_period_ms
     evidence = {"member": member.client_id, "ahead_ms": ahead}
     if ahead > CLOCK_MS:
-        says = f"the clock of {member.client_id} is at least {_seconds(ahead)} ahead of this machine's"
+        says = _(
+            "the clock of {client_id} is at least {seconds} ahead of this machine's",
+            client_id=member.client_id,
+            seconds=_seconds(ahead),
+        )
         state = State.AT_RISK if ahead > period else State.NOTE
         yield found("clock_differs", state, Certainty.PROVED, says, evidence=evidence)
     elif behind > quiet:
-        says = f"{member.client_id} last pulled {_seconds(behind)} ago: its clock is behind, or it no longer pulls"
+        says = _(
+            "{client_id} last pulled {seconds} ago: its clock is behind, or it no longer pulls",
+            client_id=member.client_id,
+            seconds=_seconds(behind),
+        )
         yield found("clock_or_pulls", State.AT_RISK, Certainty.IMPLIED, says, evidence=evidence)
 
 
@@ -197,9 +231,13 @@ def _versions(case: GroupCase, topic: str) -> Iterator[Finding]:
             for client, asked in case.told.items()
             if topic in asked and asked[topic].sub_version == held.sub_version
         ]
-        says = (
-            f"{topic}: the subscription that {broker} filters by{f' (of {named(of)})' if of else ''} is stamped "
-            f"{_seconds(ahead)} in the future: until then the broker ignores what other members ask for"
+        says = _(
+            "{topic}: the subscription that {broker} filters by{of} is stamped {seconds} in the "
+            "future: until then the broker ignores what other members ask for",
+            topic=topic,
+            broker=broker,
+            of=" " + _("(of {of})", of=named(of)) if of else "",
+            seconds=_seconds(ahead),
         )
         evidence = {"broker": broker, "version": held.sub_version, "ahead_ms": ahead, "of": of}
         yield found("version_in_future", State.AT_RISK, sure, says, topic, evidence)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.subscription_findings import named
+from rmqlab.language import _, joined, ngettext
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
 from rmqlab.rules import DEFAULT_RULES
@@ -27,7 +28,7 @@ def queue_findings(case: GroupCase) -> Iterator[Finding]:
     """Everything about who holds which queue, and about what waits in retry topics."""
     for topic in sorted({topic for asked in case.told.values() for topic in asked}):
         if not case.queues(topic):
-            says = f"{topic}: no broker has a readable queue of it"
+            says = _("{topic}: no broker has a readable queue of it", topic=topic)
             yield found("no_readable_queues", State.NOTE, Certainty.IMPLIED, says, topic)
         elif case.owners_known:
             yield from _owners(case, topic)
@@ -51,10 +52,16 @@ def _owners(case: GroupCase, topic: str) -> Iterator[Finding]:
         waiting = _waiting(case, free)
         which, behind = _numbers(free), counted(waiting, "message")
         says = (
-            f"{topic}: nobody pulls {which}; not consumed there: {behind}"
+            _("{topic}: nobody pulls {which}; not consumed there: {behind}", topic=topic, which=which, behind=behind)
             if twice and settled
-            else f"{topic}: nobody pulls {which}; not consumed there: {behind} (a rebalance may be under way, which "
-            f"takes up to {_REBALANCE_S} s)"
+            else _(
+                "{topic}: nobody pulls {which}; not consumed there: {behind} (a rebalance may be under "
+                "way, which takes up to {rebalance_s} s)",
+                topic=topic,
+                which=which,
+                behind=behind,
+                rebalance_s=_REBALANCE_S,
+            )
         )
         evidence = {"queues": [list(queue) for queue in free], "waiting": waiting}
         state = usual if not twice else State.LOSING if waiting else State.AT_RISK
@@ -64,10 +71,16 @@ def _owners(case: GroupCase, topic: str) -> Iterator[Finding]:
         twice = before is not None and all(before.owners.get(queue) == case.owners[queue] for queue in shared)
         which, who = _numbers(shared), named(case.owners[shared[0]])
         says = (
-            f"{topic}: {which} pulled twice, by {who}"
+            _("{topic}: {which} pulled twice, by {who}", topic=topic, which=which, who=who)
             if twice and settled
-            else f"{topic}: {which} pulled twice, by {who} (a rebalance may be under way, which takes up to "
-            f"{_REBALANCE_S} s)"
+            else _(
+                "{topic}: {which} pulled twice, by {who} (a rebalance may be under way, which takes up "
+                "to {rebalance_s} s)",
+                topic=topic,
+                which=which,
+                who=who,
+                rebalance_s=_REBALANCE_S,
+            )
         )
         evidence = {"queues": [[*queue, case.owners[queue]] for queue in shared]}
         state = State.AT_RISK if twice else usual
@@ -98,7 +111,13 @@ def _numbers(queues: list[MessageQueue]) -> str:
     by_broker: dict[str, list[str]] = {}
     for queue in queues:
         by_broker.setdefault(queue.broker_name, []).append(str(queue.queue_id))
-    return ", ".join(f"queue{'s' if len(ids) > 1 else ''} {', '.join(ids)} of {one}" for one, ids in by_broker.items())
+    return joined(
+        ", ",
+        (
+            ngettext("queue {ids} of {one}", "queues {ids} of {one}", len(ids), ids=joined(", ", ids), one=one)
+            for one, ids in by_broker.items()
+        ),
+    )
 
 
 def _idle(case: GroupCase) -> Iterator[Finding]:
@@ -108,7 +127,12 @@ def _idle(case: GroupCase) -> Iterator[Finding]:
     idle = [client for client, asked in case.told.items() if asked and client not in busy]
     queues = sum(len(case.queues(topic)) for topic in case.topics)
     if idle and queues and len(case.told) > max(len(case.queues(topic)) for topic in case.topics):
-        says = f"no queue for {named(idle)}: {counted(queues, 'queue')} for {counted(len(case.told), 'member')}"
+        says = _(
+            "no queue for {idle}: {queues} for {members}",
+            idle=named(idle),
+            queues=counted(queues, "queue"),
+            members=counted(len(case.told), "member"),
+        )
         yield found("idle_members", State.NOTE, Certainty.PROVED, says, evidence={"idle": idle, "queues": queues})
 
 
@@ -122,8 +146,13 @@ def _without_offset(case: GroupCase, topic: str) -> Iterator[Finding]:
     starts = sorted(
         {DEFAULT_RULES.compute_pull_from_where(-1, one, False) for one in told if one in ConsumeFromWhere.__members__}
     )
-    start = " or ".join(starts) or "an unknown place"
-    says = f"{topic}: no offset is committed for {_numbers(new)}; a member begins there at: {start}"
+    start = joined(" or ", starts) or _("an unknown place")
+    says = _(
+        "{topic}: no offset is committed for {numbers}; a member begins there at: {start}",
+        topic=topic,
+        numbers=_numbers(new),
+        start=start,
+    )
     yield found("no_committed_offset", State.NOTE, Certainty.PROVED, says, topic, {"queues": len(new)})
 
 
@@ -138,7 +167,13 @@ def _stopped(case: GroupCase, topic: str) -> Iterator[Finding]:
             if queue.topic == topic and not one.droped and 0 < one.last_pull_timestamp < newest - PULL_IDLE_MS
         ]
         if old and _waiting(case, old):
-            says = f"{topic}: {client} pulls others, but not {_numbers(old)} for {PULL_IDLE_MS // 1000} s and more"
+            says = _(
+                "{topic}: {client} pulls others, but not {numbers} for {pull_idle_ms} s and more",
+                topic=topic,
+                client=client,
+                numbers=_numbers(old),
+                pull_idle_ms=PULL_IDLE_MS // 1000,
+            )
             yield found("pulls_stopped", State.AT_RISK, Certainty.IMPLIED, says, topic, {"member": client})
 
 
@@ -147,13 +182,14 @@ def _forbidden(case: GroupCase) -> Iterator[Finding]:
     state = State.LOSING if waiting else State.AT_RISK
     off = sorted(broker for broker, config in case.group.configs.items() if not config.consume_enable)
     if off and case.group.members:
-        says = f"consumeEnable is false at {named(off)}: pulls are refused (code 16)"
-        says += f"; not consumed: {counted(waiting, 'message')}"
+        says = _("consumeEnable is false at {off}: pulls are refused (code 16)", off=named(off))
+        says += _("; not consumed: {messages}", messages=counted(waiting, "message"))
         yield found("consume_disabled", state, Certainty.PROVED, says, evidence={"brokers": off, "waiting": waiting})
     off = sorted(broker for broker, config in case.group.configs.items() if not config.consume_broadcast_enable)
     if off and case.broadcasting and case.group.members:
-        says = (
-            f"the group may not broadcast at {named(off)} (consumeBroadcastEnable=false): pulls are refused (code 16)"
+        says = _(
+            "the group may not broadcast at {off} (consumeBroadcastEnable=false): pulls are refused (code 16)",
+            off=named(off),
         )
         yield found("broadcast_disabled", state, Certainty.PROVED, says, evidence={"brokers": off})
 
@@ -174,7 +210,15 @@ def _retries(case: GroupCase) -> Iterator[Finding]:
         )
     told = {topic: count for topic, count in sorted(grown.items()) if count > 0}
     if told:
-        says = "; ".join(
-            f"{counted(count, 'message')} {'in' if before is None else 'came to'} {one}" for one, count in told.items()
+        says = joined(
+            "; ",
+            (
+                (
+                    _("{messages} in {one}", messages=counted(count, "message"), one=one)
+                    if before is None
+                    else _("{messages} came to {one}", messages=counted(count, "message"), one=one)
+                )
+                for one, count in told.items()
+            ),
         )
         yield found("retries", State.NOTE, Certainty.PROVED, says, evidence={"messages": told})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 from rmqlab.client.client_error import MQBrokerError
 from rmqlab.diagnosis.look import Cost, Look, LookOptions, Unanswered
 from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
 from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab.protocol.bodies import ConsumerRunningInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -163,7 +164,13 @@ class ReadClient:
         release: Callable[[], object] = server.member_slots.release
         try:
             if server.silent_members[language] >= SILENT_MEMBERS_TO_GIVE_UP:
-                raise ServerGone(f"not asked: {SILENT_MEMBERS_TO_GIVE_UP} other {language} members did not answer")
+                raise ServerGone(
+                    _(
+                        "not asked: {silent_members_to_give_up} other {language} members did not answer",
+                        silent_members_to_give_up=SILENT_MEMBERS_TO_GIVE_UP,
+                        language=language,
+                    )
+                )
             header = GetConsumerRunningInfoRequestHeader(group, client_id)
             timeout_ms = self.asked.member_timeout_ms
             try:
@@ -188,7 +195,7 @@ class ReadClient:
         server.free_at = turn + 1 / self.asked.rate
         await asyncio.sleep(turn - loop.time())
         if server.gone:
-            raise ServerGone(f"{addr} was given up: {server.gone}")
+            raise ServerGone(_("{addr} was given up: {gone}", addr=addr, gone=server.gone))
         self._cost_of(addr).requests += 1
         response = await self._runtime.invoke(addr, RemotingCommand.request(code, header), timeout_ms)
         if response.code != ResponseCode.SUCCESS:
@@ -206,16 +213,18 @@ class ReadClient:
                 response = await self.ask(addr, code, header)
             except RemotingError as error:
                 if isinstance(error, RemotingTimeoutError) and await self._is_broker(addr):
-                    raise BadInput(_NO_NAME_SERVER.format(addr)) from error
+                    raise BadInput(_NO_NAME_SERVER.format(addr=addr)) from error
                 failures.append(f"{addr} ({why(error)})")
                 self._name_servers.append(self._name_servers.pop(0))
                 continue
             except MQBrokerError as refused:
                 if refused.response_code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED or is_about_access(refused):
-                    raise BadInput(_NO_NAME_SERVER.format(addr)) from refused
+                    raise BadInput(_NO_NAME_SERVER.format(addr=addr)) from refused
                 raise
             return response
-        raise BadInput(f"no name server answers at {', '.join(failures)}; give a running one as HOST:PORT")
+        raise BadInput(
+            _("no name server answers at {failures}; give a running one as HOST:PORT", failures=joined(", ", failures))
+        )
 
     async def _is_broker(self, addr: str) -> bool:
         """Whether a silent server is a broker: one of 4.8.0 does not answer what it does not know."""
@@ -245,16 +254,21 @@ def _running_info(body: bytes) -> ConsumerRunningInfo:
     return ConsumerRunningInfo.decode(told)
 
 
-_NO_NAME_SERVER = "{} is a broker, not a name server; give the name server's HOST:PORT, usually port 9876"
+_NO_NAME_SERVER = _("{addr} is a broker, not a name server; give the name server's HOST:PORT, usually port 9876")
 
 
 def _addresses(namesrv: str) -> list[str]:
     """Split "host:port;host:port". Raises BadInput for what is none."""
     addresses = [part.strip() for part in namesrv.split(";") if part.strip()]
     for address in addresses or [namesrv]:
-        host, _, port = address.rpartition(":")
+        host, _ignored, port = address.rpartition(":")
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
-            raise BadInput(f"name server {address!r} is no HOST:PORT; several are written HOST:PORT;HOST:PORT")
+            raise BadInput(
+                _(
+                    "name server {address} is no HOST:PORT; several are written HOST:PORT;HOST:PORT",
+                    address=f"{address!r}",
+                )
+            )
     return addresses
 
 
@@ -268,23 +282,27 @@ def why(error: Exception) -> str:
     'no answer within 3000 ms'
     """
     if isinstance(error, MQBrokerError):
-        return f"refused with code {error.response_code}: {error.error_message}"
+        return _(
+            "refused with code {response_code}: {error_message}",
+            response_code=error.response_code,
+            error_message=error.error_message,
+        )
     if isinstance(error, RemotingTimeoutError):
-        return f"no answer within {error.timeout_ms} ms"
+        return _("no answer within {timeout_ms} ms", timeout_ms=error.timeout_ms)
     if isinstance(error, RemotingConnectError):
-        return f"no connection: {_of_the_system(error.__cause__)}"
+        return _("no connection: {of_the_system}", of_the_system=_of_the_system(error.__cause__))
     if isinstance(error, RemotingSendRequestError) and error.reason:
-        return f"what it sends is not RocketMQ's protocol: {error.reason}"
+        return _("what it sends is not RocketMQ's protocol: {reason}", reason=error.reason)
     if isinstance(error, FrameError):
-        return f"its answer cannot be read: {error}"
+        return _("its answer cannot be read: {error}", error=error)
     return str(error)
 
 
 def _of_the_system(cause: BaseException | None) -> str:
     if isinstance(cause, TimeoutError):
-        return "nothing answers there"
+        return _("nothing answers there")
     if isinstance(cause, ConnectionError) and not cause.strerror:
-        return "it was closed at once (does one side encrypt, and the other not?)"
+        return _("it was closed at once (does one side encrypt, and the other not?)")
     if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and (cause.errno or 0) > 0:
         return os.strerror(cause.errno or 0)  # asyncio's own text repeats the address
     return str(cause)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.lab import Lab
+from rmqlab.language import _, joined
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import is_retry_topic
 
@@ -42,7 +43,9 @@ def rebuild(look: Look, name: str | None) -> Lab:
     group = _chosen(look, name)
     wishes = _wishes(group)
     if not any(wishes.values()):
-        raise BadInput(f"group {group.name}: nothing is known of what its members ask for, so nothing can be rebuilt")
+        raise BadInput(
+            _("group {name}: nothing is known of what its members ask for, so nothing can be rebuilt", name=group.name)
+        )
     topics = sorted({topic for asked in wishes.values() for topic in asked})
     told = next((broker.settings for broker in look.brokers.values()), None) or {}
     settings: dict[str, Any] = {setting: told[setting] for setting in FILTER_SETTINGS if setting in told}
@@ -59,10 +62,14 @@ def rebuild(look: Look, name: str | None) -> Lab:
 
 def _chosen(look: Look, name: str | None) -> GroupSeen:
     if name is None:
-        raise BadInput(f"{look.namesrv}: no consumer group was found, so there is nothing to rebuild")
+        raise BadInput(
+            _("{namesrv}: no consumer group was found, so there is nothing to rebuild", namesrv=look.namesrv)
+        )
     if name not in look.groups:
-        hint = did_you_mean(name, look.groups) or f"; there are {', '.join(look.groups) or 'none'}"
-        raise BadInput(f"no group {name!r} was looked at{hint}")
+        hint = did_you_mean(name, look.groups) or _(
+            "; there are {groups}", groups=joined(", ", look.groups) or _("none")
+        )
+        raise BadInput(_("no group {name} was looked at{hint}", name=f"{name!r}", hint=hint))
     return look.groups[name]
 
 

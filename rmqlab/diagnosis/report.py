@@ -12,6 +12,7 @@ from rmqlab.diagnosis.finding import State
 from rmqlab.diagnosis.group_case import GroupCase
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
+from rmqlab.language import _, joined
 from rmqlab.show.canvas import WIDTH, Canvas, fitted, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
@@ -31,7 +32,7 @@ SHOWN_QUEUES: Final = 16
 TOP, ROW = 0.62, 0.42
 BOX, SLOT_X, SLOT, QUEUE_X, NAME, BAR_X, BAR = 3.3, 3.75, 2.6, 6.75, 1.2, 8.05, 2.1
 COLOURS = (BLUE, ORANGE, SKY, YELLOW)
-UNKNOWN_ASK = "asks: not known"
+UNKNOWN_ASK = _("asks: not known")
 
 
 class _QueueRow(NamedTuple):
@@ -59,34 +60,47 @@ def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) 
         topic = next(worst, case.topics[0] if case.topics else None)
     if topic is None or topic not in case.topics:
         raise BadInput(
-            f"group {case.group.name}: no member asks for {topic or 'any topic'}, so there is nothing to draw"
+            _(
+                "group {name}: no member asks for {topic}, so there is nothing to draw",
+                name=case.group.name,
+                topic=topic or _("any topic"),
+            )
         )
     members = [(client, _ask(member, topic)) for client, member in sorted(case.group.members.items())]
     slots = [(broker, _text(held)) for broker, held in sorted(case.slots(topic).items())]
     queues = _queue_rows(case, judged, topic)
-    title = f"{case.group.name}, {topic}: {judged.state}"
+    title = _("{group}, {topic}: {state}", group=case.group.name, topic=topic, state=str(judged.state))
     rows = max(min(len(members), SHOWN_MEMBERS), len(slots), min(len(queues), SHOWN_QUEUES), 1)
     asks = list(dict.fromkeys(ask for _, ask in members))
     colours = {client: COLOURS[asks.index(ask) % len(COLOURS)] for client, ask in members}
     most = max((queue.read or 0 for queue in queues), default=0)
     left_out = max(0, len(members) - SHOWN_MEMBERS), max(0, len(queues) - SHOWN_QUEUES)
-    more = f"; not shown: {left_out[0]} members, {left_out[1]} queues" if any(left_out) else ""
+    more = (
+        _("; not shown: {left_out} members, {left_out2} queues", left_out=left_out[0], left_out2=left_out[1])
+        if any(left_out)
+        else ""
+    )
 
     def draw(canvas: Canvas) -> None:
         canvas.text(0.08, 0.17, title, ha="left", size=11, bold=True)
-        heads = ((0.08, "members"), (SLOT_X, "the broker holds"), (QUEUE_X, "queue: owner"), (BAR_X, "passed last"))
+        heads = (
+            (0.08, _("members")),
+            (SLOT_X, _("the broker holds")),
+            (QUEUE_X, _("queue: owner")),
+            (BAR_X, _("passed last")),
+        )
         for x, words in heads:
             canvas.text(x, 0.45, words, ha="left", colour=GREY)
         for row, (client, ask) in enumerate(members[:SHOWN_MEMBERS]):
             with canvas.saying(f"{client} {ask}"):
                 _draw_box(canvas, 0.08, TOP + row * ROW, BOX, colours[client], client, ask)
         for row, (broker, text) in enumerate(slots):
-            face = next((colours[client] for client, ask in members if ask == f"asks: {text}"), PALE)
-            with canvas.saying(f"{broker} holds {text}"):
+            face = next((colours[client] for client, ask in members if ask == _("asks: {text}", text=text)), PALE)
+            with canvas.saying(_("{broker} holds {text}", broker=broker, text=text)):
                 _draw_box(canvas, SLOT_X, TOP + row * ROW, SLOT, face, broker, text)
         for row, queue in enumerate(queues[:SHOWN_QUEUES]):
             _draw_queue(canvas, TOP + row * ROW, queue, colours, most)
-        words = f"red, hatched: asked for by a member, and dropped{more}"
+        words = _("red, hatched: asked for by a member, and dropped{more}", more=more)
         canvas.text(0.08, rows * ROW + TOP + 0.14, words, ha="left", colour=GREY)
 
     svg = painted(WIDTH, TOP + ROW * rows + 0.4, draw)
@@ -102,7 +116,7 @@ def _ask(member: MemberSeen, topic: str) -> str:
     if member.subscriptions is None:
         return UNKNOWN_ASK
     data = member.subscriptions.get(topic)
-    return "asks: nothing here" if data is None else f"asks: {_text(data)}"
+    return _("asks: nothing here") if data is None else _("asks: {data}", data=_text(data))
 
 
 def _queue_rows(case: GroupCase, judged: GroupDiagnosis, topic: str) -> list[_QueueRow]:
@@ -126,9 +140,9 @@ def _draw_box(canvas: Canvas, x: float, y: float, wide: float, face: str, name: 
 
 
 def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, str], most: int) -> None:
-    owner = queue.owner or "nobody"
+    owner = queue.owner or _("nobody")
     face = colours.get(queue.owner, WHITE if not queue.owner else PALE)
-    with canvas.saying(f"queue {queue.name}, {owner}: {_passed(queue)}"):
+    with canvas.saying(_("queue {name}, {owner}: {passed}", name=queue.name, owner=owner, passed=_passed(queue))):
         canvas.block(QUEUE_X, y, NAME, ROW - 0.06, face, edge=GREY, edge_width=0.6, corner=0.05)
         for below, text in ((0.1, queue.name), (0.27, owner)):
             shown = fitted(text, NAME - 0.1, at_end=True)
@@ -142,22 +156,32 @@ def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, s
 
 def _passed(queue: _QueueRow) -> str:
     if not queue.read:
-        return "nothing passed" if queue.read == 0 else "not known"
-    return f"{queue.lost} of {queue.read} lost" if queue.lost else f"{queue.read}, none lost"
+        return _("nothing passed") if queue.read == 0 else _("not known")
+    return (
+        _("{lost} of {read} lost", lost=queue.lost, read=queue.read)
+        if queue.lost
+        else _("{read}, none lost", read=queue.read)
+    )
 
 
 def _alt(title: str, members: list[tuple[str, str]], slots: list[tuple[str, str]], queues: list[_QueueRow]) -> str:
     told = [f"{client} {ask}" for client, ask in members[:SHOWN_MEMBERS]]
-    held = [f"{broker} holds {text}" for broker, text in slots]
+    held = [_("{broker} holds {text}", broker=broker, text=text) for broker, text in slots]
     lost, read = sum(queue.lost for queue in queues), sum(queue.read or 0 for queue in queues)
-    return f"{title}. {'; '.join([*told, *held])}. {lost} of {read} messages read were asked for and dropped."
+    return _(
+        "{title}. {told}. {lost} of {read} messages read were asked for and dropped.",
+        title=title,
+        told=joined("; ", [*told, *held]),
+        lost=lost,
+        read=read,
+    )
 
 
 def _table(title: str, members: list[tuple[str, str]], queues: list[_QueueRow]) -> Table:
     asks = dict(members)
-    rows = [(queue.name, queue.owner or "nobody", asks.get(queue.owner, ""), _passed(queue)) for queue in queues]
+    rows = [(queue.name, queue.owner or _("nobody"), asks.get(queue.owner, ""), _passed(queue)) for queue in queues]
     lost = frozenset(number for number, queue in enumerate(queues) if queue.lost)
-    return Table(title, ("queue", "owner", "its owner", "what passed last"), rows, marked=lost)
+    return Table(title, (_("queue"), _("owner"), _("its owner"), _("what passed last")), rows, marked=lost)
 
 
 MAX_PICTURES: Final = 40
@@ -178,7 +202,12 @@ def report_page(diagnosis: Diagnosis) -> str:
     at = datetime.fromtimestamp(look.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     bad = sum(group.state >= State.AT_RISK for group in diagnosis.groups)
     unknown = sum(group.state is State.UNKNOWN for group in diagnosis.groups)
-    told = f"{bad} of {len(diagnosis.groups)} groups lose messages or are about to; too little is known of {unknown}."
+    told = _(
+        "{bad} of {groups} groups lose messages or are about to; too little is known of {unknown}.",
+        bad=bad,
+        groups=len(diagnosis.groups),
+        unknown=unknown,
+    )
     drawn = [one for one in diagnosis.groups if GroupCase(look, look.groups[one.group]).topics][:MAX_PICTURES]
     parts = [
         f"<p>Read at {at} in {look.took_ms / 1000:.1f} s.</p>",
@@ -187,7 +216,13 @@ def report_page(diagnosis: Diagnosis) -> str:
     ]
     if look.unanswered:
         rows = [(one.addr, one.code, one.about, one.reason) for one in look.unanswered]
-        parts.append(Table("Questions without an answer", ("server", "request", "about", "why"), rows).html())
+        parts.append(
+            Table(_("Questions without an answer"), (_("server"), _("request"), _("about"), _("why")), rows).html()
+        )
     costs = [(addr, cost.requests, cost.sent_bytes, cost.received_bytes) for addr, cost in sorted(look.cost.items())]
-    parts.append(Table("What this look asked", ("server", "requests", "bytes sent", "bytes received"), costs).html())
-    return page_of(f"Cluster at {look.namesrv}", told, parts, is_fine=not (bad or unknown))
+    parts.append(
+        Table(
+            _("What this look asked"), (_("server"), _("requests"), _("bytes sent"), _("bytes received")), costs
+        ).html()
+    )
+    return page_of(_("Cluster at {namesrv}", namesrv=look.namesrv), told, parts, is_fine=not (bad or unknown))

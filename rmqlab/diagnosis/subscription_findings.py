@@ -11,6 +11,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import CannotTellError, tell_apart
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fates import LOSING
+from rmqlab.language import _, joined, ngettext
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.search.lint.findings import LintVerdict, TopicLint, Wish, shown
 from rmqlab.search.lint.meaning import fate
@@ -38,8 +39,12 @@ def subscription_findings(case: GroupCase) -> Iterator[Finding]:
         if LintVerdict.INCONSISTENT in verdicts:
             yield _different_subscriptions(case, topic, wishes)
         elif LintVerdict.UNDECIDED in verdicts:
-            texts = " and ".join(str(wish) for wish in wishes)
-            says = f"{topic.topic}: whether {texts} let the same pass is not decided; no message told them apart"
+            texts = joined(" and ", (str(wish) for wish in wishes))
+            says = _(
+                "{topic}: whether {texts} let the same pass is not decided; no message told them apart",
+                topic=topic.topic,
+                texts=texts,
+            )
             evidence = {"lint": topic.as_json()}
             yield found("undecided_subscriptions", State.UNKNOWN, Certainty.UNKNOWN, says, topic.topic, evidence)
         yield from _different_topics(case, topic)
@@ -48,25 +53,44 @@ def subscription_findings(case: GroupCase) -> Iterator[Finding]:
 
 
 def _different_subscriptions(case: GroupCase, topic: TopicLint, wishes: list[Wish]) -> Finding:
-    told = [f"{named(wish.members)} ask{'' if len(wish.members) > 1 else 's'} for {wish}" for wish in wishes]
+    told = [
+        ngettext(
+            "{members} asks for {wish}",
+            "{members} ask for {wish}",
+            len(wish.members),
+            members=named(wish.members),
+            wish=wish,
+        )
+        for wish in wishes
+    ]
     examples = [example(case, topic.topic, one) for one in topic.witnesses]
     slots = slots_now(case, topic.topic, wishes)
     flips = case.history.flips(case.group.name, topic.topic)
     for one in examples[:1]:
-        wants = f"{named(one['asked'])} want{'' if len(one['asked']) > 1 else 's'} a message with {one['shown']}"
-        of = f"{one['lost']} of {one['queues']} queue{'' if one['queues'] == 1 else 's'}"
-        told.append(f"{wants}, which is now lost in {of}" if one["queues"] else wants)
+        wants = ngettext(
+            "{asked} wants a message with {shown}",
+            "{asked} want a message with {shown}",
+            len(one["asked"]),
+            asked=named(one["asked"]),
+            shown=one["shown"],
+        )
+        of = ngettext("{lost} of {count} queue", "{lost} of {count} queues", one["queues"], lost=one["lost"])
+        told.append(_("{wants}, which is now lost in {of}", wants=wants, of=of) if one["queues"] else wants)
     for broker, slot in slots.items():
-        filters = f"{broker} filters by {slot['type'] or 'TAG'} {slot['expr']!r}"
-        told.append(f"{filters}, as {named(slot['of'])} asked" if slot["of"] else filters)
+        filters = _(
+            "{broker} filters by {type} {expr}", broker=broker, type=slot["type"] or "TAG", expr=f"{slot['expr']!r}"
+        )
+        told.append(_("{filters}, as {of} asked", filters=filters, of=named(slot["of"])) if slot["of"] else filters)
     if flips.seen:
-        told.append(f"that changed at least {counted(flips.seen, 'time')} in {flips.looks} looks")
+        told.append(
+            _("that changed at least {times} in {looks} looks", times=counted(flips.seen, "time"), looks=flips.looks)
+        )
     plan = plan_of(case, topic.topic, wishes)
     change = plan["command"] if plan else ""
     harmless = case.broadcasting and all(case.posts(client) for client in case.told)
     state = State.NOTE if harmless else State.AT_RISK
     evidence = {"lint": topic.as_json(), "slot": slots, "examples": examples, "flips": flips._asdict(), "plan": plan}
-    says = f"{topic.topic}: {'; '.join(told)}"
+    says = joined(": ", (topic.topic, joined("; ", told)))
     return found("different_subscriptions", state, Certainty.PROVED, says, topic.topic, evidence, change)
 
 
@@ -76,11 +100,20 @@ def _different_topics(case: GroupCase, topic: TopicLint) -> Iterator[Finding]:
         return
     queues = case.queues(topic.topic)
     free = [queue for queue in queues if queue not in case.owners]
-    waiting = f"; nobody pulls {len(free)} of its {counted(len(queues), 'queue')}" if case.owners_known and free else ""
-    says = (
-        f"{topic.topic}: {named(without)} {'do' if len(without) > 1 else 'does'} not subscribe to it; each heartbeat "
-        "from there makes the broker forget this topic for the whole group, and pulls of it are refused for a while"
-        f"{waiting}"
+    waiting = (
+        _("; nobody pulls {free} of its {queues}", free=len(free), queues=counted(len(queues), "queue"))
+        if case.owners_known and free
+        else ""
+    )
+    says = ngettext(
+        "{topic}: {without} does not subscribe to it; each heartbeat from there makes the broker "
+        "forget this topic for the whole group, and pulls of it are refused for a while{waiting}",
+        "{topic}: {without} do not subscribe to it; each heartbeat from there makes the broker "
+        "forget this topic for the whole group, and pulls of it are refused for a while{waiting}",
+        len(without),
+        topic=topic.topic,
+        without=named(without),
+        waiting=waiting,
     )
     evidence = {"without": without, "unowned": len(free) if case.owners_known else None, "queues": len(queues)}
     yield found("different_topics", State.AT_RISK, Certainty.PROVED, says, topic.topic, evidence)
@@ -132,7 +165,7 @@ def plan_of(case: GroupCase, topic: str, wishes: list[Wish]) -> dict[str, Any] |
     texts = [plan_text(wish.data) for wish in (aged[0], aged[-1]) if wish.data is not None]
     try:
         for text in texts:
-            parse_subscription(text, "the group's")
+            parse_subscription(text, _("the group's"))
     except BadInput:
         return None
     members = min(len(case.group.members), PLAN_MEMBERS)
@@ -165,18 +198,31 @@ def _slots(case: GroupCase, topic: str) -> Iterator[Finding]:
         if held is None:
             if any(queue.broker_name == broker for queue in case.queues(topic)):
                 twice = case.before is not None and broker in case.before.group.slots and broker not in before
-                says = (
-                    f"{topic}: {broker} has no subscription of it now, and refuses the pulls of {named(here)} (code 24)"
+                says = _(
+                    "{topic}: {broker} has no subscription of it now, and refuses the pulls of {here} (code 24)",
+                    topic=topic,
+                    broker=broker,
+                    here=named(here),
                 )
                 yield found("topic_not_held", State.AT_RISK, Certainty.of(twice), says, topic, {"broker": broker})
             continue
         if not any(same_text(data, held) for data in wishes.values()) and _is_of_nobody(held, wishes.values()):
             sure = Certainty.IMPLIED if case.silent else Certainty.PROVED
-            says = f"{topic}: {broker} filters by {text_of(held)}, and no member that answered asks for that"
+            says = _(
+                "{topic}: {broker} filters by {expression}, and no member that answered asks for that",
+                topic=topic,
+                broker=broker,
+                expression=text_of(held),
+            )
             asked = sorted({text_of(data) for data in wishes.values()})
             evidence = {"broker": broker, "slot": text_of(held), "asked": asked, "version": held.sub_version}
             yield found(
-                "slot_of_nobody", State.AT_RISK, sure, f"{says}; they ask for {', '.join(asked)}", topic, evidence
+                "slot_of_nobody",
+                State.AT_RISK,
+                sure,
+                _("{says}; they ask for {asked}", says=says, asked=joined(", ", asked)),
+                topic,
+                evidence,
             )
         yield from _older(case, topic, broker, held, here)
 
@@ -198,7 +244,12 @@ def _older(
     for client in refused:
         was = {} if before is None else before.told.get(client, {})
         twice = twice and topic in was and was[topic].sub_version == here[client].sub_version
-    says = f"{topic}: {broker} has an older subscription than {named(refused)} sent, and refuses the pulls (code 25)"
+    says = _(
+        "{topic}: {broker} has an older subscription than {refused} sent, and refuses the pulls (code 25)",
+        topic=topic,
+        broker=broker,
+        refused=named(refused),
+    )
     evidence = {"broker": broker, "members": refused}
     yield found("slot_older", State.AT_RISK, Certainty.of(twice), says, topic, evidence)
 
@@ -221,4 +272,6 @@ def named(clients: Iterable[str]) -> str:
     """Clients in a line, the first few by name."""
     names = list(clients)
     rest = len(names) - _NAMED
-    return ", ".join(names) if rest < 1 else f"{', '.join(names[:_NAMED])} and {rest} more"
+    return (
+        joined(", ", names) if rest < 1 else _("{names} and {rest} more", names=joined(", ", names[:_NAMED]), rest=rest)
+    )

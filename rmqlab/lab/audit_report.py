@@ -7,10 +7,11 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.language import N_, _, filled, joined
 
-CERTAINTIES = ("proved", "implied", "unknown")
-UNWANTED = "nobody asked for it"
-PERHAPS_WANTED = "nobody got it, and perhaps nobody asked"
+CERTAINTIES = (N_("proved"), N_("implied"), N_("unknown"))
+UNWANTED = _("nobody asked for it")
+PERHAPS_WANTED = _("nobody got it, and perhaps nobody asked")
 MAX_REMARKS, MAX_DAMAGE = 8, 20
 Summary = dict[str, dict[str, dict[str, Any]]]  # figures by group and topic
 
@@ -31,7 +32,13 @@ def topic_of(summary: Summary, group: str) -> str:
         BadInput: the audit knows no such group.
     """
     if group not in summary:
-        raise BadInput(f"group {group!r} is not in this audit; there are {', '.join(sorted(summary))}")
+        raise BadInput(
+            _(
+                "group {group} is not in this audit; there are {summary}",
+                group=f"{group!r}",
+                summary=joined(", ", sorted(summary)),
+            )
+        )
     topics = summary[group]
     return max(topics, key=lambda topic: (int(topics[topic]["lost"]), topic))
 
@@ -48,12 +55,17 @@ def kind_of(row: dict[str, Any]) -> str:
 
 def summary_lines(summary: Summary) -> list[str]:
     """The table of groups and topics as text, and the remarks below it."""
-    lines = [f"{'group':<24} {'topic':<24} {'sent':>8}  {'delivered':>9}  {'lost':>7}  {'unknown':>7}  {'fates'}"]
+    names = (_("sent"), 8), (_("delivered"), 9), (_("lost"), 7), (_("unknown"), 7)
+    heads = "  ".join(filled(name, width, right=True) for name, width in names)
+    lines = [f"{filled(_('group'), 24)} {filled(_('topic'), 24)} {heads}  {_('fates')}"]
     for group, topic, row in _rows(summary):
-        fates = ", ".join(
-            f"{number} {fate} ({certainty})"
-            for certainty in CERTAINTIES
-            for fate, number in sorted(row["by_certainty"].get(certainty, {}).items())
+        fates = joined(
+            ", ",
+            (
+                _("{number} {fate} ({certainty})", number=number, fate=_(fate), certainty=_(certainty))
+                for certainty in CERTAINTIES
+                for fate, number in sorted(row["by_certainty"].get(certainty, {}).items())
+            ),
         )
         counts = f"{row['sent']:>8}  {row['delivered']:>9}  {row['lost']:>7}  {row['unknown']:>7}"
         lines.append(f"{group:<24} {topic:<24} {counts}  {fates}")
@@ -64,10 +76,22 @@ def damage_lines(damage: list[dict[str, Any]]) -> list[str]:
     """The damaged parts of a log, the first ``MAX_DAMAGE`` of them."""
     lines = []
     for part in damage[:MAX_DAMAGE]:
-        where = "" if part["topic"] is None else f" ({part['topic']}, queue {part['queueId']})"
-        lines.append(f"damaged at {part['physicalOffset']}, {part['size']} bytes: {part['reason']}{where}")
+        where = (
+            ""
+            if part["topic"] is None
+            else (" " + _("({topic}, queue {queueId})", topic=part["topic"], queueId=part["queueId"]))
+        )
+        lines.append(
+            _(
+                "damaged at {physicalOffset}, {size} bytes: {reason}{where}",
+                physicalOffset=part["physicalOffset"],
+                size=part["size"],
+                reason=part["reason"],
+                where=where,
+            )
+        )
     if len(damage) > MAX_DAMAGE:
-        lines.append(f"and {len(damage) - MAX_DAMAGE} more damaged parts (--json has them all)")
+        lines.append(_("and {damage} more damaged parts (--json has them all)", damage=len(damage) - MAX_DAMAGE))
     return lines
 
 
@@ -75,31 +99,42 @@ def remarks(summary: Summary) -> list[str]:
     """Sentences on what an audit does not know: what follows all the same, why, and what would tell."""
     rows = _rows(summary)
     if not any(one["sent"] for *_, one in rows):
-        return ["No message was audited: none of these topics has one in that time."]
+        return [_("No message was audited: none of these topics has one in that time.")]
     told = [_differ(*row) for row in rows if row[2]["unknown"] and len(row[2]["asked_for"]) > 1]
     if len(told) > MAX_REMARKS:
-        told[MAX_REMARKS:] = [f"So do those of {len(told) - MAX_REMARKS} more groups and topics."]
+        told[MAX_REMARKS:] = [_("So do those of {told} more groups and topics.", told=len(told) - MAX_REMARKS)]
     because: Counter[str] = Counter()
-    for *_, one in rows:
+    for *_ignored, one in rows:
         because.update(one["unknown_because"])
-    told += [f"{number} unknown: {reason}." for reason, number in sorted(because.items())]
+    told += [
+        _("{number} unknown: {reason}.", number=number, reason=reason) for reason, number in sorted(because.items())
+    ]
     may, sum_of = (sum(one[name] for *_, one in rows) for name in ("may_be_lost", "unknown"))
     if may:
         told.append(
-            f"{may} may be lost: it is not known whether they were delivered, or whether anybody asked for them."
+            _(
+                "{may} may be lost: it is not known whether they were delivered, or whether anybody asked for them.",
+                may=may,
+            )
         )
     if sum_of and not all(one["asked_for"] for *_, one in rows):
-        told.append("A store has no TAG subscriptions: who says by --subscriptions what members ask for is told more.")
+        told.append(
+            _("A store has no TAG subscriptions: who says by --subscriptions what members ask for is told more.")
+        )
     return told
 
 
 def _differ(group: str, topic: str, one: dict[str, Any]) -> str:
     texts = one["asked_for"]
-    what = "Each message" if _are_apart(texts) else "A message that not all of them ask for"
-    return (
-        f"The members of {group} ask for different things of {topic}: {'; '.join(texts)}. {what} is refused by one of "
-        "them: it reached a listener only if the broker held, and the owner of its queue asked for, what names it. So "
-        "at most one member took it."
+    what = _("Each message") if _are_apart(texts) else _("A message that not all of them ask for")
+    return _(
+        "The members of {group} ask for different things of {topic}: {texts}. {what} is refused "
+        "by one of them: it reached a listener only if the broker held, and the owner of its "
+        "queue asked for, what names it. So at most one member took it.",
+        group=group,
+        topic=topic,
+        texts=joined("; ", texts),
+        what=what,
     )
 
 

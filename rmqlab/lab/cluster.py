@@ -16,6 +16,7 @@ from rmqlab.broker.config_manager import file_text
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Registration
 from rmqlab.lab.facts import BROKER, Fact, FactLog
+from rmqlab.language import _, joined
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.rules import DEFAULT_RULES, Rules, require_rules
@@ -74,9 +75,9 @@ def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
     properties = read_properties(path)
     unknown = unknown_keys(properties) if strict else []
     if unknown:
-        named = ", ".join(repr(name) if not name.isalnum() else name for name in unknown)
-        meant = did_you_mean(unknown[0], known_keys()) or "; check the spelling"
-        raise BadInput(f"{path}: {named}: no setting of a 4.8.0 broker{meant}")
+        named = joined(", ", (repr(name) if not name.isalnum() else name for name in unknown))
+        meant = did_you_mean(unknown[0], known_keys()) or _("; check the spelling")
+        raise BadInput(_("{path}: {named}: no setting of a 4.8.0 broker{meant}", path=path, named=named, meant=meant))
     config = _cluster_config(properties, str(path))
     first = (config.broker.namesrv_addr or config.namesrv_address).partition(";")[0]
     return replace(config, namesrv_address=first)

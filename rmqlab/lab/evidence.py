@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import fact_in_words
 from rmqlab.lab.run_view import RunView, seconds
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,13 +40,21 @@ def way_of(reading: RunView, body: str) -> list[Line]:
     """
     fate = next((one for one in reading.fates if one.body == body), None)
     if fate is None:
-        bodies = ", ".join(one.body for one in reading.fates)
-        raise BadInput(f"no message {body!r} was sent in this run; sent: {bodies or 'none'}")
+        bodies = joined(", ", (one.body for one in reading.fates))
+        raise BadInput(
+            _("no message {body} was sent in this run; sent: {bodies}", body=f"{body!r}", bodies=bodies or _("none"))
+        )
     met = sorted(_met(reading, fate), key=lambda one: one.t)
     sent = next(event for event in reading.run.told("sent") if event["body"] == body)
     # The producer knows a round trip later; what the broker does with a message it does after storing it.
     stored_at = min([sent["t"] - reading.zero, *(one.t for one in met)])
-    text = f"the broker stores {body} ({fate.tag or 'no tag'}): queue {fate.queue}, offset {fate.offset}"
+    text = _(
+        "the broker stores {body} ({tag}): queue {queue}, offset {offset}",
+        body=body,
+        tag=fate.tag or _("no tag"),
+        queue=fate.queue,
+        offset=fate.offset,
+    )
     return [Line(stored_at, text), *met]
 
 

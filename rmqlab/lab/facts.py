@@ -15,6 +15,7 @@ from msgspec.structs import asdict
 
 from rmqlab.events import Event
 from rmqlab.lab.recorded_events import Consumed, Recorded
+from rmqlab.language import _, joined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import ONEWAY, RESPONSE
 from rmqlab.runtime.network import C2S, S2C
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 
 BROKER = "broker"
 SCENARIO = "scenario"
-STAGES = {"tags_code": "the tags code of its queue entry", "bitmap": "the bit map", "sql": "the SQL92 condition"}
+STAGES = {
+    "tags_code": _("the tags code of its queue entry"),
+    "bitmap": _("the bit map"),
+    "sql": _("the SQL92 condition"),
+}
 
 
 @dataclass(slots=True)
@@ -75,62 +80,153 @@ def fact_in_words(fact: Fact, told: Callable[[int], object] = int) -> str:
     f, who = fact, fact.source
     if isinstance(fact.event, Recorded) and not isinstance(fact.event, Consumed):
         return f"{fact.kind} {json.dumps(fact.event.columns())}"
-    place = f"{f.get('topic')} queue {f.get('queue')}"
+    place = _("{value} queue {value2}", value=f.get("topic"), value2=f.get("queue"))
     client, group = f.get("client"), f.get("group")
     match (who == BROKER, fact.kind):
         case True, "heartbeat":
-            asked = ", ".join(f"{one.topic} {one.expression_type} {one.sub_string}" for _, one in f["subscriptions"])
-            beat = f"the broker takes a heartbeat of {client}"
-            return f"the broker takes a heartbeat of {client} with {asked}" if asked else beat
+            asked = joined(
+                ", ", (f"{one.topic} {one.expression_type} {one.sub_string}" for _, one in f["subscriptions"])
+            )
+            beat = _("the broker takes a heartbeat of {client}", client=client)
+            return (
+                _("the broker takes a heartbeat of {client} with {asked}", client=client, asked=asked)
+                if asked
+                else beat
+            )
         case True, "subscription":
             new = f["new"]
-            text = "nothing"
+            text = _("nothing")
             if new is not None:
-                text = f"{new.expression_type} {new.sub_string}, version {told(new.sub_version)}"
-            return f"the broker now holds for group {group}, topic {f['topic']}: {text} (from {client})"
+                text = _(
+                    "{expression_type} {expression}, version {sub_version}",
+                    expression_type=new.expression_type,
+                    expression=new.sub_string,
+                    sub_version=told(new.sub_version),
+                )
+            return _(
+                "the broker now holds for group {group}, topic {topic}: {text} (from {client})",
+                group=group,
+                topic=f["topic"],
+                text=text,
+                client=client,
+            )
         case True, "register":
-            return f"the broker registers {client} of group {group}"
+            return _("the broker registers {client} of group {group}", client=client, group=group)
         case True, "unregister":
-            return f"the broker takes leave of {client} of group {group}"
+            return _("the broker takes leave of {client} of group {group}", client=client, group=group)
         case True, "expired":
-            return f"the broker forgets {client} of group {group}"
+            return _("the broker forgets {client} of group {group}", client=client, group=group)
         case True, "notify":
-            return f"the broker tells {client} that the members of {group} changed"
+            return _("the broker tells {client} that the members of {group} changed", client=client, group=group)
         case True, "pull":
-            answer = "holds it" if f["held"] else f"answers {ResponseCode(f['code']).name}, {f['count']} messages"
-            return f"the broker gets {client}'s pull of {place} from offset {f['offset']} and {answer}"
+            answer = (
+                _("holds it")
+                if f["held"]
+                else _("answers {name}, {count} messages", name=ResponseCode(f["code"]).name, count=f["count"])
+            )
+            return _(
+                "the broker gets {client}'s pull of {place} from offset {offset} and {answer}",
+                client=client,
+                place=place,
+                offset=f["offset"],
+                answer=answer,
+            )
         case True, "wake":
-            return f"the broker wakes a held pull of {place}: {f['why']}"
+            return _("the broker wakes a held pull of {place}: {why}", place=place, why=f["why"])
         case True, "filtered":
             what = STAGES[f["stage"]]
-            return f"the broker drops offset {f['offset']} of {place} for {client}: {what} against {f['subscription']}"
+            return _(
+                "the broker drops offset {offset} of {place} for {client}: {what} against {subscription}",
+                offset=f["offset"],
+                place=place,
+                client=client,
+                what=what,
+                subscription=f["subscription"],
+            )
         case True, "dead_letter":
-            return f"the broker makes {f['message_id']} a dead letter of group {group}"
+            return _(
+                "the broker makes {message_id} a dead letter of group {group}", message_id=f["message_id"], group=group
+            )
         case True, "commit":
-            return f"{client} commits offset {f['offset']} of {place} for group {group}"
+            return _(
+                "{client} commits offset {offset} of {place} for group {group}",
+                client=client,
+                offset=f["offset"],
+                place=place,
+                group=group,
+            )
         case True, "registration":
-            return "the broker registers with the name server"
+            return _("the broker registers with the name server")
         case False, "pull_failed":
-            return f"{who}'s pull of {place} from offset {f['offset']} fails: {f['error']}"
+            return _(
+                "{who}'s pull of {place} from offset {offset} fails: {error}",
+                who=who,
+                place=place,
+                offset=f["offset"],
+                error=f["error"],
+            )
         case False, "offset_persist":
-            return f"{who} sends its offset {f['offset']} of {place} to the broker"
+            return _(
+                "{who} sends its offset {offset} of {place} to the broker", who=who, offset=f["offset"], place=place
+            )
         case False, "heartbeat":
-            return f"{who} sends a heartbeat"
+            return _("{who} sends a heartbeat", who=who)
         case False, "restamp":
-            return f"{who} stamps its subscription of {f['topic']} anew: version {told(f['version'])}"
+            return _(
+                "{who} stamps its subscription of {topic} anew: version {version}",
+                who=who,
+                topic=f["topic"],
+                version=told(f["version"]),
+            )
         case False, "rebalance":
-            return f"{who} owns queues {', '.join(map(str, f['queues'])) or 'none'} of {f['topic']}"
+            return _(
+                "{who} owns queues {queues} of {topic}",
+                who=who,
+                queues=joined(", ", f["queues"]) or _("none"),
+                topic=f["topic"],
+            )
         case False, "pull_result":
-            return f"{who} gets {f['status']} for {place}, {f['count']} messages, next offset {f['next']}"
+            return _(
+                "{who} gets {status} for {place}, {count} messages, next offset {next}",
+                who=who,
+                status=f["status"],
+                place=place,
+                count=f["count"],
+                next=f["next"],
+            )
         case False, "client_filtered":
-            return (
-                f"{who} drops offset {f['offset']} of {place} itself: tag {f['tag']}, but it asked {f['subscription']}"
+            return _(
+                "{who} drops offset {offset} of {place} itself: tag {tag}, but it asked {subscription}",
+                who=who,
+                offset=f["offset"],
+                place=place,
+                tag=f["tag"],
+                subscription=f["subscription"],
             )
         case False, "correct_offset":
-            return f"{who} moves its offset of {place} to {f['offset']} although it consumed nothing"
+            return _(
+                "{who} moves its offset of {place} to {offset} although it consumed nothing",
+                who=who,
+                place=place,
+                offset=f["offset"],
+            )
         case False, "consume":
             return (
-                f"{who}'s listener {'takes' if f['success'] else 'refuses'} {f['body']} ({place}, offset {f['offset']})"
+                _(
+                    "{who}'s listener takes {body} ({place}, offset {offset})",
+                    who=who,
+                    body=f["body"],
+                    place=place,
+                    offset=f["offset"],
+                )
+                if f["success"]
+                else _(
+                    "{who}'s listener refuses {body} ({place}, offset {offset})",
+                    who=who,
+                    body=f["body"],
+                    place=place,
+                    offset=f["offset"],
+                )
             )
         case _:
             return f"{who}: {fact.kind} {', '.join(f'{name} {value}' for name, value in asdict(fact.event).items())}"
@@ -157,8 +253,18 @@ class FrameRecord(NamedTuple):
 
     def in_words(self, began: float) -> str:
         """Who sends what to whom, and when it is there (ms since `began`)."""
-        what = f"{self.response} to {self.request}" if self.request and self.response else self.response or self.request
-        return f"{self.source} -> {self.target}: {what}, there at {ms_text(self.arrives - began)} ms"
+        what = (
+            _("{response} to {request}", response=self.response, request=self.request)
+            if self.request and self.response
+            else self.response or self.request
+        )
+        return _(
+            "{source} -> {target}: {what}, there at {arrives} ms",
+            source=self.source,
+            target=self.target,
+            what=what,
+            arrives=ms_text(self.arrives - began),
+        )
 
 
 class FrameLog:

@@ -23,6 +23,7 @@ from rmqlab.lab.quiescence import Quiescence
 from rmqlab.lab.recorded_events import GroupViewed
 from rmqlab.lab.results import LabResult, Records
 from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
+from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Lab(LabSteps):
     ) -> None:
         """`name` is the id of the scenario that this lab makes."""
         if version not in [*RULES]:  # a list: what cannot be a key is no version either
-            raise BadInput(f"version {version!r}: there is {', '.join(RULES)}")
+            raise BadInput(_("version {version}: there is {rules}", version=f"{version!r}", rules=joined(", ", RULES)))
         if not isinstance(topics, Mapping):
             raise BadInput(f'topics is {topics!r}; right is a name and its queues: {{"T": 4}}')
         for topic in topics:
@@ -184,16 +185,22 @@ class Lab(LabSteps):
         given = [(value, per) for value, per in ((seconds, 1_000), (ms, 1)) if value is not None]
         if len(given) > 1 or (not given and until is None and not settle):
             raise BadInput(
-                "run: say how long with seconds=..., or ms=..., or until=a function of the lab, or settle=True"
+                _("run: say how long with seconds=..., or ms=..., or until=a function of the lab, or settle=True")
             )
         _check_until(until, settle=settle)
         wait = LONGEST_REST_MS if settle else WAIT_MS
         for value, per in given:
             if not _is_time(value):
-                raise BadInput(f"run: {value!r} is no time; right is a number, such as seconds=60")
+                raise BadInput(_("run: {value} is no time; right is a number, such as seconds=60", value=f"{value!r}"))
             if not 0 <= value * per <= MAX_WAIT_MS:
                 told = ms_text(value * per)
-                raise BadInput(f"run: {told} ms; time runs forward, and at most a week ({MAX_WAIT_MS} ms) at once")
+                raise BadInput(
+                    _(
+                        "run: {told} ms; time runs forward, and at most a week ({max_wait_ms} ms) at once",
+                        told=told,
+                        max_wait_ms=MAX_WAIT_MS,
+                    )
+                )
             wait = round(float(value) * per) if per > 1 else int(value)
         simulation = self._running()
         last = simulation.next_at + wait
@@ -203,7 +210,13 @@ class Lab(LabSteps):
             simulation.run_to(last)
         elif not until(self):
             if not simulation.run_to(last, lambda: until(self)):
-                raise BadInput(f"run: until did not become true within {wait} ms; now is {ms_text(self.now)} ms")
+                raise BadInput(
+                    _(
+                        "run: until did not become true within {wait} ms; now is {now} ms",
+                        wait=wait,
+                        now=ms_text(self.now),
+                    )
+                )
             simulation.run_to(simulation.next_at)
 
     def _settle(self, last: int) -> None:
@@ -212,7 +225,13 @@ class Lab(LabSteps):
         quiescence = Quiescence(simulation.cluster, simulation.consumers)
         while (under_way := quiescence.under_way(faults=simulation.faults.to_come)) is not None:
             if simulation.next_at >= last:
-                raise BadInput(f"run: by {ms_text(self.now)} ms it does not stand still: {under_way}")
+                raise BadInput(
+                    _(
+                        "run: by {now} ms it does not stand still: {under_way}",
+                        now=ms_text(self.now),
+                        under_way=under_way,
+                    )
+                )
             simulation.run_to(min(simulation.next_at + LOOK_MS, last))
 
     def step(self) -> str:
@@ -228,8 +247,10 @@ class Lab(LabSteps):
         while simulation.step():
             happened = self._say_what_happened(seen, frames)
             if happened:
-                return f"at {ms_text(self.now)} ms: {'; '.join(dict.fromkeys(happened))}"
-        return "nothing is left to happen"
+                return _(
+                    "at {now} ms: {fromkeys}", now=ms_text(self.now), fromkeys=joined("; ", dict.fromkeys(happened))
+                )
+        return _("nothing is left to happen")
 
     def _say_what_happened(self, seen: int, frames: int) -> list[str]:
         facts = self._simulation.cluster.facts[seen:]
@@ -296,7 +317,12 @@ class Lab(LabSteps):
 
         version = next((name for name, known in RULES.items() if known == self.rules), None)
         if version is None:
-            raise BadInput(f"link: a rule of your own is no text; a link carries the rules of {' or '.join(RULES)}")
+            raise BadInput(
+                _(
+                    "link: a rule of your own is no text; a link carries the rules of {rules}",
+                    rules=joined(" or ", RULES),
+                )
+            )
         settings = changed_settings(self._given)
         schedule = None if self.seed is None else self.schedule()
         return Link(self.scenario(), schedule=schedule, version=version, settings=settings).text()
@@ -341,9 +367,14 @@ class Lab(LabSteps):
     # Inside.
 
     def _running(self) -> HandDrivenSimulation:
-        ended = "was finished" if self._result is not None else self._simulation.torn
+        ended = _("was finished") if self._result is not None else self._simulation.torn
         if ended is not None:
-            raise BadInput(f"this lab {ended}; Lab.from_scenario(lab.scenario(), ...) opens it again, as it was opened")
+            raise BadInput(
+                _(
+                    "this lab {ended}; Lab.from_scenario(lab.scenario(), ...) opens it again, as it was opened",
+                    ended=ended,
+                )
+            )
         return self._simulation
 
     def _run(self) -> Run:
@@ -353,15 +384,19 @@ class Lab(LabSteps):
         """Time, topics, members, and how many messages were lost."""
         simulation = self._simulation
         name, known = simulation.scenario.id, simulation.scenario.topics | simulation.queues()
-        topics = ", ".join(f"{topic} ({queues})" for topic, queues in known.items()) or "none"
-        members = ", ".join(f"{who} of {one.step.group}" for who, one in simulation.consumers.items()) or "nobody"
+        topics = joined(", ", (f"{topic} ({queues})" for topic, queues in known.items())) or _("none")
+        members = joined(
+            ", ", (_("{who} of {group}", who=who, group=one.step.group) for who, one in simulation.consumers.items())
+        ) or _("nobody")
         lost, sent = sum(fate.lost for fate in self.fates()), len(simulation.recorder.sent)
         now = ms_text(self.now)
         return f"<Lab {name} at {now} ms: topics {topics}; running: {members}; {sent} sent, {lost} lost>"
 
     def __reduce__(self) -> str:
         """What `copy` and `pickle` ask for."""
-        raise BadInput("a lab cannot be copied; Lab.from_scenario(lab.scenario(), ...) opens another, as it was opened")
+        raise BadInput(
+            _("a lab cannot be copied; Lab.from_scenario(lab.scenario(), ...) opens another, as it was opened")
+        )
 
 
 def _is_time(value: Any) -> bool:
@@ -374,13 +409,15 @@ def _is_time(value: Any) -> bool:
 
 def _check_time(until: Any) -> None:
     if not _is_time(until) or not 0 <= until <= MAX_WAIT_MS:
-        raise BadInput(f"until is {until!r}; right is ms since the topics were ready, such as 60_000")
+        raise BadInput(
+            _("until is {until}; right is ms since the topics were ready, such as 60_000", until=f"{until!r}")
+        )
 
 
 def _check_until(until: object, *, settle: bool) -> None:
     if until is None:
         return
     if settle:
-        raise BadInput("run: until and settle are two ways to end a run; give one of them")
+        raise BadInput(_("run: until and settle are two ways to end a run; give one of them"))
     if not callable(until):
         raise BadInput(f"run: until is {until!r}; right is a function: until=lambda lab: len(lab.rebalances()) == 1")

@@ -15,6 +15,7 @@ from rmqlab.lab.recorded_events import StartFailed, StepFailed
 from rmqlab.lab.records import MessageRecord
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.scenario import Scenario, Send, Start, Stop, Subscribe, convert_scenario, refusal_of
+from rmqlab.language import _, joined
 from rmqlab.message.message import UserPropertyError
 from rmqlab.protocol.subscription_data import build_subscription_data
 
@@ -32,7 +33,7 @@ _ARGUMENTS = {
     "forMs": "ms", "byMs": "by_ms", "downMs": "down_ms",
 }  # fmt: skip
 _FIELD = re.compile(f"^({'|'.join(_ARGUMENTS)})(?= is )")
-_BEATS_ON = "its heartbeats go on, as with 4.8.0; lab.kill({!r}) ends them"
+_BEATS_ON = _("its heartbeats go on, as with 4.8.0; lab.kill({who}) ends them")
 
 
 class LabSteps(LabTables):
@@ -82,9 +83,9 @@ class LabSteps(LabTables):
                 "mode": mode != "clustering", "strategy": strategy != "avg", "consume_from": consume_from != "last",
                 "orderly": orderly, "post_subscription": post_subscription, "later_times": later_times,
             }  # fmt: skip
-            given_too = ", ".join(name for name, given in options.items() if given)
+            given_too = joined(", ", (name for name, given in options.items() if given))
             if given_too:
-                raise BadInput(f"{who}: kind is 'lite', which takes no {given_too}")
+                raise BadInput(_("{who}: kind is 'lite', which takes no {given_too}", who=who, given_too=given_too))
         wishes: dict[str, dict[str, str]] = {}
         for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
             wanted = {} if given is None else given
@@ -92,7 +93,11 @@ class LabSteps(LabTables):
             for topic, expression in wanted.items():
                 if topic in wishes:
                     raise BadInput(
-                        f"{who} asks twice for {topic!r}: by a tag and by SQL92; a consumer has one of the two"
+                        _(
+                            "{who} asks twice for {topic}: by a tag and by SQL92; a consumer has one of the two",
+                            who=who,
+                            topic=f"{topic!r}",
+                        )
                     )
                 if kind_of_expression == "TAG":
                     _no_condition(topic, expression)
@@ -107,7 +112,7 @@ class LabSteps(LabTables):
     def subscribe(self, who: str, topic: str, expression: str | None = None, *, sql92: str | None = None) -> None:
         """Let a running consumer subscribe `topic` anew, by a tag expression or by `sql92`."""
         if (expression is None) == (sql92 is None):
-            raise BadInput("subscribe: give a tag expression or sql92='...', one of the two")
+            raise BadInput(_("subscribe: give a tag expression or sql92='...', one of the two"))
         _wanted(who, {topic: sql92 if expression is None else expression}, "TAG" if sql92 is None else "SQL92")
         if expression is not None:
             _no_condition(topic, expression)
@@ -151,8 +156,10 @@ class LabSteps(LabTables):
         }
         lengths = {len(values) for values in lists.values()} or {1}
         if len(lengths) > 1:
-            told = ", ".join(f"{len(values)} for {name}" for name, values in lists.items())
-            raise BadInput(f"send: the lists have different lengths: {told}")
+            told = joined(
+                ", ", (_("{values} for {name}", values=len(values), name=name) for name, values in lists.items())
+            )
+            raise BadInput(_("send: the lists have different lengths: {told}", told=told))
         count, first = lengths.pop(), len(self._simulation.recorder.sent)
         rows = []
         for number in range(count):
@@ -228,14 +235,22 @@ class LabSteps(LabTables):
         step = checked(msgspec.to_builtins(simulation.scenario), {"do": kind, "at": at, **fields}).steps[-1]
         _require_possible(step)
         if isinstance(step, Stop | Subscribe) and step.who not in simulation.consumers:
-            raise BadInput(f"{kind}: {step.who} did not start; {_BEATS_ON.format(step.who)}")
+            raise BadInput(
+                _(
+                    "{kind}: {who} did not start; {beats}",
+                    kind=kind,
+                    who=step.who,
+                    beats=_BEATS_ON.format(who=repr(step.who)),
+                )
+            )
         facts = simulation.cluster.facts
         before = len(facts)
         simulation.do(step)
         for fact in facts[before:]:
             match fact.event:
                 case StartFailed(who=who, error=error, message=message):
-                    raise BadInput(f"{kind} {who}: {error}: {message}; {_BEATS_ON.format(who)}")
+                    told = f"{kind} {who}: {error}: {message}"
+                    raise BadInput(joined("; ", (told, _BEATS_ON.format(who=repr(who)))))
                 case StepFailed(error=error, message=message) if kind != "send":
                     raise BadInput(f"{kind}: {error}: {message}")
 
@@ -282,7 +297,7 @@ def _require_possible(step: Step) -> None:
                 check_message(outgoing.message(step.topic), ProducerConfig.max_message_size)
     except (UserPropertyError, MQClientError) as error:
         why = error.error_message if isinstance(error, MQClientError) else error
-        where = f"send: message {number}" if isinstance(step, Send) else "group"
+        where = _("send: message {number}", number=number) if isinstance(step, Send) else "group"
         raise BadInput(f"{where}: {why}") from error
 
 
@@ -291,9 +306,16 @@ def _texts(properties: object) -> dict[str, object] | None:
         raise BadInput(f'send: properties of a message are {properties!r}; right is names and texts: {{"a": "5"}}')
     for name, value in (properties or {}).items():
         if not isinstance(name, str):
-            raise BadInput(f"send: a property is named {name!r}; right is a text")
+            raise BadInput(_("send: a property is named {name}; right is a text", name=f"{name!r}"))
         if not isinstance(value, str):
-            raise BadInput(f"send: property {name!r} is {value!r}; a property is a text, such as {str(value)!r}")
+            raise BadInput(
+                _(
+                    "send: property {name} is {value}; a property is a text, such as {value2}",
+                    name=f"{name!r}",
+                    value=f"{value!r}",
+                    value2=f"{str(value)!r}",
+                )
+            )
     return None if properties is None else dict(properties)
 
 
@@ -315,4 +337,11 @@ def _no_condition(topic: str, expression: str) -> None:
         build_subscription_data(None, topic, expression)
     except BadInput as error:
         right = f'write tags with || between, as in {{{topic!r}: "tagA || tagB"}}, or "*"'
-        raise BadInput(f"{expression!r} is a tag expression that no client can subscribe ({error}); {right}") from None
+        raise BadInput(
+            _(
+                "{expression} is a tag expression that no client can subscribe ({error}); {right}",
+                expression=f"{expression!r}",
+                error=error,
+                right=right,
+            )
+        ) from None

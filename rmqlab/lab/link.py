@@ -18,6 +18,7 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.cluster import cluster_of
 from rmqlab.lab.scenario import Scenario, convert_scenario, refusal_of
 from rmqlab.lab.simulate import simulate
+from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_VERSION, RULES
 from rmqlab.runtime.schedule import Schedule
 
@@ -49,24 +50,39 @@ def unpack(text: str, where: str = "link") -> Any:
     """
     packed = "".join(text.rpartition("#")[2].split())
     if not packed:
-        raise BadInput(f"{where}: nothing stands behind the #; copy the whole link")
+        raise BadInput(_("{where}: nothing stands behind the #; copy the whole link", where=where))
     try:
         data = base64.b64decode(packed + "=" * (-len(packed) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise BadInput(f"{where}: {packed[:20]!r}... is no packed text (letters, digits, - and _): {error}") from error
+        raise BadInput(
+            _(
+                "{where}: {packed}... is no packed text (letters, digits, - and _): {error}",
+                where=where,
+                packed=f"{packed[:20]!r}",
+                error=error,
+            )
+        ) from error
     unpacker = zlib.decompressobj()
     try:
         plain = unpacker.decompress(data, MAX_BYTES)
     except zlib.error as error:
-        raise BadInput(f"{where}: it was changed or is no link of a lab ({error}); copy the whole link") from error
+        raise BadInput(
+            _("{where}: it was changed or is no link of a lab ({error}); copy the whole link", where=where, error=error)
+        ) from error
     if unpacker.unconsumed_tail:
-        raise BadInput(f"{where}: more than {MAX_BYTES:,} bytes are packed in it; a link of a lab is smaller")
+        raise BadInput(
+            _(
+                "{where}: more than {max_bytes} bytes are packed in it; a link of a lab is smaller",
+                where=where,
+                max_bytes=f"{MAX_BYTES:,}",
+            )
+        )
     if not unpacker.eof:
-        raise BadInput(f"{where}: its end is missing; copy the whole link")
+        raise BadInput(_("{where}: its end is missing; copy the whole link", where=where))
     try:
         return json.loads(plain)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{where}: what is packed in it is not JSON ({error})") from error
+        raise BadInput(_("{where}: what is packed in it is not JSON ({error})", where=where, error=error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +108,41 @@ class Link:
             BadInput: a field is missing, unknown or of another kind; the text names it.
         """
         if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-            raise BadInput(f'{where}: "format" must be "{FORMAT}"; this is a link to something else')
+            raise BadInput(
+                _('{where}: "format" must be "{format}"; this is a link to something else', where=where, format=FORMAT)
+            )
         for name in fields:
             if name not in FIELDS:
-                raise BadInput(f'{where}: "{name}" is unknown{did_you_mean(name, FIELDS)}')
+                raise BadInput(
+                    _('{where}: "{name}" is unknown{near}', where=where, name=name, near=did_you_mean(name, FIELDS))
+                )
         for name in ("seed", "step"):
             if type(fields.get(name, 0)) is not int:
-                raise BadInput(f'{where}: "{name}" is {fields[name]!r}; it must be a whole number')
+                raise BadInput(
+                    _(
+                        '{where}: "{name}" is {fields}; it must be a whole number',
+                        where=where,
+                        name=name,
+                        fields=f"{fields[name]!r}",
+                    )
+                )
         scenario = convert_scenario(fields.get("scenario"), f"{where}: scenario")
         refusal = refusal_of(scenario)
         if refusal is not None:
-            raise BadInput(f"{where}: scenario: {refusal}")
+            raise BadInput(_("{where}: scenario: {refusal}", where=where, refusal=refusal))
         schedule = fields.get("schedule")
         if schedule is not None and "seed" in fields:
-            raise BadInput(f'{where}: it has a "seed" and a "schedule"; one of them decides')
+            raise BadInput(_('{where}: it has a "seed" and a "schedule"; one of them decides', where=where))
         version, settings = fields.get("version", DEFAULT_VERSION), fields.get("settings", {})
         if not isinstance(version, str) or version not in RULES:
-            raise BadInput(f'{where}: "version" is {version!r}; there is {", ".join(RULES)}')
+            raise BadInput(
+                _(
+                    '{where}: "version" is {version}; there is {rules}',
+                    where=where,
+                    version=f"{version!r}",
+                    rules=joined(", ", RULES),
+                )
+            )
         if not isinstance(settings, dict):
             raise BadInput(
                 f'{where}: "settings" is {settings!r}; it must be an object, such as {{"longPollingEnable": 1}}'

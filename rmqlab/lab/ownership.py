@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.run_view import RunView
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
-NOBODY = "nobody"
-FAULTS = {"kill": "is killed", "cut": "is cut off", "pause": "pauses", "freeze": "is frozen"}
-ENDS = frozenset({"leaves", "is killed", "falls silent"})
+NOBODY = _("nobody")
+FAULTS = {"kill": _("is killed"), "cut": _("is cut off"), "pause": _("pauses"), "freeze": _("is frozen")}
+ENDS = frozenset({_("leaves"), _("is killed"), _("falls silent")})
 
 
 class OwnersRecord(NamedTuple):
@@ -85,15 +86,15 @@ class Ownership:
             if t > self.end or (t == self.end and event["ev"] == "stopping"):
                 break
             if event["ev"] == "starting":
-                found.append(MemberEvent(t, who, "joins"))
+                found.append(MemberEvent(t, who, _("joins")))
             elif event["ev"] == "stopping":
-                found.append(MemberEvent(t, who, "leaves"))
+                found.append(MemberEvent(t, who, _("leaves")))
             elif event["ev"] == "control":
-                what, _, rest = event["line"].partition(" @")
-                who, _, number = rest.partition(" ")
+                what, _ignored, rest = event["line"].partition(" @")
+                who, _ignored, number = rest.partition(" ")
                 words = FAULTS.get(what, what)
                 if what == "kill" and silent[who].pop(0):
-                    words = "falls silent"
+                    words = _("falls silent")
                 found.append(MemberEvent(t, who, words, float(number) if what == "pause" else 0))
         asked, is_member = self.view.asked, self.view.is_member
         return [event for event in found if event.who in asked and is_member(event.who, event.t)]
@@ -108,14 +109,14 @@ class Ownership:
 
         ends = [(event.t, 0, event.who, None) for event in self.events if event.what in ENDS]
         words = [(fact.t, 1, fact.source, frozenset(fact["queues"])) for fact in self.view.facts("rebalance")]
-        for t, _, who, queues in sorted([*ends, *words], key=lambda one: one[:2]):
+        for t, _ignored, who, queues in sorted([*ends, *words], key=lambda one: one[:2]):
             if queues is None:
                 give_up(who, t)
                 continue
             give_up(who, t, queues)
             for queue in queues:
                 held.setdefault((who, queue), t)
-        for who in {who for who, _ in held}:
+        for who in {key[0] for key in held}:
             give_up(who, self.end)
         return sorted(spans, key=lambda span: (span.queue, span.since, span.who))
 
@@ -126,7 +127,7 @@ class Ownership:
         found: list[OwnersRecord] = []
         for since, until in pairwise(edges):
             who = sorted(span.who for span in spans if span.since <= since and span.until >= until)
-            owners = " and ".join(who) or NOBODY
+            owners = joined(" and ", who) or NOBODY
             if found and found[-1].owners == owners:
                 found[-1] = found[-1]._replace(until=until)
             else:

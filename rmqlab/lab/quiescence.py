@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.lite_pull_consumer import NOT_SET, DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
+from rmqlab.language import _, ngettext
 from rmqlab.message.java import utf16_key
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import WRITES, RequestCode
@@ -104,24 +105,24 @@ class Quiescence:
     def _under_way(self, faults: int) -> Iterator[str]:
         broker = self._broker
         if faults:
-            yield f"{faults} fault{'s' if faults > 1 else ''} still to come"
+            yield ngettext("{count} fault still to come", "{count} faults still to come", faults)
         if not self._cluster.broker_server.up:
-            yield "the broker is down"
+            yield _("the broker is down")
         if not self._consumers:
             return
         if broker.schedule_message_service.holds_back():
-            yield "a message waits in a delay level"
+            yield _("a message waits in a delay level")
         if broker.message_store.dispatch_behind_bytes():
-            yield "a message is in the commit log and not yet in its queue"
+            yield _("a message is in the commit log and not yet in its queue")
         for consumer in self._consumers.values():
             yield from self._consumer(consumer)
         if any(command.code in WRITES_OR_COMMITS and not command.is_response for command in self._frames()):
-            yield "a send or a commit is under way"
+            yield _("a send or a commit is under way")
 
     def _frames(self) -> Iterator[RemotingCommand]:
         """The frames under way."""
         world = self._cluster.world
-        for _, _, _, arguments in world.scheduler.live():
+        for *_ignored, arguments in world.scheduler.live():
             yield from (one for one in arguments if isinstance(one, RemotingCommand))
         if world.lanes is not None:
             for lane in world.lanes.lanes.values():
@@ -131,7 +132,7 @@ class Quiescence:
     def _consumer(self, consumer: Consumer) -> Iterator[str]:
         client, broker, who = consumer.client, self._broker, consumer.step.who
         if isinstance(client, DefaultLitePullConsumer) and client.to_hand_out():
-            yield f"{who} has messages that nobody has polled"
+            yield _("{who} has messages that nobody has polled", who=who)
         for topic in client.subscription_inner:
             config = broker.topic_config_manager.topic_config_table.get(topic)
             for number in range(0 if config is None else config.read_queue_nums):
@@ -142,7 +143,12 @@ class Quiescence:
                 if queue in client.rebalance_impl.process_queue_table:
                     yield from self._owned(consumer, queue, end)
                 elif not self._has_owner(consumer, queue) and not self._will_have_none(consumer, queue):
-                    yield f"{topic} queue {number} has no owner in {client.group_name} yet"
+                    yield _(
+                        "{topic} queue {number} has no owner in {group_name} yet",
+                        topic=topic,
+                        number=number,
+                        group_name=client.group_name,
+                    )
 
     def _has_owner(self, consumer: Consumer, queue: MessageQueue) -> bool:
         """Whether another running member of the group holds the queue; in a broadcasting group that helps nobody."""
@@ -158,12 +164,16 @@ class Quiescence:
         return known is not None and queue in known and self.stands(consumer.client.group_name)
 
     def _owned(self, consumer: Consumer, queue: MessageQueue, end: int) -> Iterator[str]:
-        client, who, name = consumer.client, consumer.step.who, f"{queue.topic} queue {queue.queue_id}"
+        client, who, name = (
+            consumer.client,
+            consumer.step.who,
+            _("{topic} queue {queue_id}", topic=queue.topic, queue_id=queue.queue_id),
+        )
         held = client.rebalance_impl.process_queue_table[queue]
         if held.msg_count or held.messages:
-            yield f"{who} consumes messages of {name}"
+            yield _("{who} consumes messages of {name}", who=who, name=name)
         if not self._pull_is_held(consumer, queue, end):
-            yield f"{who}'s pull is not held at the end of {name}"
+            yield _("{who}'s pull is not held at the end of {name}", who=who, name=name)
         if client.message_model is not MessageModel.CLUSTERING:
             return
         offset = client.offset_store.offset_table.get(queue)
@@ -174,9 +184,14 @@ class Quiescence:
             noted = offset == end
         committed = self._broker.consumer_offset_manager.query_offset(client.group_name, queue.topic, queue.queue_id)
         if not noted or offset not in {None, committed}:
-            yield f"{who} has not committed how far it is in {name}"
+            yield _("{who} has not committed how far it is in {name}", who=who, name=name)
         if committed < end and not self.stands(client.group_name):
-            yield f"{name} may change hands in {client.group_name}, and {end - committed} messages are not committed"
+            yield _(
+                "{name} may change hands in {group_name}, and {end} messages are not committed",
+                name=name,
+                group_name=client.group_name,
+                end=end - committed,
+            )
 
     def _pull_is_held(self, consumer: Consumer, queue: MessageQueue, end: int) -> bool:
         mine = list(consumer.node.connections.values())

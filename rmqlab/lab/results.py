@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, overload
 from rmqlab.errors import BadInput
 from rmqlab.lab import records
 from rmqlab.lab.records import columns_of
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -61,7 +62,14 @@ class Records(Sequence[R]):
         known = self.record.__annotations__
         for name in values:
             if name not in known:
-                raise BadInput(f"{self.caption}: a record has no {name!r}; it has {', '.join(known)}")
+                raise BadInput(
+                    _(
+                        "{caption}: a record has no {name}; it has {known}",
+                        caption=self.caption,
+                        name=f"{name!r}",
+                        known=joined(", ", known),
+                    )
+                )
         rows = [
             row
             for row in self._rows
@@ -78,14 +86,14 @@ class Records(Sequence[R]):
         try:
             import pandas as pd
         except ImportError as error:
-            raise BadInput("frame() needs pandas: pip install 'rmqlab[spark]'") from error
+            raise BadInput(_("frame() needs pandas: pip install 'rmqlab[spark]'")) from error
         return pd.DataFrame(self._rows, columns=list(self.columns))
 
     def spark(self, session: SparkSession) -> DataFrame:
         """The records as a Spark frame of ``session``, a column for each of ``columns``."""
         hints = get_type_hints(self.record)
         kinds = [next(text for kind, text in _SPARK.items() if hint in (kind, kind | None)) for hint in hints.values()]
-        schema = ", ".join(f"`{column}` {kind}" for column, kind in zip(self.columns, kinds, strict=True))
+        schema = joined(", ", (f"`{column}` {kind}" for column, kind in zip(self.columns, kinds, strict=True)))
         doubles = [hint is float for hint in hints.values()]
         rows = [tuple(float(v) if double else v for v, double in zip(row, doubles, strict=True)) for row in self._rows]
         return session.createDataFrame(rows, schema)
@@ -94,7 +102,9 @@ class Records(Sequence[R]):
         from rmqlab.show.tables import Table
 
         more = len(self._rows) - MAX_SHOWN
-        caption = f"{self.caption}: {len(self._rows)}" + (f", of which the first {MAX_SHOWN}" if more > 0 else "")
+        caption = f"{self.caption}: {len(self._rows)}" + (
+            _(", of which the first {max_shown}", max_shown=MAX_SHOWN) if more > 0 else ""
+        )
         lost = [n for n, row in enumerate(self._rows[:MAX_SHOWN]) if getattr(row, "lost", False)]
         return Table(caption, self.columns, self._rows[:MAX_SHOWN], marked=frozenset(lost), names=True)
 

@@ -14,6 +14,7 @@ from rmqlab.lab.fates import MessageFate, SendRecord
 from rmqlab.lab.fault_steps import Freeze
 from rmqlab.lab.recorded_events import require_event
 from rmqlab.lab.scenario import Scenario, Send, Start, Subscribe
+from rmqlab.language import _, joined
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.runtime.schedule import Choice, Schedule
 
@@ -107,7 +108,9 @@ class Outcome:
     def words(self) -> str:
         """Who got which messages, in one line: "A gets MsgStr2 MsgStr3"."""
         consumed = self.as_json()["consumed"]
-        return ", ".join(f"{who} gets {' '.join(bodies)}" for who, bodies in consumed.items()) or "nobody gets anything"
+        return joined(
+            ", ", (_("{who} gets {bodies}", who=who, bodies=" ".join(bodies)) for who, bodies in consumed.items())
+        ) or _("nobody gets anything")
 
     def as_json(self) -> dict[str, Any]:
         """{"consumed": {who: [body…]}, "committed": {"topic/queue": n}}; of several groups, "group/topic/queue"."""
@@ -137,7 +140,7 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
         while step is not None and [one.body for one in step.messages[number : number + 1]] != [body]:
             step = next(steps, None)
         if step is None:
-            raise BadInput(f"scenario {scenario.id!r}: no step sends {event['body']!r}")
+            raise BadInput(_("scenario {id}: no step sends {body}", id=f"{scenario.id!r}", body=f"{event['body']!r}"))
         topic, message = step.topic, step.messages[number]
         if number == len(step.messages) - 1:
             step = next(steps, None)
@@ -163,13 +166,23 @@ def run_lines(run: Run) -> Iterator[str]:
     """A run in a line: the fates of its messages; below it what clients or the broker refused while it ran."""
     fates = Counter(str(fate.fate) for fate in run.fates)
     if fates:
-        counts = ", ".join(f"{count} {fate}" for fate, count in fates.items())
-        rest = f"; ended although {run.under_way}" if run.under_way else ""
-        yield f"{run.scenario.id}: {counts}; {sum(fate.lost for fate in run.fates)} lost{rest}"
+        counts = joined(", ", (_("{count} {fate}", count=count, fate=_(fate)) for fate, count in fates.items()))
+        rest = _("; ended although {under_way}", under_way=run.under_way) if run.under_way else ""
+        yield _(
+            "{id}: {counts}; {lost} lost{rest}",
+            id=run.scenario.id,
+            counts=counts,
+            lost=sum(fate.lost for fate in run.fates),
+            rest=rest,
+        )
     else:
-        yield f"{run.scenario.id}: no message was stored, so nothing is known of losses"
+        yield _("{id}: no message was stored, so nothing is known of losses", id=run.scenario.id)
     for event in run.told("startFailed", "error"):
-        what = f"{event['who']} did not start" if event["ev"] == "startFailed" else f"{event['do']} failed"
+        what = (
+            _("{who} did not start", who=event["who"])
+            if event["ev"] == "startFailed"
+            else _("{do} failed", do=event["do"])
+        )
         yield f"{what}: {str(event['message']).splitlines()[0]} ({event['error']})"
 
 
@@ -183,14 +196,18 @@ def recorded_events(folder: Path) -> dict[str, list[Event]]:
     """
     events: dict[str, list[Event]] = {}
     for path, of in _event_files(folder):
-        for number, line in lines_of(read_text(path, "a recorded set, which has events.jsonl.gz")):
+        for number, line in lines_of(read_text(path, _("a recorded set, which has events.jsonl.gz"))):
             try:
                 event = of | json.loads(line)
                 require_event(event)
                 events.setdefault(event["id"], []).append(event)
             except (ValueError, KeyError, TypeError) as error:
-                why = f"it has no {error}" if isinstance(error, KeyError) else str(error).replace("`", "'")
-                raise BadInput(f"{path}, line {number}: no event of a recording ({why})") from error
+                why = (
+                    _("it has no {error}", error=error) if isinstance(error, KeyError) else str(error).replace("`", "'")
+                )
+                raise BadInput(
+                    _("{path}, line {number}: no event of a recording ({why})", path=path, number=number, why=why)
+                ) from error
     return events
 
 

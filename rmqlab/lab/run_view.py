@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.scenario import Start, Subscribe
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,10 +75,23 @@ class RunView:
         self.asked = {who: expressions[0] for who, expressions in wishes.items()}
         self.asks = {who: " → ".join(key for key, _ in groupby(expressions)) for who, expressions in wishes.items()}
         if not self.asked:
-            known = ", ".join(sorted({f"{topic} of {step.group}" for step in starts for topic in step.subscribe}))
+            known = joined(
+                ", ",
+                sorted(
+                    {
+                        _("{topic} of {group}", topic=topic, group=step.group)
+                        for step in starts
+                        for topic in step.subscribe
+                    }
+                ),
+            )
             wanted = " of ".join(repr(name) for name in (topic, group) if name)
-            told = f"nobody subscribes {wanted}; subscribed are: {known}" if known else "no consumer was started"
-            raise BadInput(f"run {run.scenario.id!r}: {told}")
+            told = (
+                _("nobody subscribes {wanted}; subscribed are: {known}", wanted=wanted, known=known)
+                if known
+                else _("no consumer was started")
+            )
+            raise BadInput(_("run {id}: {told}", id=f"{run.scenario.id!r}", told=told))
         self.names = sorted(self.asked)
         self._epoch: int = run.events[0]["epochMs"]
         self.zero: float = next(run.told("starting"))["t"]
@@ -208,5 +222,5 @@ def ranges(numbers: Iterable[int]) -> str:
             runs[-1].append(number)
         else:
             runs.append([number])
-    texts = [", ".join(map(str, run)) if len(run) < 5 else f"{run[0]}-{run[-1]}" for run in runs]
-    return ", ".join(texts)
+    texts = [joined(", ", run) if len(run) < 5 else f"{run[0]}-{run[-1]}" for run in runs]
+    return joined(", ", texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.record import decode_record
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, validate_send_topic
@@ -41,24 +42,33 @@ def put_message(broker: Broker, message: Message, queue: int | None, turns: Iter
     config = _topic_to_send_to(broker, topic)
     if queue is not None and queue >= config.write_queue_nums:
         raise BadInput(
-            f"queue {queue}: topic {topic} has {config.write_queue_nums} queues, numbered from 0; "
-            f"create_topic({topic!r}, queues={queue + 1}) gives it more"
+            _(
+                "queue {queue}: topic {topic} has {write_queue_nums} queues, numbered from 0; "
+                "create_topic({quoted}, queues={queue2}) gives it more",
+                queue=queue,
+                topic=topic,
+                write_queue_nums=config.write_queue_nums,
+                quoted=f"{topic!r}",
+                queue2=queue + 1,
+            )
         )
     turn = next(turns)
     queue_id = turn % config.write_queue_nums if queue is None else queue
     inner = MessageExtBrokerInner.of_broker(message, queue_id, broker.config.store_host, broker.now)
     result = broker.message_store.put_message(inner, broker.now)
     if not result.is_ok:
-        raise ServeError(f"message of topic {topic!r} was not stored: {result.status.name}")
+        raise ServeError(
+            _("message of topic {topic} was not stored: {name}", topic=f"{topic!r}", name=result.status.name)
+        )
     return result.msg_id
 
 
 def _check_topic(broker: Broker, topic: object) -> None:
     if not isinstance(topic, str):
-        raise BadInput(f"topic {topic!r}: a name is text")
+        raise BadInput(_("topic {topic}: a name is text", topic=f"{topic!r}"))
     remark = broker.topic_config_manager.refusal_of(topic)
     if remark is not None:
-        raise BadInput(f"topic {topic!r}: {remark}")
+        raise BadInput(_("topic {topic}: {remark}", topic=f"{topic!r}", remark=remark))
 
 
 def _topic_to_send_to(broker: Broker, topic: str) -> TopicConfig:
@@ -71,23 +81,34 @@ def _topic_to_send_to(broker: Broker, topic: str) -> TopicConfig:
         topic, AUTO_CREATE_TOPIC_KEY_TOPIC, DEFAULT_TOPIC_QUEUE_NUMS, 0
     )
     if made is None:
-        raise ServeError(f"topic {topic!r} does not exist, and autoCreateTopicEnable=false: use create_topic")
+        raise ServeError(
+            _("topic {topic} does not exist, and autoCreateTopicEnable=false: use create_topic", topic=f"{topic!r}")
+        )
     return made
 
 
 def check_whole(name: str, value: object, least: int) -> None:
     """Raise BadInput for what is no whole number of `least` or more."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise BadInput(f"{name}={value!r}: a whole number of {least} or more is wanted")
+        raise BadInput(
+            _("{name}={value}: a whole number of {least} or more is wanted", name=name, value=f"{value!r}", least=least)
+        )
 
 
 def message_of(topic: str, body: bytes | str, tags: str | None, keys: str | None, user: Mapping[str, str]) -> Message:
     """The message that a producer would send. Raises BadInput for what none could."""
     if not isinstance(body, bytes | str):
-        raise BadInput(f"the body must be bytes or text, not {body!r}")
+        raise BadInput(_("the body must be bytes or text, not {body}", body=f"{body!r}"))
     for name, value in {"tags": tags or "", "keys": keys or "", **user}.items():
         if not isinstance(value, str):
-            raise BadInput(f"{name}={value!r}: a property is text, {name}={str(value)!r} for example")
+            raise BadInput(
+                _(
+                    "{name}={value}: a property is text, {name}={value2} for example",
+                    name=name,
+                    value=f"{value!r}",
+                    value2=f"{str(value)!r}",
+                )
+            )
     message = Message.of(topic, body.encode() if isinstance(body, str) else body, tags, keys)
     for name, value in user.items():
         message.put_user_property(name, value)
@@ -104,7 +125,7 @@ def ends_of(broker: Broker, topic: str) -> dict[int, int]:
 def messages_of(broker: Broker, topic: str) -> Iterator[MessageExt]:
     """Every message of a topic, queue by queue, in their order, with bodies as a consumer gets them."""
     store = broker.message_store
-    for _, queue in sorted(store.consume_queue_table.get(topic, {}).items()):
+    for _ignored, queue in sorted(store.consume_queue_table.get(topic, {}).items()):
         index = queue.min_offset_in_queue
         while (entry := queue.entry(index)) is not None:
             record = store.commit_log.select_one_message_by_offset(entry[0], entry[1])

@@ -19,6 +19,7 @@ from rmqlab.lab.recorded_events import ScenarioBegins, UnderWay
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import PRODUCER, Scenario, Start, refusal_of
 from rmqlab.lab.scenario_steps import ClientSettings, ScenarioSteps, first_line
+from rmqlab.language import _
 from rmqlab.runtime.schedule import Schedule
 from rmqlab.runtime.scheduler import US_PER_MS
 
@@ -53,7 +54,7 @@ class Simulation(ScenarioSteps):
         """
         refusal = refusal_of(scenario)
         if refusal is not None:
-            raise BadInput(f"scenario {scenario.id!r}: {refusal}")
+            raise BadInput(_("scenario {id}: {refusal}", id=f"{scenario.id!r}", refusal=refusal))
         super().__init__(scenario, Cluster(cluster or ClusterConfig(), chooser, timing), clients or ClientSettings())
         if self._may_crash():
             self.cluster.write_files_now_and_then()
@@ -131,7 +132,12 @@ class Simulation(ScenarioSteps):
             try:
                 await self._create(topic, queues)
             except MQClientError as error:
-                problem = f"scenario {self.scenario.id!r}: topics.{topic}: the broker refuses it: {first_line(error)}"
+                problem = _(
+                    "scenario {id}: topics.{topic}: the broker refuses it: {first_line}",
+                    id=f"{self.scenario.id!r}",
+                    topic=topic,
+                    first_line=first_line(error),
+                )
                 raise BadInput(problem) from error
         await node.sleep(TOPICS_SETTLE_MS)
         self.began_us = self.world.scheduler.now_us

@@ -9,6 +9,7 @@ from rmqlab.filter.sql92.answer import describe, draw, label
 from rmqlab.filter.sql92.doctor import examine, hint
 from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Found, Search
+from rmqlab.language import _, translate
 
 if TYPE_CHECKING:
     from rmqlab.filter.sql92 import CompiledSql92
@@ -45,12 +46,18 @@ def sql92_report(
 
 def _refusal(refusal: MQFilterException, text: str, lines: Lines) -> Json:
     meant = hint(refusal, text)
-    lines.append(f"refused ({refusal.cause_name}): {refusal}")
+    lines.append(_("refused ({cause_name}): {refusal}", cause_name=refusal.cause_name, refusal=refusal))
     if refusal.offset is not None and "\n" not in text:
         lines.append(f"  {text}\n  {' ' * refusal.offset}^")
     if meant:
         lines.append(f"  meant? {meant}")
-    lines.append(f"  the broker answers 23 (SUBSCRIPTION_PARSE_FAILED): {refusal.java_message.splitlines()[0]}")
+    lines.append(
+        "  "
+        + _(
+            "the broker answers 23 (SUBSCRIPTION_PARSE_FAILED): {splitlines}",
+            splitlines=refusal.java_message.splitlines()[0],
+        )
+    )
     return {
         "ok": False,
         "error": {
@@ -67,11 +74,18 @@ def _refusal(refusal: MQFilterException, text: str, lines: Lines) -> Json:
 
 def _accepted(compiled: CompiledSql92, properties: dict[str, str] | None, lines: Lines) -> Json:
     canonical = str(compiled)
-    lines.append(f"accepted by {compiled.version} as {canonical[:WIDEST]}{'...' * (len(canonical) > WIDEST)}")
+    lines.append(
+        _(
+            "accepted by {version} as {canonical}{value}",
+            version=compiled.version,
+            canonical=canonical[:WIDEST],
+            value="..." * (len(canonical) > WIDEST),
+        )
+    )
     tree = draw(compiled, properties)
     lines.extend(f"  {line}" for line in tree[:MAX_LINES])
     if len(tree) > MAX_LINES:
-        lines.append(f"  and {len(tree) - MAX_LINES} more nodes")
+        lines.append("  " + _("and {tree} more nodes", tree=len(tree) - MAX_LINES))
     return {"ok": True, "canonical": canonical, "ignored": compiled.ignored, "tree": tree}
 
 
@@ -79,8 +93,8 @@ def _evaluated(compiled: CompiledSql92, properties: dict[str, str], lines: Lines
     evaluation = evaluate_in_steps(compiled.root, properties)
     root = evaluation.root
     matches = root.value is True
-    what = "returns the message" if matches else "drops the message"
-    lines.append(f"  {describe(root)}: the broker {what}")
+    what = _("returns the message") if matches else _("drops the message")
+    lines.append("  " + _("{describe}: the broker {what}", describe=describe(root), what=what))
     steps = [
         {
             "node": label(outcome.node),
@@ -107,11 +121,15 @@ def _examined(compiled: CompiledSql92, lines: Lines) -> list[Json]:
     findings = examine(compiled)
     for finding in findings:
         where = f"{finding.line}:{finding.column}"
-        told = f"{finding.message} ({finding.advice})"
+        told = _("{message} ({advice})", message=translate(finding.message), advice=translate(finding.advice))
         if finding.code == "switch":
-            lines.append(f"note: {told}")
+            lines.append(_("note: {told}", told=told))
         else:
-            lines.append(f"{'warning' if finding.severity == 'warning' else 'note'} at {where}: {told}")
+            lines.append(
+                _("warning at {where}: {told}", where=where, told=told)
+                if finding.severity == "warning"
+                else _("note at {where}: {told}", where=where, told=told)
+            )
     return [finding._asdict() for finding in findings]
 
 
@@ -125,12 +143,16 @@ def _examples(compiled: CompiledSql92, lines: Lines) -> Json:
         told[name] = found.properties
         told[f"{name}_proven_impossible"] = found.proven
         text = _shown(found, evaluated=compiled)
-        lines.append(f"{'passes:        ' if name == 'passes' else 'does not pass: '}{text}")
+        lines.append(
+            _("passes:        {text}", text=text) if name == "passes" else _("does not pass: {text}", text=text)
+        )
     return told
 
 
 def _shown(found: Found, evaluated: CompiledSql92) -> str:
     if found.properties is None:
-        return "there is no such message" if found.proven else "none was found"
-    text = " ".join(f"{name}={value!r}" for name, value in found.properties.items()) or "a message without properties"
+        return _("there is no such message") if found.proven else _("none was found")
+    text = " ".join(f"{name}={value!r}" for name, value in found.properties.items()) or _(
+        "a message without properties"
+    )
     return f"{text}  ({describe(evaluate_in_steps(evaluated.root, found.properties).root)})"

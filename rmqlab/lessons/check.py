@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import carried
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.language import ENGLISH, language, translate
+from rmqlab.language import ENGLISH, N_, _, joined, language, sentences, translate
 from rmqlab.lessons.progress import note
 from rmqlab.rules import Rules
 
@@ -34,13 +34,17 @@ if TYPE_CHECKING:
 
     Check = Callable[[Any], str]
 
-ARTICLES = {"S": "the article on subscriptions", "F": "the article on filters", "H": "the article on heartbeats"}
-OPEN = "Your turn: put your answer where `...` stands."
-THEIRS = "That is the rule of 4.8.0 itself. Write the function yourself."
+ARTICLES = {
+    "S": _("the article on subscriptions"),
+    "F": _("the article on filters"),
+    "H": _("the article on heartbeats"),
+}
+OPEN = _("Your turn: put your answer where `...` stands.")
+THEIRS = _("That is the rule of 4.8.0 itself. Write the function yourself.")
 OF_TASK = "of-task"
 STEPS = ("hint", "rule", "evidence")
 # In plain text these two are the same in every language: who counts tasks looks for them.
-RIGHT, NOT_YET = "right.", "not yet."
+RIGHT, NOT_YET = N_("right."), N_("not yet.")
 _ROWS = re.compile(r" ?[(（]((?:[SFH]-\d+(?:, |\.\.)?)+)[)）]")
 _ROW = re.compile(r"([SFH])-(\d+)(?:\.\.[SFH]-(\d+))?")
 _JAVA = re.compile(r"4\.8\.0 `([^`]+)`")
@@ -71,7 +75,7 @@ class CheckFailed(AssertionError):
 
     def __str__(self) -> str:
         """All that it says."""
-        return "\n".join(filter(None, (self.hint, self.problem, self.rule, *map(str, self.lines))))
+        return "\n".join(map(str, filter(None, (self.hint, self.problem, self.rule, *map(str, self.lines)))))
 
     def of_task(self, name: str) -> CheckFailed:
         """Itself, with what the texts of the task say where it has no words of its own."""
@@ -114,7 +118,11 @@ class NotYet:
         self.rule = failed.rule if step >= STEPS.index("rule") else ""
         self.problem, self.lines, self.picture = "", list[str](), None
         if show == "evidence":
-            self.problem, self.lines, self.picture = failed.problem, list(map(str, failed.lines)), failed.picture
+            self.problem, self.lines, self.picture = (
+                failed.problem,
+                [one if isinstance(one, str) else str(one) for one in failed.lines],
+                failed.picture,
+            )
         there = {"rule": failed.rule, "evidence": failed.problem or failed.lines}
         self.next_step = next((one for one in STEPS[step + 1 :] if there[one]), None)
 
@@ -128,26 +136,28 @@ class NotYet:
 
     def _told(self) -> list[str]:
         """The rule, and what is wrong, as far as they were asked for."""
-        told = (("Rule:", self.rule), ("In your answer:", self.problem))
-        return [f"{translate(head)} {translate(text)}".replace("： ", "：") for head, text in told if text]
+        told = ((_("Rule:"), self.rule), (_("In your answer:"), self.problem))
+        return [f"{_(head)} {_(text)}".replace("： ", "：") for head, text in told if text]
 
     def __repr__(self) -> str:
         """In lines."""
         shown = [f"{self.name}: {NOT_YET} {translate(self.hint)}", *self._told()]
-        shown += [translate("What shows it:"), *(f"  {translate(line)}" for line in self.lines)] if self.lines else []
+        shown += (
+            [translate(_("What shows it:")), *(f"  {translate(line)}" for line in self.lines)] if self.lines else []
+        )
         shown += [repr(self.picture)] if self.picture else []
-        return "\n".join([*shown, translate(f"More: {self.more()}")] if self.next_step else shown)
+        return "\n".join([*shown, str(_("More: {more}", more=self.more()))] if self.next_step else shown)
 
     def _repr_html_(self) -> str:
         parts = [f"<b>{html.escape(self.name)}: {translate(NOT_YET)}</b> {html.escape(translate(self.hint))}"]
         parts += ["<br>".join(html.escape(one).splitlines()) for one in self._told()]
         if self.lines:
             listed = "\n".join(map(translate, self.lines))
-            parts.append(f"{translate('What shows it:')}<pre>{html.escape(listed)}</pre>")
+            parts.append(f"{translate(_('What shows it:'))}<pre>{html.escape(listed)}</pre>")
         if self.picture:
             parts.append(self.picture.html())
         if self.next_step:
-            parts.append(f"{translate('More:')} <code>{html.escape(self.more())}</code>")
+            parts.append(f"{_('More:')} <code>{html.escape(self.more())}</code>")
         body = "".join(f'<div style="margin:0.3em 0">{part}</div>' for part in parts)
         return f'<div style="border-left:4px solid #a35200;padding-left:0.8em">{body}</div>'
 
@@ -160,7 +170,12 @@ def checks(notebook: str) -> dict[str, Check]:
     """
     module = f"rmqlab.lessons.checks_{notebook}"
     if not notebook.isdigit() or find_spec(module) is None:
-        raise BadInput(f"no checks for notebook {notebook!r}; names begin with the notebook's number, as 01-predict")
+        raise BadInput(
+            _(
+                "no checks for notebook {notebook}; names begin with the notebook's number, as 01-predict",
+                notebook=f"{notebook!r}",
+            )
+        )
     found: dict[str, Check] = importlib.import_module(module).CHECKS
     return found
 
@@ -180,7 +195,14 @@ def judge(name: str, answer: object) -> str:
     """
     known = checks(str(name).partition("-")[0])
     if name not in known:
-        raise BadInput(f"no exercise {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+        raise BadInput(
+            _(
+                "no exercise {name}{near}; there are: {known}",
+                name=f"{name!r}",
+                near=did_you_mean(name, known),
+                known=joined(", ", known),
+            )
+        )
     if _is_open(answer):
         raise CheckFailed(OPEN)
     try:
@@ -188,7 +210,9 @@ def judge(name: str, answer: object) -> str:
     except CheckFailed as failed:
         raise failed.of_task(name) from failed.__cause__
     except Exception as error:  # whatever a learner's code raises: "Run All" goes on
-        raise CheckFailed(f"That cannot be judged: {type(error).__name__}: {error}.") from error
+        raise CheckFailed(
+            _("That cannot be judged: {name}: {error}.", name=type(error).__name__, error=error)
+        ) from error
 
 
 def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
@@ -201,7 +225,14 @@ def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
         BadInput: no such exercise, or no such step; the text names those there are.
     """
     if show not in STEPS:
-        raise BadInput(f"show={show!r}{did_you_mean(str(show), STEPS)}; it is one of {', '.join(STEPS)}")
+        raise BadInput(
+            _(
+                "show={show}{near}; it is one of {steps}",
+                show=f"{show!r}",
+                near=did_you_mean(str(show), STEPS),
+                steps=joined(", ", STEPS),
+            )
+        )
     try:
         right = Passed(name, judge(name, answer))
     except CheckFailed as failed:
@@ -236,12 +267,16 @@ ConsumerManager.registerConsumer.
     for letter, article in ARTICLES.items():
         mine = sorted({row for row in rows if row[0] == letter}, key=lambda row: row[1])
         if mine:
-            named = ", ".join(f"{letter}-{number:02d}" for letter, number in mine)
-            texts.append(f"Rows {named} of {article}." if len(mine) > 1 else f"Row {named} of {article}.")
+            named = joined(", ", (f"{letter}-{number:02d}" for letter, number in mine))
+            texts.append(
+                _("Rows {named} of {article}.", named=named, article=article)
+                if len(mine) > 1
+                else _("Row {named} of {article}.", named=named, article=article)
+            )
     java = list(dict.fromkeys(method for method, told in _java_of() if told & set(rows)))
     if java:
-        texts.append(f"In Java: {'; '.join(java)}.")
-    return f"{_ROWS.sub('', translate(rule))}\n{translate(' '.join(texts))}"
+        texts.append(_("In Java: {java}.", java=joined("; ", java)))
+    return f"{_ROWS.sub('', translate(rule))}\n{sentences(*texts)}"
 
 
 def _java_of() -> list[tuple[str, set[tuple[str, int]]]]:

@@ -12,6 +12,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.run_view import RunView
 from rmqlab.lab.scenario import Send, Start
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import differences, hunt_by_name, needs_keys, needs_rules
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.mutants import FUNCTIONS, broken
@@ -30,8 +31,8 @@ EIGHT = ("tagA",) * 4 + ("tagB",) * 4
 QUEUES = (2, 3, 0, 1) * 2
 PLACES = {
     "delivered": Fate.DELIVERED,
-    "dropped by the broker": Fate.DROPPED_BY_BROKER_TAG,
-    "dropped by a client": Fate.DROPPED_BY_CLIENT,
+    _("dropped by the broker"): Fate.DROPPED_BY_BROKER_TAG,
+    _("dropped by a client"): Fate.DROPPED_BY_CLIENT,
 }
 
 
@@ -73,25 +74,32 @@ def predict(answer: Any) -> str:
             stored = [way_of(reading, one.body)[0] for one in reading.fates]
             facts = [*reading.facts("subscription"), *owners.values()]
             causes = [*(line(fact, reading) for fact in facts), *stored]
-            raise CheckFailed(problem=f'{fate.body} ({fate.tag}) is not "{said[fate.body]}".', lines=causes)
-    return "All eight messages end where you said."
+            raise CheckFailed(
+                problem=_('{body} ({tag}) is not "{said}".', body=fate.body, tag=fate.tag, said=said[fate.body]),
+                lines=causes,
+            )
+    return _("All eight messages end where you said.")
 
 
 def _places(answer: Any, bodies: list[str]) -> dict[str, str]:
     """Body to place; every message in exactly one."""
-    rule = f"Each of {bodies[0]} to {bodies[-1]} has exactly one fate."
-    form = f"Give a dict with the keys {', '.join(map(repr, PLACES))}, each with a list of bodies."
+    rule = _("Each of {bodies} to {bodies2} has exactly one fate.", bodies=bodies[0], bodies2=bodies[-1])
+    form = _("Give a dict with the keys {places}, each with a list of bodies.", places=joined(", ", map(repr, PLACES)))
     needs_keys(answer, PLACES, form, rule=rule)
     said: dict[str, str] = {}
     for place, mine in answer.items():
         for body in mine:
             if body in said or body not in bodies:
-                why = f"{body} stands twice in your answer." if body in said else f"{body} was never sent."
+                why = (
+                    _("{body} stands twice in your answer.", body=body)
+                    if body in said
+                    else _("{body} was never sent.", body=body)
+                )
                 raise CheckFailed(why, rule=rule)
             said[body] = place
     missing = [body for body in bodies if body not in said]
     if missing:
-        raise CheckFailed(f"Your answer says nothing about {', '.join(missing)}.", rule=rule)
+        raise CheckFailed(_("Your answer says nothing about {missing}.", missing=joined(", ", missing)), rule=rule)
     return said
 
 
@@ -103,7 +111,7 @@ WANTED = ["MsgStr0", "MsgStr1"]
 def steer(answer: Any) -> str:
     """A lab in which the consumer that asks for tagA gets exactly MsgStr0 and MsgStr1."""
     if not isinstance(answer, Lab):
-        raise CheckFailed("Give the lab itself, after its last `run`.")
+        raise CheckFailed(_("Give the lab itself, after its last `run`."))
     scenario = answer.scenario()
     starts = {step.who: step for step in scenario.steps if isinstance(step, Start)}
     asks = {step.subscribe[TOPIC].expr: who for who, step in starts.items() if TOPIC in step.subscribe}
@@ -113,18 +121,21 @@ def steer(answer: Any) -> str:
     two = set(asks) == set(ASKED.values()) and len(starts) == len(ASKED)
     if not (two and same) or kinds or scenario.topics != {TOPIC: 4}:
         raise CheckFailed(
-            "Two consumers, one for tagA and one for tagB, four queues, the eight messages of the lesson, and no fault."
+            _(
+                "Two consumers, one for tagA and one for tagB, four queues, the eight messages of the "
+                "lesson, and no fault."
+            )
         )
     if answer.rules != DEFAULT_RULES:
-        raise CheckFailed("The rules are to stay as they are.")
+        raise CheckFailed(_("The rules are to stay as they are."))
     who = asks["tagA"]
     got = [row.body for row in answer.consumed() if row.who == who]
     if sorted(got) == WANTED:
-        return f"{who} gets {' and '.join(WANTED)}."
+        return _("{who} gets {wanted}.", who=who, wanted=joined(" and ", WANTED))
     reading = RunView(answer._run())  # noqa: SLF001 - the run so far, of a lab that may go on
     owned = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
     why = [line(fact, reading) for fact in (*reading.facts("subscription"), *owned)]
-    raise CheckFailed(problem=f"{who} gets {', '.join(got) or 'nothing'}.", lines=why)
+    raise CheckFailed(problem=_("{who} gets {got}.", who=who, got=joined(", ", got) or _("nothing")), lines=why)
 
 
 # A rule of the broker.
@@ -133,7 +144,7 @@ def steer(answer: Any) -> str:
 def rule(answer: Any) -> str:
     """A function with the behaviour of `update_subscription`."""
     must_be_like("update_subscription", answer, [played(queues=1, tags=ASKED.values())])
-    return "It answers as the broker does, and two consumers end as they do on 4.8.0 in every order of frames."
+    return _("It answers as the broker does, and two consumers end as they do on 4.8.0 in every order of frames.")
 
 
 # A protocol of one's own.
@@ -145,11 +156,15 @@ def unfair(run: Run) -> str | None:
     got: Counter[str] = Counter()
     for who, body, times in run.outcome().consumed:
         if ASKED[who] != tags[body]:
-            return f"{who} gets {body} ({tags[body]}), and did not ask for it"
+            return _("{who} gets {body} ({tags}), and did not ask for it", who=who, body=body, tags=tags[body])
         got[body] += times
     for body, tag in tags.items():
         if got[body] != 1:
-            return f"{body} ({tag}) is taken {got[body]} times" if got[body] else f"nobody gets {body} ({tag})"
+            return (
+                _("{body} ({tag}) is taken {got} times", body=body, tag=tag, got=got[body])
+                if got[body]
+                else _("nobody gets {body} ({tag})", body=body, tag=tag)
+            )
     return None
 
 
@@ -164,7 +179,9 @@ def protocol(answer: Any) -> str:
             body = next(fate.body for fate in reading.fates if fate.body in problem)
             raise CheckFailed(problem=f"{problem}.", lines=way_of(reading, body), picture=swimlane(run))
     must_hold_in_every_order([played(queues=1, tags=ASKED.values())], answer, unfair, hint="")
-    return "The eight messages arrive where they are wanted; on one queue two messages do so in every order of frames."
+    return _(
+        "The eight messages arrive where they are wanted; on one queue two messages do so in every order of frames."
+    )
 
 
 # Hunt.
@@ -179,7 +196,7 @@ def hunted(rules: Rules = DEFAULT_RULES) -> Run:
 
 def _difference(name: str, said: str) -> CheckFailed:
     """The first thing that a broken lab does and 4.8.0 does not, or the other way round."""
-    problem = f"{name} does not have a wrong {said}. Look at what differs first."
+    problem = _("{name} does not have a wrong {said}. Look at what differs first.", name=name, said=said)
     return CheckFailed(problem=problem, lines=differences(hunted(), hunted(broken(name))))
 
 
@@ -188,5 +205,7 @@ CHECKS = {
     "01-steer": steer,
     "01-rule": rule,
     "01-protocol": protocol,
-    "01-bug-hunt": hunt_by_name(HUNTED, FUNCTIONS, _difference, f"You found all {len(HUNTED)} by what they do."),
+    "01-bug-hunt": hunt_by_name(
+        HUNTED, FUNCTIONS, _difference, _("You found all {hunted} by what they do.", hunted=len(HUNTED))
+    ),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter import both_steps
 from rmqlab.lab.lab import Lab
+from rmqlab.language import _
 from rmqlab.lessons.answers import HuntExample, hunt_by_example
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.lessons.mutants import broken
@@ -28,28 +29,37 @@ HUNTED = ("moss", "lapis", "flint")
 def collide(answer: Any) -> str:
     """Two tags of one's own with one hash code: a pair of texts."""
     if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not all(isinstance(one, str) for one in answer):
-        raise CheckFailed('Give two tags, ("first", "second").', rule=OF_TASK)
+        raise CheckFailed(_('Give two tags, ("first", "second").'), rule=OF_TASK)
     first, second = answer
     if first == second:
-        raise CheckFailed("The two are the same tag.", rule="Two different tags may share a hash code (F-52).")
+        raise CheckFailed(_("The two are the same tag."), rule=_("Two different tags may share a hash code (F-52)."))
     if KNOWN & {first, second}:
-        raise CheckFailed("Aa, BB and their doubles are the lesson's. Find two of your own.", rule=OF_TASK)
+        raise CheckFailed(_("Aa, BB and their doubles are the lesson's. Find two of your own."), rule=OF_TASK)
     for tag in answer:
         if not tag or trim(tag) != tag or "|" in tag:
             raise CheckFailed(
-                f"{tag!r} is no tag that can be subscribed.", rule="Tags are split at || and trimmed (F-04)."
+                _("{tag} is no tag that can be subscribed.", tag=f"{tag!r}"),
+                rule=_("Tags are split at || and trimmed (F-04)."),
             )
     codes = [string_hash(tag) for tag in answer]
     if codes[0] != codes[1]:
-        lines = [f"entry   {tag!r} has the code {code}" for tag, code in zip(answer, codes, strict=True)]
-        raise CheckFailed(problem="Their hash codes differ.", lines=lines)
-    return f"Both have the code {codes[0]}: the broker returns both for {first!r}, and the client drops {second!r}."
+        lines = [
+            _("entry   {tag} has the code {code}", tag=f"{tag!r}", code=code)
+            for tag, code in zip(answer, codes, strict=True)
+        ]
+        raise CheckFailed(problem=_("Their hash codes differ."), lines=lines)
+    return _(
+        "Both have the code {codes}: the broker returns both for {first}, and the client drops {second}.",
+        codes=codes[0],
+        first=f"{first!r}",
+        second=f"{second!r}",
+    )
 
 
 def rule(field: str, answer: Any) -> str:
     """One of the two checks, (subscription, code) or (subscription, tag), as a function."""
     must_be_like(field, answer, [_four_messages()], order_hint="")
-    return "It agrees with 4.8.0 in every case of the real broker, and in every order of the four messages."
+    return _("It agrees with 4.8.0 in every case of the real broker, and in every order of the four messages.")
 
 
 def _four_messages() -> Lab:
@@ -69,22 +79,33 @@ def _example(name: str, given: Any) -> HuntExample:
             pass
         case _:
             raise CheckFailed(
-                f'{name}: give a subscription, a tag (or None) and a rule, ("TagA", "TagB", "tags_code").'
+                _('{name}: give a subscription, a tag (or None) and a rule, ("TagA", "TagB", "tags_code").', name=name)
             )
     try:
         sound, here = (_end(rules, text, tag) for rules in (DEFAULT_RULES, broken(name)))
     except BadInput as error:
-        raise CheckFailed(f"{name}: nobody can subscribe {text!r}: {error}.") from error
-    same = f"{name}: with {text!r} the tag {tag!r} {sound} in both."
-    differs = f"{name}: the tag {tag!r} {sound} in 4.8.0, and here it {here}; {rule} is as it should be."
+        raise CheckFailed(
+            _("{name}: nobody can subscribe {text}: {error}.", name=name, text=f"{text!r}", error=error)
+        ) from error
+    same = _(
+        "{name}: with {text} the tag {tag} {sound} in both.", name=name, text=f"{text!r}", tag=f"{tag!r}", sound=sound
+    )
+    differs = _(
+        "{name}: the tag {tag} {sound} in 4.8.0, and here it {here}; {rule} is as it should be.",
+        name=name,
+        tag=f"{tag!r}",
+        sound=sound,
+        here=here,
+        rule=rule,
+    )
     return HuntExample(sound, here, rule, same, differs, _picture(broken(name), text, tag))
 
 
 def _end(rules: Rules, text: str, tag: str | None) -> str:
     steps = both_steps(build_subscription_data(None, "T", text), tag, rules)
     if steps.delivered:
-        return "arrives"
-    return "is dropped by the client" if steps.broker else "is dropped by the broker"
+        return _("arrives")
+    return _("is dropped by the client") if steps.broker else _("is dropped by the broker")
 
 
 def _picture(rules: Rules, text: str, tag: str | None) -> Picture:

@@ -13,6 +13,7 @@ from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.answer import answer as answer_of
 from rmqlab.filter.sql92.doctor import hint as hint_of
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import HuntExample, hunt_by_example, in_a_sentence, needs_function, needs_keys
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.lessons.mutants import broken
@@ -70,7 +71,7 @@ def _recorded() -> Iterator[ComparisonCase]:
 
 def compare(answer: Any) -> str:
     """`property > number` as a function of the property's text and the number."""
-    needs_function(answer, "Give a function with 2 parameters: text, number.", rule=OF_TASK)
+    needs_function(answer, _("Give a function with 2 parameters: text, number."), rule=OF_TASK)
     for one in comparisons():
         try:
             said = plain(answer(one.text, one.number))
@@ -79,15 +80,21 @@ def compare(answer: Any) -> str:
         except Exception as error:
             raise _wrong_comparison(one, in_a_sentence(error, answer)) from error
         if said is not one.expected:
-            told = "raises ValueError" if said is THROWS else f"gives {said!r}"
-            raise _wrong_comparison(one, f"your function {told}.")
+            told = _("raises ValueError") if said is THROWS else _("gives {said}", said=f"{said!r}")
+            raise _wrong_comparison(one, _("your function {told}.", told=told))
     recorded = sum(1 for _ in _recorded())
-    return f"It agrees with 4.8.0 in {len(comparisons())} comparisons; the real broker made {recorded} of them."
+    return _(
+        "It agrees with 4.8.0 in {comparisons} comparisons; the real broker made {recorded} of them.",
+        comparisons=len(comparisons()),
+        recorded=recorded,
+    )
 
 
 def _wrong_comparison(one: ComparisonCase, said: str) -> CheckFailed:
-    given = "no property a" if one.text is None else f"a = {one.text!r}"
-    return CheckFailed(problem=f"Condition a > {one.number}, message with {given}: {said}")
+    given = _("no property a") if one.text is None else f"a = {one.text!r}"
+    return CheckFailed(
+        problem=_("Condition a > {number}, message with {given}: {said}", number=one.number, given=given, said=said)
+    )
 
 
 class Repair(NamedTuple):
@@ -100,20 +107,20 @@ class Repair(NamedTuple):
 
 
 REPAIRS: Mapping[str, Repair] = {
-    "not one": Repair("NOT a = '1'", "every message whose a is not '1', those without a too",
+    _("not one"): Repair("NOT a = '1'", _("every message whose a is not '1', those without a too"),
                       lambda one: one.get("a") != "1",
                       {"a": (None, "1", "2", "x")}),
-    "price": Repair("price > 100", "price is there and above 100; prices may have decimals",
+    "price": Repair("price > 100", _("price is there and above 100; prices may have decimals"),
                     lambda one: "price" in one and float(one["price"]) > 100,
                     {"price": (None, "100", "100.0", "100.0001", "100.01", "101", "99.99", "1e9", "250")}),
     "vip": Repair("city = 'Hangzhou' AND age = 18 OR level = 'vip'",
-                  "everybody with level vip, and those of age 18 in Hangzhou; an age may be 'unknown'",
+                  _("everybody with level vip, and those of age 18 in Hangzhou; an age may be 'unknown'"),
                   lambda one: one.get("level") == "vip" or (one.get("city"), one.get("age")) == ("Hangzhou", "18"),
                   {"level": (None, "vip", "none"), "city": (None, "Hangzhou", "x"),
                    "age": (None, "18", "19", "unknown")}),
-    "tags": Repair("TAGS = 'TagA || TagB'", "TagA or TagB", lambda one: one.get("TAGS") in {"TagA", "TagB"},
+    "tags": Repair("TAGS = 'TagA || TagB'", _("TagA or TagB"), lambda one: one.get("TAGS") in {"TagA", "TagB"},
                    {"TAGS": (None, "TagA", "TagB", "TagC", "TagD", "TagA || TagB")}),
-    "open": Repair("state <> 'closed'", "every message that is not closed, those without a state too",
+    "open": Repair("state <> 'closed'", _("every message that is not closed, those without a state too"),
                    lambda one: one.get("state") != "closed",
                    {"state": (None, "closed", "open", "Closed", "paid")}),
 }  # fmt: skip
@@ -124,25 +131,30 @@ def repair(answer: Any) -> str:
     needs_keys(answer, REPAIRS)
     for name, wanted in REPAIRS.items():
         _one_repair(name, wanted, str(answer[name]))
-    return "All five mean what they say."
+    return _("All five mean what they say.")
 
 
 def _one_repair(name: str, wanted: Repair, text: str) -> None:
-    rule = f"What was meant: {wanted.meant}."
+    rule = _("What was meant: {meant}.", meant=wanted.meant)
     try:
         compiled = compile_sql92(text)
     except MQFilterException as refusal:
         meant = hint_of(refusal, text)
-        told = f"{name}: the broker refuses it. {refusal}{f' ({meant})' if meant else ''}"
+        told = _(
+            "{name}: the broker refuses it. {refusal}{meant}",
+            name=name,
+            refusal=refusal,
+            meant=f" ({meant})" if meant else "",
+        )
         raise CheckFailed(told, rule=rule) from None
     if compiled.ignored:
-        problem = f"{name}: the broker ignores {compiled.ignored!r} in silence."
+        problem = _("{name}: the broker ignores {ignored} in silence.", name=name, ignored=f"{compiled.ignored!r}")
         raise CheckFailed(rule=rule, problem=problem, picture=_tree(text, None))
     for row in product(*wanted.values.values()):
         message = {key: value for key, value in zip(wanted.values, row, strict=True) if value is not None}
         if compiled.matches(message) != wanted.means(message):
-            end = "passes, and should not" if compiled.matches(message) else "should pass, and does not"
-            problem = f"{name}: a message with {_told(message)} {end}."
+            end = _("passes, and should not") if compiled.matches(message) else _("should pass, and does not")
+            problem = _("{name}: a message with {told} {end}.", name=name, told=_told(message), end=end)
             raise CheckFailed(rule=rule, problem=problem, picture=_tree(text, message))
 
 
@@ -152,13 +164,27 @@ def _example(name: str, given: Any) -> HuntExample:
         case (str() as text, dict() as message, str() as rule) if all(isinstance(one, str) for one in message.values()):
             pass
         case _:
-            raise CheckFailed(f"{name}: give a condition, a message and a rule: {FORM}.")
+            raise CheckFailed(_("{name}: give a condition, a message and a rule: {form}.", name=name, form=FORM))
     try:
         sound, here = (_end(rules, text, message) for rules in (DEFAULT_RULES, broken(name)))
     except BadInput as error:
-        raise CheckFailed(f"{name}: the broker refuses {text!r}: {error}.") from error
-    same = f"{name}: for {text} a message with {_told(message)} {sound} in both."
-    differs = f"{name}: the message {sound} in 4.8.0, and here it {here}; {rule} is as it should be."
+        raise CheckFailed(
+            _("{name}: the broker refuses {text}: {error}.", name=name, text=f"{text!r}", error=error)
+        ) from error
+    same = _(
+        "{name}: for {text} a message with {told} {sound} in both.",
+        name=name,
+        text=text,
+        told=_told(message),
+        sound=sound,
+    )
+    differs = _(
+        "{name}: the message {sound} in 4.8.0, and here it {here}; {rule} is as it should be.",
+        name=name,
+        sound=sound,
+        here=here,
+        rule=rule,
+    )
     return HuntExample(sound, here, rule, same, differs, _tree(text, message))
 
 
@@ -166,8 +192,8 @@ def _end(rules: Rules, text: str, message: Message) -> str:
     compile_sql92(text)  # a filter drops everything for what the broker refuses; here it must be said
     asked = Filter.of("T", text, SQL92, rules)
     if asked.dropped_at(rules.tags_code(message.get("TAGS")), None, message) is not None:
-        return "is dropped by the broker"
-    return "arrives" if asked.client_keeps(message.get("TAGS")) else "is dropped by the client"
+        return _("is dropped by the broker")
+    return _("arrives") if asked.client_keeps(message.get("TAGS")) else _("is dropped by the client")
 
 
 def _tree(text: str, message: Message | None) -> Picture:
@@ -175,7 +201,7 @@ def _tree(text: str, message: Message | None) -> Picture:
 
 
 def _told(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in properties.items()) or "no properties"
+    return joined(", ", (f"{name}={value!r}" for name, value in properties.items())) or _("no properties")
 
 
 CHECKS = {"03-compare": compare, "03-repair": repair, "03-hunt": hunt_by_example(HUNTED, _example)}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BITS_PER_BYTE, BloomFilter, murmur3_128
 from rmqlab.lab.lab import Lab
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import needs_keys
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.rule_judge import Case, must_agree_in_cases, vectors
@@ -23,7 +24,7 @@ CONDITION: Final = "a BETWEEN 3 AND 7 OR TAGS = 'TagC'"
 EARLY: Final = (("Aa", "5"), ("TagB", "9"), (None, "x"))
 LATE: Final = (("TagC", "8"), ("TagC", "4.0"), ("BB", "7"))
 PLACES: Final = {
-    "delivered": "arrives", "dropped_by_broker_bitmap": "layer 1", "dropped_by_broker_sql": "layer 2",
+    "delivered": _("arrives"), "dropped_by_broker_bitmap": _("layer 1"), "dropped_by_broker_sql": _("layer 2"),
 }  # fmt: skip
 REWRITTEN: Final[Mapping[str, Callable[..., Any]]] = {
     "is_hit": lambda positions, is_set: is_set(positions[0]),
@@ -37,17 +38,26 @@ GROUPS, MAX_BYTES, MAX_RATE = 200, 170, 0.05
 def stages(answer: Any) -> str:
     """Where each of the six messages stops: {message: place}."""
     names = [f"m{number}" for number in range(len(EARLY + LATE))]
-    needs_keys(answer, names, "Give a dict with a place for each of m0 to m5.")
+    needs_keys(answer, names, _("Give a dict with a place for each of m0 to m5."))
     found = _stages()
     for name in names:
         if answer[name] not in PLACES.values():
-            raise CheckFailed(f"{name}: {answer[name]!r} is none of {', '.join(sorted(PLACES.values()))}.")
+            raise CheckFailed(
+                _(
+                    "{name}: {answer} is none of {places}.",
+                    name=name,
+                    answer=f"{answer[name]!r}",
+                    places=joined(", ", sorted(PLACES.values())),
+                )
+            )
     wrong = [name for name in names if answer[name] != found[name]]
     if wrong:
-        side = "before it knows the group" if wrong[0] in names[: len(EARLY)] else "after it knows the group"
-        line = f"broker  stores {wrong[0]} {side}; the group wants {CONDITION}"
-        raise CheckFailed(problem=f"{wrong[0]} does not end there.", lines=[line])
-    return "All six stop, or arrive, where you said."
+        side = _("before it knows the group") if wrong[0] in names[: len(EARLY)] else _("after it knows the group")
+        line = _(
+            "broker  stores {wrong} {side}; the group wants {condition}", wrong=wrong[0], side=side, condition=CONDITION
+        )
+        raise CheckFailed(problem=_("{wrong} does not end there.", wrong=wrong[0]), lines=[line])
+    return _("All six stop, or arrive, where you said.")
 
 
 def _stages() -> dict[str, str]:
@@ -70,7 +80,7 @@ def positions(answer: Any) -> str:
     """A `bit_positions` of the learner's, judged by what the real filter answered."""
     cases = _recorded()
     must_agree_in_cases("bit_positions", answer, cases)
-    return f"All {len(cases)} keys have the positions that the real filter gave them."
+    return _("All {cases} keys have the positions that the real filter gave them.", cases=len(cases))
 
 
 def _recorded() -> list[Case]:
@@ -86,19 +96,33 @@ def _recorded() -> list[Case]:
 def hunt(answer: Any) -> str:
     """The broken one of ``REWRITTEN``, and a condition and properties that show it."""
     keys = ("rule", "condition", "properties")
-    needs_keys(answer, keys, 'Give {"rule": name, "condition": SQL92, "properties": {name: text}}.')
+    needs_keys(answer, keys, _('Give {"rule": name, "condition": SQL92, "properties": {name: text}}.'))
     name, condition, properties = (answer[key] for key in keys)
     if name not in REWRITTEN:
-        raise CheckFailed(f"{name!r} is none of the three: {', '.join(REWRITTEN)}.")
+        raise CheckFailed(
+            _("{name} is none of the three: {rewritten}.", name=f"{name!r}", rewritten=joined(", ", REWRITTEN))
+        )
     sound = _received(DEFAULT_RULES, condition, properties)
     broken = _received(DEFAULT_RULES.replace(**{name: REWRITTEN[name]}), condition, properties)
     if [one == "delivered" for one in sound] == [one == "delivered" for one in broken]:
         lines = [
-            f"message {when} the group subscribed {condition}: {before}; with {name} rewritten: {after}"
-            for when, before, after in zip(("stored before", "stored after"), sound, broken, strict=True)
+            _(
+                "message {when} the group subscribed {condition}: {before}; with {name} rewritten: {after}",
+                when=when,
+                condition=condition,
+                before=before,
+                name=name,
+                after=after,
+            )
+            for when, before, after in zip((_("stored before"), _("stored after")), sound, broken, strict=True)
         ]
-        raise CheckFailed(problem=f"with {name} rewritten the group receives the same.", lines=lines)
-    return f"4.8.0: {', '.join(sound)}. With {name} rewritten: {', '.join(broken)}."
+        raise CheckFailed(problem=_("with {name} rewritten the group receives the same.", name=name), lines=lines)
+    return _(
+        "4.8.0: {sound}. With {name} rewritten: {broken}.",
+        sound=joined(", ", sound),
+        name=name,
+        broken=joined(", ", broken),
+    )
 
 
 def _received(rules: Rules, condition: str, properties: Mapping[str, str]) -> list[str]:
@@ -120,15 +144,28 @@ def settings(answer: Any) -> str:
     try:
         bloom = BloomFilter.create_by_fn(*(answer[key] for key in keys))
     except (BadInput, TypeError) as error:
-        hint = f"The broker would not start: {error}."
-        raise CheckFailed(hint, rule="1 to 99 %, one group or more (F-76).") from None
+        hint = _("The broker would not start: {error}.", error=error)
+        raise CheckFailed(hint, rule=_("1 to 99 %, one group or more (F-76).")) from None
     size, rate = bloom.m // BITS_PER_BYTE, (1 - (1 - 1 / bloom.m) ** (bloom.k * GROUPS)) ** bloom.k
-    too_much = [f"{size} bytes a message are more than {MAX_BYTES}"] if size > MAX_BYTES else []
-    too_often = [f"{rate:.2%} false hits are more than {MAX_RATE:.0%}"] if rate > MAX_RATE else []
+    too_much = (
+        [_("{size} bytes a message are more than {max_bytes}", size=size, max_bytes=MAX_BYTES)]
+        if size > MAX_BYTES
+        else []
+    )
+    too_often = (
+        [_("{rate} false hits are more than {max_rate}", rate=f"{rate:.2%}", max_rate=f"{MAX_RATE:.0%}")]
+        if rate > MAX_RATE
+        else []
+    )
     if too_much or too_often:
-        line = f"broker  k = {bloom.k} bits a group, m = {bloom.m} bits = {size} bytes for every message"
-        raise CheckFailed(problem=f"{' and '.join(too_much + too_often)}.", lines=[line])
-    return f"{size} bytes a message, {rate:.1%} false hits by theory."
+        line = _(
+            "broker  k = {k} bits a group, m = {m} bits = {size} bytes for every message",
+            k=bloom.k,
+            m=bloom.m,
+            size=size,
+        )
+        raise CheckFailed(problem=_("{problems}.", problems=joined(" and ", too_much + too_often)), lines=[line])
+    return _("{size} bytes a message, {rate} false hits by theory.", size=size, rate=f"{rate:.1%}")
 
 
 CHECKS = {"04-stages": stages, "04-positions": positions, "04-hunt": hunt, "04-settings": settings}

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.lab import Lab
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import differences, hunt_by_name, needs_rules
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.lessons.mutants import broken
@@ -41,10 +42,12 @@ def marks(lab: Lab) -> list[Row]:
     """Who, when (ms since A disappeared, else since the first start), what."""
     events = lab.events()
     zero = [*events.where(ev="control"), *events.where(ev="starting")][0].t
-    rows = [(one.who, one.t - zero, "heartbeat") for one in lab.heartbeats()]
-    rows += [(one.who, one.t - zero, "takes a queue" if one.held else "loses a queue") for one in lab.rebalances()]
+    rows = [(one.who, one.t - zero, _("heartbeat")) for one in lab.heartbeats()]
+    rows += [
+        (one.who, one.t - zero, _("takes a queue") if one.held else _("loses a queue")) for one in lab.rebalances()
+    ]
     told = lab.frames().where(request="NOTIFY_CONSUMER_IDS_CHANGED")
-    rows += [(one.target, one.t - zero, "told to rebalance") for one in told]
+    rows += [(one.target, one.t - zero, _("told to rebalance")) for one in told]
     return sorted(rows, key=lambda row: row[1])
 
 
@@ -57,7 +60,7 @@ def is_expired(answer: Any) -> str:
             with suppress(Exception):  # it may stop in the lab
                 failed.picture = _picture(DEFAULT_RULES.replace(is_expired=answer), "gives False" in failed.problem)
         raise
-    return "It agrees with 4.8.0 in every case, and in every order of a run in which a machine goes."
+    return _("It agrees with 4.8.0 in every case, and in every order of a run in which a machine goes.")
 
 
 def _gone() -> Lab:
@@ -77,8 +80,8 @@ def _forgotten_in_time(run: Run) -> str | None:
     gone = [float(event["t"]) for event in run.told("control")][-1]
     times = [fact.t for fact in run.facts.of("expired") if fact["group"] == "G"]
     if any(t < gone for t in times):
-        return "A lives, and a scan forgets it"
-    return None if times else "A's machine is gone, and no scan forgets it"
+        return _("A lives, and a scan forgets it")
+    return None if times else _("A's machine is gone, and no scan forgets it")
 
 
 def _picture(rules: Rules, gone: bool) -> Picture | None:
@@ -88,47 +91,65 @@ def _picture(rules: Rules, gone: bool) -> Picture | None:
         if gone:
             lab.kill("A", silent=True)
         lab.run(seconds=160)
-    title = "A's machine goes, with your rule" if gone else "A and B live, with your rule"
+    title = _("A's machine goes, with your rule") if gone else _("A and B live, with your rule")
     told = marks(mine)
     return clock_lane(told, title=title, limit_ms=rules.channel_expired_ms) if told != marks(sound) else None
 
 
 def periods(answer: Any) -> str:
     """Rules with four periods replaced, so that silence is dealt with within 20 s and within the budget."""
-    needs_rules(answer, 'Give rules: rmqlab.RULES["4.8.0"].replace(heartbeat_period_ms=..., ...).')
+    needs_rules(answer, _('Give rules: rmqlab.RULES["4.8.0"].replace(heartbeat_period_ms=..., ...).'))
     if answer.replace(**{name: getattr(DEFAULT_RULES, name) for name in PERIODS}) != DEFAULT_RULES:
-        raise CheckFailed(f"Replace the four periods only: {', '.join(PERIODS)}.")
+        raise CheckFailed(_("Replace the four periods only: {periods}.", periods=joined(", ", PERIODS)))
     beat, expiry, scan, rebalance = (getattr(answer, name) for name in PERIODS)
     if not all(one >= 1_000 for one in (beat, expiry, scan, rebalance)):
-        raise CheckFailed("Periods are whole numbers of ms, 1,000 or more.")
+        raise CheckFailed(_("Periods are whole numbers of ms, 1,000 or more."))
     if CLIENTS * 1_000 / beat > MAX_BEATS:
-        problem = f"{CLIENTS * 1_000 / beat:,.0f} heartbeats a second are more than {MAX_BEATS:,}."
+        problem = _(
+            "{clients} heartbeats a second are more than {max_beats}.",
+            clients=f"{CLIENTS * 1000 / beat:,.0f}",
+            max_beats=f"{MAX_BEATS:,}",
+        )
         raise CheckFailed(case="cost", problem=problem)
     for wait_ms in range(0, scan, max(scan // 4, 1)):
         lab = group(answer, wait_ms=wait_ms)
         lab.lose_heartbeat("A", LOST_IN_A_ROW)
         lab.run(ms=expiry + (LOST_IN_A_ROW + 2) * beat)
         if len({one.t for one in lab.rebalances().where(who="A", held=False)}) > 1:
-            problem = f"{LOST_IN_A_ROW} lost heartbeats in a row cost A its place."
-            picture = clock_lane(marks(lab), title="A's heartbeats get lost", limit_ms=expiry)
+            problem = _("{lost_in_a_row} lost heartbeats in a row cost A its place.", lost_in_a_row=LOST_IN_A_ROW)
+            picture = clock_lane(marks(lab), title=_("A's heartbeats get lost"), limit_ms=expiry)
             raise CheckFailed(case="lost", problem=problem, picture=picture)
     silence = (LOST_IN_A_ROW + 1) * beat
     if silence >= expiry:  # a scan can come just then, though in none of these runs
-        problem = f"If {LOST_IN_A_ROW} get lost, A is silent for {silence:,} ms; the expiry is {expiry:,} ms."
+        problem = _(
+            "If {lost_in_a_row} get lost, A is silent for {silence} ms; the expiry is {expiry} ms.",
+            lost_in_a_row=LOST_IN_A_ROW,
+            silence=f"{silence:,}",
+            expiry=f"{expiry:,}",
+        )
         raise CheckFailed(case="lost", problem=problem)
     runs = [_silence(answer, number) for number in range(TRIALS)]
     worst, lab = max(runs, key=lambda one: one[0])
     bound = (expiry + scan + rebalance) / 1_000
     if worst > WITHIN_S or bound > WITHIN_S:
-        told = f"From A's last heartbeat until B has its queues: {worst:.1f} s in one of {TRIALS} runs, at worst more."
-        picture = clock_lane(marks(lab), title="A's machine goes", limit_ms=expiry, start=-20_000)
+        told = _(
+            "From A's last heartbeat until B has its queues: {worst} s in one of {trials} runs, at worst more.",
+            worst=f"{worst:.1f}",
+            trials=TRIALS,
+        )
+        picture = clock_lane(marks(lab), title=_("A's machine goes"), limit_ms=expiry, start=-20_000)
         raise CheckFailed(case="worst", problem=told, picture=picture)
-    return f"The longest of {TRIALS} runs is {worst:.1f} s; {CLIENTS * 1_000 / beat:,.0f} heartbeats a second."
+    return _(
+        "The longest of {trials} runs is {worst} s; {clients} heartbeats a second.",
+        trials=TRIALS,
+        worst=f"{worst:.1f}",
+        clients=f"{CLIENTS * 1000 / beat:,.0f}",
+    )
 
 
 def _silence(rules: Rules, number: int) -> tuple[float, Lab]:
     """Seconds from A's last heartbeat until B has its queues (endless if it never has), and the lab."""
-    beat, _, scan, rebalance = (getattr(rules, name) for name in PERIODS)
+    beat, _ignored, scan, rebalance = (getattr(rules, name) for name in PERIODS)
     lab = group(
         rules,
         wait_ms=scan * (number * 7 % TRIALS) // TRIALS,
@@ -146,11 +167,11 @@ def _silence(rules: Rules, number: int) -> tuple[float, Lab]:
 def _other_story(name: str, said: str) -> CheckFailed:
     lab, sound = story(broken(name)), story(DEFAULT_RULES)
     # drawn before the end: that shuts everybody down, which is no part of the story
-    picture = clock_lane(marks(lab), title=f"The story with {name}", limit_ms=120_000)
+    picture = clock_lane(marks(lab), title=_("The story with {name}", name=name), limit_ms=120_000)
     return CheckFailed(
-        f"{name}: compare its story with the sound one. What happens too early, too late, or not at all?",
+        _("{name}: compare its story with the sound one. What happens too early, too late, or not at all?", name=name),
         rule=OF_TASK,
-        problem=f"{name}: it is not {said}.",
+        problem=_("{name}: it is not {said}.", name=name, said=said),
         lines=differences(sound.finish().run, lab.finish().run),
         picture=picture,
     )
@@ -169,5 +190,5 @@ def story(rules: Rules) -> Lab:
 CHECKS = {
     "06-rule": is_expired,
     "06-periods": periods,
-    "06-hunt": hunt_by_name(HUNTED, SUSPECTS, _other_story, f"{', '.join(HUNTED)}: both found."),
+    "06-hunt": hunt_by_name(HUNTED, SUSPECTS, _other_story, _("{hunted}: both found.", hunted=joined(", ", HUNTED))),
 }

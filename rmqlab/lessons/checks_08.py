@@ -9,6 +9,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import tell_apart
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import called, needs_function
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.protocol.subscription_data import build_subscription
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 TASK_GAP_S: Final = 12
 FEW, ALL, SEEDS = 60, 2_000, 4  # runs: for a first look, for every order, by chance
-SHAPE = "Give the function itself: it takes (held, told) and answers with a dict, as update_subscription does."
+SHAPE = _("Give the function itself: it takes (held, told) and answers with a dict, as update_subscription does.")
 
 
 def meet(
@@ -51,13 +52,13 @@ def first_starter_wins(answer: Any) -> str:
     run = replay_schedule(meet(gap_s=TASK_GAP_S).scenario(), Schedule.from_json(answer))
     outcome = run.outcome()
     if outcome.bodies_of("B") or not outcome.bodies_of("A"):
-        problem = f"It ends with: {outcome.words}."
+        problem = _("It ends with: {words}.", words=outcome.words)
         raise CheckFailed(problem=problem, lines=blame(run))
     unusual = [deviation(choice, run.schedule.timing) for choice in run.unusual]
     if len(unusual) > 1:
-        problem = f"{len(unusual)} choices are unusual; one is enough."
+        problem = _("{unusual} choices are unusual; one is enough.", unusual=len(unusual))
         raise CheckFailed(case="fewest", problem=problem, lines=unusual)
-    return f"One unusual choice, and A has the slot: {unusual[0]}."
+    return _("One unusual choice, and A has the slot: {unusual}.", unusual=unusual[0])
 
 
 @lru_cache(maxsize=8)
@@ -68,23 +69,25 @@ def _of_texts(a: str, b: str, budget: int) -> Exploration:
 def harmless(answer: Any) -> str:
     """Two different tag expressions, for A and B, with which no order of frames loses a message of tagA or tagB."""
     if not isinstance(answer, tuple | list) or len(answer) != 2 or not all(isinstance(one, str) for one in answer):
-        raise CheckFailed('Give two texts, such as ("tagA", "tagB").', rule=OF_TASK)
+        raise CheckFailed(_('Give two texts, such as ("tagA", "tagB").'), rule=OF_TASK)
     a, b = answer
     if a == b:
-        raise CheckFailed("The two texts are the same. A tool that reads texts shall see a difference.", rule=OF_TASK)
+        raise CheckFailed(
+            _("The two texts are the same. A tool that reads texts shall see a difference."), rule=OF_TASK
+        )
     for budget in (FEW, ALL):
         found = _of_texts(a, b, budget)
         losing = [one for one in found.outcomes if one.lost]
         if losing:
             shortest = min(losing, key=lambda one: len(one.schedule.taken))
-            problem = f"Some order loses {', '.join(shortest.lost)}."
-            picture = shortest.story("The shortest schedule that loses")
+            problem = _("Some order loses {lost}.", lost=joined(", ", shortest.lost))
+            picture = shortest.story(_("The shortest schedule that loses"))
             raise CheckFailed(problem=problem, lines=shortest.blame(), picture=picture)
     if not any(one.outcome.consumed for one in found.outcomes):
-        raise CheckFailed(problem="Nobody gets a message, so nothing can be lost.")
+        raise CheckFailed(problem=_("Nobody gets a message, so nothing can be lost."))
     apart = tell_apart(build_subscription("T", a, "TAG"), build_subscription("T", b, "TAG"))
-    proof = " The two let the same messages pass." if apart.same else ""
-    return f"{_schedules(found):,} schedules, and none loses a message.{proof}"
+    proof = (" " + _("The two let the same messages pass.")) if apart.same else ""
+    return _("{schedules} schedules, and none loses a message.{proof}", schedules=f"{_schedules(found):,}", proof=proof)
 
 
 def _schedules(found: Exploration) -> int:
@@ -94,7 +97,7 @@ def _schedules(found: Exploration) -> int:
 def _rules(answer: Any) -> Rules:
     needs_function(answer, SHAPE)
     if not isinstance(said := called(answer, {}, [build_subscription("T", "tagA", "TAG")]), dict):
-        raise CheckFailed(SHAPE, problem=f"your function gives {said!r}.", rule=OF_TASK)
+        raise CheckFailed(SHAPE, problem=_("your function gives {said}.", said=f"{said!r}"), rule=OF_TASK)
     return DEFAULT_RULES.replace(update_subscription=answer)
 
 
@@ -105,9 +108,9 @@ def wrong_rule(answer: Any) -> str:
         for first in ("AB", "BA"):
             lab = meet(first, queues=2, rules=rules, seed=seed)
             if {fate.fate for fate in lab.fates()} != {Fate.WAITING}:
-                problem = f"{first[0]} first, with this rule: {lab.outcome().words}."
+                problem = _("{first} first, with this rule: {words}.", first=first[0], words=lab.outcome().words)
                 raise CheckFailed(problem=problem, picture=lab.swimlane())
-    return f"Every message waits, whoever starts first, in {2 * (1 + SEEDS)} runs."
+    return _("Every message waits, whoever starts first, in {seeds} runs.", seeds=2 * (1 + SEEDS))
 
 
 def own_rule(answer: Any) -> str:
@@ -121,20 +124,29 @@ def own_rule(answer: Any) -> str:
             for one in explored.outcomes:
                 ends.setdefault(one.words, one)
                 if len(ends) > 1:
-                    problem = f"Two orders end otherwise: {'; or '.join(ends)}."
+                    problem = _("Two orders end otherwise: {ends}.", ends="; or ".join(ends))
                     raise CheckFailed(problem=problem, lines=one.blame(), picture=one.story())
                 waiting = [fate.body for fate in one.run.fates if fate.fate is Fate.WAITING]
                 if waiting:
-                    problem = f"{first[0]} first: {', '.join(waiting)} wait for ever."
+                    problem = _(
+                        "{first} first: {waiting} wait for ever.", first=first[0], waiting=joined(", ", waiting)
+                    )
                     raise CheckFailed(case="waits", problem=problem, picture=one.story())
                 if not one.outcome.consumed:
-                    raise CheckFailed(problem=f"{first[0]} first: nobody gets a message.", picture=one.story())
+                    raise CheckFailed(
+                        problem=_("{first} first: nobody gets a message.", first=first[0]), picture=one.story()
+                    )
     if not all(one.exhausted for one in found.values()):
-        raise BadInput(f"after {ALL} runs the search is not at its end; give a simpler rule")
+        raise BadInput(_("after {all} runs the search is not at its end; give a simpler rule", all=ALL))
     (words,) = ends
     lost = max(len(one.lost) for explored in found.values() for one in explored.outcomes)
     total = sum(map(_schedules, found.values()))
-    return f"{total:,} schedules, and each ends so: {words}. {lost} of 4 are lost; with the rule of 4.8.0 it is 3."
+    return _(
+        "{total} schedules, and each ends so: {words}. {lost} of 4 are lost; with the rule of 4.8.0 it is 3.",
+        total=f"{total:,}",
+        words=words,
+        lost=lost,
+    )
 
 
 CHECKS = {"08-paste": first_starter_wins, "08-harmless": harmless, "08-hunt": wrong_rule, "08-rule": own_rule}

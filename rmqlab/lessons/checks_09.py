@@ -9,6 +9,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.scenario import Start, Stop, Subscribe
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import needs_function, needs_rules
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.protocol.subscription_data import build_subscription
@@ -35,7 +36,7 @@ def begin(rules: Rules = DEFAULT_RULES, seed: int | None = None) -> Lab:
 
 def traffic(lab: Lab, tags: Sequence[str] = (OLD, NEW), seconds: float = 1) -> None:
     """Twice a second a message of each tag for each queue."""
-    for _ in range(int(2 * seconds)):
+    for _ignored in range(int(2 * seconds)):
         lab.send("T", [tag for tag in tags for _queue in (0, 1)], queues=[0, 1] * len(tags))
         lab.run(ms=500)
 
@@ -66,20 +67,24 @@ def _runs(change: Callable[[Lab], object], rules: Rules) -> Iterator[tuple[str, 
     """Runs, each with what was lost: the usual one, some by chance, some orders of the explorer."""
     for seed in (None, *range(SEEDS)):
         lab = _played(change, rules, seed)
-        yield "the usual run" if seed is None else f"a run with seed={seed}", _gone(lab.fates(), rules), lab.timeline()
+        yield (
+            _("the usual run") if seed is None else _("a run with seed={seed}", seed=seed),
+            _gone(lab.fates(), rules),
+            lab.timeline(),
+        )
     for one in _played(change, rules).explore(budget=ORDERS, samples=0).outcomes:
-        yield "an order that the explorer found", _gone(one.run.fates, rules), one.story()
+        yield _("an order that the explorer found"), _gone(one.run.fates, rules), one.story()
 
 
 def _loses_nothing(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES) -> None:
     for where, gone, picture in _runs(change, rules):
         if gone:
-            raise CheckFailed(problem=f"In {where} not taken:", lines=gone[:6], picture=picture)
+            raise CheckFailed(problem=_("In {where} not taken:", where=where), lines=gone[:6], picture=picture)
 
 
 def procedure(answer: Any) -> str:
     """Steps on a lab that go from OLD to NEW, lose nothing, and leave somebody running at every moment."""
-    needs_function(answer, "Give the function itself: it takes the lab and does the steps.")
+    needs_function(answer, _("Give the function itself: it takes the lab and does the steps."))
     lab = _played(answer)
     running: dict[str, Any] = {}
     for step in lab.scenario().steps:
@@ -90,18 +95,26 @@ def procedure(answer: Any) -> str:
         elif isinstance(step, Stop | Kill):
             running.pop(step.who, None)
             if not running:
-                at = f"At {step.at} ms nobody runs."
-                raise CheckFailed("A team that cannot stop has a member running at every moment.", problem=at)
+                at = _("At {at} ms nobody runs.", at=step.at)
+                raise CheckFailed(_("A team that cannot stop has a member running at every moment."), problem=at)
     wrong = [who for who, one in running.items() if one is None or not _same(one.type, one.expr)]
     if wrong:
-        raise CheckFailed(f"In the end every member subscribes {NEW}.", problem=f"{', '.join(wrong)}: something else.")
+        raise CheckFailed(
+            _("In the end every member subscribes {new}.", new=NEW),
+            problem=_("{wrong}: something else.", wrong=joined(", ", wrong)),
+        )
     for tag in (OLD, NEW):
         if (sent := sum(row.tag == tag for row in lab.messages())) < MIN_MESSAGES:
             raise CheckFailed(
-                f"Messages keep coming: at least {MIN_MESSAGES} of each tag.", problem=f"{tag}: {sent} sent."
+                _("Messages keep coming: at least {min_messages} of each tag.", min_messages=MIN_MESSAGES),
+                problem=_("{tag}: {sent} sent.", tag=tag, sent=sent),
             )
     _loses_nothing(answer)
-    return f"Nothing was lost in {1 + SEEDS} runs and {ORDERS} orders of the explorer, and somebody always ran."
+    return _(
+        "Nothing was lost in {seeds} runs and {orders} orders of the explorer, and somebody always ran.",
+        seeds=1 + SEEDS,
+        orders=ORDERS,
+    )
 
 
 def _same(kind: str, text: str) -> bool:
@@ -112,12 +125,12 @@ def safe_rules(answer: Any) -> str:
     """Rules with which a rolling restart loses nothing while producers send both tags."""
     needs_rules(answer)
     _loses_nothing(rolling_restart, answer)
-    return f"Nothing was lost in {1 + SEEDS} runs and {ORDERS} orders of the explorer."
+    return _("Nothing was lost in {seeds} runs and {orders} orders of the explorer.", seeds=1 + SEEDS, orders=ORDERS)
 
 
 def wrong_rule(answer: Any) -> str:
     """The rule for client_keeps with which only the first tag of the text arrives."""
-    needs_function(answer, "Give the function itself: it takes (subscription, tag) and answers with True or False.")
+    needs_function(answer, _("Give the function itself: it takes (subscription, tag) and answers with True or False."))
     rules = DEFAULT_RULES.replace(client_keeps=answer)
     for text in (f"{OLD}||{NEW}", f"{NEW}||{OLD}"):
         lab = Lab(topics={"T": 2}, rules=rules)
@@ -128,9 +141,11 @@ def wrong_rule(answer: Any) -> str:
         lab.run(seconds=10)
         arrived = sorted({str(fate.tag) for fate in lab.fates() if fate.fate == Fate.DELIVERED})
         if arrived != [text[: len(OLD)]]:
-            problem = f"With {text} and this rule arrive: {', '.join(arrived) or 'none'}."
+            problem = _(
+                "With {text} and this rule arrive: {arrived}.", text=text, arrived=joined(", ", arrived) or _("none")
+            )
             raise CheckFailed(problem=problem, picture=lab.grid())
-    return "Only the first tag of the text arrives; the client drops the other."
+    return _("Only the first tag of the text arrives; the client drops the other.")
 
 
 CHECKS: Final = {"09-procedure": procedure, "09-rule": safe_rules, "09-hunt": wrong_rule}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
+from rmqlab.language import _
 from rmqlab.lessons.answers import needs_keys, recorded
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.protocol.subscription_data import SUB_ALL, build_subscription
@@ -30,7 +31,7 @@ HELD_MS: Final = 15_000  # how long a pull may be held
 
 def lost(answer: Any) -> str:
     """The messages that ``SEARCHED`` lost, and where: {"ids": [offsetMsgId...], "by": "broker" or "client"}."""
-    form = 'Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.'
+    form = _('Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.')
     needs_keys(answer, ("ids", "by"), form)
     if answer["by"] not in {"broker", "client"}:
         raise CheckFailed(form)
@@ -39,35 +40,49 @@ def lost(answer: Any) -> str:
     if given - set(known.values()):
         raise CheckFailed(case="topic")
     if right - given:
-        problem = f"{len(given & right)} of your messages are lost ones, and there are more."
+        problem = _("{given} of your messages are lost ones, and there are more.", given=len(given & right))
         raise CheckFailed(case="missing", problem=problem)
     if given - right:
-        raise CheckFailed(case="arrived", problem=f"{len(given - right)} of your {len(given)} messages are not lost.")
+        raise CheckFailed(
+            case="arrived",
+            problem=_("{given} of your {given2} messages are not lost.", given=len(given - right), given2=len(given)),
+        )
     stages = {"client" if one.fate is Fate.DROPPED_BY_CLIENT else "broker" for one in _lost(SEARCHED)}
     if answer["by"] not in stages:
         changes = recorded("audit", SEARCHED.partition("_")[2]).subscriptions().where(group="G", topic="T")
-        problem = f"The broker held {changes[-1].expression!r} for the group while the messages came."
+        problem = _(
+            "The broker held {expression} for the group while the messages came.",
+            expression=f"{changes[-1].expression!r}",
+        )
         raise CheckFailed(case="by", problem=problem)
-    return f"{len(right)} messages, all dropped by the {answer['by']}."
+    return _("{right} messages, all dropped by the {by}.", right=len(right), by=answer["by"])
 
 
 def plan(answer: Any) -> str:
     """What ``PLANNED`` must get again, and what that costs: {"messages": [offsetMsgId...], "duplicates": number}."""
-    needs_keys(answer, ("messages", "duplicates"), 'Give {"messages": a list of offsetMsgId, "duplicates": a number}.')
+    needs_keys(
+        answer, ("messages", "duplicates"), _('Give {"messages": a list of offsetMsgId, "duplicates": a number}.')
+    )
     account, ids = _account(PLANNED), _ids(PLANNED)
     gone = {ids[one.queue, one.offset]: one for one in _lost(PLANNED)}
     given = _texts(answer["messages"])
     for case, wrong in (("missing", set(gone) - given), ("arrived", given - set(gone))):
         if wrong:
-            raise CheckFailed(case=case, problem=f"That is so for {len(wrong)} messages.")
+            raise CheckFailed(case=case, problem=_("That is so for {wrong} messages.", wrong=len(wrong)))
     places = {(one.queue, one.offset) for one in gone.values()}
     group = PLANNED.partition("_")[0]
     twice = sum(
         (one.queue, one.offset) in places and one.group != group and one.fate is Fate.DELIVERED for one in account.fates
     )
     if answer["duplicates"] != twice:
-        raise CheckFailed(case="twice", problem=f"{answer['duplicates']!r} is not that number.")
-    return f"{len(gone)} messages to send again; sent to the topic, {twice} of them reach another group twice."
+        raise CheckFailed(
+            case="twice", problem=_("{duplicates} is not that number.", duplicates=f"{answer['duplicates']!r}")
+        )
+    return _(
+        "{gone} messages to send again; sent to the topic, {twice} of them reach another group twice.",
+        gone=len(gone),
+        twice=twice,
+    )
 
 
 def split_group(change: Mapping[str, str]) -> LabResult:
@@ -89,32 +104,43 @@ def split_group(change: Mapping[str, str]) -> LabResult:
 def repair(answer: Any) -> str:
     """What A and B of a group that is ``SPLIT`` must ask for anew, so that nothing is lost: {"A": ..., "B": ...}."""
     if not isinstance(answer, Mapping) or not set(answer) <= set(SPLIT):
-        raise CheckFailed('Give {"A": "...", "B": "..."}, or one of the two.')
+        raise CheckFailed(_('Give {"A": "...", "B": "..."}, or one of the two.'))
     try:
         result = split_group(answer)
     except (BadInput, AttributeError, TypeError) as error:
-        raise CheckFailed("No client can subscribe that.", problem=str(error)) from None
+        raise CheckFailed(_("No client can subscribe that."), problem=str(error)) from None
     asked = {**SPLIT, **answer}
     for tag in TAGS:
         wishes = [build_subscription("orders", one, "TAG") for one in asked.values()]
         if not any(one.sub_string == SUB_ALL or tag in one.tags_set for one in wishes):
             raise CheckFailed(
-                f"Nobody asks for {tag} any more: its messages are not lost, they are given up.", rule=OF_TASK
+                _("Nobody asks for {tag} any more: its messages are not lost, they are given up.", tag=tag),
+                rule=OF_TASK,
             )
     sent = {event["body"]: event["t"] for event in result.run.told("sent")}
     changed = [event["t"] for event in result.run.told("subscribed")]
     begun = min(changed, default=sorted(sent.values())[len(sent) // 2])
     late = [one for one in result.fates() if one.lost and sent[one.body] > begun + HELD_MS]
     if late:
-        told = [f"{one.body} ({one.tag}, queue {one.queue}): {one.fate}, by {one.culprit}" for one in late[:3]]
-        raise CheckFailed(problem=f"A asks for {asked['A']}, B for {asked['B']}.", lines=told)
+        told = [
+            _(
+                "{body} ({tag}, queue {queue}): {fate}, by {culprit}",
+                body=one.body,
+                tag=one.tag,
+                queue=one.queue,
+                fate=one.fate,
+                culprit=one.culprit,
+            )
+            for one in late[:3]
+        ]
+        raise CheckFailed(problem=_("A asks for {a}, B for {b}.", a=asked["A"], b=asked["B"]), lines=told)
     soon = sum(one.lost and sent[one.body] >= begun for one in result.fates())
-    return f"Nothing is lost any more; {soon} were, just after the change."
+    return _("Nothing is lost any more; {soon} were, just after the change.", soon=soon)
 
 
 def _texts(given: Any) -> set[str]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise CheckFailed("The ids are a list of texts.")
+        raise CheckFailed(_("The ids are a list of texts."))
     return set(map(str, given))
 
 

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 from rmqlab.lab.lab import Lab
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import called, needs_function, rows_of
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.spark.sweeps.results import stored_sweep
@@ -24,18 +25,30 @@ MAX_ALARMS, LATEST_MS = 1_000, 70_000
 
 def law(answer: Any) -> str:
     """A function of members, queues and shared tags: the share that arrives."""
-    needs_function(answer, "Give a function of members, queues and shared.", rule=OF_TASK)
+    needs_function(answer, _("Give a function of members, queues and shared."), rule=OF_TASK)
     number = 0
     for decides, cases in CASES.items():
         for members, queues, shared in cases:
-            case = f"{members} members, {queues} queues, {shared} shared tags"
-            said = called(answer, members, queues, shared, told=f"For {case} ")
+            case = _(
+                "{members} members, {queues} queues, {shared} shared tags",
+                members=members,
+                queues=queues,
+                shared=shared,
+            )
+            said = called(answer, members, queues, shared, told=(_("For {case}", case=case) + " "))
             found = TagGroup(members, queues, shared).shares()
             if not isinstance(said, Real) or not abs(float(said) - found["delivered"]) <= NEAR:
-                lines = [f"dropped by the broker: {found['dropped_by_broker_tag']:.4f} of the messages"]
-                raise CheckFailed(case=decides, problem=f"For {case} it says {said}.", lines=lines)
+                lines = [
+                    _(
+                        "dropped by the broker: {dropped_by_broker_tag} of the messages",
+                        dropped_by_broker_tag=f"{found['dropped_by_broker_tag']:.4f}",
+                    )
+                ]
+                raise CheckFailed(
+                    case=decides, problem=_("For {case} it says {said}.", case=case, said=said), lines=lines
+                )
             number += 1
-    return f"As in {number} clusters, with queues that divide evenly and others."
+    return _("As in {number} clusters, with queues that divide evenly and others.", number=number)
 
 
 def sweep(answer: Any) -> str:
@@ -46,11 +59,18 @@ def sweep(answer: Any) -> str:
     except (KeyError, TypeError, ValueError):
         raise CheckFailed(case="rows") from None
     if sorted(found) != list(RING) or len(rows) != len(RING):
-        raise CheckFailed(case="rows", problem=f"Your rows are of {', '.join(map(str, sorted(found)))} members.")
+        raise CheckFailed(
+            case="rows", problem=_("Your rows are of {found} members.", found=joined(", ", sorted(found)))
+        )
     for members in RING:
         if not abs(found[members] - ring(members)) <= NEAR:  # nor is NaN near
-            raise CheckFailed(case="ring", problem=f"{members} members: not {found[members]:.4g}.")
-    return "Two tags pass the broker, and three members keep something of them. So nearly four times as much arrives."
+            raise CheckFailed(
+                case="ring",
+                problem=_("{members} members: not {found}.", members=members, found=f"{found[members]:.4g}"),
+            )
+    return _(
+        "Two tags pass the broker, and three members keep something of them. So nearly four times as much arrives."
+    )
 
 
 def ring(members: int) -> float:
@@ -72,7 +92,9 @@ def query(answer: Any) -> str:
     """One row: the period and expiry that cost the fewest beats within both bounds."""
     rows = rows_of(answer)
     if len(rows) != 1 or not {"period_ms", "expiry_ms"} <= set(rows[0]):
-        raise CheckFailed("Give one row with the columns period_ms and expiry_ms: order by the cost, keep the first.")
+        raise CheckFailed(
+            _("Give one row with the columns period_ms and expiry_ms: order by the cost, keep the first.")
+        )
     settings = {
         (row["period_ms"], row["expiry_ms"]): row
         for row in stored_sweep("heartbeats").good
@@ -80,21 +102,41 @@ def query(answer: Any) -> str:
     }
     chosen = settings.get((rows[0]["period_ms"], rows[0]["expiry_ms"]))
     if chosen is None:
-        raise CheckFailed("The file has no such period and expiry.")
-    name = f"{chosen['period_ms'] // 1_000} s and {chosen['expiry_ms'] // 1_000} s"
+        raise CheckFailed(_("The file has no such period and expiry."))
+    name = _(
+        "{period_ms} s and {expiry_ms} s", period_ms=chosen["period_ms"] // 1000, expiry_ms=chosen["expiry_ms"] // 1000
+    )
     if chosen["false_expiries_an_hour"] >= MAX_ALARMS:
-        problem = f"{name}: {chosen['false_expiries_an_hour']:,} false alarms an hour."
+        problem = _(
+            "{name}: {false_expiries_an_hour} false alarms an hour.",
+            name=name,
+            false_expiries_an_hour=f"{chosen['false_expiries_an_hour']:,}",
+        )
         raise CheckFailed(case="alarms", problem=problem)
     if chosen["detection_max_ms"] > LATEST_MS:
-        raise CheckFailed(case="late", problem=f"{name}: {chosen['detection_max_ms']:,} ms at the latest.")
+        raise CheckFailed(
+            case="late",
+            problem=_(
+                "{name}: {detection_max_ms} ms at the latest.",
+                name=name,
+                detection_max_ms=f"{chosen['detection_max_ms']:,}",
+            ),
+        )
     fit = [
         row["beats_a_second"]
         for row in settings.values()
         if row["false_expiries_an_hour"] < MAX_ALARMS and row["detection_max_ms"] <= LATEST_MS
     ]
     if chosen["beats_a_second"] > min(fit):
-        raise CheckFailed(case="costs", problem=f"{name}: {chosen['beats_a_second']:,.0f} beats a second.")
-    return f"{name}: {chosen['beats_a_second']:,.0f} beats a second arrive."
+        raise CheckFailed(
+            case="costs",
+            problem=_(
+                "{name}: {beats_a_second} beats a second.", name=name, beats_a_second=f"{chosen['beats_a_second']:,.0f}"
+            ),
+        )
+    return _(
+        "{name}: {beats_a_second} beats a second arrive.", name=name, beats_a_second=f"{chosen['beats_a_second']:,.0f}"
+    )
 
 
 CHECKS = {"12-law": law, "12-sweep": sweep, "12-query": query}

@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, is_notified
 
 if TYPE_CHECKING:
@@ -90,6 +91,13 @@ def broken(name: str) -> Rules:
         BadInput: no such rules; the text names those there are.
     """
     if name not in WRONG:
-        raise BadInput(f"no broken rules {name!r}{did_you_mean(name, WRONG)}; there are: {', '.join(sorted(WRONG))}")
+        raise BadInput(
+            _(
+                "no broken rules {name}{near}; there are: {wrong}",
+                name=f"{name!r}",
+                near=did_you_mean(name, WRONG),
+                wrong=joined(", ", sorted(WRONG)),
+            )
+        )
     wrong = SOUND.replace(**WRONG[name])
     return wrong.replace(**{field: HiddenRule(getattr(wrong, field)) for field in FUNCTIONS})

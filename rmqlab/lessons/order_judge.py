@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import BY_HAND
 from rmqlab.lessons.check import CheckFailed
 from rmqlab.lessons.mutants import FUNCTIONS
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.scenario import Scenario
 
 BUDGET = 2_000
-ORDERS = "Your rule must hold in every order of the frames. Which two could arrive the other way round?"
+ORDERS = _("Your rule must hold in every order of the frames. Which two could arrive the other way round?")
 _KNOWN: dict[tuple[str, ...], set[Outcome]] = {}
 Wanted = Callable[["Run"], str | None] | None  # what is wrong with a run, if anything is
 
@@ -79,10 +80,12 @@ def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> Check
     if stopped:
         return CheckFailed(problem=stopped[0])
     if not search.exhausted:
-        return CheckFailed(problem=f"Your rule leads to more orders than {BUDGET} runs can try.")
+        return CheckFailed(problem=_("Your rule leads to more orders than {budget} runs can try.", budget=BUDGET))
     missing = len(known - reached)
     if missing:
-        return CheckFailed(problem=f"Your rule never ends in {missing} of the ways in which 4.8.0 can end.")
+        return CheckFailed(
+            problem=_("Your rule never ends in {missing} of the ways in which 4.8.0 can end.", missing=missing)
+        )
     return None
 
 
@@ -117,9 +120,13 @@ def _endings(scenario: Scenario, cluster: ClusterConfig) -> set[Outcome]:
 
 
 def _story(run: Run, text: str) -> CheckFailed:
-    unusual = [f"unusual  {deviation(choice, run.schedule.timing)}" for choice in run.unusual]
-    lines = [*(unusual or ["This is the usual order."]), *blame(run), f"schedule  {run.schedule.to_json()}"]
-    picture = story_picture(run, "The shortest order in which your rule goes wrong")
+    unusual = [_("unusual  {deviation}", deviation=deviation(choice, run.schedule.timing)) for choice in run.unusual]
+    lines = [
+        *(unusual or [_("This is the usual order.")]),
+        *blame(run),
+        _("schedule  {to_json}", to_json=run.schedule.to_json()),
+    ]
+    picture = story_picture(run, _("The shortest order in which your rule goes wrong"))
     return CheckFailed(problem=f"{text}.", lines=lines, picture=picture)
 
 
@@ -128,8 +135,10 @@ def _ending(known: set[Outcome], run: Run) -> str | None:
     if run.outcome() in known:
         return None
     consumed = run.outcome().as_json()["consumed"]
-    told = "; ".join(f"{who} gets {', '.join(bodies)}" for who, bodies in consumed.items()) or "nobody gets anything"
-    return f"It ends in a way in which 4.8.0 never ends: {told}"
+    told = joined(
+        "; ", (_("{who} gets {bodies}", who=who, bodies=joined(", ", bodies)) for who, bodies in consumed.items())
+    ) or _("nobody gets anything")
+    return _("It ends in a way in which 4.8.0 never ends: {told}", told=told)
 
 
 def _guarded(field: str, mine: Any, stopped: list[str]) -> Any:
@@ -142,7 +151,7 @@ def _guarded(field: str, mine: Any, stopped: list[str]) -> Any:
         given = tuple(list(one) if isinstance(one, list) else one for one in args)
         answer, problem = answered(mine, args, given, kinds)
         if problem:
-            stopped.append(f"In a run {problem}")
+            stopped.append(_("In a run {problem}", problem=problem))
         return real(*args) if problem else answer
 
     return guarded

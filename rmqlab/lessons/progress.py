@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.language import translate
+from rmqlab.language import _, joined, translate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def progress() -> Table:
 
     folder = learners_folder()
     if folder is None:
-        raise BadInput("progress is kept in your own copy of the lessons: ./lab notebook makes one, run this there")
+        raise BadInput(_("progress is kept in your own copy of the lessons: ./lab notebook makes one, run this there"))
     guessed, solved, first = set(), set(), dict[tuple[str, str], bool]()
     for told in _lines(folder / FILE):
         match told:
@@ -85,9 +85,11 @@ def progress() -> Table:
         tasks = _tasks(folder / "exercises", number)
         done = sum(saved or name in solved for name, saved in tasks.items())
         answers = [right for (lesson, _), right in first.items() if lesson == number]
-        quiz = f"{sum(answers)} of {len(answers)} right" if answers else None
-        rows.append((path.stem, "✓" if number in guessed else None, f"{done} of {len(tasks)}", quiz))
-    return Table("Your progress in this copy", ("lesson", "guess", "tasks solved", "quiz"), rows)
+        quiz = _("{answers} of {answers2} right", answers=sum(answers), answers2=len(answers)) if answers else None
+        rows.append(
+            (path.stem, "✓" if number in guessed else None, _("{done} of {tasks}", done=done, tasks=len(tasks)), quiz)
+        )
+    return Table(_("Your progress in this copy"), (_("lesson"), _("guess"), _("tasks solved"), _("quiz")), rows)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -123,7 +125,9 @@ class Guess(dict[str, object]):
 
     def __repr__(self) -> str:
         """On one line."""
-        return translate(f"your guess: {', '.join(f'{name} {value}' for name, value in self.items())}")
+        return translate(
+            _("your guess: {name}", name=joined(", ", (f"{name} {value}" for name, value in self.items())))
+        )
 
     def beside(self, **found: object) -> Table:
         """A table: what was guessed, what came out, and whether it is the same; numbers may differ by rounding.
@@ -135,11 +139,25 @@ class Guess(dict[str, object]):
 
         for name in found:
             if name not in self:
-                raise BadInput(f"{name!r} was not guessed{did_you_mean(name, self)}; guessed: {', '.join(self)}")
-        rows = [(name, self[name], one, "right" if _same(self[name], one) else "no") for name, one in found.items()]
+                raise BadInput(
+                    _(
+                        "{name} was not guessed{near}; guessed: {value}",
+                        name=f"{name!r}",
+                        near=did_you_mean(name, self),
+                        value=joined(", ", self),
+                    )
+                )
+        rows = [
+            (name, self[name], one, _("right") if _same(self[name], one) else _("no")) for name, one in found.items()
+        ]
         wrong = frozenset(number for number, row in enumerate(rows) if row[-1] == "no")
         right = len(rows) - len(wrong)
-        return Table(f"Your guess: {right} of {len(rows)} right", ("", "guessed", "came out", ""), rows, marked=wrong)
+        return Table(
+            _("Your guess: {right} of {rows} right", right=right, rows=len(rows)),
+            ("", _("guessed"), _("came out"), ""),
+            rows,
+            marked=wrong,
+        )
 
 
 def guess(**values: object) -> Guess:
@@ -159,7 +177,12 @@ def guess(**values: object) -> Guess:
     """
     missing = [name for name, value in values.items() if value is ...]
     if missing:
-        raise GuessFirst(f"Enter your guess first: {', '.join(missing)}. Then run this cell again, and go on below.")
+        raise GuessFirst(
+            _(
+                "Enter your guess first: {missing}. Then run this cell again, and go on below.",
+                missing=joined(", ", missing),
+            )
+        )
     notebook = _notebook().name
     if LESSON.match(notebook):
         note("guess", notebook[:2], "guess", right=True)

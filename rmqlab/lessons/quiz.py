@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
-from rmqlab.language import translate
+from rmqlab.language import _, joined, translate
 from rmqlab.lessons.check import explained
 from rmqlab.lessons.progress import note
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 LETTERS = "abcd"
-SHOW = "Show the answer"
-RIGHT, WRONG = "Right.", "No."
+SHOW = _("Show the answer")
+RIGHT, WRONG = _("Right."), _("No.")
 # A button shows one line unless told; these are sentences.
 STYLE = """<style>
 .jupyter-button.rmqlab-choice { white-space: normal; height: auto; min-height: 2.4em; text-align: left;
@@ -63,7 +63,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __str__(self) -> str:
         """The question and its choices as text, without the answer."""
         choices = (f"   {letter}) {one.text}" for letter, one in zip(LETTERS, self.choices, strict=False))
-        return "\n".join([self.question, *choices])
+        return "\n".join(map(str, [self.question, *choices]))
 
     def html(self) -> str:
         """The question and its choices; what is said of each choice is folded. Needs no script."""
@@ -98,10 +98,22 @@ class Quiz:
             BadInput: there is no such question, or it has no such choice.
         """
         if number not in range(1, len(self.questions) + 1):
-            raise BadInput(f"no question {number!r}: they have the numbers 1 to {len(self.questions)}")
+            raise BadInput(
+                _(
+                    "no question {number}: they have the numbers 1 to {questions}",
+                    number=f"{number!r}",
+                    questions=len(self.questions),
+                )
+            )
         question = self.questions[number - 1]
         if choice not in range(1, len(question.choices) + 1):
-            raise BadInput(f"no choice {choice!r}: they have the numbers 1 to {len(question.choices)}")
+            raise BadInput(
+                _(
+                    "no choice {choice}: they have the numbers 1 to {choices}",
+                    choice=f"{choice!r}",
+                    choices=len(question.choices),
+                )
+            )
         if question.id not in self.answered:
             note("quiz", self.name, question.id, right=choice - 1 == question.answer)
         first = self.answered.setdefault(question.id, choice - 1)
@@ -177,7 +189,13 @@ def quiz(name: str) -> Quiz:
     folder = carried("quiz")
     known = sorted(path.stem for path in folder.glob("*.json"))
     if name not in known:
-        raise BadInput(f"no quiz {name!r}; a quiz is named by its lesson's number: {', '.join(known)}")
+        raise BadInput(
+            _(
+                "no quiz {name}; a quiz is named by its lesson's number: {known}",
+                name=f"{name!r}",
+                known=joined(", ", known),
+            )
+        )
     found = msgspec.json.decode((folder / f"{name}.json").read_bytes())
     return Quiz(name, [_told(one) for one in msgspec.convert(found["questions"], list[Question])])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
 from rmqlab.show.canvas import WIDTH, Canvas, cut, painted
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, TAG_COLOURS, VERMILLION, WHITE, YELLOW, ink
@@ -40,8 +41,8 @@ class _Name(NamedTuple):
     def found(self) -> str:
         """What it finds at its positions."""
         if self.zeros:
-            return f"bit {self.zeros[0]} is 0"
-        return "all are set" if self.sets else "all are set, by others"
+            return _("bit {zeros} is 0", zeros=self.zeros[0])
+        return _("all are set") if self.sets else _("all are set, by others")
 
 
 def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[int] | None = None) -> Picture:
@@ -65,29 +66,41 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
     below = TOP + -(-count // (IN_BYTE * BYTES_IN_LINE)) * LINE + (0.55 if count < size else 0.25)
 
     def draw(canvas: Canvas) -> None:
-        words = f"{title}: {len(taken)} of {size} bits are set. A number in a box: so many names share the bit"
+        words = _(
+            "{title}: {taken} of {size} bits are set. A number in a box: so many names share the bit",
+            title=title,
+            taken=len(taken),
+            size=size,
+        )
         canvas.heading(words)
         for position in range(count):
             owners = [one.name for one in setting if position in one.positions]
             _bit(canvas, position, position in taken, owners, colours)
         if count < size:
-            canvas.text(LEFT, below - 0.3, f"… and {size - count} more bits", ha="left", colour=GREY)
+            canvas.text(LEFT, below - 0.3, _("… and {size} more bits", size=size - count), ha="left", colour=GREY)
         for number, one in enumerate(shown):
             _line(canvas, below + NAME_LINE * number, one, colours)
         if len(shown) < len(names):
-            words = f"… and {len(names) - len(shown)} more names"
+            words = _("… and {names} more names", names=len(names) - len(shown))
             canvas.text(MARGIN, below + NAME_LINE * len(shown), words, ha="left", colour=GREY)
 
     svg = painted(ARRAY_WIDTH, below + NAME_LINE * (len(shown) + (len(shown) < len(names))) + 0.02, draw)
     others = [one for one in names if not one.sets]
-    alt = (
-        f"{title}: {len(taken)} of {size} bits are set, by {len(setting)} of {len(names)} names. "
-        f"Of the other {len(others)}, {sum(one.by_others for one in others)} find all their bits set by others."
+    alt = _(
+        "{title}: {taken} of {size} bits are set, by {setting} of {names} names. Of the other "
+        "{others}, {by_others} find all their bits set by others.",
+        title=title,
+        taken=len(taken),
+        size=size,
+        setting=len(setting),
+        names=len(names),
+        others=len(others),
+        by_others=sum(one.by_others for one in others),
     )
     table = Table(
-        f"{title} (marked: all its bits are set by others)",
-        ("name", "sets its bits", "its bits", "finds"),
-        [(one.name, "yes" if one.sets else "no", one.positions, one.found) for one in names],
+        _("{title} (marked: all its bits are set by others)", title=title),
+        (_("name"), _("sets its bits"), _("its bits"), _("finds")),
+        [(one.name, "yes" if one.sets else _("no"), one.positions, one.found) for one in names],
         frozenset(number for number, one in enumerate(names) if one.by_others),
     )
     return Picture(svg, title=title, alt=alt, table=table)
@@ -99,7 +112,14 @@ def _names(rows: Sequence[Mapping[str, Any]], size: int) -> list[_Name]:
             raise BadInput(f'bit_array: {dict(row)} is no row; right is {{"name": "A", "positions": [1, 4]}}')
         for place in row["positions"]:
             if not 0 <= place < size:
-                raise BadInput(f"bit_array: {row['name']} has position {place}; there are 0 to {size - 1}")
+                raise BadInput(
+                    _(
+                        "bit_array: {name} has position {place}; there are 0 to {size}",
+                        name=row["name"],
+                        place=place,
+                        size=size - 1,
+                    )
+                )
     return [_Name(str(row["name"]), list(row["positions"]), bool(row.get("sets", True)), []) for row in rows]
 
 
@@ -124,9 +144,13 @@ def _bit(canvas: Canvas, position: int, is_set: bool, owners: Sequence[str], col
     line, column = divmod(position, BYTES_IN_LINE * IN_BYTE)
     x, y = LEFT + column * BIT + column // IN_BYTE * BYTE_GAP, TOP + line * LINE
     if column == 0:
-        canvas.text(LEFT - 0.1, y + LINE / 2, f"bit {position}", colour=GREY, ha="right")
+        canvas.text(LEFT - 0.1, y + LINE / 2, _("bit {position}", position=position), colour=GREY, ha="right")
     colour = (colours[owners[0]] if len(owners) == 1 else GREY) if is_set else PALE
-    with canvas.saying(f"bit {position}: {'set' if is_set else '0'}{' by ' + ', '.join(owners) if owners else ''}"):
+    with canvas.saying(
+        _("bit {position}: set{owners}", position=position, owners=" by " + joined(", ", owners) if owners else "")
+        if is_set
+        else _("bit {position}: 0{owners}", position=position, owners=" by " + joined(", ", owners) if owners else "")
+    ):
         canvas.block(x, y, BIT, LINE, colour, edge=WHITE, edge_width=1.2)
         if is_set:
             canvas.text(x + BIT / 2, y + LINE / 2, str(max(1, len(owners))), colour=ink(colour), bold=True)
@@ -135,8 +159,13 @@ def _bit(canvas: Canvas, position: int, is_set: bool, owners: Sequence[str], col
 def _line(canvas: Canvas, y: float, one: _Name, colours: Mapping[str, str]) -> None:
     canvas.block(MARGIN, y - 0.09, 0.18, 0.18, colours.get(one.name, WHITE), edge=GREY, edge_width=0.8)
     canvas.text(MARGIN + 0.28, y, cut(one.name, LONGEST), ha="left", bold=True)
-    places = ", ".join(map(str, one.positions))
-    canvas.text(MARGIN + BITS_AT, y, f"sets {places}" if one.sets else f"looks at {places}", ha="left")
+    places = joined(", ", one.positions)
+    canvas.text(
+        MARGIN + BITS_AT,
+        y,
+        _("sets {places}", places=places) if one.sets else _("looks at {places}", places=places),
+        ha="left",
+    )
     if one.by_others:
         canvas.block(MARGIN + FOUND_AT - 0.26, y - 0.09, 0.18, 0.18, VERMILLION)
     mark = "✗" if one.zeros else "✓"
@@ -162,43 +191,45 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
         BadInput: these are not 20 bytes.
     """
     if len(raw) != ENTRY.size:
-        raise BadInput(f"queue_entry: {len(raw)} bytes; an entry has {ENTRY.size}")
+        raise BadInput(_("queue_entry: {raw} bytes; an entry has {size}", raw=len(raw), size=ENTRY.size))
     offset, size, number = ENTRY.unpack(raw)
-    told = f"{number}{': ' if code else ''}{code}" if unit is None else "address of the unit below"
+    told = f"{number}{': ' if code else ''}{code}" if unit is None else _("address of the unit below")
     parts = [
-        EntryField("commit log offset", raw[:8], SKY, str(offset)),
-        EntryField("size", raw[8:12], YELLOW, f"{size} bytes"),
-        EntryField("tags code", raw[12:], BLUE, told),
+        EntryField(_("commit log offset"), raw[:8], SKY, str(offset)),
+        EntryField("size", raw[8:12], YELLOW, _("{size} bytes", size=size)),
+        EntryField(_("tags code"), raw[12:], BLUE, told),
     ]
     behind = [] if unit is None else _unit(unit, code)
 
     def draw(canvas: Canvas) -> None:
-        canvas.heading("One entry of the consume queue: 20 bytes")
+        canvas.heading(_("One entry of the consume queue: 20 bytes"))
         _bytes(canvas, 0.36, parts)
         if unit is not None:
-            title = f"Its unit in the extension: {len(unit)} bytes"
+            title = _("Its unit in the extension: {unit} bytes", unit=len(unit))
             canvas.heading(title, y=1.58)
             _bytes(canvas, 1.76, behind)
 
     svg = painted(WIDTH, 1.35 + (1.4 if behind else 0), draw)
-    rows = [("entry", part.name, len(part.data), part.meaning) for part in parts]
+    rows = [(_("entry"), part.name, len(part.data), part.meaning) for part in parts]
     rows += [("unit", part.name, len(part.data), part.meaning) for part in behind]
-    alt = f"20 bytes: {', '.join(f'{part.name} ({len(part.data)}) {part.meaning}' for part in parts)}."
+    alt = _(
+        "20 bytes: {name}.", name=joined(", ", (f"{part.name} ({len(part.data)}) {part.meaning}" for part in parts))
+    )
     if unit is not None:
-        alt += f" The unit in the extension takes {len(unit)} bytes."
-    table = Table("Fields", ("of", "field", "bytes", "says"), rows)
-    return Picture(svg, title="A consume queue entry", alt=alt, table=table)
+        alt += " " + _("The unit in the extension takes {unit} bytes.", unit=len(unit))
+    table = Table(_("Fields"), (_("of"), _("field"), _("bytes"), _("says")), rows)
+    return Picture(svg, title=_("A consume queue entry"), alt=alt, table=table)
 
 
 def _unit(unit: bytes, code: str) -> list[EntryField]:
     size, number, stored, bits = UNIT.unpack_from(unit)
     parts = [
         EntryField("size", unit[:2], YELLOW, str(size)),
-        EntryField("tags code", unit[2:10], BLUE, f"{number}{': ' if code else ''}{code}"),
-        EntryField("store time", unit[10:18], SKY, str(stored)),
+        EntryField(_("tags code"), unit[2:10], BLUE, f"{number}{': ' if code else ''}{code}"),
+        EntryField(_("store time"), unit[10:18], SKY, str(stored)),
         EntryField("n", unit[18:20], PALE, str(bits)),
     ]
-    return [*parts, EntryField("bitmap", unit[20:], ORANGE, f"{bits * 8} bits")] if bits else parts
+    return [*parts, EntryField(_("bitmap"), unit[20:], ORANGE, _("{bits} bits", bits=bits * 8))] if bits else parts
 
 
 def _bytes(canvas: Canvas, y: float, parts: list[EntryField]) -> None:
@@ -208,7 +239,9 @@ def _bytes(canvas: Canvas, y: float, parts: list[EntryField]) -> None:
     left = SIDE
     for part, data in zip(parts, shown, strict=True):
         right = left + len(data) * size
-        with canvas.saying(f"{part.name}, {len(part.data)} bytes: {part.meaning}"):
+        with canvas.saying(
+            _("{name}, {data} bytes: {meaning}", name=part.name, data=len(part.data), meaning=part.meaning)
+        ):
             for number, value in enumerate(data):
                 canvas.block(left + number * size, y, size, BYTE, part.colour, edge=WHITE, edge_width=1)
                 canvas.text(left + (number + 0.5) * size, y + BYTE / 2, f"{value:02x}", colour=ink(part.colour),

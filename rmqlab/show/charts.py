@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.language import translate
+from rmqlab.language import _, joined, translate
 from rmqlab.show.canvas import WIDTH, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, VERDICTS, WHITE, ink
@@ -57,7 +57,13 @@ def bars(
     found = checked(rows, x, value, *filter(None, (low, high)))
     ends = [row[high or value] for row in found]
     if min(row[value] for row in found) < 0:
-        raise BadInput(f"bars: {value} is below zero in {min(found, key=lambda row: row[value])}; a bar begins at 0")
+        raise BadInput(
+            _(
+                "bars: {value} is below zero in {found}; a bar begins at 0",
+                value=value,
+                found=min(found, key=lambda row: row[value]),
+            )
+        )
     stand_out = [bool(marked and marked(row)) for row in found]
     names = [f"▸ {row[x]}" if out else f"{row[x]}" for row, out in zip(found, stand_out, strict=True)]
     words = [_with_spread(row, value, low, high, unit) for row in found]
@@ -119,7 +125,15 @@ def heat_map(
     found = checked(rows, x, y, value)
     at = {(row[x], row[y]): row for row in found}
     if len(at) != len(found):
-        raise BadInput(f"heat_map: {len(found)} rows for {len(at)} cells of {x} and {y}; give one row a cell")
+        raise BadInput(
+            _(
+                "heat_map: {found} rows for {at} cells of {x} and {y}; give one row a cell",
+                found=len(found),
+                at=len(at),
+                x=x,
+                y=y,
+            )
+        )
     across, down = column_values(found, x), column_values(found, y)
     numbers = [row[value] for row in found]
     least, most = min(numbers), max(numbers)
@@ -164,7 +178,7 @@ def heat_map(
         alt = alt or f"{title}: {', '.join(said)}."
     else:
         low, high = (said[numbers.index(end)] for end in (least, most))
-        alt = alt or f"{title}: from {low} to {high}."
+        alt = alt or _("{title}: from {low} to {high}.", title=title, low=low, high=high)
     table_rows = [[under, *(at.get((over, under), {}).get(value) for over in across)] for under in down]
     table = Table(f"{title}: {value}", [y, *(_named(x, over) for over in across)], table_rows)
     return Picture(svg, title=title, alt=alt, table=table)
@@ -187,18 +201,25 @@ def checked(rows: object, *columns: str) -> list[Row]:
     """
     found = as_rows(rows)
     if not found:
-        raise BadInput("a chart needs rows; there are none")
+        raise BadInput(_("a chart needs rows; there are none"))
     for name in columns:
         for row in found:
             if name not in row:
-                raise BadInput(f"no column {name!r}{did_you_mean(name, row)}; there are {', '.join(map(str, row))}")
+                raise BadInput(
+                    _(
+                        "no column {name}{near}; there are {row}",
+                        name=f"{name!r}",
+                        near=did_you_mean(name, row),
+                        row=joined(", ", row),
+                    )
+                )
     return found
 
 
 def _with_spread(row: Row, value: str, low: str | None, high: str | None, unit: str) -> str:
     text = number_text(row[value])
     if low and high:
-        text += f" ({number_text(row[low])} to {number_text(row[high])})"
+        text += " " + _("({row} to {row2})", row=number_text(row[low]), row2=number_text(row[high]))
     return f"{text} {unit}".rstrip()
 
 
@@ -228,7 +249,7 @@ class TimeScale(NamedTuple):
 
     def axis(self, canvas: Canvas, y: float, zero: float = 0) -> None:
         """Ticks at `y`, with the seconds since `zero` (ms) below them."""
-        canvas.text(0.08, y + 0.16, "seconds", ha="left", colour=GREY)
+        canvas.text(0.08, y + 0.16, _("seconds"), ha="left", colour=GREY)
         ticks = [step for step in STEPS_S if (self.end - self.begin) / 1_000 / step <= MAX_TICKS]
         step = ticks[0] if ticks else STEPS_S[-1]
         first, last = math.ceil((self.begin - zero) / 1_000 / step), math.floor((self.end - zero) / 1_000 / step)

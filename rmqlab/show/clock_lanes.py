@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
 from rmqlab.show.canvas import WIDTH, Canvas, Shape, legend, painted, text_width
 from rmqlab.show.charts import TimeScale
 from rmqlab.show.figure import Picture
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 RIGHT_EDGE, TOP, AXIS, LEGEND = 0.25, 0.3, 0.34, 0.36
 LANE, CLOCK, BAND = 0.5, 0.95, 0.3
 FLOW_LEFT, FLOW_RIGHT, FLOW_TOP, FLOW_LINE, BOX = 1.9, 1.6, 0.62, 0.34, 0.26
-RESETS, STOPS = "heartbeat", "forgotten"  # the clock of a lane
+RESETS, STOPS = _("heartbeat"), _("forgotten")  # the clock of a lane
 RISES, CLOSE = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other
 MARKS: tuple[tuple[Shape, str], ...] = (
     ("round", GREEN), ("cross", VERMILLION), ("down", ORANGE), ("square", BLUE), ("diamond", PURPLE), ("bar", GREY),
@@ -48,7 +49,7 @@ class LaneMark(NamedTuple):
 def clock_lane(
     rows: Iterable[Mapping[str, Any] | tuple[Any, ...]],
     *,
-    title: str = "What happened when",
+    title: str = _("What happened when"),
     limit_ms: float | None = None,
     start: float | None = None,
     kinds: Sequence[str] = (),
@@ -71,7 +72,7 @@ def clock_lane(
     begin = float(min((one.t for one in marks), default=0) if start is None else start)
     shown = [one for one in marks if one.end >= begin]
     if not shown:
-        raise BadInput("clock_lane: no mark lies in the time that is to be drawn")
+        raise BadInput(_("clock_lane: no mark lies in the time that is to be drawn"))
     end = max(float(max(one.end for one in marks)), begin + 1)
     lanes = sorted({one.lane for one in shown})
     found = list(dict.fromkeys(one.what for one in shown if one.until is None))
@@ -110,25 +111,33 @@ def clock_lane(
             canvas.text(x + 0.22, y, what, ha="left")
 
     svg = painted(WIDTH, floor + AXIS + LEGEND + below - 0.1, draw)
-    told = "; ".join(f"{lane}: {_told([one for one in shown if one.lane == lane], found)}" for lane in lanes)
-    alt = f"{title}. From {begin / 1_000:g} to {end / 1_000:g} s. {told}."
-    ends = ["" if one.until is None else f" to {one.until / 1_000:g}" for one in shown]
+    told = joined("; ", (f"{lane}: {_told([one for one in shown if one.lane == lane], found)}" for lane in lanes))
+    alt = _(
+        "{title}. From {begin} to {end} s. {told}.",
+        title=title,
+        begin=f"{begin / 1000:g}",
+        end=f"{end / 1000:g}",
+        told=told,
+    )
+    ends = ["" if one.until is None else (" " + _("to {until}", until=f"{one.until / 1000:g}")) for one in shown]
     table = [(f"{one.t / 1_000:g}{until}", one.lane, one.what) for one, until in zip(shown, ends, strict=True)]
-    return Picture(svg, title=title, alt=alt, table=Table(title, ("when, s", "lane", "what"), table))
+    return Picture(svg, title=title, alt=alt, table=Table(title, (_("when, s"), _("lane"), _("what")), table))
 
 
 def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> LaneMark:
     try:
         one = LaneMark(**row) if isinstance(row, Mapping) else LaneMark(*row)
     except TypeError as error:
-        raise BadInput(f"clock_lane: {row!r} is no mark; right is lane, t, what and perhaps until") from error
+        raise BadInput(
+            _("clock_lane: {row} is no mark; right is lane, t, what and perhaps until", row=f"{row!r}")
+        ) from error
     _require_times("clock_lane", row, one.t, one.end)
     return one
 
 
 def _require_times(form: str, row: object, *times: object) -> None:
     if not all(isinstance(time, int | float) for time in times):
-        raise BadInput(f"{form}: the time of {row!r} is no number of ms")
+        raise BadInput(_("{form}: the time of {row} is no number of ms", form=form, row=f"{row!r}"))
 
 
 def _runs(marks: Iterable[LaneMark], lane: str, time: TimeScale) -> list[tuple[float, float]]:
@@ -180,15 +189,19 @@ def _draw_clock(canvas: Canvas, time: TimeScale, top: float, runs: Sequence[tupl
     canvas.line((time.left, time.right), (floor, floor), GREY, 1)
     line = floor - tall * limit / high
     canvas.polyline([(time.left, line), (time.right, line)], VERMILLION, width=1.3, dashed=True)
-    words = f"since the last heartbeat; limit {limit / 1_000:g} s"
+    words = _("since the last heartbeat; limit {limit} s", limit=f"{limit / 1000:g}")
     canvas.text(time.left + 0.05, line + 0.13, words, ha="left", ground=WHITE)
 
 
 def _told(marks: Sequence[LaneMark], kinds: Iterable[str]) -> str:
     """What happens in a lane, in words."""
     counts = {what: sum(one.what == what for one in marks) for what in kinds}
-    told = [f"{what} {count} times" if count > 1 else what for what, count in counts.items() if count]
-    return ", ".join([*told, *(one.what for one in marks if one.until is not None)])
+    told = [
+        _("{what} {count} times", what=what, count=count) if count > 1 else what
+        for what, count in counts.items()
+        if count
+    ]
+    return joined(", ", [*told, *(one.what for one in marks if one.until is not None)])
 
 
 class Flow(NamedTuple):
@@ -200,7 +213,9 @@ class Flow(NamedTuple):
     what: str
 
 
-def frame_flow(rows: Iterable[Any], *, title: str = "Who sends what to whom", parties: Sequence[str] = ()) -> Picture:
+def frame_flow(
+    rows: Iterable[Any], *, title: str = _("Who sends what to whom"), parties: Sequence[str] = ()
+) -> Picture:
     """An arrow for each frame, in the order given; a column for each party (as they appear unless `parties` says).
 
     Rows are `lab.frames()`, or have `t` (ms), `source`, `target` and `what`; source and target alike is a box.
@@ -213,29 +228,36 @@ def frame_flow(rows: Iterable[Any], *, title: str = "Who sends what to whom", pa
     """
     flows = [_flow(row) for row in rows]
     if not flows:
-        raise BadInput("frame_flow: there is no frame to draw")
+        raise BadInput(_("frame_flow: there is no frame to draw"))
     columns = list(parties) or list(dict.fromkeys(one for flow in flows for one in (flow.source, flow.target)))
     missing = {one for flow in flows for one in (flow.source, flow.target)} - set(columns)
     if missing:
-        raise BadInput(f"frame_flow: parties lacks {', '.join(sorted(missing))}")
+        raise BadInput(_("frame_flow: parties lacks {missing}", missing=joined(", ", sorted(missing))))
     high = FLOW_TOP + FLOW_LINE * len(flows) + 0.2
     svg = painted(WIDTH, high, lambda canvas: _draw_flows(canvas, flows, columns, title))
     told = [
-        f"{one.source}: {one.what}" if one.source == one.target else f"{one.source} to {one.target}: {one.what}"
+        f"{one.source}: {one.what}"
+        if one.source == one.target
+        else _("{source} to {target}: {what}", source=one.source, target=one.target, what=one.what)
         for one in flows
     ]
-    table = Table(title, ("ms", "from", "to", "what"), [(f"{one.t:.0f}", *one[1:]) for one in flows])
-    return Picture(svg, title=title, alt=f"{title}. {'; '.join(told)}.", table=table)
+    table = Table(title, ("ms", _("from"), _("to"), _("what")), [(f"{one.t:.0f}", *one[1:]) for one in flows])
+    return Picture(svg, title=title, alt=_("{title}. {told}.", title=title, told=joined("; ", told)), table=table)
 
 
 def _flow(row: Any) -> Flow:
     if hasattr(row, "request"):
         what = row.request or row.response or "?"
-        return Flow(row.t, row.source, row.target, f"{row.response} to {what}" if row.response else what)
+        return Flow(
+            row.t,
+            row.source,
+            row.target,
+            _("{response} to {what}", response=row.response, what=what) if row.response else what,
+        )
     try:
         one = Flow(**row) if isinstance(row, Mapping) else Flow(*row)
     except TypeError as error:
-        raise BadInput(f"frame_flow: {row!r} is no frame; right is t, source, target, what") from error
+        raise BadInput(_("frame_flow: {row} is no frame; right is t, source, target, what", row=f"{row!r}")) from error
     _require_times("frame_flow", row, one.t)
     return one
 
@@ -250,7 +272,15 @@ def _draw_flows(canvas: Canvas, flows: Sequence[Flow], columns: Sequence[str], t
     for number, one in enumerate(flows):
         y = FLOW_TOP + FLOW_LINE * (number + 0.6)
         canvas.text(0.08, y, f"{one.t:.0f} ms", ha="left", colour=GREY)
-        with canvas.saying(f"{one.t:.0f} ms: {one.source} to {one.target}: {one.what}"):
+        with canvas.saying(
+            _(
+                "{t} ms: {source} to {target}: {what}",
+                t=f"{one.t:.0f}",
+                source=one.source,
+                target=one.target,
+                what=one.what,
+            )
+        ):
             start, end = places[one.source], places[one.target]
             if one.source == one.target:
                 wide = text_width(one.what) + 0.2

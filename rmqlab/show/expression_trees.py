@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.sql92.answer import NOT_ASKED
+from rmqlab.language import _, joined
 from rmqlab.show.canvas import MIN_TEXT, WIDTH, cut, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, GREY, PALE, VERDICTS, VERMILLION, WHITE, ink
@@ -45,7 +46,7 @@ def expression_tree(answer: Sql92) -> Picture:
     width, height = tree_size(root)
     width = max(width + 2 * MARGIN, WIDTH, (min(len(answer.expression), LONGEST) + 2) * LETTER)
     verdict, colour = _verdict(answer, answer.tree)
-    message = "" if answer.properties is None else f"message: {_shown(answer.properties)}"
+    message = "" if answer.properties is None else _("message: {properties}", properties=_shown(answer.properties))
 
     def paint(canvas: Canvas) -> None:
         _source(canvas, answer)
@@ -56,12 +57,28 @@ def expression_tree(answer: Sql92) -> Picture:
             canvas.text(MARGIN + 0.24, TOP + height + 0.22, verdict, ha="left", bold=True)
 
     svg = painted(width, TOP + height + FOOT, paint)
-    told = f" For a message with {message.removeprefix('message: ')}: {verdict[2:]}." if verdict else ""
-    ignored = f' The text "{answer.ignored}" is ignored in silence.' if answer.ignored else ""
+    told = (
+        (
+            " "
+            + _(
+                "For a message with {removeprefix}: {verdict}.",
+                removeprefix=message.removeprefix("message: "),
+                verdict=verdict[2:],
+            )
+        )
+        if verdict
+        else ""
+    )
+    ignored = (" " + _('The text "{ignored}" is ignored in silence.', ignored=answer.ignored)) if answer.ignored else ""
     rows = [(_cut(part.name), _cut(part.text), part.came_to) for part in _walk(answer.tree)]
-    table = Table("Parts of the expression and what they came to", ("part", "text", "came to"), rows)
-    title = f"Tree of {answer.expression[:LONGEST]}"
-    return Picture(svg, title=title, alt=f"Read as {answer.read_as}.{told}{ignored}", table=table)
+    table = Table(_("Parts of the expression and what they came to"), (_("part"), _("text"), _("came to")), rows)
+    title = _("Tree of {expression}", expression=answer.expression[:LONGEST])
+    return Picture(
+        svg,
+        title=title,
+        alt=_("Read as {read_as}.{told}{ignored}", read_as=answer.read_as, told=told, ignored=ignored),
+        table=table,
+    )
 
 
 def _verdict(answer: Sql92, root: ExpressionPart) -> tuple[str, str]:
@@ -69,8 +86,13 @@ def _verdict(answer: Sql92, root: ExpressionPart) -> tuple[str, str]:
         return "", WHITE
     kind = root.kind if root.kind in VERDICTS else "false"
     mark, colour = VERDICTS[kind]
-    does = "returns" if answer.matches else "drops"
-    return f"{mark} {root.came_to if kind == 'error' else kind}: the broker {does} the message", colour
+    does = _("returns") if answer.matches else _("drops")
+    return _(
+        "{mark} {came_to}: the broker {does} the message",
+        mark=mark,
+        came_to=root.came_to if kind == "error" else kind,
+        does=does,
+    ), colour
 
 
 def _branch(part: ExpressionPart) -> Branch:
@@ -99,7 +121,13 @@ def _source(canvas: Canvas, answer: Sql92) -> None:
         read, ignored = cut(text, LONGEST), ""
     _code(canvas, 0.2, read, bold=True)
     if ignored:
-        _code(canvas, 0.2, f"{ignored}{HOLD * 3}← ignored in silence", at=len(read), colour=GREY)
+        _code(
+            canvas,
+            0.2,
+            _("{ignored}{hold}← ignored in silence", ignored=ignored, hold=HOLD * 3),
+            at=len(read),
+            colour=GREY,
+        )
 
 
 def _code(canvas: Canvas, y: float, text: str, *, at: int = 0, **style: Any) -> None:
@@ -114,7 +142,7 @@ def _refused(answer: Sql92) -> Picture:
     line, column = text[start:].partition("\n")[0], (offset or 0) - start
     skip = max(column - LONGEST // 2, 0) if len(line) > LONGEST else 0
     told = [str(answer.error), *([f"Meant? {answer.meant}"] if answer.meant else [])]
-    folded = [line for one in [*told, "The consumer's start fails."] for line in wrap(one, LONGEST)]
+    folded = [line for one in [*told, _("The consumer's start fails.")] for line in wrap(one, LONGEST)]
 
     def paint(canvas: Canvas) -> None:
         _code(canvas, 0.2, line[skip : skip + LONGEST], bold=True)
@@ -126,13 +154,17 @@ def _refused(answer: Sql92) -> Picture:
 
     svg = painted(WIDTH, 0.72 + 0.2 * len(folded), paint)
     table = Table(
-        "A refused expression", ("what", "told"), [("refused because", answer.error), ("meant?", answer.meant)]
+        _("A refused expression"),
+        (_("what"), _("told")),
+        [(_("refused because"), answer.error), (_("meant?"), answer.meant)],
     )
-    return Picture(svg, title=f"Refused: {text[:LONGEST] or 'nothing'}", alt=" ".join(folded), table=table)
+    return Picture(
+        svg, title=_("Refused: {text}", text=text[:LONGEST] or _("nothing")), alt=" ".join(folded), table=table
+    )
 
 
 def _shown(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} = {value!r}" for name, value in properties.items()) or "no properties"
+    return joined(", ", (f"{name} = {value!r}" for name, value in properties.items())) or _("no properties")
 
 
 def _cut(text: str) -> str:

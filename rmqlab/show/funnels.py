@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
+from rmqlab.language import N_, _, joined
 from rmqlab.show.canvas import Canvas, cut, painted
 from rmqlab.show.charts import checked, heat_map
 from rmqlab.show.figure import Picture
@@ -21,24 +22,24 @@ if TYPE_CHECKING:
 # Inches.
 LEFT, COLUMN, BAR, LANE, TOP, GAP, MIN_INSIDE = 3.1, 1.78, 0.9, 0.85, 0.62, 0.26, 0.2
 HEADS = (
-    ("stored", "consume queue entries"),
-    ("layer 1", "looks at the entry"),
-    ("layer 2", "reads the message"),
-    ("client", "compares the tag"),
+    ("stored", _("consume queue entries")),
+    (_("layer 1"), _("looks at the entry")),
+    (_("layer 2"), _("reads the message")),
+    ("client", _("compares the tag")),
     ("delivered", ""),
 )
 LONGEST, MAX_NAMES = 34, 8
 GOES_ON = FateStyle(PALE, "", "", "")  # a bar of messages that have not stopped yet
 # Of the two checks.
 MAX_TAG, LONGEST_SET = 20, 40
-RETURNED = "✓ returned to the client"
+RETURNED = _("✓ returned to the client")
 
 
 class Stage(StrEnum):
     """The three places where a message may stop, in their order."""
 
-    LAYER_1 = "layer 1"
-    LAYER_2 = "layer 2"
+    LAYER_1 = N_("layer 1")
+    LAYER_2 = N_("layer 2")
     CLIENT = "client"
 
 
@@ -69,12 +70,25 @@ class Lane(NamedTuple):
 
     def sentence(self) -> str:
         """Where they stop, in words."""
-        stopped = [f"{len(self.stops(stage))} stop at {stage}" for stage in Stage if self.stops(stage)]
-        told = [f"of {self.stored} messages", *stopped, f"{len(self.stops(None))} arrive"]
-        return f"{self.group} ({self.subscription}): {', '.join(told)}."
+        stopped = [
+            _("{stops} stop at {stage}", stops=len(self.stops(stage)), stage=stage)
+            for stage in Stage
+            if self.stops(stage)
+        ]
+        told = [
+            _("of {stored} messages", stored=self.stored),
+            *stopped,
+            _("{stops} arrive", stops=len(self.stops(None))),
+        ]
+        return _(
+            "{group} ({subscription}): {told}.",
+            group=self.group,
+            subscription=self.subscription,
+            told=joined(", ", told),
+        )
 
 
-def funnel(fates: object, *, title: str = "Messages through both layers and the client") -> Picture:
+def funnel(fates: object, *, title: str = _("Messages through both layers and the client")) -> Picture:
     """A lane for each group; the height of a bar is the number of messages.
 
     `fates` is what `lab.fates()` gives, its frame, or dicts with `group`, `subscription`, `body` and `fate`.
@@ -97,11 +111,17 @@ def funnel(fates: object, *, title: str = "Messages through both layers and the 
             _draw(canvas, lane, TOP + number * (LANE + GAP), LANE / most)
 
     svg = painted(LEFT + COLUMN * (len(HEADS) - 1) + BAR + 0.25, TOP + (LANE + GAP) * len(lanes), draw)
-    alt = " ".join(lane.sentence() for lane in lanes) or "No message was judged."
-    headers = ("group", "subscription", "stored", *(f"stop at {stage}" for stage in Stage), "delivered")
+    alt = " ".join(lane.sentence() for lane in lanes) or _("No message was judged.")
+    headers = (
+        _("group"),
+        _("subscription"),
+        _("stored"),
+        *(_("stop at {stage}", stage=stage) for stage in Stage),
+        _("delivered"),
+    )
     ends = (*Stage, None)
     rows = [(lane.group, lane.subscription, lane.stored, *(len(lane.stops(end)) for end in ends)) for lane in lanes]
-    table = Table("Messages by the place where they stop", headers, rows)
+    table = Table(_("Messages by the place where they stop"), headers, rows)
     return Picture(svg, title=title, alt=alt, table=table)
 
 
@@ -112,10 +132,17 @@ def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
             group, body, fate = str(row["group"]), str(row["body"]), Fate(row["fate"])
         except (KeyError, ValueError) as error:
             raise BadInput(
-                f"funnel: a row is {dict(row)}; right is a row of lab.fates(), with group, body and fate"
+                _("funnel: a row is {dict}; right is a row of lab.fates(), with group, body and fate", dict=dict(row))
             ) from error
         if fate is not Fate.DELIVERED and fate not in STAGES:
-            raise BadInput(f"funnel: message {body!r} is {fate.value} in group {group!r}: no filter has judged it")
+            raise BadInput(
+                _(
+                    "funnel: message {body} is {value} in group {group}: no filter has judged it",
+                    body=f"{body!r}",
+                    value=fate.value,
+                    group=f"{group!r}",
+                )
+            )
         stage = STAGES.get(fate)
         lane = lanes.setdefault(group, Lane(group, str(row.get("subscription")), {}, {}))
         lane.ends.setdefault(stage, []).append(body)
@@ -126,26 +153,36 @@ def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
 
 def _draw(canvas: Canvas, lane: Lane, top: float, unit: float) -> None:
     canvas.text(0.1, top + LANE / 2 - 0.12, lane.group, ha="left", bold=True)
-    with canvas.saying(f"{lane.group} subscribes {lane.subscription}"):
+    with canvas.saying(_("{group} subscribes {subscription}", group=lane.group, subscription=lane.subscription)):
         canvas.text(0.1, top + LANE / 2 + 0.12, cut(lane.subscription, LONGEST), ha="left", monospace=True)
     passed = lane.stored
-    with canvas.saying(f"{passed} messages are stored"):
+    with canvas.saying(_("{passed} messages are stored", passed=passed)):
         _bar(canvas, LEFT, top, passed, unit, GOES_ON)
     for number, stage in enumerate(Stage, 1):
         x = LEFT + COLUMN * number
         stops = lane.stops(stage)
         _band(canvas, x - COLUMN + BAR, x, top, (passed - len(stops)) * unit)
         passed -= len(stops)
-        with canvas.saying(f"{passed} of {lane.group} pass {stage}"):
+        with canvas.saying(_("{passed} of {group} pass {stage}", passed=passed, group=lane.group, stage=stage)):
             _bar(canvas, x, top, passed, unit, GOES_ON)
         if stops:
             look = LOOKS[lane.fates[stage]]
-            with canvas.saying(f"{len(stops)} of {lane.group} {look.words}: {_named(stops)}"):
+            with canvas.saying(
+                _(
+                    "{stops} of {group} {words}: {named}",
+                    stops=len(stops),
+                    group=lane.group,
+                    words=look.words,
+                    named=_named(stops),
+                )
+            ):
                 _bar(canvas, x, top + passed * unit, len(stops), unit, look, stops=True)
     x = LEFT + COLUMN * (len(HEADS) - 1)
     arrived = lane.stops(None)
     _band(canvas, x - COLUMN + BAR, x, top, passed * unit)
-    with canvas.saying(f"{len(arrived)} of {lane.group} delivered: {_named(arrived)}"):
+    with canvas.saying(
+        _("{arrived} of {group} delivered: {named}", arrived=len(arrived), group=lane.group, named=_named(arrived))
+    ):
         _bar(canvas, x, top, len(arrived), unit, LOOKS[Fate.DELIVERED])
 
 
@@ -173,8 +210,8 @@ def _band(canvas: Canvas, start: float, end: float, top: float, height: float) -
 
 
 def _named(names: list[str]) -> str:
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return ", ".join(names[:MAX_NAMES]) + more
+    more = (" " + _("and {names} more", names=len(names) - MAX_NAMES)) if len(names) > MAX_NAMES else ""
+    return joined(", ", names[:MAX_NAMES]) + more
 
 
 def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
@@ -190,17 +227,19 @@ def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
     Raises:
         BadInput: a row lacks one of these.
     """
-    heads = ("code", "broker", "client")
+    heads = (_("code"), _("broker"), _("client"))
     cells, told = [], []
     for row in checked(rows, "tag", "code", "broker", "client"):
         name, end = _name(row["tag"]), Fate.DELIVERED if row["client"] else Fate.DROPPED_BY_CLIENT
         answers = [str(row["code"]), RETURNED, _in_words(end)]
         if not row["broker"]:
             answers[1:] = [_in_words(Fate.DROPPED_BY_BROKER_TAG)]
-        cells += [{"tag": name or "none", "at": head, "fate": one} for head, one in zip(heads, answers, strict=False)]
-        told.append(f"{name or 'no tag'} {_end(row)}.")
+        cells += [
+            {"tag": name or _("none"), "at": head, "fate": one} for head, one in zip(heads, answers, strict=False)
+        ]
+        told.append(f"{name or _('no tag')} {_end(row)}.")
     codes, texts = (
-        cut(", ".join(map(str, sorted(one))) or "none", LONGEST_SET)
+        cut(joined(", ", sorted(one)) or _("none"), LONGEST_SET)
         for one in (subscription.code_set, subscription.tags_set)
     )
     asked = cut(repr(subscription.sub_string), LONGEST_SET)
@@ -210,9 +249,14 @@ def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
         x="at",
         y="tag",
         value="fate",
-        title=f"Subscription {asked}: the broker has the codes {codes}, the client the texts {texts}",
+        title=_(
+            "Subscription {asked}: the broker has the codes {codes}, the client the texts {texts}",
+            asked=asked,
+            codes=codes,
+            texts=texts,
+        ),
         colour=lambda fate: colours.get(fate, PALE),
-        alt=f"Subscription {asked}: {' '.join(told)}",
+        alt=_("Subscription {asked}: {told}", asked=asked, told=" ".join(told)),
     )
 
 
@@ -222,8 +266,8 @@ def _in_words(fate: Fate) -> str:
 
 def _end(row: Mapping[str, Any]) -> str:
     if not row["broker"]:
-        return "is dropped by the broker"
-    return "arrives" if row["client"] else "is dropped by the client"
+        return _("is dropped by the broker")
+    return _("arrives") if row["client"] else _("is dropped by the client")
 
 
 def _name(tag: object) -> str:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.show.canvas import WIDTH, Canvas, Shape, legend, painted, text_width
 from rmqlab.show.charts import MARGIN, TITLE, Row, checked, column_values
 from rmqlab.show.figure import Picture
@@ -42,10 +43,16 @@ def lines(
         BadInput: no rows, a column that is not there, or two rows for one place.
     """
     found = checked(rows, x, value, *filter(None, (line, panel)))
-    words = {name: name for name in (x, value, line, panel) if name} | {"law": "expected"} | dict(names or {})
+    words = {name: name for name in (x, value, line, panel) if name} | {"law": _("expected")} | dict(names or {})
     at = {(row[panel] if panel else None, row[line] if line else None, row[x]): row for row in found}
     if len(at) != len(found):
-        raise BadInput(f"lines: {len(found)} rows for {len(at)} places; choose rows, or give line= and panel=")
+        raise BadInput(
+            _(
+                "lines: {found} rows for {at} places; choose rows, or give line= and panel=",
+                found=len(found),
+                at=len(at),
+            )
+        )
     panels, along, over = (column_values(found, name) if name else [None] for name in (panel, line, x))
     low, high = (pick(row[value] for row in found) for pick in (min, max))
     most = high if law is None else max(high, *(law(row) for row in found))
@@ -104,7 +111,14 @@ def lines(
                     canvas.spot(*point, 6, colour, shape=shape)
 
     svg = painted(WIDTH, floor + 0.72 + (below if labels else 0), draw)
-    alt = f"{title}: {words[value]} over {words[x]}, from {number_text(low)} to {number_text(high)}."
+    alt = _(
+        "{title}: {words} over {words2}, from {low} to {high}.",
+        title=title,
+        words=words[value],
+        words2=words[x],
+        low=number_text(low),
+        high=number_text(high),
+    )
     headers = [*(words[name] for name in (panel, line) if name), *(f"{words[x]} {number_text(one)}" for one in over)]
     table_rows = [
         [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import Beat, RunView, ranges, seconds, short
+from rmqlab.language import N_, _, joined
 from rmqlab.show.palette import LOOKS, counted, summary
 
 if TYPE_CHECKING:
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 class MomentKind(StrEnum):
     """What sort of moment it is."""
 
-    CHOICE = "unusual order"
-    FAULT = "fault"
-    BEAT = "heartbeat"
-    NOTIFY = "notification"
-    REBALANCE = "rebalance"
-    MESSAGE = "message"
-    COMMIT = "commit"
+    CHOICE = N_("unusual order")
+    FAULT = N_("fault")
+    BEAT = N_("heartbeat")
+    NOTIFY = N_("notification")
+    REBALANCE = N_("rebalance")
+    MESSAGE = N_("message")
+    COMMIT = N_("commit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +87,28 @@ def scenes(reading: RunView, *, unusual: bool = False) -> list[Scene]:
     found = []
     for index, (since, who) in enumerate(starts):
         until = starts[index + 1][0] if index + 1 < len(starts) else float("inf")
-        later = f", {seconds(since - starts[index - 1][0])} later" if index else ""
+        later = _(", {seconds} later", seconds=seconds(since - starts[index - 1][0])) if index else ""
         # what was chosen before the first start belongs to it
         mine = [moment for moment in moments if (since if index else -math.inf) <= moment.t < until]
         if who in reading.starts_with:
-            found.append(Scene(f"{who} starts{later}: asks for {reading.starts_with[who]}", mine))
+            found.append(
+                Scene(
+                    _(
+                        "{who} starts{later}: asks for {starts_with}",
+                        who=who,
+                        later=later,
+                        starts_with=reading.starts_with[who],
+                    ),
+                    mine,
+                )
+            )
         else:
-            found.append(Scene(f"{who} starts{later}", mine))
+            found.append(Scene(_("{who} starts{later}", who=who, later=later), mine))
     by_time = attrgetter("t")
-    found.append(Scene(f"{counted(reading)}: {summary(reading.fates)}", sorted(_messages(reading), key=by_time)))
-    found.append(Scene("Offsets move on, whatever became of the messages", sorted(_commits(reading), key=by_time)))
+    found.append(
+        Scene(joined(": ", (counted(reading), summary(reading.fates))), sorted(_messages(reading), key=by_time))
+    )
+    found.append(Scene(_("Offsets move on, whatever became of the messages"), sorted(_commits(reading), key=by_time)))
     return [scene for scene in found if scene.moments]
 
 
@@ -128,9 +141,17 @@ def telling_beats(reading: RunView) -> Iterator[tuple[Beat, Beat]]:
 
 def _beats(reading: RunView) -> Iterator[Moment]:
     for beat, holder in telling_beats(reading):
-        older = "the same version" if beat.version == holder.version else "an older version"
-        verdict = f"slot := {short(beat.expression)}" if beat.taken else f"{older}: ignored"
-        text = f"heartbeat {short(beat.expression)}, version {seconds(beat.version)}"
+        older = _("the same version") if beat.version == holder.version else _("an older version")
+        verdict = (
+            _("slot := {expression}", expression=short(beat.expression))
+            if beat.taken
+            else _("{older}: ignored", older=older)
+        )
+        text = _(
+            "heartbeat {expression}, version {seconds}",
+            expression=short(beat.expression),
+            seconds=seconds(beat.version),
+        )
         slot = beat.expression if beat.taken else _slot_after(reading, beat.order)
         yield Moment(beat.t, MomentKind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)
 
@@ -147,7 +168,7 @@ def _unusual(reading: RunView) -> Iterator[Moment]:
 def _faults(reading: RunView) -> Iterator[Moment]:
     for event in reading.run.events:
         if event["ev"] == "control":
-            what, _, rest = str(event["line"]).partition(" @")
+            what, _ignored, rest = str(event["line"]).partition(" @")
             who, t = rest.partition(" ")[0], event["t"] - reading.zero
             mine = (who,) if who in reading.asked else ()
             facts = reading.run.facts
@@ -166,16 +187,16 @@ def _notifications(reading: RunView) -> Iterator[Moment]:
         if len(facts) > 1:  # the first member is told of itself: no story in it
             clients, order = tuple(fact["client"] for fact in facts), reading.place(facts[-1])
             slot = _slot_after(reading, order)
-            yield Moment(t, MomentKind.NOTIFY, clients, "look again", "members changed (40)", slot, order=order)
+            yield Moment(t, MomentKind.NOTIFY, clients, _("look again"), _("members changed (40)"), slot, order=order)
 
 
 def _rebalances(reading: RunView) -> Iterator[Moment]:
     stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
     for fact in reading.facts("rebalance"):
         stamp = stamps.get((fact.source, fact.t))
-        told = [f"owns {ranges(fact['queues']) or 'nothing'}"]
-        told += [f"new stamp {seconds(reading.version(stamp['version']))}"] if stamp else []
-        t, text, order = fact.t - reading.zero, "; ".join(told), reading.place(fact)
+        told = [_("owns {ranges}", ranges=ranges(fact["queues"]) or _("nothing"))]
+        told += [_("new stamp {seconds}", seconds=seconds(reading.version(stamp["version"])))] if stamp else []
+        t, text, order = fact.t - reading.zero, joined("; ", told), reading.place(fact)
         yield Moment(t, MomentKind.REBALANCE, (fact.source,), text, "", _slot_after(reading, order), order=order)
 
 
@@ -184,7 +205,7 @@ def _messages(reading: RunView) -> Iterator[Moment]:
     for fate in reading.fates:
         t = fate.t - reading.zero
         who = (fate.culprit,) if fate.culprit else ()
-        at_broker = f"{fate.body}  {fate.tag or 'no tag'}  queue {fate.queue}"
+        at_broker = _("{body}  {tag}  queue {queue}", body=fate.body, tag=fate.tag or _("no tag"), queue=fate.queue)
         slot = slot_at(reading, t)
         text = _why(fate, compared=(fate.culprit, fate.queue, fate.offset) in compared)
         yield Moment(t, MomentKind.MESSAGE, who, text, at_broker, slot, fate=fate.fate)
@@ -194,11 +215,19 @@ def _why(fate: MessageFate, *, compared: bool) -> str:
     """`compared`: the client's own check of the tag dropped it. A broadcasting listener may have refused it as well."""
     match fate.fate.value:
         case "delivered":
-            return f"delivered to {fate.culprit}"
+            return _("delivered to {culprit}", culprit=fate.culprit)
         case "dropped_by_broker_tag":
-            return f"{fate.culprit} pulls; the slot says {short(str(fate.subscription))}"
+            return _(
+                "{culprit} pulls; the slot says {subscription}",
+                culprit=fate.culprit,
+                subscription=short(str(fate.subscription)),
+            )
         case "dropped_by_client" if fate.subscription and compared:
-            return f"{fate.culprit} itself wants only {short(fate.subscription)}"
+            return _(
+                "{culprit} itself wants only {subscription}",
+                culprit=fate.culprit,
+                subscription=short(fate.subscription),
+            )
         case _:
             return LOOKS[fate.fate].words
 
@@ -218,5 +247,7 @@ def _commits(reading: RunView) -> Iterator[Moment]:
             t = max(fact.t for fact in last) - reading.zero
             passed = sum(fact["offset"] for fact in last)
             behind = sum(ends.get(queue, 0) for queue in queues) - passed
-            text = f"queues {ranges(queues)}: {passed} passed, lag {behind}"
-            yield Moment(t, MomentKind.COMMIT, (who,), text, f"committed by {who}", slot_at(reading, t))
+            text = _(
+                "queues {ranges}: {passed} passed, lag {behind}", ranges=ranges(queues), passed=passed, behind=behind
+            )
+            yield Moment(t, MomentKind.COMMIT, (who,), text, _("committed by {who}", who=who), slot_at(reading, t))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rmqlab.language import _, joined, ngettext
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.show.canvas import Canvas, painted
 from rmqlab.show.expression_trees import Branch, draw_tree, tree_size
@@ -23,12 +24,12 @@ MAX_SHOWN = 6
 LEADS = 0.6  # an outcome that is at least so likely gives a box its colour
 BAR, ROW, NAME, GAP, MARGIN, NUMBER = 7.3, 0.27, 2.7, 0.3, 0.15, 1.0
 _ASKS = {
-    RequestCode.GET_CONSUMER_LIST_BY_GROUP: ("asks who is there", "learns who is there"),
-    RequestCode.QUERY_CONSUMER_OFFSET: ("asks for an offset", "learns an offset"),
-    RequestCode.HEART_BEAT: ("beats", "beat answered"),
-    RequestCode.PULL_MESSAGE: ("pulls", "pull answered"),
-    RequestCode.UPDATE_CONSUMER_OFFSET: ("commits", "commit answered"),
-    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: ("answers", "is told"),
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: (_("asks who is there"), _("learns who is there")),
+    RequestCode.QUERY_CONSUMER_OFFSET: (_("asks for an offset"), _("learns an offset")),
+    RequestCode.HEART_BEAT: (_("beats"), _("beat answered")),
+    RequestCode.PULL_MESSAGE: (_("pulls"), _("pull answered")),
+    RequestCode.UPDATE_CONSUMER_OFFSET: (_("commits"), _("commit answered")),
+    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: (_("answers"), _("is told")),
 }
 _MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<code>\d+)")
 
@@ -38,7 +39,7 @@ def outcome_tree(explored: Exploration) -> Picture:
     shown = explored.outcomes[:MAX_SHOWN]
     texts = [found.words for found in shown]
     winners = _winners(explored)
-    root = None if explored.decisions is None else _branch(explored.decisions, "the run begins", winners)
+    root = None if explored.decisions is None else _branch(explored.decisions, _("the run begins"), winners)
     width, height = (0.0, 0.0) if root is None else tree_size(root)
     counts: dict[str, list[float]] = {}
     if explored.exhausted:
@@ -46,7 +47,7 @@ def outcome_tree(explored: Exploration) -> Picture:
         counts["each option of each choice alike"] = [found.share or 0.0 for found in shown]
         counts["each order alike"] = [(found.schedules or 0) / orders for found in shown]
     if explored.sampled:
-        name = f"{explored.sampled} runs with times as on a network"
+        name = _("{sampled} runs with times as on a network", sampled=explored.sampled)
         counts[name] = [found.sampled / explored.sampled for found in shown]
     block = ROW * (len(counts) + 1) + GAP
     total = max(width, NAME + BAR + NUMBER) + 2 * MARGIN
@@ -57,13 +58,13 @@ def outcome_tree(explored: Exploration) -> Picture:
         y = MARGIN + GAP
         for number, text in enumerate(texts):
             canvas.chip(MARGIN + 0.12, y, 0.2, 0.2, _colour(number), BLACK)
-            lost = f"{text}: {len(shown[number].lost)} messages lost"
+            lost = _("{text}: {lost} messages lost", text=text, lost=len(shown[number].lost))
             canvas.text(MARGIN + 0.32, y, lost, ha="left", bold=True)
             for row, (way, shares) in enumerate(counts.items(), 1):
                 _bar(canvas, y + row * ROW, way, shares[number], _colour(number))
             y += block
         if root is not None:
-            canvas.text(MARGIN, top, "Which choices move the odds: the first ones", ha="left", bold=True)
+            canvas.text(MARGIN, top, _("Which choices move the odds: the first ones"), ha="left", bold=True)
             draw_tree(canvas, root, MARGIN, top + 0.15)
 
     svg = painted(total, top + height + 0.15 + MARGIN, paint)
@@ -71,25 +72,26 @@ def outcome_tree(explored: Exploration) -> Picture:
         (text, *(f"{shares[number]:.1%}" for shares in counts.values()), len(found.lost), _schedules(found))
         for number, (text, found) in enumerate(zip(texts, shown, strict=True))
     ]
-    headers = ("who got which messages", *counts, "messages lost", "schedules")
-    told = "; ".join(
-        f"{row[0]}: {', '.join(f'{way} {cell}' for way, cell in zip(counts, row[1:], strict=False))}" for row in rows
+    headers = (_("who got which messages"), *counts, _("messages lost"), _("schedules"))
+    told = joined(
+        "; ",
+        (f"{row[0]}: {', '.join(f'{way} {cell}' for way, cell in zip(counts, row[1:], strict=False))}" for row in rows),
     )
     places = () if explored.decisions is None else explored.decisions.branches
-    first = ", ".join(f"{_short(one.made)} first: {_odds(one, winners)}" for one in places)
-    tree = f" The first choice that matters: {first}." if first else ""
+    first = joined(", ", (_("{made} first: {odds}", made=_short(one.made), odds=_odds(one, winners)) for one in places))
+    tree = (" " + _("The first choice that matters: {first}.", first=first)) if first else ""
     alt = f"{_head(explored)}. {told}.{tree}"
     return Picture(
-        svg, title="Every order, and how it ends", alt=alt, table=Table("Outcomes and shares", headers, rows)
+        svg, title=_("Every order, and how it ends"), alt=alt, table=Table(_("Outcomes and shares"), headers, rows)
     )
 
 
 def _head(explored: Exploration) -> str:
     count = len(explored.outcomes)
-    more = f", the {MAX_SHOWN} most frequent shown" if count > MAX_SHOWN else ""
+    more = _(", the {max_shown} most frequent shown", max_shown=MAX_SHOWN) if count > MAX_SHOWN else ""
     runs = explored.searched + explored.sampled
-    how = "all there are" if explored.exhausted else f"not exhausted after {runs} runs"
-    return f"{count} outcome{'s' if count != 1 else ''} ({how}{more})"
+    how = _("all there are") if explored.exhausted else _("not exhausted after {runs} runs", runs=runs)
+    return ngettext("{count} outcome ({how}{more})", "{count} outcomes ({how}{more})", count, how=how, more=more)
 
 
 def _schedules(found: FoundOutcome) -> str | None:
@@ -100,24 +102,26 @@ def _winners(explored: Exploration) -> list[str]:
     """What each outcome is called in a box: by the only one who gets something, if that tells them apart."""
     alone = [sorted({who for who, *_ in found.outcome.consumed}) for found in explored.outcomes]
     if all(len(who) == 1 for who in alone) and len({who[0] for who in alone}) == len(alone):
-        return [f"{who[0]} wins" for who in alone]
-    return [f"outcome {number}" for number in range(1, len(alone) + 1)]
+        return [_("{who} wins", who=who[0]) for who in alone]
+    return [_("outcome {number}", number=number) for number in range(1, len(alone) + 1)]
 
 
 def _branch(place: Decision, title: str, winners: Sequence[str]) -> Branch:
     children = [_branch(one, _short(one.made), winners) for one in place.branches]
     leader = max(place.odds, key=lambda number: place.odds[number])
     colour = _colour(leader) if place.odds[leader] >= LEADS else PALE
-    return Branch(title, (f"{place.share:.1%} of all", _odds(place, winners)), colour, children=children)
+    return Branch(
+        title, (_("{share} of all", share=f"{place.share:.1%}"), _odds(place, winners)), colour, children=children
+    )
 
 
 def _odds(place: Decision, winners: Sequence[str]) -> str:
-    return ", ".join(f"{winners[number]} {share:.0%}" for number, share in sorted(place.odds.items()))
+    return joined(", ", (f"{winners[number]} {share:.0%}" for number, share in sorted(place.odds.items())))
 
 
 def _short(made: Sequence[str]) -> str:
     """Moves in few words."""
-    return " or ".join(map(_words, made))
+    return joined(" or ", map(_words, made))
 
 
 def _words(text: str) -> str:
@@ -128,7 +132,7 @@ def _words(text: str) -> str:
     known = _ASKS.get(RequestCode(code)) if code in RequestCode.__members__.values() else None
     asked = (match["way"] == ">") != bool(match["answer"])
     if known is None:
-        return f"{match['who']}: {code}{'' if asked else ' answered'}"
+        return f"{match['who']}: {code}" if asked else _("{who}: {code} answered", who=match["who"], code=code)
     return f"{match['who']} {known[0 if match['way'] == '>' else 1]}"
 
 

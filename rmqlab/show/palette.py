@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.lab.fates import Fate
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,18 +39,18 @@ class FateStyle(NamedTuple):
 
 
 LOOKS = {
-    Fate.DELIVERED: FateStyle(GREEN, "", "✓", "delivered"),
-    Fate.DROPPED_BY_BROKER_TAG: FateStyle(VERMILLION, "", "✗", "dropped by the broker"),
-    Fate.DROPPED_BY_BROKER_BITMAP: FateStyle(VERMILLION, "..", "✗", "dropped by the broker (bitmap)"),
-    Fate.DROPPED_BY_BROKER_SQL: FateStyle(VERMILLION, "||", "✗", "dropped by the broker (SQL92)"),
-    Fate.DROPPED_BY_CLIENT: FateStyle(PURPLE, "//", "✗", "dropped by the client"),
-    Fate.DROPPED_BY_HOOK: FateStyle(PURPLE, "xx", "✗", "dropped by a hook of the client"),
-    Fate.SKIPPED_BY_OFFSET: FateStyle(GREY, "\\\\", "»", "skipped: the offset passed it"),
-    Fate.PASSED: FateStyle(WHITE, "--", "?", "passed: nothing else is known"),
-    Fate.NO_OWNER: FateStyle(PALE, "", "∅", "no owner"),
-    Fate.WAITING: FateStyle(SKY, "", "…", "waiting"),
-    Fate.RETRYING: FateStyle(YELLOW, "", "↻", "to be retried"),
-    Fate.DEAD_LETTER: FateStyle(BLACK, "", "†", "dead letter"),
+    Fate.DELIVERED: FateStyle(GREEN, "", "✓", _("delivered")),
+    Fate.DROPPED_BY_BROKER_TAG: FateStyle(VERMILLION, "", "✗", _("dropped by the broker")),
+    Fate.DROPPED_BY_BROKER_BITMAP: FateStyle(VERMILLION, "..", "✗", _("dropped by the broker (bitmap)")),
+    Fate.DROPPED_BY_BROKER_SQL: FateStyle(VERMILLION, "||", "✗", _("dropped by the broker (SQL92)")),
+    Fate.DROPPED_BY_CLIENT: FateStyle(PURPLE, "//", "✗", _("dropped by the client")),
+    Fate.DROPPED_BY_HOOK: FateStyle(PURPLE, "xx", "✗", _("dropped by a hook of the client")),
+    Fate.SKIPPED_BY_OFFSET: FateStyle(GREY, "\\\\", "»", _("skipped: the offset passed it")),
+    Fate.PASSED: FateStyle(WHITE, "--", "?", _("passed: nothing else is known")),
+    Fate.NO_OWNER: FateStyle(PALE, "", "∅", _("no owner")),
+    Fate.WAITING: FateStyle(SKY, "", "…", _("waiting")),
+    Fate.RETRYING: FateStyle(YELLOW, "", "↻", _("to be retried")),
+    Fate.DEAD_LETTER: FateStyle(BLACK, "", "†", _("dead letter")),
 }
 
 
@@ -89,7 +90,11 @@ class Colours(dict[str | None, str]):
 
 def counted(reading: RunView) -> str:
     """How many messages there are, or copies of messages where each member gets its own."""
-    return f"{len(reading.fates)} copies" if reading.broadcasting else f"{len(reading.fates)} messages"
+    return (
+        _("{fates} copies", fates=len(reading.fates))
+        if reading.broadcasting
+        else _("{fates} messages", fates=len(reading.fates))
+    )
 
 
 def by_fate(fates: Iterable[MessageFate]) -> list[tuple[FateStyle, str]]:
@@ -100,4 +105,4 @@ def by_fate(fates: Iterable[MessageFate]) -> list[tuple[FateStyle, str]]:
 
 def summary(fates: Iterable[MessageFate]) -> str:
     """How many messages met which fate, in words."""
-    return ", ".join(words for _, words in by_fate(fates)) or "none sent"
+    return joined(", ", (words for _, words in by_fate(fates))) or _("none sent")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.ownership import NOBODY, Ownership
+from rmqlab.language import _, joined
 from rmqlab.show.canvas import WIDTH, Canvas, painted, text_width
 from rmqlab.show.charts import TimeScale, checked, heat_map
 from rmqlab.show.figure import Picture
@@ -44,17 +45,22 @@ def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> 
 
     def draw(canvas: Canvas) -> None:
         _happenings(canvas, life, place, floor)
-        canvas.text(0.08, TOLD, "told (code 40)", ha="left")
+        canvas.text(0.08, TOLD, _("told (code 40)"), ha="left")
         for t in life.told[:MAX_TOLD]:
             canvas.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
         if not life.told:
-            canvas.text(LEFT_EDGE + width / 2, TOLD, "nobody is told anything", colour=DARK_RED)
+            canvas.text(LEFT_EDGE + width / 2, TOLD, _("nobody is told anything"), colour=DARK_RED)
         for queue in range(life.queues):
             y = TOP + queue * ROW
-            canvas.text(0.08, y + THICK / 2, f"queue {queue}", ha="left")
+            canvas.text(0.08, y + THICK / 2, _("queue {queue}", queue=queue), ha="left")
             canvas.block(LEFT_EDGE, y, width, THICK, PALE)
         for stretch in stretches:
-            words = f"queue {stretch.queue}: {stretch.owners} for {duration(stretch.until - stretch.since)}"
+            words = _(
+                "queue {queue}: {owners} for {duration}",
+                queue=stretch.queue,
+                owners=stretch.owners,
+                duration=duration(stretch.until - stretch.since),
+            )
             with canvas.saying(words):
                 _stretch(canvas, life, stretch, place)
         _pauses(canvas, life, place)
@@ -62,18 +68,18 @@ def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> 
         canvas.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
 
     svg = painted(WIDTH, floor + 0.72, draw)
-    return Picture(svg, title="Who owns which queue", alt=_alt(life, stretches), table=_table(life, stretches))
+    return Picture(svg, title=_("Who owns which queue"), alt=_alt(life, stretches), table=_table(life, stretches))
 
 
 def duration(ms: float) -> str:
     """Milliseconds as text: ms below one second, else seconds."""
     if ms < 1:
-        return "under 1 ms" if ms else "never"
+        return _("under 1 ms") if ms else _("never")
     return f"{ms:.0f} ms" if ms < SHORT_MS else f"{ms / 1_000:.1f} s"
 
 
 def _happenings(canvas: Canvas, life: Ownership, place: Callable[[float], float], floor: float) -> None:
-    canvas.text(0.08, EVENTS, "what happens", ha="left")
+    canvas.text(0.08, EVENTS, _("what happens"), ha="left")
     ends = [0.0] * LEVELS
     for event in life.events:
         x = place(event.t)
@@ -129,17 +135,43 @@ def _longest(stretches: Sequence[OwnersRecord], *, doubles: bool) -> str:
 def _summary(life: Ownership, stretches: Sequence[OwnersRecord]) -> str:
     if life.view.broadcasting:
         nobody = _longest(stretches, doubles=False)
-        return f"{len(life.told)} told · each member takes all queues · longest with none: {nobody}"
-    return (
-        f"{life.moves} moves · {len(life.told)} told · longest with two owners: {_longest(stretches, doubles=True)}"
-        f" · longest with none: {_longest(stretches, doubles=False)}"
+        return _(
+            "{told} told · each member takes all queues · longest with none: {nobody}",
+            told=len(life.told),
+            nobody=nobody,
+        )
+    return _(
+        "{moves} moves · {told} told · longest with two owners: {longest} · longest with none: {longest2}",
+        moves=life.moves,
+        told=len(life.told),
+        longest=_longest(stretches, doubles=True),
+        longest2=_longest(stretches, doubles=False),
     )
 
 
 def _alt(life: Ownership, stretches: Sequence[OwnersRecord]) -> str:
-    happened = "; ".join(f"{event.who} {event.what} at {(event.t - life.zero) / 1_000:.0f} s" for event in life.events)
-    last = ", ".join(f"queue {one.queue}: {one.owners}" for one in stretches if one.until == life.end)
-    return f"Who owns which of {life.queues} queues: {happened}. {_summary(life, stretches)}. At the end {last}."
+    happened = joined(
+        "; ",
+        (
+            _("{who} {what} at {t} s", who=event.who, what=event.what, t=f"{(event.t - life.zero) / 1000:.0f}")
+            for event in life.events
+        ),
+    )
+    last = joined(
+        ", ",
+        (
+            _("queue {queue}: {owners}", queue=one.queue, owners=one.owners)
+            for one in stretches
+            if one.until == life.end
+        ),
+    )
+    return _(
+        "Who owns which of {queues} queues: {happened}. {summary}. At the end {last}.",
+        queues=life.queues,
+        happened=happened,
+        summary=_summary(life, stretches),
+        last=last,
+    )
 
 
 def _table(life: Ownership, stretches: Sequence[OwnersRecord]) -> Table:
@@ -152,11 +184,11 @@ def _table(life: Ownership, stretches: Sequence[OwnersRecord]) -> Table:
     ]  # fmt: skip
     most = len(life.members) if life.view.broadcasting else 1
     marked = frozenset(number for number, one in enumerate(stretches) if not 1 <= one.members <= most)
-    headers = ("queue", "owner", "from, s", "to, s", "for")
-    return Table("Who owned which queue (marked: two owners, or none)", headers, rows, marked)
+    headers = (_("queue"), _("owner"), _("from, s"), _("to, s"), _("for"))
+    return Table(_("Who owned which queue (marked: two owners, or none)"), headers, rows, marked)
 
 
-def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = "Who owns which queue") -> Picture:
+def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = _("Who owns which queue")) -> Picture:
     """Owners of the queues 0, 1, 2, ... before and after a change.
 
     Each row has a `name` and two lists, `before` and `after`, with the owner of each queue: "" is nobody, "A+B" are
@@ -178,23 +210,36 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = "Who owns 
         for who in sorted({who for owners in before for who in owners.split("+") if who}):
             colours.setdefault(who, MEMBER_COLOURS[len(colours) % len(MEMBER_COLOURS)])
         changed = [one != other for one, other in zip(before, after, strict=True)]
-        told.append(f"{name}: {_line(before)}, then {_line(after)}; {sum(changed)} moved")
-        for owners, when in ((before, f"{name} before"), (after, f"{name} after: {sum(changed)} moved")):
+        told.append(
+            _(
+                "{name}: {line}, then {line2}; {changed} moved",
+                name=name,
+                line=_line(before),
+                line2=_line(after),
+                changed=sum(changed),
+            )
+        )
+        for owners, when in (
+            (before, _("{name} before", name=name)),
+            (after, _("{name} after: {changed} moved", name=name, changed=sum(changed))),
+        ):
             cells += [
                 {"": when, "queue": queue, "owner": who or NONE, "moved": owners is after and changed[queue]}
                 for queue, who in enumerate(owners)
             ]
     if len(queues) != 1:
-        raise BadInput("allotment_grid: give rows with name, before and after, all lists with one owner for each queue")
+        raise BadInput(
+            _("allotment_grid: give rows with name, before and after, all lists with one owner for each queue")
+        )
     return heat_map(
         cells,
         x="queue",
         y="",
         value="owner",
-        title=f"{title}; framed: the queue moved",
+        title=_("{title}; framed: the queue moved", title=title),
         colour=lambda who: WHITE if who == NONE else colours.get(who.partition("+")[0], NEWCOMER),
         framed=lambda cell: cell["moved"],
-        alt=f"{title}: {queues.pop()} queues. {'. '.join(told)}.",
+        alt=_("{title}: {pop} queues. {told}.", title=title, pop=queues.pop(), told=". ".join(told)),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import Beat, RunView, seconds, short
-from rmqlab.language import translate
+from rmqlab.language import _, joined, translate
 from rmqlab.show.canvas import WIDTH, RunCanvas, legend, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import telling_beats
@@ -42,12 +42,12 @@ def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -
     foot = TOP + depth + FOOT
     canvas = RunCanvas(WIDTH, foot + below + 0.1, reading)
     _draw(canvas, min(MAX_COLUMN, (WIDTH - LEFT - 0.1) / max(1, reading.queues)))
-    for (look, _), text, (x, y) in zip(looks, words, places, strict=True):
+    for (look, _ignored), text, (x, y) in zip(looks, words, places, strict=True):
         canvas.block(x, foot + y, 0.16, 0.16, look.colour, hatch=look.hatch)
         canvas.text(x + 0.24, foot + y + 0.08, text, ha="left")
     if not looks:
-        canvas.text(0.08, foot + 0.08, "no message was sent", ha="left", colour=GREY)
-    return Picture(canvas.svg(), title="What became of each message", alt=_alt(reading), table=_table(reading))
+        canvas.text(0.08, foot + 0.08, _("no message was sent"), ha="left", colour=GREY)
+    return Picture(canvas.svg(), title=_("What became of each message"), alt=_alt(reading), table=_table(reading))
 
 
 def cells(reading: RunView) -> dict[str | None, dict[int, list[MessageFate]]]:
@@ -75,7 +75,7 @@ def _draw(canvas: RunCanvas, column: float) -> None:
         depth = _depth(row.values())
         colour = canvas.colours[tag]
         canvas.block(0.05, y + GAP, LEFT - 0.15, depth - 2 * GAP, colour)
-        label = tag or "no tag"
+        label = tag or _("no tag")
         canvas.text(0.05 + (LEFT - 0.15) / 2, y + depth / 2, label, size=11, colour=ink(colour), bold=True)
         for queue, stack in row.items():
             for place, fate in enumerate(stack):
@@ -85,9 +85,13 @@ def _draw(canvas: RunCanvas, column: float) -> None:
     for queue, (committed, maximum) in sorted(reading.offsets.items()):
         behind = maximum - committed if isinstance(committed, int) else "?"
         if reading.broadcasting:  # each member keeps its own offsets: the broker knows of no lag
-            text = f"next offset {maximum}" if column >= ROOMY else str(maximum)
+            text = _("next offset {maximum}", maximum=maximum) if column >= ROOMY else str(maximum)
         else:
-            text = f"offset {committed} of {maximum}: lag {behind}" if column >= ROOMY else f"{committed}/{maximum}"
+            text = (
+                _("offset {committed} of {maximum}: lag {behind}", committed=committed, maximum=maximum, behind=behind)
+                if column >= ROOMY
+                else f"{committed}/{maximum}"
+            )
         canvas.text(LEFT + (queue + 0.5) * column, y + 0.15, text)
 
 
@@ -96,11 +100,17 @@ def _header(canvas: RunCanvas, queue: int, column: float) -> None:
     owners = canvas.reading.owners.get(queue, [])
     colour = canvas.asked(owners[0]) if len(owners) == 1 else PALE
     canvas.block(x + GAP / 2, HEADLINE + 0.06, column - GAP, 0.5, colour)
-    name = f"queue {queue}" if column >= NARROW else f"q{queue}"
+    name = _("queue {queue}", queue=queue) if column >= NARROW else f"q{queue}"
     if column < ROOMY:
-        owned = ", ".join(owners) or "nobody's"
+        owned = joined(", ", owners) or _("nobody's")
     else:
-        owned = f"{owners[0]} owns it" if len(owners) == 1 else f"{', '.join(owners)} own it" if owners else "nobody's"
+        owned = (
+            _("{owners} owns it", owners=owners[0])
+            if len(owners) == 1
+            else _("{owners} own it", owners=joined(", ", owners))
+            if owners
+            else _("nobody's")
+        )
     canvas.text(x + column / 2, HEADLINE + 0.21, name, colour=ink(colour), bold=True)
     canvas.text(x + column / 2, HEADLINE + 0.43, owned, colour=ink(colour))
 
@@ -119,18 +129,29 @@ def _box(canvas: RunCanvas, fate: MessageFate, x: float, y: float, column: float
 
 def _in_words(fate: MessageFate) -> str:
     """What the pointer is told of a message."""
-    told = f"{fate.body}, {fate.tag or 'no tag'}, queue {fate.queue} offset {fate.offset}: {LOOKS[fate.fate].words}"
-    return told if fate.subscription is None else f"{told}; the subscription that decided: {fate.subscription}"
+    told = _(
+        "{body}, {tag}, queue {queue} offset {offset}: {words}",
+        body=fate.body,
+        tag=fate.tag or _("no tag"),
+        queue=fate.queue,
+        offset=fate.offset,
+        words=LOOKS[fate.fate].words,
+    )
+    return (
+        told
+        if fate.subscription is None
+        else _("{told}; the subscription that decided: {subscription}", told=told, subscription=fate.subscription)
+    )
 
 
 def _where(fate: MessageFate) -> str:
     match fate.fate:
         case Fate.DELIVERED:
-            return f"delivered to {fate.culprit}"
+            return _("delivered to {culprit}", culprit=fate.culprit)
         case Fate.DROPPED_BY_CLIENT | Fate.DROPPED_BY_HOOK:
-            return f"dropped by {fate.culprit} itself"
+            return _("dropped by {culprit} itself", culprit=fate.culprit)
         case Fate.DROPPED_BY_BROKER_TAG | Fate.DROPPED_BY_BROKER_BITMAP | Fate.DROPPED_BY_BROKER_SQL:
-            return f"dropped by broker for {fate.member}" if fate.member else "dropped by broker"
+            return _("dropped by broker for {member}", member=fate.member) if fate.member else _("dropped by broker")
         case _:
             return LOOKS[fate.fate].words
 
@@ -140,11 +161,23 @@ def headline(reading: RunView) -> str:
     delivered = sum(fate.fate is Fate.DELIVERED for fate in reading.fates)
     lost = sum(fate.lost for fate in reading.fates)
     if reading.broadcasting:
-        return f"{delivered} of {len(reading.fates)} copies delivered, {lost} lost; each member gets its own copies"
+        return _(
+            "{delivered} of {fates} copies delivered, {lost} lost; each member gets its own copies",
+            delivered=delivered,
+            fates=len(reading.fates),
+            lost=lost,
+        )
     unasked = sum(not fate.asked for fate in reading.fates)
-    nobody = f", {unasked} that nobody asked for" if unasked else ""
+    nobody = _(", {unasked} that nobody asked for", unasked=unasked) if unasked else ""
     lag = sum(end - done for done, end in reading.offsets.values() if isinstance(done, int))
-    return f"{delivered} of {len(reading.fates)} delivered, {lost} lost{nobody}, lag {lag}"
+    return _(
+        "{delivered} of {fates} delivered, {lost} lost{nobody}, lag {lag}",
+        delivered=delivered,
+        fates=len(reading.fates),
+        lost=lost,
+        nobody=nobody,
+        lag=lag,
+    )
 
 
 def _alt(reading: RunView) -> str:
@@ -152,10 +185,16 @@ def _alt(reading: RunView) -> str:
     for queue, owners in sorted(reading.owners.items()):
         for owner in owners:
             owned.setdefault(owner, []).append(queue)
-    told = "; ".join(f"{who} owns queues {', '.join(map(str, mine))}" for who, mine in sorted(owned.items()))
-    return (
-        f"{headline(reading)}. Grid of {reading.queues} queues by message tag: {told or 'nobody owns a queue'}. "
-        f"{counted(reading)}: {summary(reading.fates)}."
+    told = joined(
+        "; ", (_("{who} owns queues {mine}", who=who, mine=joined(", ", mine)) for who, mine in sorted(owned.items()))
+    )
+    return _(
+        "{headline}. Grid of {queues} queues by message tag: {told}. {counted}: {summary}.",
+        headline=headline(reading),
+        queues=reading.queues,
+        told=told or _("nobody owns a queue"),
+        counted=counted(reading),
+        summary=summary(reading.fates),
     )
 
 
@@ -163,14 +202,23 @@ def _table(reading: RunView) -> Table:
     """One row for each message, in sending order."""
     rows = [
         (
-            fate.body, fate.tag, fate.queue, fate.offset, ", ".join(reading.owners.get(fate.queue, [])) or None,
+            fate.body, fate.tag, fate.queue, fate.offset, joined(", ", reading.owners.get(fate.queue, [])) or None,
             LOOKS[fate.fate].words, fate.culprit, fate.subscription,
         )
         for fate in reading.fates
     ]  # fmt: skip
-    headers = ("message", "tag", "queue", "offset", "owner", "fate", "at", "subscription that decided")
+    headers = (
+        _("message"),
+        _("tag"),
+        _("queue"),
+        _("offset"),
+        _("owner"),
+        _("fate"),
+        _("at"),
+        _("subscription that decided"),
+    )
     lost = frozenset(number for number, fate in enumerate(reading.fates) if fate.lost)
-    return Table("Messages and their fates (marked: lost)", headers, rows, lost)
+    return Table(_("Messages and their fates (marked: lost)"), headers, rows, lost)
 
 
 def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
@@ -178,7 +226,7 @@ def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = Non
     reading = RunView(run, group, topic)
     canvas = RunCanvas(WIDTH, SLOT_TOP + LANE * len(reading.names) + RIBBON + FOOT, reading)
     _draw_slot(canvas)
-    title = "The group's one subscription in the broker"
+    title = _("The group's one subscription in the broker")
     return Picture(canvas.svg(), title=title, alt=_slot_alt(reading), table=_slot_table(reading))
 
 
@@ -199,14 +247,21 @@ def _draw_slot(canvas: RunCanvas) -> None:
         canvas.block(0.08, y - 0.17, SLOT_LEFT - 0.3, 0.34, colour)
         canvas.text(0.08 + (SLOT_LEFT - 0.3) / 2, y, f"{name}: {short(canvas.reading.asks[name])}", colour=ink(colour))
         canvas.line((SLOT_LEFT - 0.1, right), (y, y), PALE, 6)
-    canvas.text(0.08, ribbon + RIBBON / 2, "slot in broker", ha="left", bold=True)
-    some = f"version, last {len(beats)} of {len(told)}:"
-    canvas.text(0.08, SLOT_TOP / 2, some if told[MAX_BEATS:] else "version:", colour=GREY, ha="left")
-    canvas.text(0.08, ribbon + RIBBON + 0.17, "arrived:", colour=GREY, ha="left")
+    canvas.text(0.08, ribbon + RIBBON / 2, _("slot in broker"), ha="left", bold=True)
+    some = _("version, last {beats} of {told}:", beats=len(beats), told=len(told))
+    canvas.text(0.08, SLOT_TOP / 2, some if told[MAX_BEATS:] else _("version:"), colour=GREY, ha="left")
+    canvas.text(0.08, ribbon + RIBBON + 0.17, _("arrived:"), colour=GREY, ha="left")
     for index, beat in enumerate(beats):
-        answer = "takes the slot" if beat.taken else "ignored"
+        answer = _("takes the slot") if beat.taken else "ignored"
         with canvas.saying(
-            f"{seconds(beat.t)}: {beat.who} asks for {beat.expression}, {seconds(beat.version)}: {answer}"
+            _(
+                "{seconds}: {who} asks for {expression}, {seconds2}: {answer}",
+                seconds=seconds(beat.t),
+                who=beat.who,
+                expression=beat.expression,
+                seconds2=seconds(beat.version),
+                answer=answer,
+            )
         ):
             _beat(canvas, beat, SLOT_LEFT + column * (index + 0.5), lanes[beat.who], ribbon)
     _segments(canvas, beats, ribbon, right, column)
@@ -221,7 +276,7 @@ def _beat(canvas: RunCanvas, beat: Beat, x: float, y: float, ribbon: float) -> N
     if beat.taken:
         canvas.arrow((x, y + 0.13), (x, ribbon))
     else:
-        canvas.text(x + 0.16, y, "ignored", ha="left")
+        canvas.text(x + 0.16, y, _("ignored"), ha="left")
     canvas.text(x, ribbon + RIBBON + 0.17, seconds(beat.t), colour=GREY)
 
 
@@ -237,10 +292,27 @@ def _segments(canvas: RunCanvas, beats: list[Beat], ribbon: float, right: float,
 def _slot_alt(reading: RunView) -> str:
     writers = [beat for beat in reading.beats if beat.taken]
     ignored = [beat for beat, _ in telling_beats(reading) if not beat.taken]
-    said = "; ".join(f"{beat.who} writes {beat.expression} with version {seconds(beat.version)}" for beat in writers)
-    kept_out = "; ".join(f"{beat.who}'s heartbeat of {seconds(beat.version)} is ignored" for beat in ignored)
-    last = writers[-1].expression if writers else "empty"
-    parts = ["The broker keeps one subscription for the group", said, kept_out, f"It ends as {last}"]
+    said = joined(
+        "; ",
+        (
+            _(
+                "{who} writes {expression} with version {seconds}",
+                who=beat.who,
+                expression=beat.expression,
+                seconds=seconds(beat.version),
+            )
+            for beat in writers
+        ),
+    )
+    kept_out = joined(
+        "; ",
+        (
+            _("{who}'s heartbeat of {seconds} is ignored", who=beat.who, seconds=seconds(beat.version))
+            for beat in ignored
+        ),
+    )
+    last = writers[-1].expression if writers else _("empty")
+    parts = [_("The broker keeps one subscription for the group"), said, kept_out, _("It ends as {last}", last=last)]
     return ". ".join(filter(None, parts)) + "."
 
 
@@ -249,9 +321,9 @@ def _slot_table(reading: RunView) -> Table:
     rows = [
         (
             seconds(beat.t), beat.who, beat.expression, seconds(beat.version),
-            "takes the slot" if beat.taken else "ignored: the version is not higher",
+            _("takes the slot") if beat.taken else _("ignored: the version is not higher"),
         )
         for beat in reading.beats
     ]  # fmt: skip
-    headers = ("arrived", "from", "subscription", "version", "broker")
-    return Table("Heartbeats as the broker got them", headers, rows)
+    headers = (_("arrived"), _("from"), _("subscription"), _("version"), _("broker"))
+    return Table(_("Heartbeats as the broker got them"), headers, rows)

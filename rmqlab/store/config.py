@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
 from rmqlab.message.java import (
     NumberFormatError,
     boolean_text,
@@ -48,7 +49,7 @@ class Settings:
     """
 
     __slots__ = ()
-    origin: ClassVar[str] = "store properties"
+    origin: ClassVar[str] = _("store properties")
 
     @staticmethod
     def read_number(text: str) -> int:
@@ -85,17 +86,19 @@ class Settings:
         """Read `text` as a value of the kind that `current` is of."""
         if isinstance(current, bool):
             if text.lower() not in {"true", "false"}:
-                raise BadInput(f"{name} must be true or false, not {text!r}")
+                raise BadInput(_("{name} must be true or false, not {text}", name=name, text=f"{text!r}"))
             return parse_boolean(text)
         if isinstance(current, int):
             try:
                 return self.read_number(text)
             except NumberFormatError:
-                raise BadInput(f"{name} must be a whole number, not {text!r}") from None
+                raise BadInput(_("{name} must be a whole number, not {text}", name=name, text=f"{text!r}")) from None
         if isinstance(current, Enum):
             words = [str(one.value) for one in type(current)]
             if text not in words:
-                raise BadInput(f"{name} must be {' or '.join(words)}, not {text!r}")
+                raise BadInput(
+                    _("{name} must be {words}, not {text}", name=name, words=joined(" or ", words), text=f"{text!r}")
+                )
             return type(current)(text)
         return text
 

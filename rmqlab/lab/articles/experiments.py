@@ -36,10 +36,11 @@ from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import parse_scenario
 from rmqlab.lab.simulate import Simulation
+from rmqlab.language import _, joined
 
 AT_LEAST = ">="
 BETWEEN = ".."  # "120..130": above the first, up to the second
-VERDICT = "what must come out"
+VERDICT = _("what must come out")
 OF_THE_ARTICLE = (FigureKind.PRINTED, FigureKind.GIVEN, FigureKind.FOLLOWS)
 
 
@@ -80,7 +81,7 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def cited(self) -> str:
         """Where it comes from: headings of an article, with their places, and what else."""
-        return "; ".join([*map(str, self.headings), *filter(None, [self.source])])
+        return joined("; ", [*map(str, self.headings), *filter(None, [self.source])])
 
     def simulation(self) -> Simulation:
         """The experiment before it runs, with the usual delays."""
@@ -107,7 +108,11 @@ class Result:
 
     def __repr__(self) -> str:
         """The experiment and whether it agrees."""
-        return f"{self.experiment.id} {'agrees' if self.agrees else 'DIFFERS'}: {self.experiment.title}"
+        return (
+            _("{id} agrees: {title}", id=self.experiment.id, title=self.experiment.title)
+            if self.agrees
+            else _("{id} DIFFERS: {title}", id=self.experiment.id, title=self.experiment.title)
+        )
 
     @property
     def agrees(self) -> bool:
@@ -167,7 +172,13 @@ def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[
             if key.startswith(name) and key[len(name)].isdigit() != name[-1:].isdigit()
         ]  # fmt: skip
         if not hits:
-            raise BadInput(f"no experiment {name!r}; there are {', '.join(experiments)}")
+            raise BadInput(
+                _(
+                    "no experiment {name}; there are {experiments}",
+                    name=f"{name!r}",
+                    experiments=joined(", ", experiments),
+                )
+            )
         found += [one for one in hits if one not in found]
     return found
 
@@ -200,7 +211,7 @@ def _seeded(name: str, value: object, kind: FigureKind, runs: list[Run]) -> list
     texts = sorted(counts)
     figures = [Figure(name, value, [json.loads(text) for text in texts], kind)]
     if len(texts) > 1:
-        figures.append(Figure(f"… in runs of {len(runs)}", NOT_PRINTED, [counts[text] for text in texts]))
+        figures.append(Figure(_("… in runs of {runs}", runs=len(runs)), NOT_PRINTED, [counts[text] for text in texts]))
     return figures
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rmqlab.checkout import carried
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import RunView
+from rmqlab.language import N_, _
 from rmqlab.message.ids import decode_message_id, time_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ SENT = ("queueId", "queueOffset", "msgId", "offsetMsgId")
 # A value in Java's print: a list, a map, a quoted text, or anything up to the next comma.
 _FIELD = re.compile(r"(\w+)=(\[[^\]]*\]|\{[^}]*\}|'[^']*'|[^,\]}]+)")
 _NESTED = re.compile(r"toString\(\)=Message\{")
-NOT_PRINTED = "(not printed)"
+NOT_PRINTED = _("(not printed)")
 PROPERTIES = "properties."
 
 
@@ -35,10 +36,10 @@ class FigureKind(StrEnum):
     """Where the value that ours stands beside comes from. Only what is printed counts as equal to the article."""
 
     PRINTED = "printed"  # stands in the article: a print, its text, a source it quotes
-    GIVEN = "given"  # stands in the article as a setting, and was put in here
-    FOLLOWS = "follows"  # follows from what stands there
-    EXPECTED = "expected"  # must come out by the source of 4.8.0 or a real broker's run, without the article's word
-    OURS = "ours"  # there is none: nothing to compare with
+    GIVEN = N_("given")  # stands in the article as a setting, and was put in here
+    FOLLOWS = N_("follows")  # follows from what stands there
+    EXPECTED = N_("expected")  # must come out by the source of 4.8.0 or a real broker's run, without the article's word
+    OURS = N_("ours")  # there is none: nothing to compare with
 
 
 class Figure(NamedTuple):
@@ -110,12 +111,16 @@ def consumer_figures(run: Run) -> dict[str, list[Figure]]:
     found: dict[str, list[Figure]] = {"printed": []}
     for who, theirs in printed()["printed"].items():
         ours = lines_of(run, who)
-        found["printed"].append(Figure(f"messages printed by {who}", len(theirs), len(ours)))
+        found["printed"].append(Figure(_("messages printed by {who}", who=who), len(theirs), len(ours)))
         for number, line in enumerate(theirs, 1):
             here = fields_of(ours[number - 1]) if number <= len(ours) else {}
             for name, value in fields_of(line).items():
                 field = name.removeprefix(PROPERTIES)
-                group = f"{who}'s message {number}" if field == name else f"{who}'s message {number}, properties"
+                group = (
+                    _("{who}'s message {number}", who=who, number=number)
+                    if field == name
+                    else _("{who}'s message {number}, properties", who=who, number=number)
+                )
                 found.setdefault(group, []).append(Figure(field, value, here.get(name)))
     return found
 
@@ -133,12 +138,12 @@ def conclusions(run: Run) -> list[Figure]:
     owned = {who: sorted(queue for queue, owners in reading.owners.items() if who in owners) for who in reading.names}
     starts = [event["who"] for event in run.told("starting")]
     return [
-        Figure("1. tags in each of the four queues", [["tagA", "tagB"]] * 4, by_queue),
-        Figure("2. start order", ["A", "B"], starts, FigureKind.GIVEN),
-        Figure("3. queues of A and of B", {"A": [0, 1], "B": [2, 3]}, owned),
-        Figure("4. tags consumed in A's queues", [], consumed.get("A")),
-        Figure("5. tags consumed in B's queues", ["tagB"], consumed.get("B")),
-        Figure("summary: the group's subscription", "tagB", reading.slots[-1].expression if reading.slots else None),
+        Figure(_("1. tags in each of the four queues"), [["tagA", "tagB"]] * 4, by_queue),
+        Figure(_("2. start order"), ["A", "B"], starts, FigureKind.GIVEN),
+        Figure(_("3. queues of A and of B"), {"A": [0, 1], "B": [2, 3]}, owned),
+        Figure(_("4. tags consumed in A's queues"), [], consumed.get("A")),
+        Figure(_("5. tags consumed in B's queues"), ["tagB"], consumed.get("B")),
+        Figure(_("summary: the group's subscription"), "tagB", reading.slots[-1].expression if reading.slots else None),
     ]
 
 
@@ -152,13 +157,13 @@ def set_up(simulation: Simulation) -> list[Figure]:
     config = broker.topic_config_manager.topic_config_table[topic]
     given = [
         ("topic", "SUBSCRIBE_TEST", topic),
-        ("read queues", 4, config.read_queue_nums),
-        ("write queues", 4, config.write_queue_nums),
-        ("permission", 6, config.perm),
-        ("consumer group", ["SUBSCRIBE_TEST_CONSUMER_GROUP"], simulation.scenario.groups()),
-        ("producer group", "SUBSCRIBE_TEST_PRODUCER_GROUP", producer.group),
-        ("send timeout, ms", 15_000, producer.config.send_msg_timeout),
-        ("name server", "172.16.1.15:9876", simulation.cluster.config.namesrv_address),
+        (_("read queues"), 4, config.read_queue_nums),
+        (_("write queues"), 4, config.write_queue_nums),
+        (_("permission"), 6, config.perm),
+        (_("consumer group"), ["SUBSCRIBE_TEST_CONSUMER_GROUP"], simulation.scenario.groups()),
+        (_("producer group"), "SUBSCRIBE_TEST_PRODUCER_GROUP", producer.group),
+        (_("send timeout, ms"), 15_000, producer.config.send_msg_timeout),
+        (_("name server"), "172.16.1.15:9876", simulation.cluster.config.namesrv_address),
     ]
     return [Figure(what, article, here, FigureKind.GIVEN) for what, article, here in given]
 
@@ -168,10 +173,12 @@ def all_sends(simulation: Simulation) -> list[Figure]:
     sent, results = printed()["sent"], simulation.recorder.results
     queues = [one.message_queue for one in results]
     return [
-        Figure("send results", len(sent), len(results)),
-        Figure("their sendStatus", _distinct(sent, "sendStatus"), sorted({one.send_status.value for one in results})),
-        Figure("their topic", _distinct(sent, "topic"), sorted({queue.topic for queue in queues})),
-        Figure("their brokerName", _distinct(sent, "brokerName"), sorted({queue.broker_name for queue in queues})),
+        Figure(_("send results"), len(sent), len(results)),
+        Figure(
+            _("their sendStatus"), _distinct(sent, "sendStatus"), sorted({one.send_status.value for one in results})
+        ),
+        Figure(_("their topic"), _distinct(sent, "topic"), sorted({queue.topic for queue in queues})),
+        Figure(_("their brokerName"), _distinct(sent, "brokerName"), sorted({queue.broker_name for queue in queues})),
     ]
 
 
@@ -192,17 +199,19 @@ def derived(simulation: Simulation) -> list[Figure]:
             continue
         stored = store.look_message_by_offset(decode_message_id(event["offsetMsgId"]).offset)
         if stored is None:
-            figures.append(_follows(f"{body} in the store", True, False))
+            figures.append(_follows(_("{body} in the store", body=body), True, False))
             continue
         born = time_of(one["msgId"], stored.store_timestamp, ZONE)
         figures += [
-            _follows(f"{body} commitLogOffset", offsets[number], stored.commit_log_offset),
-            _follows(f"{body} bornTimestamp", born, stored.born_timestamp),
-            _follows(f"{body} bodyCRC", zlib.crc32(body.encode()) & 0x7FFF_FFFF, stored.body_crc),
-            Figure(f"{body} storeTimestamp", NOT_PRINTED, stored.store_timestamp),
+            _follows(_("{body} commitLogOffset", body=body), offsets[number], stored.commit_log_offset),
+            _follows(_("{body} bornTimestamp", body=body), born, stored.born_timestamp),
+            _follows(_("{body} bodyCRC", body=body), zlib.crc32(body.encode()) & 0x7FFF_FFFF, stored.body_crc),
+            Figure(_("{body} storeTimestamp", body=body), NOT_PRINTED, stored.store_timestamp),
         ]
         if number + 1 < len(offsets):
-            figures.append(_follows(f"{body} storeSize", offsets[number + 1] - offsets[number], stored.store_size))
+            figures.append(
+                _follows(_("{body} storeSize", body=body), offsets[number + 1] - offsets[number], stored.store_size)
+            )
     return figures
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.run import EVENTS
+from rmqlab.language import _, joined
 from rmqlab.runtime.store_folder import StoreFolder
 
 if TYPE_CHECKING:
@@ -73,30 +74,57 @@ def _unpack(packed: Path, into: Path) -> None:
             shutil.unpack_archive(packed, into, "zip")
     except shutil.ReadError as error:
         raise BadInput(
-            f"{packed}: no archive; a store directory, or one packed as .tar.gz or .zip, is needed"
+            _("{packed}: no archive; a store directory, or one packed as .tar.gz or .zip, is needed", packed=packed)
         ) from error
     except (OSError, ValueError, EOFError, tarfile.TarError) as error:
-        raise BadInput(f"{packed}: {error}; a store directory, or one packed as .tar.gz or .zip, is needed") from error
+        raise BadInput(
+            _(
+                "{packed}: {error}; a store directory, or one packed as .tar.gz or .zip, is needed",
+                packed=packed,
+                error=error,
+            )
+        ) from error
 
 
 def _inside(packed: Path, unpacked: Path) -> Path:
     found = sorted(one.parent for one in unpacked.rglob(LOG) if one.is_dir())
     if not found:
-        raise BadInput(f"{packed}: no folder {LOG!r} in it, so no store directory is packed there")
+        raise BadInput(
+            _("{packed}: no folder {log} in it, so no store directory is packed there", packed=packed, log=f"{LOG!r}")
+        )
     return found[0]
 
 
 def _wrong(path: Path) -> str:
     if not path.exists():
-        return f"{path}: there is no such file or folder; name a store directory, which has a folder {LOG!r}"
+        return _(
+            "{path}: there is no such file or folder; name a store directory, which has a folder {log}",
+            path=path,
+            log=f"{LOG!r}",
+        )
     if not path.is_dir():
-        return f"{path}: neither a folder nor a file; name a store directory, or one packed as .tar.gz or .zip"
+        return _(
+            "{path}: neither a folder nor a file; name a store directory, or one packed as .tar.gz or .zip", path=path
+        )
     if path.name == LOG or any(one.name.isdecimal() and len(one.name) == 20 for one in path.iterdir()):
-        return f"{path}: this is a commit log; name its store directory, the folder it lies in: {path.resolve().parent}"
+        return _(
+            "{path}: this is a commit log; name its store directory, the folder it lies in: {parent}",
+            path=path,
+            parent=path.resolve().parent,
+        )
     inside = sorted(one.name for one in path.iterdir() if any((one / name).exists() for name in (LOG, "store", PACKED)))
     if inside:
-        return f"{path}: no store directory, but in it are some: {', '.join(inside[:8])}; name one of them"
-    return f"{path}: no store directory, since it has no folder {LOG!r}, and no {PACKED}"
+        return _(
+            "{path}: no store directory, but in it are some: {inside}; name one of them",
+            path=path,
+            inside=joined(", ", inside[:8]),
+        )
+    return _(
+        "{path}: no store directory, since it has no folder {log}, and no {packed}",
+        path=path,
+        log=f"{LOG!r}",
+        packed=PACKED,
+    )
 
 
 def write_store(broker: Broker, folder: Path) -> Path:
@@ -106,7 +134,7 @@ def write_store(broker: Broker, folder: Path) -> Path:
         BadInput: the folder is not empty, cannot be written, or another broker has it.
     """
     if folder.is_dir() and any(folder.iterdir()):
-        raise BadInput(f"store {folder}: there is something in it; name a new folder")
+        raise BadInput(_("store {folder}: there is something in it; name a new folder", folder=folder))
     target = StoreFolder(folder)
     target.open()
     try:

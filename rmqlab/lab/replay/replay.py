@@ -25,6 +25,7 @@ from rmqlab.lab.replay.order_search import OrderSearch
 from rmqlab.lab.replay.recorded_clock import RecordedClock
 from rmqlab.lab.replay.replay_context import SETTLE_MS, AnswerDifference, Reordering, StoredMessage
 from rmqlab.lab.replay.tolerated_differences import Tolerated, Uses
+from rmqlab.language import _, filled
 from rmqlab.protocol.codes import RequestCode, code_name
 from rmqlab.rules import DEFAULT_RULES
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _NEAR_MS = 1.0
 
 
-def _nobody(_: str) -> None:
+def _nobody(_step: str) -> None:
     """Hear what a replay does next."""
 
 
@@ -84,7 +85,12 @@ class ReplayResult:
 
     def __repr__(self) -> str:
         """How many requests there were, and how many answers are those of the recording."""
-        return f"{self.name}: {self.identical} of {self.requests} answers are the recorded ones"
+        return _(
+            "{name}: {identical} of {requests} answers are the recorded ones",
+            name=self.name,
+            identical=self.identical,
+            requests=self.requests,
+        )
 
     def as_json(self) -> dict[str, object]:
         """Return everything as JSON values."""
@@ -143,10 +149,12 @@ def replay(folder: Path, tell: Callable[[str], None] = _nobody, rules: Rules = D
 
     Raises `BadInput` when it cannot be read or has no request to a broker.
     """
-    tell(f"reading {folder}")
+    tell(_("reading {folder}", folder=folder))
     recording = read_recording(folder)
     if not any(line.to_broker and line.command and not line.command.is_response for line in recording.lines):
-        raise BadInput(f"{folder}: its frames hold no request to a broker, so there is nothing to compare")
+        raise BadInput(
+            _("{folder}: its frames hold no request to a broker, so there is nothing to compare", folder=folder)
+        )
     return replay_recording(recording, tell, rules)
 
 
@@ -192,36 +200,82 @@ _WIDTH = 160
 def replay_lines(result: ReplayResult, show: int) -> Iterator[str]:
     """What was equal, by request code, what was taken from the recording, and the first `show` differences."""
     yield (
-        f"{result.name}: {result.requests} requests, {result.identical} identical, {len(result.differing)} differences"
+        _(
+            "{name}: {requests} requests, {identical} identical, {differing} differences",
+            name=result.name,
+            requests=result.requests,
+            identical=result.identical,
+            differing=len(result.differing),
+        )
     )
-    yield f"{len(result.reorderings)} reordered: {result.near} within 1 ms, the widest gap {result.widest_ms} ms"
-    yield f"passes over the recording: {result.passes}; orders that only later answers tell: {len(result.orders)}"
+    yield _(
+        "{reorderings} reordered: {near} within 1 ms, the widest gap {widest_ms} ms",
+        reorderings=len(result.reorderings),
+        near=result.near,
+        widest_ms=result.widest_ms,
+    )
+    yield _(
+        "passes over the recording: {passes}; orders that only later answers tell: {orders}",
+        passes=result.passes,
+        orders=len(result.orders),
+    )
     if result.late:
-        yield f"{len(result.late)} messages became visible late, up to {result.latest_ms} ms after they were stored"
+        yield _(
+            "{late} messages became visible late, up to {latest_ms} ms after they were stored",
+            late=len(result.late),
+            latest_ms=result.latest_ms,
+        )
     clock = result.clock
-    yield f"t = 0 is epoch {clock.epoch:.1f} ms ({clock.epoch_from}); {_looks(clock)}"
-    for title, codes in (("request", result.codes), ("to the name server", result.namesrv)):
+    epoch = f"{clock.epoch:.1f}"
+    yield _(
+        "t = 0 is epoch {epoch} ms ({epoch_from}); {looks}",
+        epoch=epoch,
+        epoch_from=_(clock.epoch_from),
+        looks=_looks(clock),
+    )
+    for title, codes in ((_("request"), result.codes), (_("to the name server"), result.namesrv)):
         if codes:
-            yield from ("", f"  {title:<34} {'requests':>8} {'identical':>9}")
+            yield from (
+                "",
+                f"  {filled(title, 34)} {filled(_('requests'), 8, right=True)} {filled(_('identical'), 9, right=True)}",
+            )
         for code, (requests, identical) in codes.items():
             yield f"  {code:>3} {code_name(RequestCode, code):<30} {requests:>8} {identical:>9}"
-    yield from ("", "Taken from the recording, or let pass:")
+    yield from ("", _("Taken from the recording, or let pass:"))
     for name, use in result.uses.as_json().items():
-        yield f"  {use['used']:>6}  {name}: {use['reason']}"
+        yield f"  {use['used']:>6}  {name}: {_(str(use['reason']))}"
     if result.differing:
-        yield from ("", "Differences:")
+        yield from ("", _("Differences:"))
     for difference in result.differing[:show]:
         request = code_name(RequestCode, difference.code)
-        where = f"conn {difference.conn}, opaque {difference.opaque}, {request}, {difference.field}"
-        yield f"  {where}: expected {_brief(difference.expected)}, got {_brief(difference.got)}"
+        where = _(
+            "conn {conn}, opaque {opaque}, {request}, {field}",
+            conn=difference.conn,
+            opaque=difference.opaque,
+            request=request,
+            field=difference.field,
+        )
+        yield (
+            "  "
+            + _(
+                "{where}: expected {brief}, got {brief2}",
+                where=where,
+                brief=_brief(difference.expected),
+                brief2=_brief(difference.got),
+            )
+        )
     if len(result.differing) > show:
-        yield f"  and {len(result.differing) - show} more"
+        yield ("  " + _("and {differing} more", differing=len(result.differing) - show))
 
 
 def _looks(clock: RecordedClock) -> str:
     if not clock.looks:
-        return "no look of the hold service shows"
-    return f"the hold service looks from {clock.looks[0]:.0f} ms on, every {clock.look_period} ms"
+        return _("no look of the hold service shows")
+    return _(
+        "the hold service looks from {looks} ms on, every {look_period} ms",
+        looks=f"{clock.looks[0]:.0f}",
+        look_period=clock.look_period,
+    )
 
 
 def _brief(value: object) -> str:

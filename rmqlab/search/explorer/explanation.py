@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.facts import BROKER
 from rmqlab.lab.fault_steps import FAULT
 from rmqlab.lab.scenario import Start
+from rmqlab.language import _, joined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.runtime.lanes import TIME
 from rmqlab.runtime.virtual_server import REPUT
@@ -23,30 +24,30 @@ _MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<what>\S+)"
 _DELAY = re.compile(r"delay (?P<who>.+) (?P<way>c2s|s2c) (?P<code>\d+)")
 _MOMENT = re.compile(r"moment of (?P<what>.+) at (?P<at>\d+)")
 _MOVES = {
-    TIME: "a timer",
-    "wake-up": "the pulls that the broker has woken",
-    REPUT: "the reput thread",
-    "step": "the next step of the scenario",
+    TIME: _("a timer"),
+    "wake-up": _("the pulls that the broker has woken"),
+    REPUT: _("the reput thread"),
+    "step": _("the next step of the scenario"),
 }
 FAULT_WORDS = {
-    "cut": "the cut",
-    "freeze": "the freeze",
-    "kill": "the end",
-    "pause": "the pause",
-    "slow": "the slow link",
-    "clock": "the change of the clock",
-    "loseHeartbeat": "the lost heartbeat",
-    "restartBroker": "the broker's restart",
+    "cut": _("the cut"),
+    "freeze": _("the freeze"),
+    "kill": _("the end"),
+    "pause": _("the pause"),
+    "slow": _("the slow link"),
+    "clock": _("the change of the clock"),
+    "loseHeartbeat": _("the lost heartbeat"),
+    "restartBroker": _("the broker's restart"),
 }
 _CONTROL = re.compile(r"(?P<what>\w+) @(?P<who>\S+)(?: (?P<number>[+-]?\d+))?")
 _CONTROL_WORDS = {
-    "cut": "the connection of {who} was cut",
-    "freeze": "the link of {who} froze",
-    "kill": "{who} was killed",
-    "pause": "{who} stood still for {number} ms",
-    "slow": "the links of {who} took {number} ms more",
-    "clock": "the clock of {who} was moved by {number} ms",
-    "loseHeartbeat": "heartbeats of {who} got lost ({number})",
+    "cut": _("the connection of {who} was cut"),
+    "freeze": _("the link of {who} froze"),
+    "kill": _("{who} was killed"),
+    "pause": _("{who} stood still for {number} ms"),
+    "slow": _("the links of {who} took {number} ms more"),
+    "clock": _("the clock of {who} was moved by {number} ms"),
+    "loseHeartbeat": _("heartbeats of {who} got lost ({number})"),
 }
 _CLOSE_MS = 1_000  # a goodbye or the end of a connection; a scan needs longer
 
@@ -54,7 +55,9 @@ _CLOSE_MS = 1_000  # a goodbye or the end of a connection; a scan needs longer
 def blame(run: Run) -> list[str]:
     """One line a deviation, then one a fault, then one for each group and topic that several clients stamped."""
     lines = [
-        f"choice {choice.number}: {deviation(choice, run.schedule.timing)}" for choice in run.choices if choice.taken
+        _("choice {number}: {deviation}", number=choice.number, deviation=deviation(choice, run.schedule.timing))
+        for choice in run.choices
+        if choice.taken
     ]
     return [*lines, *faults(run), *stamps(run)]
 
@@ -64,39 +67,63 @@ def deviation(choice: Choice, timing: Timing) -> str:
     label, taken = choice.label, choice.taken
     if delayed := _DELAY.fullmatch(label):
         name = _frame(int(delayed["code"]), answer=delayed["way"] == "s2c")
-        way = f"{delayed['who']}'s {name}" if delayed["way"] == "c2s" else f"the broker's {name} to {delayed['who']}"
-        return f"{way} takes {timing.delays_us[taken] / 1_000:g} ms instead of {timing.delays_us[0] / 1_000:g}"
+        way = (
+            f"{delayed['who']}'s {name}"
+            if delayed["way"] == "c2s"
+            else _("the broker's {name} to {who}", name=name, who=delayed["who"])
+        )
+        return _(
+            "{way} takes {delays_us} ms instead of {delays_us2}",
+            way=way,
+            delays_us=f"{timing.delays_us[taken] / 1000:g}",
+            delays_us2=f"{timing.delays_us[0] / 1000:g}",
+        )
     if label.startswith("wake "):
-        return f"the broker begins woken work after {timing.wake_us[taken] / 1_000:g} ms"
+        return _("the broker begins woken work after {wake_us} ms", wake_us=f"{timing.wake_us[taken] / 1000:g}")
     if label.startswith("thread "):
-        _, who, what = label.split(" ", 2)
-        return f"{who}'s thread goes on {timing.thread_us[taken] / 1_000:g} ms late ({_thread(what)})"
+        _ignored, who, what = label.split(" ", 2)
+        return _(
+            "{who}'s thread goes on {thread_us} ms late ({thread})",
+            who=who,
+            thread_us=f"{timing.thread_us[taken] / 1000:g}",
+            thread=_thread(what),
+        )
     if label.startswith("reput "):
-        return f"the reput thread comes {timing.reput_us[taken] / 1_000:g} ms after the message"
+        return _(
+            "the reput thread comes {reput_us} ms after the message", reput_us=f"{timing.reput_us[taken] / 1000:g}"
+        )
     if label == "broker uptime":
-        return f"the broker has been up for {timing.uptime_ms[taken] / 1_000:g} s, which sets the phase of its timers"
+        return _(
+            "the broker has been up for {uptime_ms} s, which sets the phase of its timers",
+            uptime_ms=f"{timing.uptime_ms[taken] / 1000:g}",
+        )
     if " | " in label:
         moves = [move(text) for text in label.split(" | ")]
-        return f"{moves[taken]} before {' and '.join(moves[:taken])}"
+        return _("{moves} before {moves2}", moves=moves[taken], moves2=joined(" and ", moves[:taken]))
     if moment := _MOMENT.fullmatch(label):
-        later = "at the end of" if taken == choice.n - 1 else f"{taken}/{choice.n - 1} into"
-        return f"{fault(moment['what'])} comes {later} its span, which begins at {moment['at']} ms of the scenario"
-    who, _, what = label.partition(": ")
+        later = _("at the end of") if taken == choice.n - 1 else _("{taken}/{n} into", taken=taken, n=choice.n - 1)
+        return _(
+            "{fault} comes {later} its span, which begins at {at} ms of the scenario",
+            fault=fault(moment["what"]),
+            later=later,
+            at=moment["at"],
+        )
+    who, _ignored, what = label.partition(": ")
     match what:
         case "consume":
-            return f"{who}'s listener takes {timing.consume_ms[taken]} ms"
+            return _("{who}'s listener takes {consume_ms} ms", who=who, consume_ms=timing.consume_ms[taken])
         case "start":
-            return f"{who} takes {timing.start_ms[taken]} ms to start"
+            return _("{who} takes {start_ms} ms to start", who=who, start_ms=timing.start_ms[taken])
         case "shutdown":
-            return f"{who}'s shutdown takes {timing.shutdown_ms[taken]} ms"
-    return f"{label}: option {taken} of 0..{choice.n - 1}"
+            return _("{who}'s shutdown takes {shutdown_ms} ms", who=who, shutdown_ms=timing.shutdown_ms[taken])
+    return _("{label}: option {taken} of 0..{n}", label=label, taken=taken, n=choice.n - 1)
 
 
 def fault(text: str) -> str:
     """A fault's kind and whom it hits ("kill B"), in words."""
-    kind, _, who = text.partition(" ")
+    kind, _ignored, who = text.partition(" ")
     words = FAULT_WORDS.get(kind, kind)
-    return f"{words} of {who}" if who else words
+    return _("{words} of {who}", words=words, who=who) if who else words
 
 
 def move(text: str) -> str:
@@ -104,8 +131,8 @@ def move(text: str) -> str:
     if text in _MOVES:
         return _MOVES[text]
     if "'s thread " in text:
-        who, _, what = text.partition("'s thread ")
-        return f"{who}'s thread ({_thread(what)})"
+        who, _ignored, what = text.partition("'s thread ")
+        return _("{who}'s thread ({thread})", who=who, thread=_thread(what))
     if text.startswith(f"{FAULT} "):
         return fault(text.removeprefix(f"{FAULT} "))
     match = _MOVE.fullmatch(text)
@@ -116,8 +143,12 @@ def move(text: str) -> str:
         return f"{who}'s {what}"
     name = _request(int(what))
     if match["answer"]:
-        return f"the answer to {who}'s {name}" if match["way"] == "<" else f"{who}'s answer to {name}"
-    return f"{who}'s {name}" if match["way"] == ">" else f"{name} to {who}"
+        return (
+            _("the answer to {who}'s {name}", who=who, name=name)
+            if match["way"] == "<"
+            else _("{who}'s answer to {name}", who=who, name=name)
+        )
+    return f"{who}'s {name}" if match["way"] == ">" else _("{name} to {who}", name=name, who=who)
 
 
 def stamps(run: Run) -> Iterator[str]:
@@ -141,26 +172,39 @@ def stamps(run: Run) -> Iterator[str]:
         # moments of the clients' own clocks: with open orders two stamps of one instant differ, by their order
         epoch_ms = run.events[0]["epochMs"]
         order = sorted((version, who) for who, version in by_client.items())
-        stamped = ", ".join(f"{who} at {version - epoch_ms} ms" for version, who in order)
+        stamped = joined(
+            ", ", (_("{who} at {version} ms", who=who, version=version - epoch_ms) for version, who in order)
+        )
         last = slots[-1]
         owner = next((who for who, version in by_client.items() if version == last.sub_version), None)
-        whose = f"{owner}'s" if owner else "none of these"
-        yield f"{group}, {topic}: stamped by {stamped}; the broker held {whose} ({last.sub_string})"
+        whose = f"{owner}'s" if owner else _("none of these")
+        yield _(
+            "{group}, {topic}: stamped by {stamped}; the broker held {whose} ({expression})",
+            group=group,
+            topic=topic,
+            stamped=stamped,
+            whose=whose,
+            expression=last.sub_string,
+        )
 
 
 def _thread(what: str) -> str:
     """What a thread waited for: the answer to a request, else its name."""
-    return f"has the answer to {_request(int(what))}" if what.isdigit() else what
+    return _("has the answer to {request}", request=_request(int(what))) if what.isdigit() else what
 
 
 def _request(code: int) -> str:
-    return RequestCode(code).name if code in RequestCode.__members__.values() else f"request {code}"
+    return RequestCode(code).name if code in RequestCode.__members__.values() else _("request {code}", code=code)
 
 
 def _frame(code: int, *, answer: bool) -> str:
     if not answer or code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
         return _request(code)
-    return f"answer ({ResponseCode(code).name})" if code in ResponseCode.__members__.values() else f"frame {code}"
+    return (
+        _("answer ({name})", name=ResponseCode(code).name)
+        if code in ResponseCode.__members__.values()
+        else _("frame {code}", code=code)
+    )
 
 
 # Faults at fixed moments: no choice, so nothing in the schedule speaks of them, yet they are to blame for what follows.
@@ -175,51 +219,65 @@ def faults(run: Run) -> Iterator[str]:
     for number, event in enumerate(controls):
         match = _CONTROL.fullmatch(event["line"])
         if match is not None and match["what"] in _CONTROL_WORDS:
-            yield "; ".join(_fault_of_client(run, event, match["what"], match["who"], match["number"]))
+            yield joined("; ", _fault_of_client(run, event, match["what"], match["who"], match["number"]))
         elif event["line"] == "broker down":
-            yield "; ".join(_restart(run, event, controls[number + 1 :]))
+            yield joined("; ", _restart(run, event, controls[number + 1 :]))
         elif match is None and event["line"] != "broker up":
-            yield f"{event['line']} at {event['t']} ms"
+            yield _("{line} at {t} ms", line=event["line"], t=event["t"])
     for event in run.events:
         if event["ev"] == "error" and controls and event["t"] >= controls[0]["t"]:
-            yield f"{event['do']} at {event['t']} ms failed: {event['error']}"
+            yield _("{do} at {t} ms failed: {error}", do=event["do"], t=event["t"], error=event["error"])
 
 
 def _fault_of_client(run: Run, event: Event, what: str, who: str, number: str | None) -> Iterator[str]:
     began, end = event["t"], _until(run, who)
-    yield f"{_CONTROL_WORDS[what].format(who=who, number=number)} at {began} ms"
+    yield _("{fault} at {began} ms", fault=_CONTROL_WORDS[what].format(who=who, number=number), began=began)
     if who not in _consumers(run) or what == "clock":
         return
     gone = _first(run, began, end, "unregister", "expired", client=who)
     if gone is None:
-        yield "the broker kept it as a member"
+        yield _("the broker kept it as a member")
         return
     after = gone.t - began
-    why = "its connection ended" if gone.kind == "unregister" else "its heartbeats had stopped"
-    yield f"the broker struck it off {'at once' if after < _CLOSE_MS else f'{after:.0f} ms later'}, for {why}"
+    why = _("its connection ended") if gone.kind == "unregister" else _("its heartbeats had stopped")
+    yield _(
+        "the broker struck it off {after}, for {why}",
+        after=_("at once") if after < _CLOSE_MS else _("{after} ms later", after=f"{after:.0f}"),
+        why=why,
+    )
     yield from _taken_over(run, gone, who)
     back = _first(run, gone.t, end, "register", client=who)
     if back is not None:
-        yield f"{who} was a member again {back.t - gone.t:.0f} ms later"
+        yield _("{who} was a member again {t} ms later", who=who, t=f"{back.t - gone.t:.0f}")
 
 
 def _restart(run: Run, event: Event, later: list[Event]) -> Iterator[str]:
     end = _until(run, None)
     up = next((control["t"] for control in later if control["line"] == "broker up"), None)
-    back = "" if up is None else f" until {up} ms"
-    yield f"the broker was down from {event['t']} ms on{back}, and then knew no members and no subscriptions"
+    back = "" if up is None else (" " + _("until {up} ms", up=up))
+    yield _(
+        "the broker was down from {t} ms on{back}, and then knew no members and no subscriptions",
+        t=event["t"],
+        back=back,
+    )
     for who in _consumers(run):
         known = _first(run, end if up is None else up, end, "register", client=who)
         if known is not None:
-            yield f"{who} was a member again at {known.t:.0f} ms"
+            yield _("{who} was a member again at {t} ms", who=who, t=f"{known.t:.0f}")
 
 
 def _taken_over(run: Run, gone: Fact, who: str) -> Iterator[str]:
     for fact in run.facts.of("rebalance"):
         same_group = fact.get("group") == gone["group"] and not fact["topic"].startswith("%RETRY%")
         if same_group and fact.source != who and gone.t <= fact.t <= _until(run, None) and fact["queues"]:
-            queues = ", ".join(map(str, fact["queues"]))
-            yield f"{fact.source} held {fact['topic']}'s queues {queues} from {fact.t:.0f} ms on"
+            queues = joined(", ", fact["queues"])
+            yield _(
+                "{source} held {topic}'s queues {queues} from {t} ms on",
+                source=fact.source,
+                topic=fact["topic"],
+                queues=queues,
+                t=f"{fact.t:.0f}",
+            )
             return
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.lab.scenario import Scenario
+from rmqlab.language import _, joined, ngettext
 from rmqlab.search.explorer.choice_graph import Decision
 from rmqlab.search.explorer.deviations import MAX_RUNS
 from rmqlab.search.explorer.explanation import blame
@@ -40,8 +41,13 @@ class FoundOutcome:
 
     def __repr__(self) -> str:
         """Its share, who got what, and what is lost."""
-        share = "no share" if self.share is None else f"{self.share:.2%}"
-        return f"<outcome, {share}: {self.words}; lost: {', '.join(self.lost) or 'nothing'}>"
+        share = _("no share") if self.share is None else f"{self.share:.2%}"
+        return _(
+            "<outcome, {share}: {words}; lost: {lost}>",
+            share=share,
+            words=self.words,
+            lost=joined(", ", self.lost) or _("nothing"),
+        )
 
     @property
     def words(self) -> str:
@@ -156,7 +162,7 @@ class Exploration:
 
     def __repr__(self) -> str:
         """What the verb prints."""
-        return "\n".join(exploration_lines(self))
+        return "\n".join(map(str, exploration_lines(self)))
 
     def tree(self) -> Picture:
         """The outcomes with their shares, and below them which choices move the odds, if the search came to its end."""
@@ -181,7 +187,7 @@ class Exploration:
             "exhausted": self.exhausted,
             "runs": self.runs,
             "outcomes": [found.as_json() for found in self.outcomes],
-            "varied": ["order of frames", *self.varied],
+            "varied": [_("order of frames"), *self.varied],
             "assumptions": self.assumptions,
             "space": {
                 "lag_ms": self.lag_ms,
@@ -200,66 +206,97 @@ class Exploration:
 
 
 MAX_SHOWN = 20
-SHARES = "each option of each choice counts the same (not each order)"
+SHARES = _("each option of each choice counts the same (not each order)")
 
 
 def exploration_lines(explored: Exploration) -> Iterator[str]:
     """What an exploration found, line by line: its claim, the outcomes, the properties."""
     count = len(explored.outcomes)
-    yield f"{explored.scenario.id}: {count} outcome{'s' if count != 1 else ''}, {_claim(explored)}"
-    varied = ", ".join(["the order of frames", *explored.varied])
-    yield f"varied by the search: {varied}"
-    yield f"assumed by it: {'; '.join(explored.assumptions)}"
+    yield ngettext(
+        "{id}: {count} outcome, {claim}",
+        "{id}: {count} outcomes, {claim}",
+        count,
+        id=explored.scenario.id,
+        claim=_claim(explored),
+    )
+    varied = joined(", ", [_("the order of frames"), *explored.varied])
+    yield _("varied by the search: {varied}", varied=varied)
+    yield _("assumed by it: {assumptions}", assumptions=joined("; ", explored.assumptions))
     if explored.sampled:
-        yield "varied by the runs by chance: all of that, with times as recorded"
-    yield f"share: {SHARES if explored.exhausted else 'of the runs by chance'}"
+        yield _("varied by the runs by chance: all of that, with times as recorded")
+    yield _("share: {shares}", shares=SHARES if explored.exhausted else _("of the runs by chance"))
     for number, found in enumerate(explored.outcomes[:MAX_SHOWN], 1):
         yield f"{number:>3}  {_share(found, explored)}  {_told(found.outcome)}"
         if found.lost:
-            yield f"     lost: {', '.join(found.lost)}"
+            yield ("     " + _("lost: {lost}", lost=joined(", ", found.lost)))
         if found.run.under_way:
-            yield f"     ended although {found.run.under_way}"
+            yield ("     " + _("ended although {under_way}", under_way=found.run.under_way))
         for line in found.blame():
             yield f"     {line}"
         if found.schedule.taken:
             yield f"     {found.schedule.to_json()}"
     if count > MAX_SHOWN:
-        yield f"     and {count - MAX_SHOWN} more (--json has them all)"
+        yield ("     " + _("and {count} more (--json has them all)", count=count - MAX_SHOWN))
     if explored.not_shortened:
-        longer = f"the schedules of {explored.not_shortened} outcomes may be longer than need be"
-        yield f"{longer}: shortening stopped after {explored.shortening} runs (--shorten; at most {MAX_RUNS} for each)"
+        longer = _(
+            "the schedules of {not_shortened} outcomes may be longer than need be", not_shortened=explored.not_shortened
+        )
+        yield _(
+            "{longer}: shortening stopped after {shortening} runs (--shorten; at most {max_runs} for each)",
+            longer=longer,
+            shortening=explored.shortening,
+            max_runs=MAX_RUNS,
+        )
     for verdict in explored.verdicts:
         yield from _verdict_lines(verdict, explored.searched + explored.sampled)
 
 
 def _claim(explored: Exploration) -> str:
-    what = "every order of frames" + (" and what else was varied" if explored.varied else "")
-    searched = f"{explored.searched} runs through {explored.states} states ({explored.merged} merged)"
+    what = _("every order of frames") + ((" " + _("and what else was varied")) if explored.varied else "")
+    searched = _(
+        "{searched} runs through {states} states ({merged} merged)",
+        searched=explored.searched,
+        states=explored.states,
+        merged=explored.merged,
+    )
     if explored.exhausted:
         paths = sum(found.schedules or 0 for found in explored.outcomes)
-        beside = f"; {explored.sampled} runs by chance found no other" if explored.sampled else ""
-        return f"exhausted: {what}, {paths:,} schedules in {searched}{beside}"
+        beside = _("; {sampled} runs by chance found no other", sampled=explored.sampled) if explored.sampled else ""
+        return _(
+            "exhausted: {what}, {paths} schedules in {searched}{beside}",
+            what=what,
+            paths=f"{paths:,}",
+            searched=searched,
+            beside=beside,
+        )
     if explored.beyond:
         only = len(explored.beyond)
-        return f"not exhausted: {only} of them by other times only; {searched}, {explored.sampled} by chance"
-    return f"not exhausted: {searched}, {explored.sampled} by chance"
+        return _(
+            "not exhausted: {only} of them by other times only; {searched}, {sampled} by chance",
+            only=only,
+            searched=searched,
+            sampled=explored.sampled,
+        )
+    return _("not exhausted: {searched}, {sampled} by chance", searched=searched, sampled=explored.sampled)
 
 
 def _share(found: FoundOutcome, explored: Exploration) -> str:
     if found.share is None:
-        return "share unknown (no run by chance)"
+        return _("share unknown (no run by chance)")
     text = f"{found.share:7.2%}"
     if not explored.exhausted:
-        return f"{text} ({found.sampled} of {explored.sampled})"
-    chance = f"; by chance {found.sampled / explored.sampled:.0%}" if explored.sampled else ""
-    return f"{text} ({found.schedules or 0:,} schedules{chance})"
+        return _("{text} ({sampled} of {sampled2})", text=text, sampled=found.sampled, sampled2=explored.sampled)
+    chance = _("; by chance {sampled}", sampled=f"{found.sampled / explored.sampled:.0%}") if explored.sampled else ""
+    return _("{text} ({schedules} schedules{chance})", text=text, schedules=f"{found.schedules or 0:,}", chance=chance)
 
 
 def _told(outcome: Outcome) -> str:
     told = outcome.as_json()
-    consumed = "; ".join(f"{who}: {' '.join(bodies)}" for who, bodies in told["consumed"].items()) or "nobody anything"
+    consumed = joined("; ", (f"{who}: {' '.join(bodies)}" for who, bodies in told["consumed"].items())) or _(
+        "nobody anything"
+    )
     committed = " ".join(f"{queue}={offset}" for queue, offset in told["committed"].items())
-    return f"{consumed}   committed {committed}" if committed else consumed
+    return _("{consumed}   committed {committed}", consumed=consumed, committed=committed) if committed else consumed
 
 
 def _verdict_lines(verdict: PropertyVerdict, runs: int) -> Iterator[str]:
@@ -267,13 +304,13 @@ def _verdict_lines(verdict: PropertyVerdict, runs: int) -> Iterator[str]:
     if verdict.proved:
         said = "holds" if verdict.holds else "FAILS"
     elif verdict.holds:
-        said = f"not proved: none of {runs} runs speaks against it"
+        said = _("not proved: none of {runs} runs speaks against it", runs=runs)
     else:
-        said = f"not proved: none of {runs} runs shows it"
+        said = _("not proved: none of {runs} runs shows it", runs=runs)
     yield f"{one.kind}: {one.name}: {said}"
     if verdict.text is not None and not (one.kind is PropertyKind.SOMETIMES and verdict.holds):
         yield f"     {verdict.text}"
         if verdict.run is not None and verdict.run.schedule.taken:
             yield f"     {verdict.run.schedule.to_json()}"
         if not verdict.shortened:
-            yield "     this schedule may be longer than need be: shortening stopped before its end"
+            yield ("     " + _("this schedule may be longer than need be: shortening stopped before its end"))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import whole_number
 from rmqlab.lab.simulate import simulate
+from rmqlab.language import _
 from rmqlab.search.explorer.choice_graph import decisions
 from rmqlab.search.explorer.deviations import MAX_RUNS, ScheduleShortener, replay_schedule
 from rmqlab.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
@@ -159,7 +160,7 @@ class Explorer:
         again = replay_schedule(self.scenario, schedule, cluster=self._cluster)
         self._checks += 1
         if self._key(again) != self._key(run):
-            raise NotRepeatedError(f"schedule {schedule.to_json()} does not repeat its run")
+            raise NotRepeatedError(_("schedule {to_json} does not repeat its run", to_json=schedule.to_json()))
         return again
 
     # Results.

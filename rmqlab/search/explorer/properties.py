@@ -17,6 +17,7 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import Start, Stop, Subscribe
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from rmqlab.lab.scenario import Scenario
@@ -44,13 +45,17 @@ def no_loss(run: Run) -> str | None:
     lost = [fate for fate in run.fates if fate.lost]
     if not lost:
         return None
-    return f"{len(lost)} lost: {', '.join(f'{fate.body} {fate.fate} ({fate.culprit})' for fate in lost)}"
+    return _(
+        "{lost} lost: {body}",
+        lost=len(lost),
+        body=joined(", ", (f"{fate.body} {fate.fate} ({fate.culprit})" for fate in lost)),
+    )
 
 
 def no_duplicates(run: Run) -> str | None:
     """No message is taken twice in one group that divides its queues."""
     twice = duplicates(run)
-    return None if not twice else f"taken more than once: {', '.join(twice)}"
+    return None if not twice else _("taken more than once: {twice}", twice=joined(", ", twice))
 
 
 def duplicates(run: Run) -> list[str]:
@@ -73,7 +78,7 @@ def every_queue_owned(run: Run) -> str | None:
         for queue in range(run.queues.get(topic, 0))
         if not run.owners.get((group, topic, queue))
     ]
-    return f"without an owner: {', '.join(missing)}" if missing else None
+    return _("without an owner: {missing}", missing=joined(", ", missing)) if missing else None
 
 
 def one_owner(run: Run) -> str | None:
@@ -84,7 +89,7 @@ def one_owner(run: Run) -> str | None:
         for (group, topic, queue), who in sorted(run.owners.items())
         if len(who) > 1 and group not in broadcasting
     ]
-    return f"with two owners: {', '.join(shared)}" if shared else None
+    return _("with two owners: {shared}", shared=joined(", ", shared)) if shared else None
 
 
 def receives(who: str) -> Callable[[Run], str | None]:
@@ -92,16 +97,16 @@ def receives(who: str) -> Callable[[Run], str | None]:
 
     def says(run: Run) -> str | None:
         bodies = run.outcome().bodies_of(who)
-        return f"{who} gets {', '.join(bodies)}" if bodies else None
+        return _("{who} gets {bodies}", who=who, bodies=joined(", ", bodies)) if bodies else None
 
     return says
 
 
 BUILT_IN: dict[str, RunProperty] = {
-    "no-loss": RunProperty(PropertyKind.ALWAYS, "no message that a member asked for is lost", no_loss),
-    "no-duplicates": RunProperty(PropertyKind.ALWAYS, "no message is taken twice", no_duplicates),
-    "every-queue-owned": RunProperty(PropertyKind.EVENTUALLY, "every queue has an owner", every_queue_owned),
-    "one-owner": RunProperty(PropertyKind.EVENTUALLY, "no queue has two owners", one_owner),
+    "no-loss": RunProperty(PropertyKind.ALWAYS, _("no message that a member asked for is lost"), no_loss),
+    "no-duplicates": RunProperty(PropertyKind.ALWAYS, _("no message is taken twice"), no_duplicates),
+    "every-queue-owned": RunProperty(PropertyKind.EVENTUALLY, _("every queue has an owner"), every_queue_owned),
+    "one-owner": RunProperty(PropertyKind.EVENTUALLY, _("no queue has two owners"), one_owner),
 }
 RECEIVES = "receives:"
 
@@ -115,7 +120,12 @@ def property_named(name: str, scenario: Scenario) -> RunProperty:
     known = BUILT_IN | _receiving(scenario)
     if name not in known:
         raise BadInput(
-            f"no property {name!r}{did_you_mean(name, known)}; for this scenario there are: {', '.join(known)}"
+            _(
+                "no property {name}{near}; for this scenario there are: {known}",
+                name=f"{name!r}",
+                near=did_you_mean(name, known),
+                known=joined(", ", known),
+            )
         )
     return known[name]
 
@@ -131,7 +141,9 @@ def _broadcasting(scenario: Scenario) -> set[str]:
 
 def _receiving(scenario: Scenario) -> dict[str, RunProperty]:
     return {
-        RECEIVES + step.who: RunProperty(PropertyKind.SOMETIMES, f"{step.who} receives a message", receives(step.who))
+        RECEIVES + step.who: RunProperty(
+            PropertyKind.SOMETIMES, _("{who} receives a message", who=step.who), receives(step.who)
+        )
         for step in scenario.steps
         if isinstance(step, Start)
     }

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import _, joined
 from rmqlab.runtime.schedule import ScheduledChooser, SeededChooser, Timing
 
 if TYPE_CHECKING:
@@ -99,12 +100,12 @@ def chosen_times(scenario: Scenario, *, seed: int | None = None, schedule: Sched
 
 # What is assumed of each when it is not varied.
 ASSUMED: Final = {
-    "start": "a client starts in no time",
-    "threads": "a client's threads run at once",
-    "reput": "a message is in its queue as soon as it is in the commit log",
-    "uptime": "the broker's timers have one phase (up for 3.7 s)",
-    "shutdown": "a shutdown takes 5 ms",
-    "consume": "a listener takes no time",
+    "start": _("a client starts in no time"),
+    "threads": _("a client's threads run at once"),
+    "reput": _("a message is in its queue as soon as it is in the commit log"),
+    "uptime": _("the broker's timers have one phase (up for 3.7 s)"),
+    "shutdown": _("a shutdown takes 5 ms"),
+    "consume": _("a listener takes no time"),
 }
 STARTS_MS = (0, 100, 350)  # nothing, what a quarter of the recorded starts takes or more, the longest
 OPEN = (0, 1)  # more than one: whether it comes now or later is a choice
@@ -120,7 +121,14 @@ def checked_vary(names: Sequence[str]) -> tuple[str, ...]:
     """
     for name in [names] if isinstance(names, str) else names:
         if name not in ASSUMED:
-            raise BadInput(f"vary {name!r}{did_you_mean(name, ASSUMED)}; there are {', '.join(ASSUMED)}")
+            raise BadInput(
+                _(
+                    "vary {name}{near}; there are {assumed}",
+                    name=f"{name!r}",
+                    near=did_you_mean(name, ASSUMED),
+                    assumed=joined(", ", ASSUMED),
+                )
+            )
     return tuple(name for name in ASSUMED if name in names)
 
 
@@ -139,7 +147,7 @@ def search_timing(scenario: Scenario, vary: Collection[str], lag_us: int = 0) ->
     return replace(Timing(open_orders=True, lag_us=lag_us), **opened)  # type: ignore[arg-type]
 
 
-ONE_BY_ONE: Final = "the broker handles one request after the other"
+ONE_BY_ONE: Final = _("the broker handles one request after the other")
 """Assumed in every search. 4.8.0 has several threads for heartbeats and no lock around `updateSubscription`: of two
 that come at once, one that brings an older subscription may be written last. A recording of 4.8.0 shows it."""
 

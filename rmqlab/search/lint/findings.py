@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.consistency import Apart
 from rmqlab.lab.fates import Fate
+from rmqlab.language import N_, _, joined, ngettext
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
 
@@ -20,8 +21,8 @@ class LintVerdict(StrEnum):
     """What can be said of a group or a topic; the worst of its parts."""
 
     CONSISTENT = "consistent"
-    UNDECIDED = "not decided"
-    INCONSISTENT = "inconsistent"
+    UNDECIDED = N_("not decided")
+    INCONSISTENT = N_("inconsistent")
 
     @classmethod
     def worst(cls, verdicts: Iterable[LintVerdict]) -> LintVerdict:
@@ -41,7 +42,7 @@ class Wish:
 
     def __str__(self) -> str:
         """Type and text."""
-        return "nothing" if self.data is None else f"{self.data.expression_type or 'TAG'} {self.data.sub_string!r}"
+        return _("nothing") if self.data is None else f"{self.data.expression_type or 'TAG'} {self.data.sub_string!r}"
 
     def as_json(self) -> dict[str, Any]:
         """Type, text and members."""
@@ -173,7 +174,7 @@ class GroupLint:
 
     def __repr__(self) -> str:
         """What the verb prints."""
-        return "\n".join(lint_lines(self))
+        return "\n".join(map(str, lint_lines(self)))
 
     @property
     def verdict(self) -> LintVerdict:
@@ -206,20 +207,26 @@ MARKS = {LintVerdict.CONSISTENT: "ok", LintVerdict.UNDECIDED: "??", LintVerdict.
 def lint_lines(found: GroupLint) -> Iterator[str]:
     """What was found of a group, line by line: verdict, topics with their differences, notes."""
     count = len(found.members)
-    yield f"{found.group}: {found.verdict}, {count} member{'s' if count != 1 else ''}"
+    yield ngettext(
+        "{group}: {verdict}, {count} member",
+        "{group}: {verdict}, {count} members",
+        count,
+        group=found.group,
+        verdict=found.verdict,
+    )
     for topic in found.topics:
         yield from _topic_lines(topic)
     for note in found.notes:
-        yield f"  note: {note}"
+        yield ("  " + _("note: {note}", note=note))
     if found.tool != (found.verdict is LintVerdict.CONSISTENT):
-        said = "the same" if found.tool else "not the same"
-        yield f"  note: the admin tool compares texts, and would call these subscriptions {said}"
+        said = _("the same") if found.tool else _("not the same")
+        yield ("  " + _("note: the admin tool compares texts, and would call these subscriptions {said}", said=said))
 
 
 def _topic_lines(topic: TopicLint) -> Iterator[str]:
     yield f"  {MARKS[topic.verdict]} {topic.topic}"
     for wish in topic.wishes:
-        yield f"     {wish}: {', '.join(wish.members)}"
+        yield f"     {joined(': ', (str(wish), joined(', ', wish.members)))}"
     for one in topic.differences:
         yield f"     {_told(one)}"
     for witness in topic.witnesses:
@@ -229,46 +236,70 @@ def _topic_lines(topic: TopicLint) -> Iterator[str]:
 def _told(one: WishDifference) -> str:
     first, second, apart = str(one.first), str(one.second), one.apart
     if one.second.data is None:
-        return f"{first} and nothing: queues given to {', '.join(one.second.members)} are pulled by nobody"
+        return _(
+            "{first} and nothing: queues given to {members} are pulled by nobody",
+            first=first,
+            members=joined(", ", one.second.members),
+        )
     if apart is None:
-        return f"{first} and {second}: not decided, a class filter cannot be looked into"
+        return _("{first} and {second}: not decided, a class filter cannot be looked into", first=first, second=second)
     if one.verdict is LintVerdict.CONSISTENT:
-        return f"{first} and {second} let the same messages pass: proven"
+        return _("{first} and {second} let the same messages pass: proven", first=first, second=second)
     if one.verdict is LintVerdict.UNDECIDED:
-        return f"{first} and {second}: not decided; no message among {apart.tried} cases tells them apart"
+        return _(
+            "{first} and {second}: not decided; no message among {tried} cases tells them apart",
+            first=first,
+            second=second,
+            tried=apart.tried,
+        )
     if apart.only_first is not None and apart.only_second is not None:
-        return f"{first} and {second} differ both ways"
+        return _("{first} and {second} differ both ways", first=first, second=second)
     if apart.only_first is not None:
         wider, narrower, missing = first, second, apart.only_second is None
     else:
         wider, narrower, missing = second, first, apart.only_first is None
-    told = f"{wider} lets more pass than {narrower}"
-    return told if apart.proven or not missing else f"{told} (nothing the other way round was found)"
+    told = _("{wider} lets more pass than {narrower}", wider=wider, narrower=narrower)
+    return told if apart.proven or not missing else _("{told} (nothing the other way round was found)", told=told)
 
 
 def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
-    yield f"     message with {shown(witness.message)}: asked for by {', '.join(witness.asked)}"
+    yield (
+        "     "
+        + _(
+            "message with {message}: asked for by {asked}",
+            message=shown(witness.message),
+            asked=joined(", ", witness.asked),
+        )
+    )
     by_fates: dict[tuple[tuple[str, str], ...], list[Loss]] = {}
     for one in witness.losses:
         by_fates.setdefault(tuple((client, str(fate)) for client, fate in one.fates.items()), []).append(one)
     for fates, losses in by_fates.items():
-        holders = ", ".join(f"{one.holder}'s" for one in losses)
-        told = ", ".join(f"{client} {fate}" for client, fate in fates)
+        holders = joined(", ", (_("{holder}'s", holder=one.holder) for one in losses))
+        told = joined(", ", (_("{client} {fate}", client=client, fate=_(fate)) for client, fate in fates))
         lost, stuck = losses[0].lost, losses[0].stuck
-        waits = f", waits in {_share(stuck, topic.queues)}" if stuck else ""
-        line = f"slot {holders}: lost in {_share(lost, topic.queues)}{waits}: {told}"
-        unasked = [f"not asked for by {', '.join(losses[0].unasked)}"] if losses[0].unasked else []
-        yield "       " + "; ".join([line, *unasked])
+        waits = _(", waits in {share}", share=_share(stuck, topic.queues)) if stuck else ""
+        line = _(
+            "slot {holders}: lost in {share}{waits}: {told}",
+            holders=holders,
+            share=_share(lost, topic.queues),
+            waits=waits,
+            told=told,
+        )
+        unasked = (
+            [_("not asked for by {unasked}", unasked=joined(", ", losses[0].unasked))] if losses[0].unasked else []
+        )
+        yield "       " + joined("; ", [line, *unasked])
 
 
 def _share(part: Fraction, queues: int | None) -> str:
     if queues is not None and (part * queues).denominator == 1:
-        return f"{part * queues} of {queues} queue{'s' if queues != 1 else ''}"
-    return "no queue" if part == 0 else "all queues" if part == 1 else f"{part} of the queues"
+        return ngettext("{part} of {count} queue", "{part} of {count} queues", queues, part=part * queues)
+    return _("no queue") if part == 0 else _("all queues") if part == 1 else _("{part} of the queues", part=part)
 
 
 def shown(message: Properties) -> str:
     """A message in words."""
     tag = message.get(PROPERTY_TAGS)
     others = [f"{name}={value!r}" for name, value in message.items() if name != PROPERTY_TAGS]
-    return ", ".join(["no tag" if tag is None else f"tag {tag!r}", *others])
+    return joined(", ", [_("no tag") if tag is None else _("tag {tag}", tag=f"{tag!r}"), *others])

@@ -27,6 +27,7 @@ from rmqlab.filter.filter import Filter, compile_expression, twin_of
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.lab.fates import OF_STAGE, Fate
+from rmqlab.language import _, joined
 from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import allocate
@@ -112,26 +113,38 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
             if name in member.settings:
                 told.setdefault(member.settings[name], []).append(member.client)
         if len(told) > 1:
-            texts = "; ".join(f"{value}: {', '.join(clients)}" for value, clients in told.items())
-            yield f"{name} differs ({texts}): the broker keeps the last one heard"
+            texts = joined("; ", (f"{value}: {', '.join(clients)}" for value, clients in told.items()))
+            yield _("{name} differs ({texts}): the broker keeps the last one heard", name=name, texts=texts)
     for topic in topics:
         data = [wish.data for wish in topic.wishes if wish.data is not None]
         kinds = {one.is_tag for one in data}
         if len(kinds) > 1:
             tags = sorted({tag for one in data if one.is_tag for tag in one.tags_set})
             same = next(((tag, twin) for tag in tags if (twin := twin_of(tag)) is not None), None)
-            such = "" if same is None else f", such as {same[1]!r} for {same[0]!r}"
+            such = "" if same is None else _(", such as {same} for {same2}", same=f"{same[1]!r}", same2=f"{same[0]!r}")
             yield (
-                f"{topic.topic}: TAG and SQL92 in one group: under a TAG slot members with SQL92 get every message "
-                f"whose tag has the same hash code{such}, for only members with TAG look at the text again"
+                _(
+                    "{topic}: TAG and SQL92 in one group: under a TAG slot members with SQL92 get every "
+                    "message whose tag has the same hash code{such}, for only members with TAG look at the "
+                    "text again",
+                    topic=topic.topic,
+                    such=such,
+                )
             )
         if False in kinds:
-            yield f"{topic.topic}: SQL92 needs enablePropertyFilter=true at the broker; else these members do not start"
+            yield _(
+                "{topic}: SQL92 needs enablePropertyFilter=true at the broker; else these members do not start",
+                topic=topic.topic,
+            )
         without = [client for wish in topic.wishes if wish.data is None for client in wish.members]
         if without:
             yield (
-                f"{topic.topic}: each heartbeat of {', '.join(without)} takes the topic out of the broker's table, and "
-                "pulls are refused until another member's next heartbeat"
+                _(
+                    "{topic}: each heartbeat of {without} takes the topic out of the broker's table, and "
+                    "pulls are refused until another member's next heartbeat",
+                    topic=topic.topic,
+                    without=joined(", ", without),
+                )
             )
         yield from _refusals(topic)
         yield from _wrong_codes(topic.topic, members)
@@ -143,13 +156,24 @@ def _refusals(topic: TopicLint) -> Iterable[str]:
             continue
         if wish.data.is_tag:
             if looks_like_sql92(str(wish.data.sub_string)):
-                who = ", ".join(wish.members)
-                yield f"{topic.topic}: {wish} ({who}) looks like SQL92; as a tag it takes only this very tag"
+                who = joined(", ", wish.members)
+                yield _(
+                    "{topic}: {wish} ({who}) looks like SQL92; as a tag it takes only this very tag",
+                    topic=topic.topic,
+                    wish=wish,
+                    who=who,
+                )
             continue
         try:
             compile_expression(wish.data.expression_type, wish.data.sub_string)
         except ExpressionRefused as refusal:
-            yield f"{topic.topic}: {wish} ({', '.join(wish.members)}) is refused and lets nothing pass: {refusal}"
+            yield _(
+                "{topic}: {wish} ({members}) is refused and lets nothing pass: {refusal}",
+                topic=topic.topic,
+                wish=wish,
+                members=joined(", ", wish.members),
+                refusal=refusal,
+            )
 
 
 def _wrong_codes(topic: str, members: Sequence[LintMember]) -> Iterable[str]:
@@ -160,13 +184,26 @@ def _wrong_codes(topic: str, members: Sequence[LintMember]) -> Iterable[str]:
             continue
         mine = member.subscriptions[topic]
         tags = sorted(mine.tags_set)
-        right = ", ".join(f"{tag} {string_hash(tag)}" for tag in tags) or "none"
+        right = joined(", ", (f"{tag} {string_hash(tag)}" for tag in tags)) or _("none")
         passing = [tag for tag in tags if string_hash(tag) in sent]
-        what = f"of these tags only {', '.join(passing)} passes" if passing else "no message with such a tag passes"
+        what = (
+            _("of these tags only {passing} passes", passing=joined(", ", passing))
+            if passing
+            else _("no message with such a tag passes")
+        )
         yield (
-            f"{topic}: the heartbeat of {member.client} has the codes {sorted(sent)} for {mine.sub_string!r}, right is:"
-            f" {right}. A real broker filters by the codes that were sent: while it holds this subscription {what} in"
-            " pulls that carry no subscription of their own (the C++ client's carry it, a Java push consumer's do not)"
+            _(
+                "{topic}: the heartbeat of {client} has the codes {sent} for {expression}, right is: "
+                "{right}. A real broker filters by the codes that were sent: while it holds this "
+                "subscription {what} in pulls that carry no subscription of their own (the C++ client's "
+                "carry it, a Java push consumer's do not)",
+                topic=topic,
+                client=member.client,
+                sent=sorted(sent),
+                expression=f"{mine.sub_string!r}",
+                right=right,
+                what=what,
+            )
         )
 
 

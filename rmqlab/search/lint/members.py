@@ -22,6 +22,7 @@ from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
 from rmqlab.lab.scenario_inputs import chosen_scenario
+from rmqlab.language import _, joined
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import NULL, FrameError
@@ -113,13 +114,29 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
         place, equals, expression = text.partition("=")
         client, colon, topic = place.partition(":")
         if not (equals and colon and client and topic):
-            raise BadInput(f"{text!r}: a subscription is CLIENT:TOPIC=EXPRESSION, such as A:TopicTest=tagA")
+            raise BadInput(
+                _("{text}: a subscription is CLIENT:TOPIC=EXPRESSION, such as A:TopicTest=tagA", text=f"{text!r}")
+            )
         if kind == TAG and looks_like_sql92(expression):
-            right = f"write --sql92 {shlex.quote(text)} (a tag of that name can be given in a file)"
-            raise BadInput(f"{text!r}: {expression!r} looks like SQL92, and --member takes tags: {right}")
+            right = _("write --sql92 {quote} (a tag of that name can be given in a file)", quote=shlex.quote(text))
+            raise BadInput(
+                _(
+                    "{text}: {expression} looks like SQL92, and --member takes tags: {right}",
+                    text=f"{text!r}",
+                    expression=f"{expression!r}",
+                    right=right,
+                )
+            )
         mine = asked.setdefault(client, {})
         if topic in mine:
-            raise BadInput(f"{text!r}: {client} has a subscription of {topic} already; a client has one a topic")
+            raise BadInput(
+                _(
+                    "{text}: {client} has a subscription of {topic} already; a client has one a topic",
+                    text=f"{text!r}",
+                    client=client,
+                    topic=topic,
+                )
+            )
         mine[topic] = build_subscription(topic, expression, kind)
     group = LintGroup(name)
     for client, subscriptions in asked.items():
@@ -128,14 +145,14 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
 
 
 def _values(path: Path) -> list[tuple[str, Any]]:
-    text = read_text(path, "a file of JSON: members, heartbeats or scenarios")
+    text = read_text(path, _("a file of JSON: members, heartbeats or scenarios"))
     try:
         return [(str(path), json.loads(text))]
     except ValueError:
-        rows = json_lines(text, str(path), wanted="one JSON value, or one object a line, is")
-        found = [(f"{path}, line {number}", value) for number, value in rows]
+        rows = json_lines(text, str(path), wanted=_("one JSON value, or one object a line, is"))
+        found = [(_("{path}, line {number}", path=path, number=number), value) for number, value in rows]
     if not found:
-        raise BadInput(f"{path}: nothing in it; one JSON value, or one object a line, is needed")
+        raise BadInput(_("{path}: nothing in it; one JSON value, or one object a line, is needed", path=path))
     return found
 
 
@@ -148,16 +165,27 @@ def _of_value(groups: Groups, value: Any, where: str) -> None:
                 _of_value(groups, one, f"{where}[{index}]")
             return
     if not isinstance(value, dict):
-        raise BadInput(f"{where}: {value!r} is no group, heartbeat or scenario; an object is needed")
+        raise BadInput(
+            _(
+                "{where}: {value} is no group, heartbeat or scenario; an object is needed",
+                where=where,
+                value=f"{value!r}",
+            )
+        )
     if "members" in value:
         _of_members(groups, value, where)
     elif "consumerDataSet" in value or "clientID" in value:
         _of_beat(groups, json.dumps(value).encode(), where)
     else:
-        known = ", ".join(sorted(value)[:6]) or "none"
+        known = joined(", ", sorted(value)[:6]) or _("none")
         meant = next(filter(None, (did_you_mean(name, ("members", "consumerDataSet", "steps")) for name in value)), "")
         raise BadInput(
-            f"{where}: fields {known}; a group has members, a heartbeat consumerDataSet, a scenario steps{meant}"
+            _(
+                "{where}: fields {known}; a group has members, a heartbeat consumerDataSet, a scenario steps{meant}",
+                where=where,
+                known=known,
+                meant=meant,
+            )
         )
 
 
@@ -165,7 +193,9 @@ def _of_members(groups: Groups, value: dict[str, Any], where: str) -> None:
     _refuse_unknown(value, GROUP_FIELDS, where)
     name, members, queues = value.get("group", "group"), value["members"], value.get("queues", {})
     if not isinstance(name, str) or not isinstance(members, list):
-        raise BadInput(f"{where}: group is a name and members a list of objects with client and subscribe")
+        raise BadInput(
+            _("{where}: group is a name and members a list of objects with client and subscribe", where=where)
+        )
     counts = queues.values() if isinstance(queues, dict) else [0]
     if any(type(count) is not int or not 1 <= count <= MAX_QUEUES for count in counts):
         raise BadInput(
@@ -179,11 +209,13 @@ def _of_members(groups: Groups, value: dict[str, Any], where: str) -> None:
 
 def _member(value: Any, where: str) -> LintMember:
     if not isinstance(value, dict) or not isinstance(value.get("client"), str):
-        raise BadInput(f"{where} is {value!r}; it needs client, a text, and subscribe")
+        raise BadInput(_("{where} is {value}; it needs client, a text, and subscribe", where=where, value=f"{value!r}"))
     _refuse_unknown(value, MEMBER_FIELDS, where)
     asked, version = value.get("subscribe"), value.get("version", 0)
     if not isinstance(asked, dict) or type(version) is not int:
-        raise BadInput(f"{where}: subscribe maps topics to expressions, and version is a whole number (ms)")
+        raise BadInput(
+            _("{where}: subscribe maps topics to expressions, and version is a whole number (ms)", where=where)
+        )
     subscriptions = {}
     for topic, wanted in asked.items():
         match wanted:
@@ -193,13 +225,29 @@ def _member(value: Any, where: str) -> LintMember:
                 pass
             case _:
                 right = '{"type": "SQL92", "expr": "a > 3"}'
-                raise BadInput(f"{where}: subscribe.{topic} is {wanted!r}; it is a tag expression, or {right}")
+                raise BadInput(
+                    _(
+                        "{where}: subscribe.{topic} is {wanted}; it is a tag expression, or {right}",
+                        where=where,
+                        topic=topic,
+                        wanted=f"{wanted!r}",
+                        right=right,
+                    )
+                )
         subscriptions[topic] = build_subscription(topic, expression, kind, version)
     settings = {name: value[name] for name in SETTINGS if name in value}
     for name, given in settings.items():
         known = SETTINGS[name].__members__
         if given not in list(known):
-            raise BadInput(f"{where}: {name} is {given!r}; it is one of {', '.join(known)}")
+            raise BadInput(
+                _(
+                    "{where}: {name} is {given}; it is one of {known}",
+                    where=where,
+                    name=name,
+                    given=f"{given!r}",
+                    known=joined(", ", known),
+                )
+            )
     return LintMember(value["client"], subscriptions, settings)
 
 
@@ -207,7 +255,13 @@ def _refuse_unknown(value: dict[str, Any], known: Iterable[str], where: str) -> 
     unknown = [name for name in value if name not in known]
     if unknown:
         raise BadInput(
-            f"{where}: unknown field {unknown[0]!r}; there are {', '.join(known)}{did_you_mean(unknown[0], known)}"
+            _(
+                "{where}: unknown field {unknown}; there are {known}{near}",
+                where=where,
+                unknown=f"{unknown[0]!r}",
+                known=joined(", ", known),
+                near=did_you_mean(unknown[0], known),
+            )
         )
 
 
@@ -215,7 +269,7 @@ def _of_beat(groups: Groups, body: bytes, where: str) -> None:
     try:
         beat = HeartbeatData.decode(body)
     except FrameError as error:
-        raise BadInput(f"{where}: no heartbeat: {error}") from error
+        raise BadInput(_("{where}: no heartbeat: {error}", where=where, error=error)) from error
     for data in beat.consumer_data_set:
         name = str(data.group_name)
         told = (data.message_model, data.consume_type, data.consume_from_where)
@@ -282,7 +336,9 @@ def _of_frames(folder: Path) -> Groups:
     for number, line in enumerate(read_recording(folder).lines, 1):
         command = line.command
         if line.to_broker and command is not None and command.code == RequestCode.HEART_BEAT and command.body:
-            _of_beat(groups, command.body, f"{folder}, frame {number}")
+            _of_beat(groups, command.body, _("{folder}, frame {number}", folder=folder, number=number))
     if not groups:
-        raise BadInput(f"{folder}: no heartbeat of a consumer in this recording; record one with rmqlab tap")
+        raise BadInput(
+            _("{folder}: no heartbeat of a consumer in this recording; record one with rmqlab tap", folder=folder)
+        )
     return groups

@@ -13,6 +13,7 @@ from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.nodes import And
 from rmqlab.filter.sql92.satisfiability import Can, Search
 from rmqlab.lab.scenario import OutgoingMessage, Subscription
+from rmqlab.language import _, joined
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import (
     SEPARATOR,
@@ -47,7 +48,14 @@ def parse_subscription(text: str, what: str) -> Subscription:
     prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
     one = Subscription(type=_PREFIXES.get(prefix, TAG), expr=text.removeprefix(prefix))  # type: ignore[arg-type]
     if not prefix and looks_like_sql92(text):
-        raise BadInput(f"{what} {text!r} looks like SQL92: write 'SQL92:{text}' (a tag of that name: 'TAG:{text}')")
+        raise BadInput(
+            _(
+                "{what} {text} looks like SQL92: write 'SQL92:{plain}' (a tag of that name: 'TAG:{plain}')",
+                what=what,
+                text=f"{text!r}",
+                plain=text,
+            )
+        )
     try:
         data = data_of(one)
         if not data.is_tag:
@@ -55,7 +63,13 @@ def parse_subscription(text: str, what: str) -> Subscription:
     except BadInput as error:
         raise BadInput(f"{what} {text!r}: {error}") from error
     if data.is_tag and data.sub_string != SUB_ALL and not data.tags_set:
-        raise BadInput(f"{what} {text!r}: it names no tag, so nothing is ever received; * takes every message")
+        raise BadInput(
+            _(
+                "{what} {text}: it names no tag, so nothing is ever received; * takes every message",
+                what=what,
+                text=f"{text!r}",
+            )
+        )
     return one
 
 
@@ -118,7 +132,13 @@ def change_between(old: Subscription, new: Subscription) -> Change:
     found = {MessageKind.OLD: apart.only_first, MessageKind.NEW: apart.only_second, MessageKind.BOTH: both.properties}
     kinds = {kind: properties for kind, properties in found.items() if properties is not None}
     if not kinds:
-        raise BadInput(f"no message was found that {text_of(old)!r} or {text_of(new)!r} takes; nothing can be lost")
+        raise BadInput(
+            _(
+                "no message was found that {expression} or {expression2} takes; nothing can be lost",
+                expression=f"{text_of(old)!r}",
+                expression2=f"{text_of(new)!r}",
+            )
+        )
     proven = apart.proven and (both.proven or both.properties is not None)
     union = _simple_union(old, new, kinds)
     if union is not None:
@@ -169,5 +189,5 @@ def _missed(both: Iterable[SubscriptionData], union: Subscription) -> tuple[Mapp
 def _as_condition(one: Subscription) -> str:
     if not data_of(one).is_tag:
         return one.expr
-    tags = ", ".join(f"'{tag}'" for tag in dict.fromkeys(split_tags(one.expr)))
+    tags = joined(", ", (f"'{tag}'" for tag in dict.fromkeys(split_tags(one.expr))))
     return f"{PROPERTY_TAGS} IN ({tags})"

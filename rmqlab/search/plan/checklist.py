@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.language import _
 from rmqlab.search.plan.change import MessageKind, text_of
 
 if TYPE_CHECKING:
@@ -15,62 +16,62 @@ if TYPE_CHECKING:
     from rmqlab.search.plan.change import Change
     from rmqlab.search.plan.procedures import Procedure
 
-DRAINED = (
-    "Wait until the group has taken everything that is there: mqadmin consumerProgress -g GROUP shows Diff 0 in every"
-    " queue. Diff counts messages that the filter will drop too; the gauge filteredLag counts those that the group will"
-    " receive."
+DRAINED = _(
+    "Wait until the group has taken everything that is there: mqadmin consumerProgress -g "
+    "GROUP shows Diff 0 in every queue. Diff counts messages that the filter will drop too; "
+    "the gauge filteredLag counts those that the group will receive."
 )
-HALFWAY = (
-    "Do not stop halfway: until the last one is up the broker holds, for all, the subscription of whoever rebalanced"
-    " last."
+ROLL_OUT_NEW_WHOLE = _(
+    "Restart the members one by one with {new}. Do not stop halfway: until the last one is up the broker holds, for "
+    "all, the subscription of whoever rebalanced last."
 )
-TWICE = (
-    "Make sure that your application may take a message twice: while both groups run, both take what both subscriptions"
-    " match."
+TWICE = _(
+    "Make sure that your application may take a message twice: while both groups run, both "
+    "take what both subscriptions match."
 )
-CLONE = (
-    "mqadmin cloneGroupOffset -s GROUP -d NEWGROUP -t TOPIC, while GROUP runs. In 4.8.0 it writes the end of each"
-    " queue, not GROUP's offsets, so GROUP must go on until it has taken what came before. (resetOffsetByTime refuses a"
-    " group that has never committed.)"
+CLONE = _(
+    "mqadmin cloneGroupOffset -s GROUP -d NEWGROUP -t TOPIC, while GROUP runs. In 4.8.0 it "
+    "writes the end of each queue, not GROUP's offsets, so GROUP must go on until it has "
+    "taken what came before. (resetOffsetByTime refuses a group that has never committed.)"
 )
-AGREED = (
-    "mqadmin consumerConnection -g GROUP: as many clients as members, and the expression you want. The gauge flips (how"
-    " often the subscription changed in the last minute) is 0."
+AGREED = _(
+    "mqadmin consumerConnection -g GROUP: as many clients as members, and the expression you "
+    "want. The gauge flips (how often the subscription changed in the last minute) is 0."
 )
-HOLD_NEW = "Producers send nothing yet that only {new} takes."
-RELEASE_NEW = "Producers may now send what only {new} takes."
-END_OLD = "Producers stop sending what only {old} takes."
-SEND_NONE_MISSED = "Producers send no message like {missed}: one of the two takes it, {union} does not."
+HOLD_NEW = _("Producers send nothing yet that only {new} takes.")
+RELEASE_NEW = _("Producers may now send what only {new} takes.")
+END_OLD = _("Producers stop sending what only {old} takes.")
+SEND_NONE_MISSED = _("Producers send no message like {missed}: one of the two takes it, {union} does not.")
 THERE_IS: Mapping[str, MessageKind] = {
     HOLD_NEW: MessageKind.NEW, RELEASE_NEW: MessageKind.NEW, END_OLD: MessageKind.OLD,
 }  # fmt: skip
 """Steps that are taken only where there are messages of this kind."""
-ROLL_OUT_NEW = "Restart the members one by one with {new}."
+ROLL_OUT_NEW = _("Restart the members one by one with {new}.")
 CHECKLISTS: Mapping[str, Sequence[str]] = {
     "stop-all": (
         END_OLD,
         DRAINED,
-        "Stop every member in good order (shutdown, so that offsets are committed and the broker is told).",
-        "mqadmin consumerConnection -g GROUP: no client is online. Wait if one is (a killed one: 120 s).",
-        "Start every member with {new}. They go on at the committed offsets: what was sent meanwhile waits.",
+        _("Stop every member in good order (shutdown, so that offsets are committed and the broker is told)."),
+        _("mqadmin consumerConnection -g GROUP: no client is online. Wait if one is (a killed one: 120 s)."),
+        _("Start every member with {new}. They go on at the committed offsets: what was sent meanwhile waits."),
         AGREED,
-        "mqadmin consumerProgress -g GROUP: Diff falls back to 0.",
+        _("mqadmin consumerProgress -g GROUP: Diff falls back to 0."),
     ),
-    "one-by-one": (HOLD_NEW, END_OLD, DRAINED, f"{ROLL_OUT_NEW} {HALFWAY}", AGREED, RELEASE_NEW),
+    "one-by-one": (HOLD_NEW, END_OLD, DRAINED, ROLL_OUT_NEW_WHOLE, AGREED, RELEASE_NEW),
     "new-group": (
         TWICE,
         CLONE,
-        "Start as many members in NEWGROUP with {new}.",
-        "mqadmin consumerConnection -g NEWGROUP: all are there; consumerProgress -g NEWGROUP: Diff falls to 0.",
+        _("Start as many members in NEWGROUP with {new}."),
+        _("mqadmin consumerConnection -g NEWGROUP: all are there; consumerProgress -g NEWGROUP: Diff falls to 0."),
         END_OLD,
         DRAINED,
-        "Stop the members of GROUP.",
+        _("Stop the members of GROUP."),
     ),
     "widen-then-narrow": (
-        "Make sure that your application does the right thing with both kinds of messages.",
+        _("Make sure that your application does the right thing with both kinds of messages."),
         SEND_NONE_MISSED,
         HOLD_NEW,
-        "Restart the members one by one with {union}.",
+        _("Restart the members one by one with {union}."),
         AGREED,
         RELEASE_NEW,
         END_OLD,
@@ -79,20 +80,20 @@ CHECKLISTS: Mapping[str, Sequence[str]] = {
         AGREED,
     ),
     "new-topic": (
-        "mqadmin updateTopic -n NAMESRV -c CLUSTER -t NEWTOPIC: create the topic before anybody uses it.",
-        "Start members of NEWGROUP that subscribe * of NEWTOPIC.",
-        "mqadmin consumerConnection -g NEWGROUP: all are there.",
-        "Have the producers send what {new} takes to NEWTOPIC, and everything else as before.",
+        _("mqadmin updateTopic -n NAMESRV -c CLUSTER -t NEWTOPIC: create the topic before anybody uses it."),
+        _("Start members of NEWGROUP that subscribe * of NEWTOPIC."),
+        _("mqadmin consumerConnection -g NEWGROUP: all are there."),
+        _("Have the producers send what {new} takes to NEWTOPIC, and everything else as before."),
         DRAINED,
-        "Stop the members of GROUP.",
+        _("Stop the members of GROUP."),
     ),
 }
 # What is left of "widen-then-narrow" where one rollout is enough.
 WIDEN_ONLY = (
-    "{new} takes all that {old} takes: one rollout is enough.", HOLD_NEW, ROLL_OUT_NEW, AGREED, RELEASE_NEW,
+    _("{new} takes all that {old} takes: one rollout is enough."), HOLD_NEW, ROLL_OUT_NEW, AGREED, RELEASE_NEW,
 )  # fmt: skip
 NARROW_ONLY = (
-    "{old} takes all that {new} takes: there is nothing to widen.", END_OLD, DRAINED, ROLL_OUT_NEW, AGREED,
+    _("{old} takes all that {new} takes: there is nothing to widen."), END_OLD, DRAINED, ROLL_OUT_NEW, AGREED,
 )  # fmt: skip
 ASKS_PRODUCERS = ("Producers ", "Have the producers ")  # how the steps begin that somebody else has to take
 

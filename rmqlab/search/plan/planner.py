@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput, did_you_mean, whole_number
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.simulate import TOPICS_SETTLE_MS, simulate
+from rmqlab.language import _, joined
 from rmqlab.search.explorer.deviations import ScheduleShortener, replay_schedule
 from rmqlab.search.explorer.explore import NotRepeatedError
 from rmqlab.search.explorer.open_search import OpenSearch, gc_tuning
@@ -86,11 +87,13 @@ class _Trial:
         drawn = min(DRAWN if search.exhausted else max(DRAWN, budget // ALONE), budget)
         by_search = self._worst
         for number in range(seed, seed + drawn):
-            lost, _ = self._count(self._timed(_LateRaceChooser(number, self.change_at_ms)))
+            lost, _ignored = self._count(self._timed(_LateRaceChooser(number, self.change_at_ms)))
             self._drawn[len(lost)] += 1
             self._ran()
         if self._worst is None:
-            raise BadInput(f"budget is {budget}; {self.procedure.name} needs at least one whole run")
+            raise BadInput(
+                _("budget is {budget}; {name} needs at least one whole run", budget=budget, name=self.procedure.name)
+            )
         worst, cost = self._worst
         by_chance = by_search is None or len(cost.lost) > len(by_search[1].lost)
         if by_search is not None and not by_chance:
@@ -99,7 +102,7 @@ class _Trial:
             worst = self._shortened(worst, len(cost.lost), min(budget, SHORTENING))
         again = replay_schedule(self.course.scenario, worst.schedule, cluster=default_settings())
         if again.lines() != worst.lines():
-            raise NotRepeatedError(f"schedule {worst.schedule.to_json()} does not repeat its run")
+            raise NotRepeatedError(_("schedule {to_json} does not repeat its run", to_json=worst.schedule.to_json()))
         return ProcedureResult(
             self.procedure, self.change, self.producers, self.course, search.exhausted and not by_chance, search.runs,
             drawn, self._losses(search), again, self.cost(again), self.takes_ms, self.longest_wait_ms, self.duplicates,
@@ -108,7 +111,14 @@ class _Trial:
     def _ran(self) -> None:
         self._runs += 1
         if self._progress is not None and self._runs % TELL_EVERY == 1:
-            self._progress(f"{self.procedure.name}, producers {self.producers}, {self._runs} runs")
+            self._progress(
+                _(
+                    "{name}, producers {producers}, {runs} runs",
+                    name=self.procedure.name,
+                    producers=self.producers,
+                    runs=self._runs,
+                )
+            )
 
     def _losses(self, search: OpenSearch) -> dict[int, float]:
         losses = dict.fromkeys(sorted(self._reached), 0.0)
@@ -154,7 +164,14 @@ def procedures_named(names: Sequence[str] | None) -> list[Procedure]:
     known = {one.name: one for one in PROCEDURES}
     for name in names or ():
         if name not in known:
-            raise BadInput(f"no procedure {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+            raise BadInput(
+                _(
+                    "no procedure {name}{near}; there are: {known}",
+                    name=f"{name!r}",
+                    near=did_you_mean(name, known),
+                    known=joined(", ", known),
+                )
+            )
     return [known[name] for name in names or known]
 
 
@@ -183,7 +200,7 @@ def plan(
     whole_number("budget", budget, 1)
     whole_number("seed", seed)
     if not producers:
-        raise BadInput(f"name how the producers behave: {', '.join(Producers)}")
+        raise BadInput(_("name how the producers behave: {Producers}", Producers=joined(", ", Producers)))
     tried: list[ProcedureResult] = []
     chosen = procedures_named(procedures)
     for behaviour, procedure in product((one for one in Producers if one in producers), chosen):

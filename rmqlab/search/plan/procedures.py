@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.scenario import Offsets, OutgoingMessage, ResetOffset, Scenario, Send, Start, Step, Stop, Subscription
+from rmqlab.language import _
 from rmqlab.search.plan.change import TOPIC, Change, MessageKind
 
 NAME = "change"  # one for all: names on the wire carry it, and orders depend on names
@@ -54,7 +55,15 @@ class Setting:
         for name, low, high in limits:
             value = getattr(self, name)
             if not isinstance(value, int) or not low <= value <= high:
-                raise BadInput(f"{name} is {value!r}; it is a whole number from {low} to {high}")
+                raise BadInput(
+                    _(
+                        "{name} is {value}; it is a whole number from {low} to {high}",
+                        name=name,
+                        value=f"{value!r}",
+                        low=low,
+                        high=high,
+                    )
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +223,11 @@ class Procedure:
 
 
 PROCEDURES = (
-    Procedure("stop-all", "stop every member, then start every one", _stop_all),
-    Procedure("one-by-one", "restart the members one by one", _one_by_one),
-    Procedure("new-group", "a new group beside the old one, its offsets set first", _new_group),
-    Procedure("widen-then-narrow", "first roll out OLD or NEW, then NEW", _widen_then_narrow),
-    Procedure("new-topic", "producers send what NEW takes to a new topic", _new_topic),
+    Procedure("stop-all", _("stop every member, then start every one"), _stop_all),
+    Procedure("one-by-one", _("restart the members one by one"), _one_by_one),
+    Procedure("new-group", _("a new group beside the old one, its offsets set first"), _new_group),
+    Procedure("widen-then-narrow", _("first roll out OLD or NEW, then NEW"), _widen_then_narrow),
+    Procedure("new-topic", _("producers send what NEW takes to a new topic"), _new_topic),
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.run import Run
+from rmqlab.language import _, joined
 from rmqlab.search.explorer.timings import assumed
 from rmqlab.search.plan.change import Change, MessageKind, text_of
 from rmqlab.search.plan.checklist import asks_of_producers, checklist
@@ -133,7 +134,7 @@ class Plan:
 
     def __repr__(self) -> str:
         """What the verb prints."""
-        return "\n".join(plan_lines(self))
+        return "\n".join(map(str, plan_lines(self)))
 
     def of(self, name: str, producers: Producers = Producers.KEEP) -> ProcedureResult:
         """One procedure, as tried with these producers."""
@@ -180,57 +181,98 @@ def plan_lines(found: Plan, saved: Mapping[str, Path] | None = None) -> Iterator
     """What a plan found, line by line; ``saved`` names the files of the worst schedules."""
     change, setting = found.change, found.setting
     yield (
-        f"{text_of(change.old)} -> {text_of(change.new)}: {setting.members} members, {setting.queues} queues,"
-        f" {setting.pause_ms} ms between restarts, messages every {setting.every_ms} ms"
+        _(
+            "{expression} -> {expression2}: {members} members, {queues} queues, {pause_ms} ms "
+            "between restarts, messages every {every_ms} ms",
+            expression=text_of(change.old),
+            expression2=text_of(change.new),
+            members=setting.members,
+            queues=setting.queues,
+            pause_ms=setting.pause_ms,
+            every_ms=setting.every_ms,
+        )
     )
     if change.same:
-        yield "Both take the same messages."
-    names = {MessageKind.OLD: "only OLD takes", MessageKind.NEW: "only NEW takes", MessageKind.BOTH: "both take"}
+        yield _("Both take the same messages.")
+    names = {
+        MessageKind.OLD: _("only OLD takes"),
+        MessageKind.NEW: _("only NEW takes"),
+        MessageKind.BOTH: _("both take"),
+    }
     for kind, properties in change.kinds.items():
-        yield f"  {names[kind]}, sent as {kind}-1, {kind}-2, ...: {properties or 'a message without tag'}"
+        yield (
+            "  "
+            + _(
+                "{names}, sent as {kind}-1, {kind}-2, ...: {properties}",
+                names=names[kind],
+                kind=kind,
+                properties=properties or _("a message without tag"),
+            )
+        )
     if not change.proven:
-        yield "  Other kinds of messages were looked for and not found; that there are none is not proven."
+        yield ("  " + _("Other kinds of messages were looked for and not found; that there are none is not proven."))
     for producers, headline in (
-        (Producers.KEEP, "Producers send everything all the time:"),
-        (Producers.WAIT, "Producers wait: what only NEW takes comes, and what only OLD takes ends, when it is time:"),
+        (Producers.KEEP, _("Producers send everything all the time:")),
+        (
+            Producers.WAIT,
+            _("Producers wait: what only NEW takes comes, and what only OLD takes ends, when it is time:"),
+        ),
     ):
         tried = [one for one in found.tried if one.producers is producers]
         kept = [one.course for one in found.tried if one.producers is Producers.KEEP]
         if producers is Producers.WAIT and [one.course for one in tried] == kept:
-            yield "There is nothing to wait for: producers that wait do the same."
+            yield _("There is nothing to wait for: producers that wait do the same.")
             continue
         if tried:
             yield headline
         for one in tried:
             yield from _tried_lines(one, saved)
     if any(one.exhausted for one in found.tried):
-        yield f"every schedule: every order of frames; assumed: {'; '.join(assumed(()))}"
+        yield _("every schedule: every order of frames; assumed: {assumed}", assumed=joined("; ", assumed(())))
     yield _verdict(found)
     if found.lossless:
         best = found.lossless[0]
-        yield f"Checklist for {best.procedure.name}:"
+        yield _("Checklist for {name}:", name=best.procedure.name)
         for number, line in enumerate(checklist(best.procedure, change), 1):
             yield f"  {number}. {line}"
 
 
 def _tried_lines(one: ProcedureResult, saved: Mapping[str, Path] | None) -> Iterator[str]:
     best, median, worst = one.spread()
-    what = "loses nothing" if one.lossless else f"LOSES up to {worst} (at best {best}, median {median})"
-    how = f"every schedule ({one.runs} runs)" if one.exhausted else f"{one.runs} schedules tried"
-    cost = (
-        f"takes up to {one.takes_ms} ms, a message waits up to {one.longest_wait_ms} ms,"
-        f" up to {one.duplicates} are taken twice"
+    what = (
+        _("loses nothing")
+        if one.lossless
+        else _("LOSES up to {worst} (at best {best}, median {median})", worst=worst, best=best, median=median)
     )
-    yield f"  {one.procedure.name:18} {what}: {how}; {cost}"
+    how = (
+        _("every schedule ({runs} runs)", runs=one.runs)
+        if one.exhausted
+        else _("{runs} schedules tried", runs=one.runs)
+    )
+    cost = _(
+        "takes up to {takes_ms} ms, a message waits up to {longest_wait_ms} ms, up to {duplicates} are taken twice",
+        takes_ms=one.takes_ms,
+        longest_wait_ms=one.longest_wait_ms,
+        duplicates=one.duplicates,
+    )
+    yield f"  {one.procedure.name:18} {_('{what}: {how}; {cost}', what=what, how=how, cost=cost)}"
     if one.lossless and one.conditions:
-        yield f"    only if: {' '.join(one.conditions)}"
+        yield ("    " + _("only if: {conditions}", conditions=" ".join(one.conditions)))
     if one.lost:
         for group in dict.fromkeys((lost.fate, lost.culprit, lost.subscription) for lost in one.lost):
             bodies = [lost.body for lost in one.lost if (lost.fate, lost.culprit, lost.subscription) == group]
-            more = f" and {len(bodies) - MAX_NAMED} more" if len(bodies) > MAX_NAMED else ""
+            more = (" " + _("and {bodies} more", bodies=len(bodies) - MAX_NAMED)) if len(bodies) > MAX_NAMED else ""
             fate, culprit, subscription = group
             yield (
-                f"    {', '.join(bodies[:MAX_NAMED])}{more}: {fate}, {culprit}'s pull, the broker held {subscription}"
+                "    "
+                + _(
+                    "{bodies}{more}: {fate}, {culprit}'s pull, the broker held {subscription}",
+                    bodies=joined(", ", bodies[:MAX_NAMED]),
+                    more=more,
+                    fate=fate,
+                    culprit=culprit,
+                    subscription=subscription,
+                )
             )
         yield f"    {one.schedule.to_json()}"
     if saved is not None:
@@ -239,12 +281,16 @@ def _tried_lines(one: ProcedureResult, saved: Mapping[str, Path] | None) -> Iter
 
 def _verdict(found: Plan) -> str:
     if not found.lossless:
-        return "Nothing safe was found."
+        return _("Nothing safe was found.")
     safe = list(dict.fromkeys(one.procedure.name for one in found.safe))
     others = list(dict.fromkeys(one.procedure.name for one in found.lossless if one.procedure.name not in safe))
-    parts = [f"Safe whatever the producers do: {', '.join(safe)}." if safe else "Nothing is safe whatever they do."]
+    parts = [
+        _("Safe whatever the producers do: {safe}.", safe=joined(", ", safe))
+        if safe
+        else _("Nothing is safe whatever they do.")
+    ]
     if others:
-        parts.append(f"Safe only if the producers do their part: {', '.join(others)}.")
+        parts.append(_("Safe only if the producers do their part: {others}.", others=joined(", ", others)))
     if not all(one.exhausted for one in found.lossless):
-        parts.append("Where not every schedule was tried, that means: no loss was found.")
+        parts.append(_("Where not every schedule was tried, that means: no loss was found."))
     return " ".join(parts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.audit_report import CERTAINTIES, remarks
 from rmqlab.lab.fates import Fate
+from rmqlab.language import _
 from rmqlab.show.audit.pictures import fates_by_group, losses_over_time, moment_text
 from rmqlab.show.tables import Table, page_of
 
@@ -30,18 +31,24 @@ def audit_page(
     rows.sort(key=lambda row: (-row[2]["lost"], -row[2]["may_be_lost"], row[0], row[1]))
     lost, may, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "may_be_lost", "unknown"))
     groups = sum(1 for _, _, one in rows if one["lost"])
-    told = (
-        f"{lost} messages lost in {groups} of {len(rows)} groups and topics, {may} more may be; what "
-        f"became of {unknown} is unknown; {len(damage)} damaged places in the log."
+    told = _(
+        "{lost} messages lost in {groups} of {rows} groups and topics, {may} more may be; what "
+        "became of {unknown} is unknown; {damage} damaged places in the log.",
+        lost=lost,
+        groups=groups,
+        rows=len(rows),
+        may=may,
+        unknown=unknown,
+        damage=len(damage),
     )
     is_fine = not (lost or may or damage) and any(one["sent"] for _, _, one in rows)
     parts = [f"<p>{escape(one)}</p>" for one in remarks(summary)]
     parts += [picture.html() for picture in _pictures(rows, counts)]
     parts += [_groups(rows).html(), _stages(rows).html()]
-    parts += [_cells(rows, "tag", "Lost by tag").html(), _cells(rows, "queue", "Lost by queue").html()]
+    parts += [_cells(rows, "tag", _("Lost by tag")).html(), _cells(rows, "queue", _("Lost by queue")).html()]
     parts += ["<h2>Damage</h2>", _damage(damage)]
     parts += ["<h2>What to send again</h2>", "<p>Nothing here sends anything.</p>", _plan(plan).html()]
-    return page_of(f"Audit of {name}", told, parts, is_fine=is_fine)
+    return page_of(_("Audit of {name}", name=name), told, parts, is_fine=is_fine)
 
 
 def _groups(rows: Iterable[tuple[str, str, _Row]]) -> Table:
@@ -50,9 +57,19 @@ def _groups(rows: Iterable[tuple[str, str, _Row]]) -> Table:
          moment_text(one.get("first_lost")), moment_text(one.get("last_lost")))
         for group, topic, one in rows
     ]  # fmt: skip
-    headers = ("group", "topic", "sent", "delivered", "lost", "unknown", "may be lost", "first lost", "last lost")
+    headers = (
+        _("group"),
+        _("topic"),
+        _("sent"),
+        _("delivered"),
+        _("lost"),
+        _("unknown"),
+        _("may be lost"),
+        _("first lost"),
+        _("last lost"),
+    )
     marked = frozenset(number for number, row in enumerate(table) if row[4])
-    caption = "Groups and topics; delivered and lost: what is proved or implied; times are UTC"
+    caption = _("Groups and topics; delivered and lost: what is proved or implied; times are UTC")
     return Table(caption, headers, table, marked)
 
 
@@ -64,22 +81,26 @@ def _stages(rows: Sequence[tuple[str, str, _Row]]) -> Table:
         for fate in Fate
         if fate in one["by_certainty"].get(certainty, {})
     ]
-    caption = _first("What became of the messages, those that nobody asked for among them", table)
-    return Table(caption, ("group", "topic", "fate", "certainty", "messages"), table[:MAX_ROWS])
+    caption = _first(_("What became of the messages, those that nobody asked for among them"), table)
+    return Table(caption, (_("group"), _("topic"), _("fate"), _("certainty"), _("messages")), table[:MAX_ROWS])
 
 
 def _first(caption: str, rows: Sequence[object]) -> str:
     """The caption of a table that has only the first of these rows, if they are many."""
-    return caption if len(rows) <= MAX_ROWS else f"{caption}: the first {MAX_ROWS} of {len(rows)}"
+    return (
+        caption
+        if len(rows) <= MAX_ROWS
+        else _("{caption}: the first {max_rows} of {rows}", caption=caption, max_rows=MAX_ROWS, rows=len(rows))
+    )
 
 
 def _cells(rows: Iterable[tuple[str, str, _Row]], part: str, caption: str) -> Table:
     table = [
-        (group, topic, cell or "none", number)
+        (group, topic, cell or _("none"), number)
         for group, topic, one in rows
         for cell, number in sorted(one[f"lost_by_{part}"].items(), key=lambda item: (-item[1], item[0]))
     ]
-    return Table(_first(caption, table), ("group", "topic", part, "lost"), table[:MAX_ROWS], folded=True)
+    return Table(_first(caption, table), (_("group"), _("topic"), part, _("lost")), table[:MAX_ROWS], folded=True)
 
 
 def _damage(damage: Sequence[_Row]) -> str:
@@ -87,8 +108,10 @@ def _damage(damage: Sequence[_Row]) -> str:
         return "<p>Every record is whole.</p>"
     names = ("physicalOffset", "size", "reason", "topic", "queueId", "queueOffset")
     table = [tuple("" if row[name] is None else row[name] for name in names) for row in damage[:MAX_ROWS]]
-    headers = ("commit log offset", "bytes", "what is wrong", "topic", "queue", "queue offset")
-    return Table(_first("Damaged places in the commit log (damage.json has them all)", damage), headers, table).html()
+    headers = (_("commit log offset"), _("bytes"), _("what is wrong"), _("topic"), _("queue"), _("queue offset"))
+    return Table(
+        _first(_("Damaged places in the commit log (damage.json has them all)"), damage), headers, table
+    ).html()
 
 
 def _plan(plan: Sequence[_Row]) -> Table:
@@ -98,10 +121,11 @@ def _plan(plan: Sequence[_Row]) -> Table:
         for one in plan
     ]  # fmt: skip
     headers = (
-        "group", "topic", "messages", "twice for others, if sent to the topic", "or to", "twice for others",
-        "that may be lost, besides",
+        _("group"), _("topic"), _("messages"), _("twice for others, if sent to the topic"), _("or to"),
+        _("twice for others"),
+        _("that may be lost, besides"),
     )  # fmt: skip
-    return Table("The plan (resend.json names every message); repair the subscriptions first", headers, table)
+    return Table(_("The plan (resend.json names every message); repair the subscriptions first"), headers, table)
 
 
 def _pictures(rows: Sequence[tuple[str, str, _Row]], counts: Sequence[_Row]) -> list[Picture]:

@@ -10,6 +10,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, rows_of
 from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.lab.run_view import short
+from rmqlab.language import _, joined
 from rmqlab.show.canvas import WIDTH, Canvas, cut, legend, painted, text_width
 from rmqlab.show.charts import TimeScale, heat_map
 from rmqlab.show.figure import Picture
@@ -43,8 +44,10 @@ def audit_table(known: str, summary: Summary) -> Table:
     if len(rows) > 1:
         ones = [one for *_, one in rows_of(summary)]
         sums = (sum(int(one[name]) for one in ones) for name in names)
-        rows.append(("all", "", *sums, sum(map(_unwanted, ones))))
-    return Table(f"The audit; known: {known}", ("group", "topic", *names, "not wanted"), rows, marked)
+        rows.append((_("all"), "", *sums, sum(map(_unwanted, ones))))
+    return Table(
+        _("The audit; known: {known}", known=known), (_("group"), _("topic"), *names, _("not wanted")), rows, marked
+    )
 
 
 def _unwanted(one: dict[str, Any]) -> int:
@@ -61,13 +64,15 @@ def loss_by_tag(known: str, summary: Summary) -> Picture:
     """
     lost = [(group, one) for group, _, one in rows_of(summary) if one["lost"]]
     if not lost:
-        raise BadInput("nothing was lost: there is nothing to draw")
+        raise BadInput(_("nothing was lost: there is nothing to draw"))
     cells: Counter[tuple[str, str]] = Counter()
     for group, one in lost:
         for tag, number in one["lost_by_tag"].items():
             cells[group, tag or "no tag"] += number
     rows = [{"group": group, "tag": tag, "lost": number} for (group, tag), number in cells.items()]
-    return heat_map(rows, x="tag", y="group", value="lost", title=f"Lost by group and tag (known: {known})")
+    return heat_map(
+        rows, x="tag", y="group", value="lost", title=_("Lost by group and tag (known: {known})", known=known)
+    )
 
 
 def loss_by_second(
@@ -80,15 +85,22 @@ def loss_by_second(
     zero = min(row["storeTimestamp"] for row in messages)
     cells = Counter(((row["storeTimestamp"] - zero) // SECOND_MS, kind_of(row)) for row in messages)
     kinds = _kinds_of(cells)
-    title = f"{group}: {one['lost']} of {one['sent']} lost, {one['unknown']} unknown (known: {known})"
-    words = "messages a second, over the seconds since the first; the strip: the subscription that the broker held"
+    title = _(
+        "{group}: {lost} of {sent} lost, {unknown} unknown (known: {known})",
+        group=group,
+        lost=one["lost"],
+        sent=one["sent"],
+        unknown=one["unknown"],
+        known=known,
+    )
+    words = _("messages a second, over the seconds since the first; the strip: the subscription that the broker held")
 
     def strip(canvas: Canvas, bins: int) -> None:
         _strip(canvas, slots, TimeScale(zero, zero + SECOND_MS * bins, LEFT, WIDTH - RIGHT))
 
     svg = _columns(kinds, cells, title, words, "second", strip)
     rows = [(second, sent, *(cells[second, kind] for kind in kinds)) for second, sent in sorted(_sums(cells).items())]
-    table = Table(title, ("second", "sent", *(look_of(kind).words for kind in kinds)), rows)
+    table = Table(title, (_("second"), _("sent"), *(look_of(kind).words for kind in kinds)), rows)
     return Picture(svg, title=title, alt=_told(group, one, messages, slots, zero), table=table)
 
 
@@ -102,7 +114,7 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
     for row in counts:
         cells[(row["group"], row["topic"]), kind_of(row)] += row["messages"]
     kinds = [kind for kind in (*map(str, Fate), PERHAPS_WANTED, UNWANTED) if any(cells[key, kind] for key in keys)]
-    title = f"What became of the messages of {len(keys)} groups and topics: shares"
+    title = _("What became of the messages of {keys} groups and topics: shares", keys=len(keys))
     names = [cut(f"{group} · {topic}", LONGEST) for group, topic in keys]
     left = 0.25 + max((text_width(name) for name in names), default=0)
     below = TITLE + LINE * len(keys) + 0.3
@@ -119,11 +131,19 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
                 x += width
         _draw_legend(canvas, kinds, below)
 
-    table = Table(title, ("group", "topic", *kinds), [(*key, *(cells[key, kind] for kind in kinds)) for key in keys])
+    table = Table(
+        title, (_("group"), _("topic"), *kinds), [(*key, *(cells[key, kind] for kind in kinds)) for key in keys]
+    )
     lost, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "unknown"))
-    alt = f"A bar for each group and topic, divided by fate. {lost} messages were lost, {unknown} are unknown."
+    alt = _(
+        "A bar for each group and topic, divided by fate. {lost} messages were lost, {unknown} are unknown.",
+        lost=lost,
+        unknown=unknown,
+    )
     if rows and rows[0][2]["lost"]:
-        alt += f" {rows[0][0]} lost the most, {rows[0][2]['lost']} of {rows[0][2]['sent']}."
+        alt += " " + _(
+            "{rows} lost the most, {lost} of {sent}.", rows=rows[0][0], lost=rows[0][2]["lost"], sent=rows[0][2]["sent"]
+        )
     return Picture(painted(WIDTH, below + _legend(kinds)[1], draw), title=title, alt=alt, table=table)
 
 
@@ -136,17 +156,27 @@ def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -
     for row in mine:
         cells[(row["minute"] - first) // width, kind_of(row)] += row["messages"]
     kinds = _kinds_of(cells)
-    unit = "minute" if width == 1 else f"{width} minutes"
-    title = f"{cut(group, LONGEST)}, {cut(topic, LONGEST)}: losses by {unit}"
-    words = f"messages in {unit}, over {unit} since {moment_text(first * MINUTE_MS)} UTC"
+    unit = _("minute") if width == 1 else _("{width} minutes", width=width)
+    title = _(
+        "{longest}, {longest2}: losses by {unit}", longest=cut(group, LONGEST), longest2=cut(topic, LONGEST), unit=unit
+    )
+    words = _(
+        "messages in {unit}, over {unit} since {moment_text} UTC", unit=unit, moment_text=moment_text(first * MINUTE_MS)
+    )
     rows = [
         (moment_text((first + number * width) * MINUTE_MS), *(cells[number, kind] for kind in kinds))
         for number in range(max(number for number, _ in cells) + 1)
     ]
     lost = sum(number for (_, kind), number in cells.items() if kind in LOSING)
-    alt = f"Bars over time: {lost} of {sum(cells.values())} messages of {topic} were lost for {group}."
+    alt = _(
+        "Bars over time: {lost} of {cells} messages of {topic} were lost for {group}.",
+        lost=lost,
+        cells=sum(cells.values()),
+        topic=topic,
+        group=group,
+    )
     svg = _columns(kinds, cells, title, words, unit)
-    return Picture(svg, title=title, alt=alt, table=Table(title, ("from", *kinds), rows))
+    return Picture(svg, title=title, alt=alt, table=Table(title, (_("from"), *kinds), rows))
 
 
 def _kinds_of(cells: Iterable[tuple[object, str]]) -> list[str]:
@@ -159,7 +189,7 @@ def _kinds_of(cells: Iterable[tuple[object, str]]) -> list[str]:
 def _sums(cells: Counter[tuple[int, str]]) -> Counter[int]:
     """How many messages of any kind each bin of time has."""
     sums: Counter[int] = Counter()
-    for (number, _), messages in cells.items():
+    for (number, _ignored), messages in cells.items():
         sums[number] += messages
     return sums
 
@@ -186,9 +216,11 @@ def _columns(
         wide = (WIDTH - LEFT - RIGHT) / bins
         for number, messages in sorted(sums.items()):
             there = [kind for kind in kinds if cells[number, kind]]
-            told = ", ".join(f"{cells[number, kind]} {look_of(kind).words}" for kind in there)
+            told = joined(", ", (f"{cells[number, kind]} {look_of(kind).words}" for kind in there))
             y = FLOOR
-            with canvas.saying(f"{unit} {number}: {messages} sent; {told}"):
+            with canvas.saying(
+                _("{unit} {number}: {messages} sent; {told}", unit=unit, number=number, messages=messages, told=told)
+            ):
                 for kind in there:
                     height = BARS * cells[number, kind] / most
                     y -= height
@@ -227,7 +259,7 @@ def _strip(canvas: Canvas, slots: Slots, scale: TimeScale) -> None:
     """What the broker held, below the columns."""
     y = FLOOR + AXIS
     if not slots:
-        canvas.text(LEFT, y + STRIP / 2, "What the broker held is not known.", ha="left", colour=GREY)
+        canvas.text(LEFT, y + STRIP / 2, _("What the broker held is not known."), ha="left", colour=GREY)
     names: dict[str, str] = {}
     for number, (since, held) in enumerate(slots):
         begin = scale.x(scale.begin if number == 0 else since)
@@ -235,7 +267,7 @@ def _strip(canvas: Canvas, slots: Slots, scale: TimeScale) -> None:
         if end <= begin:
             continue
         colour = names.setdefault(held, TAG_COLOURS[len(names) % len(TAG_COLOURS)])
-        with canvas.saying(f"the broker held {held}"):
+        with canvas.saying(_("the broker held {held}", held=held)):
             canvas.block(begin, y, end - begin, STRIP, colour, edge=WHITE)
             for text in (held, short(held)):
                 if text_width(text) < end - begin - 0.1:
@@ -270,17 +302,27 @@ def _told(group: str, one: dict[str, Any], messages: Sequence[dict[str, Any]], s
     lost = [row for row in messages if row["certainty"] != CERTAINTIES[-1] and kind_of(row) in LOSING]
     fates = Counter(LOOKS[Fate(row["fate"])].words for row in lost)
     times = [row["storeTimestamp"] - zero for row in lost]
-    told = f"{group} lost {one['lost']} of {one['sent']} messages"
+    told = _("{group} lost {lost} of {sent} messages", group=group, lost=one["lost"], sent=one["sent"])
     if lost:
-        numbers = ", ".join(f"{number} {words}" for words, number in fates.items())
+        numbers = joined(", ", (f"{number} {words}" for words, number in fates.items()))
         first, last = min(times) / 1000, max(times) / 1000
-        told = (
-            f"{group} lost {one['lost']} of {one['sent']} messages ({numbers}),"
-            f" the first after {first:.1f} s, the last after {last:.1f} s"
+        told = _(
+            "{group} lost {lost} of {sent} messages ({numbers}), the first after {first} s, the last after {last} s",
+            group=group,
+            lost=one["lost"],
+            sent=one["sent"],
+            numbers=numbers,
+            first=f"{first:.1f}",
+            last=f"{last:.1f}",
         )
-    told += "; " + f"{one['delivered']} were delivered, {one['unknown']} are unknown"
+    told += "; " + _(
+        "{delivered} were delivered, {unknown} are unknown", delivered=one["delivered"], unknown=one["unknown"]
+    )
     later = [(since, held) for since, held in slots if since > zero]
     if later:
-        changes = ", ".join(f"{held} after {(since - zero) / 1000:.1f} s" for since, held in later)
-        told += ". " + f"The broker's subscription turned to {changes}"
+        changes = joined(
+            ", ",
+            (_("{held} after {since} s", held=held, since=f"{(since - zero) / 1000:.1f}") for since, held in later),
+        )
+        told += ". " + _("The broker's subscription turned to {changes}", changes=changes)
     return f"{told}."

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rmqlab.language import _
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.spark.files.commit_log_files import log_files
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from rmqlab.spark.files.commit_log_files import LogRange
 
-GONE: Final = "the record is gone: only its queue names it"
+GONE: Final = _("the record is gone: only its queue names it")
 Numbers = NDArray[np.int64]
 Entries = NDArray[np.void]
 _ENTRY: Final = np.dtype([(name, np.int64) for name in ("offset", "size", "code", "topic", "queue", "queue_offset")])
@@ -75,8 +76,8 @@ class QueueCheck:
             & (entries["size"] == _numbers(batch, "size"))
         )
         for row in np.flatnonzero(known & ~(same & (~hashed | (entries["code"] == code)))):
-            what = "another tag" if same[row] else f"{entries['size'][row]} bytes and this place"
-            yield {**self._named(int(place[row])), "reason": f"its queue says {what}"}
+            what = _("another tag") if same[row] else _("{size} bytes and this place", size=entries["size"][row])
+            yield {**self._named(int(place[row])), "reason": _("its queue says {what}", what=what)}
 
     def named(self, offset: int) -> dict[str, Any]:
         """Return the topic, queueId and queueOffset of the damaged record at `offset`, {} if no queue names it."""
@@ -93,7 +94,7 @@ class QueueCheck:
             yield {**self._named(int(place)), "reason": GONE}
 
     def _named(self, place: int) -> dict[str, Any]:
-        offset, size, _, topic, queue, queue_offset = self._entries[place].tolist()
+        offset, size, _ignored, topic, queue, queue_offset = self._entries[place].tolist()
         return {
             "physicalOffset": offset,
             "size": size,

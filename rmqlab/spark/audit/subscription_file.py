@@ -10,6 +10,7 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.replay.frames import frames_folder
+from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
 from rmqlab.spark.audit.event_subscriptions import of_events
 from rmqlab.spark.audit.frame_subscriptions import of_frames
@@ -73,9 +74,11 @@ def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscrip
             else:
                 asked[key].append(Asked(client, kind, expression, until, post, since))
         except (BadInput, KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{place}: {reason(error)}; right would be {RIGHT}") from error
+            raise BadInput(
+                _("{place}: {reason}; right would be {right}", place=place, reason=reason(error), right=RIGHT)
+            ) from error
     if not lines:
-        raise BadInput(f"{name}: no line in it; one would be {RIGHT}")
+        raise BadInput(_("{name}: no line in it; one would be {right}", name=name, right=RIGHT))
     for slots in held.values():
         slots.sort(key=lambda one: one.since)
     for moments in present.values():

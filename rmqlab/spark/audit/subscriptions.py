@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rmqlab.errors import BadInput
 from rmqlab.files import json_lines as values_of
+from rmqlab.language import _, joined
 from rmqlab.protocol.subscription_data import SQL92, SubscriptionData
 
 if TYPE_CHECKING:
@@ -137,12 +138,12 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
     path = Path(path)
     files = sorted([*path.glob("*.jsonl"), *path.glob("*.jsonl.gz")]) if path.is_dir() else [path]
     if not files:
-        raise BadInput(f"{path}: a folder without *.jsonl; name one with events, or a file")
+        raise BadInput(_("{path}: a folder without *.jsonl; name one with events, or a file", path=path))
     for file in files:
         for number, value in values_of(_text(file), file):
-            place = f"{file}, line {number}"
+            place = _("{file}, line {number}", file=file, number=number)
             if not isinstance(value, dict):
-                raise BadInput(f"{place}: one JSON object a line is needed")
+                raise BadInput(_("{place}: one JSON object a line is needed", place=place))
             if "ev" in value:
                 value.setdefault("id", file.name.removesuffix(".gz").removesuffix(".jsonl"))
             yield place, value
@@ -167,8 +168,8 @@ def flag_field(line: dict[str, Any], name: str, *, default: bool = False) -> boo
 def reason(error: Exception) -> str:
     """What is wrong with a line, in words."""
     if isinstance(error, KeyError):
-        return f"it has no {error.args[0]!r}"
-    return "; ".join(str(error).splitlines())
+        return _("it has no {args}", args=f"{error.args[0]!r}")
+    return joined("; ", str(error).splitlines())
 
 
 def _text(path: Path) -> str:
@@ -176,4 +177,4 @@ def _text(path: Path) -> str:
         raw = path.read_bytes()
         return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
     except (OSError, ValueError, EOFError) as error:
-        raise BadInput(f"{path}: {error}; name a file with one JSON object a line") from error
+        raise BadInput(_("{path}: {error}; name a file with one JSON object a line", path=path, error=error)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.language import _
 from rmqlab.message.topics import retry_topic
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, YES
 
@@ -91,7 +92,7 @@ def resend_plan(lost: pa.Table) -> list[dict[str, Any]]:
             {
                 "group": group,
                 "topic": topic,
-                "first_check": "repair the group's subscriptions: all members the same, or it is lost again",
+                "first_check": _("repair the group's subscriptions: all members the same, or it is lost again"),
                 "to_topic": {"topic": topic, "duplicates": 0},
                 "to_retry_topic": {"topic": retry_topic(group), "duplicates": 0},
                 "messages": [],
