@@ -15,14 +15,15 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from rmqlab.checkout import ROOT, is_checkout
+from rmqlab.language import _, joined, ngettext
 from rmqlab.lessons.answers import FunctionElsewhere, in_a_sentence, needs_function
 from rmqlab.lessons.check import OPEN, THEIRS, CheckFailed
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import SQL92, SubscriptionData, build_subscription_data
 from rmqlab.rules import DEFAULT_RULES
 
-ENDS = "Does every way through it end in return?"
-CHANGED = "your function changes what it was given; make a new object and return that."
+ENDS = _("Does every way through it end in return?")
+CHANGED = _("your function changes what it was given; make a new object and return that.")
 # The types of an answer, by those that the rule of 4.8.0 names.
 KINDS: Mapping[str, tuple[type, ...]] = {
     "bool": (bool,), "int": (int,), "list[int]": (list, tuple), "list[T]": (list,), "Table": (dict,),
@@ -45,9 +46,14 @@ def in_words(value: object) -> str:
     """
     match value:
         case SubscriptionData():
-            return f"{value.sub_string!r} of {value.topic}, version {value.sub_version}"
+            return _(
+                "{expression} of {topic}, version {sub_version}",
+                expression=f"{value.sub_string!r}",
+                topic=value.topic,
+                sub_version=value.sub_version,
+            )
         case Mapping():
-            return "{" + ", ".join(f"{in_words(key)}: {in_words(one)}" for key, one in value.items()) + "}"
+            return "{" + joined(", ", (f"{in_words(key)}: {in_words(one)}" for key, one in value.items())) + "}"
         case list():
             return f"[{', '.join(map(in_words, value))}]"
         case _:
@@ -81,8 +87,8 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None =
             sys.setprofile(before)
         if problem or (list(answer) if isinstance(right, list) else answer) != right:
             names = inspect.signature(real).parameters
-            given = ", ".join(f"{name}={in_words(value)}" for name, value in zip(names, args, strict=True))
-            told = problem or f"your function gives {in_words(answer)}."
+            given = joined(", ", (f"{name}={in_words(value)}" for name, value in zip(names, args, strict=True)))
+            told = problem or _("your function gives {answer}.", answer=in_words(answer))
             raise CheckFailed(rule=rule_text(field), problem=f"{given}: {told}")
     if asked or (isinstance(mine, FunctionElsewhere) and mine.asks_the_real_rule):
         raise CheckFailed(THEIRS)
@@ -103,7 +109,12 @@ def _must_be_a_rule(real: Any, mine: object, field: str) -> None:
     if mine is ...:
         raise CheckFailed(OPEN)
     names = list(inspect.signature(real).parameters)
-    form = f"Give a function with {len(names)} parameter{'s' if len(names) != 1 else ''}: {', '.join(names)}."
+    form = ngettext(
+        "Give a function with {count} parameter: {names2}.",
+        "Give a function with {count} parameters: {names2}.",
+        len(names),
+        names2=joined(", ", names),
+    )
     needs_function(mine, form, rule=rule_text(field))
     try:
         inspect.signature(mine).bind(*names)  # type: ignore[arg-type]
@@ -130,10 +141,15 @@ def answered(mine: Any, args: tuple[Any, ...], given: tuple[Any, ...], kinds: tu
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
         return None, in_a_sentence(error, mine)
     if kinds and (answer is ... or answer is None):
-        return answer, f"your function gives {answer!r}. {ENDS}"
+        return answer, _("your function gives {answer}. {ends}", answer=f"{answer!r}", ends=ENDS)
     if kinds and not isinstance(answer, kinds):
         kind = type(answer).__name__
-        return answer, f"your function gives {in_words(answer)}, a {kind}; it must be a {kinds[0].__name__}."
+        return answer, _(
+            "your function gives {answer}, a {kind}; it must be a {name}.",
+            answer=in_words(answer),
+            kind=kind,
+            name=kinds[0].__name__,
+        )
     changed = args != given or (isinstance(mine, FunctionElsewhere) and mine.changed_its_arguments)
     return answer, CHANGED if changed else ""
 
