@@ -45,7 +45,9 @@ _PORTS: Final = {"sc": 15002, "spark": 7077}
 _PATIENCE: Final = 5  # seconds
 # Spark's 200 parts of a shuffle are 200 tasks, of which each may start Python: a small audit took minutes for them.
 _SHUFFLE: Final = "spark.sql.shuffle.partitions"
-REMOTE: Final = {_SHUFFLE: "32"}
+# A file in the current folder must not stand in for a module of a worker: Python started by `-m` looks there first.
+SAFE_PATH: Final = "PYTHONSAFEPATH"
+REMOTE: Final = {_SHUFFLE: "32", f"spark.executorEnv.{SAFE_PATH}": "1"}
 SETTINGS: Final = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -58,6 +60,7 @@ LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.executorEnv.PYTHONPATH": str(PACKAGE.parent),
+    f"spark.executorEnv.{SAFE_PATH}": "1",
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -162,7 +165,7 @@ def _start_quietly(address: str, conf: Mapping[str, str]) -> None:
     if SparkContext._gateway is not None:  # noqa: SLF001 - nothing else tells whether a JVM runs
         return
     settings = SparkConf().setAppName("rmqlab").setMaster(address).setAll(list(conf.items()))
-    with tempfile.TemporaryFile() as said, _uninterrupted():
+    with tempfile.TemporaryFile() as said, _uninterrupted(), _safe_path():
         try:
             gateway = launch_gateway(settings, {"stderr": said})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
@@ -172,6 +175,20 @@ def _start_quietly(address: str, conf: Mapping[str, str]) -> None:
             why = telling[0].strip() if telling else _first_line(error)
             raise BadInput(_("Spark's Java does not start ({why})", why=why)) from error
         SparkContext(conf=settings, gateway=gateway)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """What starts in this block inherits the setting: the JVM, and what plans in Python before a worker is there."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 @contextmanager

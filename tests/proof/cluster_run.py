@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.session import PACKAGE, provide_java
+from rmqlab.spark.session import PACKAGE, SAFE_PATH, provide_java
 from tests.proof.class_archive import with_archive
 from tests.proof.spark_servers import HOST, ConnectServer, StandaloneCluster
 
@@ -137,7 +137,13 @@ def run_python(arguments: Sequence[str], address: str, more: Mapping[str, str] |
     Raises:
         ClusterRunError: it failed.
     """
-    environ = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "PYSPARK_PYTHON": sys.executable, **(more or {})}
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(PACKAGE.parent),
+        SAFE_PATH: "1",
+        "PYSPARK_PYTHON": sys.executable,
+        **(more or {}),
+    }
     done = subprocess.run(  # noqa: S603 - our own interpreter and module
         [sys.executable, *arguments], env=environ, capture_output=True, text=True, check=False, cwd=PACKAGE.parent
     )

@@ -5,8 +5,12 @@ from __future__ import annotations
 import base64
 import copy
 import html
+import os
 import re
+import tempfile
 from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +18,7 @@ from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
     from nbclient import NotebookClient
 
@@ -54,6 +57,20 @@ def read(path: Path) -> Notebook:
     return notebook
 
 
+@contextmanager
+def kernel_environment() -> Iterator[dict[str, str]]:
+    """The environment for kernels that we start: no module comes from the notebook's folder, no start-up file runs.
+
+    IPython puts the current folder before the installed packages, and runs what lies in the user's profile.
+    """
+    with tempfile.TemporaryDirectory(prefix="rmqlab-kernels-") as folder:
+        profile = Path(folder) / "profile_default"
+        profile.mkdir()
+        settings = "c = get_config()\nc.InteractiveShellApp.ignore_cwd = True\n"
+        (profile / "ipython_kernel_config.py").write_text(settings, encoding="utf-8")
+        yield {**os.environ, "IPYTHONDIR": folder, "PYTHONSAFEPATH": "1"}
+
+
 def execute(notebook: Notebook, folder: Path, **options: Any) -> Notebook:
     """Run all cells of a copy in a new kernel whose current folder is ``folder``.
 
@@ -76,7 +93,8 @@ def run_all(client: NotebookClient) -> Notebook:
 
     def work() -> None:
         try:
-            outcome.set_result(client.execute())
+            with kernel_environment() as environ:
+                outcome.set_result(client.execute(env=environ))
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
             outcome.set_exception(error)
 

@@ -18,7 +18,16 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.session import DEFAULT, MODULES, PACKAGE, SETTING, SUBMITTED, provide_java, require_modules
+from rmqlab.spark.session import (
+    DEFAULT,
+    MODULES,
+    PACKAGE,
+    SAFE_PATH,
+    SETTING,
+    SUBMITTED,
+    provide_java,
+    require_modules,
+)
 from tests.proof.class_archive import with_archive
 
 if TYPE_CHECKING:
@@ -107,6 +116,7 @@ class _Servers:
             "SPARK_LOCAL_DIRS": str(self.folder),
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join(known),
+            SAFE_PATH: "1",
         }
 
     def start(self, program: str, arguments: list[str], ready: str) -> _Process:

@@ -16,6 +16,7 @@ from rmqlab.spark.session import SETTING
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.start import process
 from tests.proof.class_archive import make_archive
+from tests.proof.notebook_files import kernel_environment
 
 LIMIT_S: Final = 120
 AT_ONCE: Final = 3  # one more than there are cores: a lesson waits for a JVM or a broker now and then
@@ -48,7 +49,10 @@ def notebook_suite(limit_s: float = LIMIT_S) -> Measurement:
     make_archive()
     paths = lessons()
     begin = perf_counter()
-    with ProcessPoolExecutor(AT_ONCE, multiprocessing.get_context("spawn")) as pool:
+    with (
+        kernel_environment() as environ,
+        ProcessPoolExecutor(AT_ONCE, multiprocessing.get_context("spawn"), os.environ.update, (environ,)) as pool,
+    ):
         waiting = [pool.submit(_run_lesson, str(path), "") for path in paths[:AT_ONCE]]
         with ConnectServer("local[2]") as server:
             waiting += [pool.submit(_run_lesson, str(path), server.address) for path in paths[AT_ONCE:]]

@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
     _trust(opened.parent)
     root = notebooks.parent
     command = [
-        sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
+        sys.executable, "-P", "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
         f"--LabApp.default_url=/lab/tree/{quote(opened.relative_to(root).as_posix())}",
         f"--LabApp.workspaces_dir={_workspaces(Path(sys.prefix))}", *args.rest,
     ]  # fmt: skip

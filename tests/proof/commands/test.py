@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.checkout import ROOT, folder
 from rmqlab.commands.output import write_json
 from tests.proof.class_archive import made_meanwhile, use_archive
+from tests.proof.notebook_files import kernel_environment
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -77,7 +78,8 @@ def run(args: Namespace) -> int:
     tally = Tally()
     # Dozens of Spark sessions use them; they are made beside the collection.
     made = [] if args.rest or args.fast or find_spec("pyspark") is None else ["compiled_loops", "class_archive"]
-    with made_meanwhile(*made):
+    with made_meanwhile(*made), kernel_environment() as environ:
+        os.environ.update(environ)  # nbval starts its kernels with what it finds
         status = int(pytest.main(chosen, plugins=[tally]))
     write_json({**tally.counts, "status": status}, args.json)
     return status
