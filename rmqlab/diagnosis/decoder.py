@@ -1,4 +1,4 @@
-"""The decoder's data: what RocketMQ 4.8.0 and 5.3.3 say about subscriptions, filters and heartbeats, and what it means.
+"""The decoder's data: what RocketMQ and its clients say about subscriptions, filters and heartbeats, and what it means.
 
 Entries lie in data/decoder/*.json: codes, remarks, lines of logs, exceptions. A text is what a server prints, with a
 `{name}` where it prints a value (`rmqlab.diagnosis.line_template`). `cases` are rules on the values of a line.
@@ -19,6 +19,7 @@ from rmqlab.diagnosis.line_template import LineIndex, TextTemplate, template
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+FILES: Final = ("codes", "broker", "client", "name_server", "admin_tool", "proxy", "other_clients")
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 _PLACE: Final = re.compile(r"\[\w+:\d+\]\s*$")
 _FIELD: Final = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|\\"([^"\\]*)\\"|([^\s",]+))')
@@ -28,7 +29,7 @@ _FIELD: Final = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|\\"([^"\\]*)\\"|([^\s"
 def entries() -> dict[str, Entry]:
     """Every entry by its id, in the order of the files."""
     found = {}
-    for name in ("codes", "broker", "client", "name_server", "admin_tool"):
+    for name in FILES:
         data = (carried("decoder") / f"{name}.json").read_bytes()
         found.update({one.id: one for one in msgspec.json.decode(data, type=list[Entry])})
     return found
@@ -56,9 +57,8 @@ class Match(NamedTuple):
     @property
     def as_now(self) -> str:
         """What 4.8.0 or a newer version says in place of an older wording, with the line's values; else nothing."""
-        if self.text not in self.entry.older:
-            return ""
-        return template(self.entry.id, self.entry.texts[0]).filled(self.values)
+        now = self.entry.older.get(self.text)
+        return template(self.entry.id, now).filled(self.values) if now else ""
 
 
 def match(line: str) -> Match | None:

@@ -33,9 +33,9 @@ _CONDITION: Final = re.compile(r"(\S+) (<|>|=) (\S+)")
 
 
 class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who says it in a version: `by` is class and method, or the constant; `level` and `file` belong to a log."""
+    """Who says it, in which versions: `by` is class and method, or the constant; `level` and `file` belong to a log."""
 
-    version: str
+    versions: tuple[str, ...]
     by: str
     level: str = ""
     file: str = ""
@@ -76,20 +76,21 @@ def _number(text: str | None) -> int | None:
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One thing that a server or a client says.
 
-    `texts` are templates, `older` those of versions that say the first of `texts` in other words. A code has `number`
-    and `name` instead, the status of a pull a `name`. `rules` are fields of `rmqlab.RULES["4.8.0"]`, `rows` are the
-    articles', `findings` kinds of the doctor's, `see` names other entries. `cases` depend on a line's values. With
+    `texts` are templates. `older` has those of other versions, each with the one of `texts` that it is now, or "";
+    values of both have the same names. A code has `number` and `name` instead, the status of a pull a `name`. `rules`
+    are fields of `rmqlab.RULES["4.8.0"]`, `rows` are the articles', `findings` kinds of the doctor's, `see` names other
+    entries. `cases` depend on a line's values. With
     `differs` (expression and type of the old and the new subscription, as values of the line) it is part of ordinary
     work when both let the same messages pass.
     """
 
     id: str
-    kind: Literal["response", "request", "status", "remark", "log", "exception"]
-    speaker: Literal["broker", "name server", "client", "admin tool"]
+    kind: Literal["response", "request", "status", "remark", "log", "exception", "print"]
+    speaker: Literal["broker", "name server", "client", "admin tool", "proxy"]
     number: int | None = None
     name: str = ""
     texts: tuple[str, ...] = ()
-    older: tuple[str, ...] = ()
+    older: dict[str, str] = {}
     effect: Effect
     cases: tuple[Case, ...] = ()
     differs: tuple[str, str, str, str] | None = None
@@ -112,7 +113,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def versions(self) -> list[str]:
         """The versions that say it."""
-        return sorted({one.version for one in self.said})
+        return sorted({version for one in self.said for version in one.versions})
 
     @property
     def sentences(self) -> list[str]:
@@ -123,7 +124,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def languages(self) -> frozenset[str]:
         """The languages of the clients that say it: "Go" of the version "Go 2.1.2"; none for Java."""
-        return frozenset(one.version.rpartition(" ")[0] for one in self.said) - {""}
+        return frozenset(version.rpartition(" ")[0] for version in self.versions) - {""}
 
     def case_of(self, values: dict[str, str]) -> Case | None:
         """The first case that these values of a line fulfil."""

@@ -28,6 +28,8 @@ NEAR: Final = 0.5
 """Share of a text's words that a line must have for the text to be offered."""
 FEW: Final = 20
 """Lines that somebody pastes; in a log with more the unknown ones are counted and not shown."""
+MANY: Final = 6
+"""Places that are named of those that say a text."""
 LONGEST_SHOWN: Final = 300
 _TRACE: Final = re.compile(r"\s*$|\s+at [\w.$<>/]+\(|\s*\.\.\. \d+ (?:more|common)")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?")
@@ -97,11 +99,9 @@ class Explanation:
             rules = [*(f'RULES["4.8.0"].{name}' for name in entry.rules), *entry.rows]
             yield from _wrapped("  rule     ", ", ".join(rules), code=True)
             yield from _wrapped("  doctor   ", ", ".join(entry.findings) and f"finds it as {', '.join(entry.findings)}")
-            said = (
-                f"{one.by} ({one.version}{', ' + one.level + ', ' + one.file if one.level else ''})"
-                for one in entry.said
-            )
-            yield from _wrapped("  said by  ", ", ".join(said), code=True)
+            said = [f"{one.by} ({', '.join(filter(None, (*one.versions, one.level, one.file)))})" for one in entry.said]
+            rest = [f"+{len(said) - MANY}"] if len(said) > MANY else []
+            yield from _wrapped("  said by  ", ", ".join([*said[:MANY], *rest]), code=True)
             yield from _wrapped("  known    ", SURE[entry.sure])
             yield from _wrapped("  see      ", ", ".join(entries()[one].title for one in entry.see), code=True)
 
@@ -176,7 +176,7 @@ def explain(what: int | str | Path) -> Explained:
     `what` is a number or a name of RocketMQ (24, "SUBSCRIPTION_NOT_EXIST"), a text, or the path of a log, plain or .gz.
     A log is read line by line. Each known line is counted, with its first and last place; the worst come first.
 
-    Source: the texts are those of RocketMQ 4.8.0 and 5.3.3.
+    Source: the texts are those of RocketMQ 4.8.0, 5.3.3 and 5.5.0 and of its other clients (`data/said`).
 
     >>> explain(25).found[0].entry.name
     'SUBSCRIPTION_NOT_LATEST'

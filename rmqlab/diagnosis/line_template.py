@@ -51,8 +51,8 @@ class TextTemplate(NamedTuple):
         return {name: value for name, value in zip(self.names, values, strict=True) if name}
 
     def filled(self, values: dict[str, str]) -> str:
-        """The text with these values; one that is not among them stays a `{name}`."""
-        return _VALUE.sub(lambda name: values.get(name[1], name[0]), self.text)
+        """The text with these values, and "?" for one that is not among them."""
+        return _VALUE.sub(lambda name: values.get(name[1], "?"), self.text)
 
 
 def template(entry: str, text: str) -> TextTemplate:

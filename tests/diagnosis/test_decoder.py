@@ -45,16 +45,15 @@ def test_what_entries_name_is_there(root):
         assert set(one.see) <= set(EVERY) - {one.id}, one.id
         assert set(re.findall(r"`rmqlab ([a-z0-9]+)", one.do + one.means)) <= set(VERBS), one.id
         assert bool(one.texts) != bool(one.name), one.id
-        assert one.effect != "loss" or one.rules or one.rows, one.id
-        assert all(said.version in {"4.8.0", "5.3.3"} for said in one.said), one.id
+        assert one.effect != "loss" or one.rules or one.rows or "4.8.0" not in one.versions, one.id
         assert one.said, one.id
-        assert (one.kind == "log") == all(said.level and said.file for said in one.said), one.id
+        assert one.kind != "log" or any(said.level for said in one.said), one.id
 
 
 def test_every_entry_explains_itself_in_sentences():
     for one in EVERY.values():
         for text in (one.means, one.do):
-            assert re.fullmatch(r'([A-Z0-9%"]|[a-z]+(?:[A-Z]|\(\))).*[.]', text), (one.id, text)
+            assert re.fullmatch(r'([A-Z0-9%"`]|[a-z]+(?:[A-Z]|\(\))).*[.]', text), (one.id, text)
         assert max(map(len, re.split(r"(?<=[.:;]) ", one.means))) < 190, one.id
 
 
@@ -99,21 +98,31 @@ def test_known_by_a_recording_or_a_test_is_what_it_says(golden, root):
 
 
 @pytest.mark.parametrize(
-    ("name", "worst", "held"),
+    ("name", "worst", "held", "unknown"),
     [
-        ("broker-4.8.0", "loss", {"log-subscription-removed", "log-filter-ignored", "log-pull-not-latest"}),
-        ("broker-5.3.3", "loss", {"log-subscription-removed", "log-filter-ignored", "log-register-changed"}),
-        ("client-4.8.0", "stop", {"remark-subscription-not-exist", "log-rebalance-version", "log-not-in-member-list"}),
-        ("client-5.3.3", "stop", {"remark-subscription-not-exist", "log-client-not-latest", "log-heartbeat-failed"}),
+        ("broker-4.8.0", "loss", {"log-subscription-removed", "log-filter-ignored", "log-pull-not-latest"}, (9, 0)),
+        ("broker-5.3.3", "loss", {"log-subscription-removed", "log-filter-ignored", "log-register-changed"}, (8, 0)),
+        (
+            "client-4.8.0",
+            "stop",
+            {"remark-subscription-not-exist", "log-rebalance-version", "log-not-in-member-list"},
+            (1, 7),
+        ),
+        (
+            "client-5.3.3",
+            "stop",
+            {"remark-subscription-not-exist", "log-client-not-latest", "log-heartbeat-failed"},
+            (0, 9),
+        ),
     ],
 )
-def test_logs_of_real_brokers_and_clients(golden, name, worst, held):
+def test_logs_of_real_brokers_and_clients(golden, name, worst, held, unknown):
     """Groups whose members disagree wrote them; see data/golden/README.md."""
     found = explain(golden / "logs" / f"{name}.log")
     assert found.worst == worst
     assert held <= {one.entry.id for one in found.found}
     assert all(name[7:] in one.entry.versions for one in found.found)
-    assert found.lines - found.known == 12
+    assert (found.unknown, found.trace) == unknown
     changed = [one.effect for one in found.found if one.entry.id == "log-subscription-replaced"]
     assert changed == (
         ["loss", "normal"] if "broker" in name else []
@@ -214,7 +223,7 @@ def test_an_empty_log_is_said_to_be_empty(tmp_path):
 
 
 def test_effects_are_in_order():
-    everything = explain_lines((text for one in EVERY.values() for text in one.texts), "every text")
+    everything = explain_lines((text for one in EVERY.values() for text in (*one.texts, *one.older)), "every text")
     assert everything.known == everything.lines == len(templates())
     ranks = [list(EFFECTS).index(one.effect) for one in everything.found]
     assert ranks == sorted(ranks)
@@ -228,10 +237,10 @@ def test_codes_by_number_and_name():
 
 
 def test_a_near_miss_is_offered():
-    found = explain("consumers subscription does not exist")
+    found = explain("consumer's subscription is not existing")
     assert not found.found
     ((line, texts),) = found.near
-    assert line == "consumers subscription does not exist"
+    assert line == "consumer's subscription is not existing"
     assert "the consumer's subscription not exist" in texts
     assert explain("hello world").near == (("hello world", ()),)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.diagnosis.decoder import entries
 from rmqlab.diagnosis.decoder_entry import EFFECTS, SURE, Case, Entry
+from rmqlab.diagnosis.explained import MANY
 from rmqlab.language import ENGLISH, words_of
 
 if TYPE_CHECKING:
@@ -24,11 +25,17 @@ SECTIONS: Final = {
     ("log", "client"): "Log lines of the client",
     ("remark", "name server"): "Remarks of the name server",
     ("log", "name server"): "Log lines of the name server",
+    ("remark", "proxy"): "Remarks of the proxy",
+    ("log", "proxy"): "Log lines of the proxy",
+    ("log", "admin tool"): "Log lines of the admin tool",
+    ("print", ""): "What mqadmin prints",
 }
 TOP: Final = """# Decoder of codes and log lines
 
-What RocketMQ 4.8.0 and 5.3.3 say about subscriptions, filters and heartbeats, what it means, and what to do.
-`rmqlab explain 25`, `rmqlab explain "text of a line"` and `rmqlab explain broker.log` say the same in a terminal.
+What RocketMQ 4.8.0, 5.3.3 and 5.5.0 and its other clients (Go, C++, Python, gRPC) say about subscriptions, filters,
+heartbeats, rebalances, offsets, pulls and locks, what it means, and what to do. Wordings of other versions from 3.2
+on stand beside the present ones. `rmqlab explain 25`, `rmqlab explain "text of a line"` and `rmqlab explain
+broker.log` say the same in a terminal.
 
 [Type a code or a word, or paste a line of a log:]{#decoder-label}
 
@@ -152,9 +159,12 @@ def _facts(one: Entry, labels: dict[str, str]) -> Iterator[str]:
         yield f"{labels['rule']}: {', '.join([*rules, *one.rows])}"
     if one.texts:
         places = (
-            f"<code>{each.by}</code>" + (f" ({each.level}, {each.file})" if each.level else "") for each in one.said
+            f"<code>{each.by}</code>" + (f" ({each.level}{each.file and f', {each.file}'})" if each.level else "")
+            for each in one.said
         )
-        yield f"{labels['said']}: {', '.join(dict.fromkeys(places))}; {labels[one.sure]}"
+        shown = list(dict.fromkeys(places))
+        more = [f"+{len(shown) - MANY}"] if len(shown) > MANY else []
+        yield f"{labels['said']}: {', '.join([*shown[:MANY], *more])}; {labels[one.sure]}"
     if one.see:
         see = (f'<a href="#{name}"><code>{escape(entries()[name].title)}</code></a>' for name in one.see)
         yield f"{labels['see']}: {', '.join(see)}"
