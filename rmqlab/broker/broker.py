@@ -25,7 +25,7 @@ from rmqlab.broker.send_message_processor import SendMessageProcessor
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.message.topics import SCHEDULE_TOPIC, is_retry_topic
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.header import FrameError, RemotingCommandException
+from rmqlab.protocol.header import FrameError, RemotingCommandException, remark_of
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, BrokerRegistration, TopicConfig
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import BrokerRole
@@ -62,7 +62,8 @@ class Broker:
     whenever a topic is made. `config_managers` have what 4.8.0 keeps in the
     store's `config` folder, in the order in which it loads them.
 
-    Requests are answered by code (`register_processor`), others not at all. `rpc_hooks` see every command first.
+    Requests are answered by code (`register_processor`), others not at all, as by the real one, whose default processor
+    has no answer to them: `on_unknown(code)` hears of these. `rpc_hooks` see every command first.
     """
 
     schedule_service: ClassVar[type[ScheduleMessageService]] = ScheduleMessageService
@@ -86,6 +87,7 @@ class Broker:
         self.on_register = on_register
         self.hooks = hooks = BrokerHooks(observe, observe)
         self.rpc_hooks: list[RpcHook] = []
+        self.on_unknown: Callable[[int], None] = lambda _code: None
         self.filter_servers: Callable[[], list[str]] = list
         self.timers = timers = Timers(now)
         self.next_timer = timers.next_due
@@ -212,6 +214,15 @@ class Broker:
         A client's answer to a request of the broker goes to whoever asked. What throws in Java gives SYSTEM_ERROR with
         the exception's name and text, without the source line that Java adds.
         """
+        return self._handle(channel, command, now, self._handlers)
+
+    def handle_unknown(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Take a request that nobody handles where it came: the hooks see it, and it has no answer."""
+        return self._handle(channel, command, now, {})
+
+    def _handle(
+        self, channel: Channel, command: RemotingCommand, now: int, handlers: Mapping[int, Handler]
+    ) -> RemotingCommand | None:
         self.timers.now = now
         response: RemotingCommand | None
         try:
@@ -220,13 +231,14 @@ class Broker:
             if command.is_response:
                 self.broker2client.on_response(channel, command)
                 return None
-            handler = self._handlers.get(command.code)
+            handler = handlers.get(command.code)
             if handler is None:
+                self.on_unknown(command.code)
                 return None  # as Java: the client times out
             response = handler(channel, command, now)
-        except RemotingCommandException as error:
-            response = system_error(f"org.apache.rocketmq.remoting.exception.RemotingCommandException: {error}")
-        except (ProcessorError, FrameError) as error:
+        except (FrameError, RemotingCommandException) as error:
+            response = system_error(remark_of(error))
+        except ProcessorError as error:
             response = system_error(str(error))
         if response is None or command.is_oneway:
             return None

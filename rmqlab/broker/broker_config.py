@@ -63,7 +63,12 @@ INERT = {
     "isEnableBatchPush": "false", "transientStorePoolEnable": "false", "commitIntervalCommitLog": "200",
 }  # fmt: skip
 INERT |= OF_MACHINE
-# The same, for those that are null unless told.
+# System properties of 4.8.0 for TLS, which `serve` takes as settings; a broker does not show them.
+TLS_SETTINGS = frozenset({
+    "tls.server.mode", "tls.test.mode.enable", "tls.server.certPath", "tls.server.keyPath", "tls.server.keyPassword",
+    "tls.server.need.client.auth", "tls.server.authClient", "tls.server.trustCertPath",
+})  # fmt: skip
+# Without effect too, and null unless told.
 INERT_UNSET = frozenset({"haMasterAddress", "dLegerGroup", "dLegerPeers", "dLegerSelfId", "preferredLeaderId"})
 
 
@@ -127,8 +132,11 @@ class BrokerConfig(Settings):
         self.inert.update({name: properties[name] for name in (*INERT, *INERT_UNSET) if name in properties})
 
     def inert_properties(self) -> dict[str, str]:
-        """Return the settings that have no effect here under their 4.8.0 names."""
-        return INERT | self.inert
+        """Return the settings that have no effect here under their 4.8.0 names.
+
+        The port of replication follows the listening one, whatever it was set to (`BrokerStartup`).
+        """
+        return INERT | self.inert | {"haListenPort": str(self.listen_port + 1)}
 
     def set_without_effect(self) -> list[str]:
         """Return what was set to another value than 4.8.0's own and has no effect here.
@@ -159,7 +167,7 @@ class BrokerConfig(Settings):
 def known_keys() -> frozenset[str]:
     """Return the names of every setting of a 4.8.0 broker: its own, its store's and its network's."""
     own, stores = BrokerConfig.property_names().values(), MessageStoreConfig.property_names().values()
-    return frozenset({*INERT, *INERT_UNSET, *own, *stores})
+    return frozenset({*INERT, *INERT_UNSET, *TLS_SETTINGS, *own, *stores})
 
 
 def unknown_keys(properties: Mapping[str, str]) -> list[str]:

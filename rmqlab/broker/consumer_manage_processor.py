@@ -13,12 +13,12 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo, ProducerManager
 from rmqlab.broker.config_manager import ConfigManager
 from rmqlab.broker.consumer_manager import ConsumerManager
-from rmqlab.broker.processor import BrokerHooks, require, success, system_error
+from rmqlab.broker.processor import BrokerHooks, ProcessorError, named, require, success, system_error
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.events import Commit, Heartbeat
 from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
-from rmqlab.message.java import in_hash_map_order, in_number_map_order, split
+from rmqlab.message.java import in_hash_map_order, in_number_map_order, split, text_of
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.bodies import (
     CheckClientRequestBody,
@@ -39,7 +39,7 @@ from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_SUB_FLAG
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
@@ -89,7 +89,37 @@ class ConsumerOffsetManager(ConfigManager):
 
     def which_topic_by_consumer(self, group: str) -> list[str]:
         """Return the topics of which a group has committed offsets."""
-        return [topic for topic, other in self.topics_and_groups() if other == group]
+        return [topic for topic, other in self.topics_and_groups() if other == named(group)]
+
+    def which_group_by_topic(self, topic: str) -> list[str]:
+        """Return the groups that have committed offsets of a topic."""
+        return [group for other, group in self.topics_and_groups() if other == named(topic)]
+
+    def query_min_offset_in_all_group(self, topic: str, min_offset: Callable[[str, int], int]) -> dict[int, int]:
+        """Return the lowest committed offset of each queue of a topic that is not below `min_offset(topic, queue)`."""
+        lowest: dict[int, int] = {}
+        for key, queues in self.offset_table.items():
+            if split(key, TOPIC_GROUP_SEPARATOR)[0] != named(topic):
+                continue
+            for queue_id, offset in queues.items():
+                if offset >= min_offset(topic, queue_id):
+                    lowest[queue_id] = min(offset, lowest.get(queue_id, offset))
+        return lowest
+
+    def forget_group(self, group: str) -> None:
+        """Forget all offsets of a group. Raises ProcessorError when there is a key without a group, as Java does."""
+        for key in list(self.offset_table):
+            parts = split(key, TOPIC_GROUP_SEPARATOR)
+            if len(parts) == 1:
+                raise ProcessorError("java.lang.ArrayIndexOutOfBoundsException: Index 1 out of bounds for length 1")
+            if parts[1] == group:
+                del self.offset_table[key]
+
+    def clone_offset(self, source: str, target: str, topic: str | None) -> None:
+        """Give `target` the offsets that `source` has of a topic; nothing happens when it has none."""
+        offsets = self.offset_table.get(f"{text_of(topic)}{TOPIC_GROUP_SEPARATOR}{source}")
+        if offsets is not None:
+            self.offset_table[f"{text_of(topic)}{TOPIC_GROUP_SEPARATOR}{text_of(target)}"] = dict(offsets)
 
     def topics_and_groups(self) -> Iterable[tuple[str, str]]:
         """Yield topic and group of every entry whose key can be split."""
@@ -228,8 +258,7 @@ class ClientManageProcessor:
 
     def check_client_config(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
         """Compile a client's expression before the client starts with it; nothing is stored."""
-        body = None if command.body is None else CheckClientRequestBody.decode(command.body)
-        subscription = None if body is None else body.subscription_data
+        subscription = command.decode_body(CheckClientRequestBody).subscription_data
         if subscription is None or subscription.is_tag:
             return success()
         if not self.config.enable_property_filter:

@@ -9,6 +9,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.broker.processor import named
 from rmqlab.events import Expired, Notify, Register, SubscriptionChanged, Unregister
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
@@ -89,12 +90,12 @@ class ConsumerManager:
         self._rules = rules
 
     def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
-        """Return a group that is online, or None."""
-        return self.consumer_table.get(group)
+        """Return a group that is online, or None. Raises ProcessorError for a group that is null."""
+        return self.consumer_table.get(named(group))
 
     def find_channel(self, group: str, client_id: str) -> ClientChannelInfo | None:
         """Return the connection of one member, or None."""
-        info = self.consumer_table.get(group)
+        info = self.consumer_table.get(named(group))
         return None if info is None else info.find_channel(client_id)
 
     def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:

@@ -216,13 +216,15 @@ class Broker2Client:
         request.flag |= ONEWAY
         channel.send(request)
 
-    def call_client(self, channel: Channel, request: RemotingCommand, on_answer: OnAnswer) -> None:
-        """Send a request; `on_answer` gets the answer, or None when there is none in 10 s."""
+    def call_client(
+        self, channel: Channel, request: RemotingCommand, on_answer: OnAnswer, timeout_ms: int = CALL_TIMEOUT_MS
+    ) -> None:
+        """Send a request; `on_answer` gets the answer, or None when there is none in `timeout_ms`."""
         self._opaque += 1
         request.opaque = self._opaque
         key = channel, request.opaque
         self._waiting[key] = on_answer
-        due = self._timers.now + CALL_TIMEOUT_MS
+        due = self._timers.now + timeout_ms
         self._timers.once(f"answer to {request.opaque}", due, partial(self._give_up, key))
         channel.send(request)
 

@@ -22,7 +22,7 @@ from rmqlab.message.topics import (
     SCHEDULE_TOPIC,
     SELF_TEST_CONSUMER_GROUP,
     SELF_TEST_TOPIC,
-    SYSTEM_TOPICS,
+    SYSTEM_TOPICS_IN_ORDER,
     TOOLS_CONSUMER_GROUP,
     TRANS_HALF_TOPIC,
     is_system_group,
@@ -68,7 +68,7 @@ class TopicConfigManager(ConfigManager):
         self._on_create = on_create
         self.topic_config_table: dict[str, TopicConfig] = {}
         self.data_version = DataVersion(timers.now)
-        self.system_topics = set(SYSTEM_TOPICS)
+        self.system_topics = dict.fromkeys(SYSTEM_TOPICS_IN_ORDER)
         self._add_system_topic(SELF_TEST_TOPIC, 1)
         if config.auto_create_topic_enable:
             nums = config.default_topic_queue_nums
@@ -85,7 +85,7 @@ class TopicConfigManager(ConfigManager):
         self._add_system_topic(reply_topic(config.broker_cluster_name), 1)
 
     def _add_system_topic(self, topic: str, queue_nums: int, perm: int = PERM_READ_WRITE) -> None:
-        self.system_topics.add(topic)
+        self.system_topics[topic] = None
         self.topic_config_table[topic] = TopicConfig(topic, queue_nums, queue_nums, perm)
 
     def body(self) -> TopicConfigSerializeWrapper:
@@ -106,8 +106,8 @@ class TopicConfigManager(ConfigManager):
         return remark
 
     def select_topic_config(self, topic: str) -> TopicConfig | None:
-        """Return a topic's configuration, None when the broker does not know the topic."""
-        return self.topic_config_table.get(topic)
+        """Return a topic's configuration, None when it is not known here. Null raises ProcessorError."""
+        return self.topic_config_table.get(named(topic))
 
     def is_order_topic(self, topic: str) -> bool:
         """Tell whether a topic is marked as ordered."""
@@ -218,8 +218,8 @@ class SubscriptionGroupManager(ConfigManager):
 
         None when `autoCreateSubscriptionGroup` is off, except for RocketMQ's own CID_RMQ_SYS_ groups.
         """
-        config = self.subscription_group_table.get(group)
-        if config is None and (self._config.auto_create_subscription_group or is_system_group(named(group))):
+        config = self.subscription_group_table.get(named(group))
+        if config is None and (self._config.auto_create_subscription_group or is_system_group(group)):
             config = SubscriptionGroupConfig(group)
             self.update_subscription_group_config(config)
         return config
@@ -231,5 +231,5 @@ class SubscriptionGroupManager(ConfigManager):
 
     def delete_subscription_group_config(self, group: str) -> None:
         """Forget a group; an unknown one changes nothing."""
-        if self.subscription_group_table.pop(group, None) is not None:
+        if self.subscription_group_table.pop(named(group), None) is not None:
             self.data_version.next_version(self._timers.now)

@@ -45,7 +45,7 @@ def run(args: Namespace) -> int:
     """Record until a signal ends it or the time is over; return 0. Raise `BadInput` for an address or folder."""
     import asyncio
 
-    from rmqlab.runtime.serve_config import Endpoint
+    from rmqlab.runtime.endpoint import Endpoint
     from rmqlab.runtime.tap import TapConfig
     from rmqlab.runtime.teller import Teller
 

@@ -28,19 +28,19 @@ SELF_TEST_TOPIC = "SELF_TEST_TOPIC"
 OFFSET_MOVED_EVENT = "OFFSET_MOVED_EVENT"
 
 # a broker holds its own name, its cluster's name and the reply topic as system topics too (`TopicConfigManager`)
-SYSTEM_TOPICS = frozenset(
-    {
-        AUTO_CREATE_TOPIC_KEY_TOPIC,
-        SCHEDULE_TOPIC,
-        BENCHMARK_TOPIC,
-        TRANS_HALF_TOPIC,
-        TRACE_TOPIC,
-        TRANS_OP_HALF_TOPIC,
-        TRANS_CHECK_MAX_TIME_TOPIC,
-        SELF_TEST_TOPIC,
-        OFFSET_MOVED_EVENT,
-    }
+SYSTEM_TOPICS_IN_ORDER = (
+    AUTO_CREATE_TOPIC_KEY_TOPIC,
+    SCHEDULE_TOPIC,
+    BENCHMARK_TOPIC,
+    TRANS_HALF_TOPIC,
+    TRACE_TOPIC,
+    TRANS_OP_HALF_TOPIC,
+    TRANS_CHECK_MAX_TIME_TOPIC,
+    SELF_TEST_TOPIC,
+    OFFSET_MOVED_EVENT,
 )
+"""RocketMQ's own topics as Java puts them into their set (`TopicValidator`)."""
+SYSTEM_TOPICS = frozenset(SYSTEM_TOPICS_IN_ORDER)
 NOT_ALLOWED_SEND_TOPICS = frozenset({SCHEDULE_TOPIC})
 
 DEFAULT_PRODUCER_GROUP = "DEFAULT_PRODUCER"

@@ -8,21 +8,23 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import in_hash_map_order, text_of
+from rmqlab.message.java import from_utf8, in_hash_map_order, text_of, to_utf8
+from rmqlab.message.java_properties import MalformedEscapeError, load_properties
+from rmqlab.namesrv.namesrv_config import DEFAULT_PORT, NamesrvConfig
 from rmqlab.namesrv.route_info_manager import RouteInfoManager
 from rmqlab.protocol import namesrv as headers
 from rmqlab.protocol.bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.protocol.header import FrameError, RemotingCommandException
-from rmqlab.protocol.topic_config import BrokerRegistration, RegisterBrokerBody
+from rmqlab.protocol.header import FrameError, RemotingCommandException, remark_of
+from rmqlab.protocol.topic_config import BrokerRegistration, DataVersion, RegisterBrokerBody
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.header import CommandHeader
-    from rmqlab.protocol.namesrv import TopicRouteData
+    from rmqlab.protocol.namesrv import TopicList, TopicRouteData
 
     Answer = Callable[[Channel, RemotingCommand, int], RemotingCommand]
 
@@ -33,49 +35,40 @@ FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 NAMESPACE_ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
 """The namespace whose keys are ordered topics and whose values read "broker:queues;broker:queues"."""
 
-# 4.8.0 `NamesrvConfig` and `NettyServerConfig`, the listening port as `NamesrvStartup` sets it.
-_CONFIG = {
-    "rocketmqHome": "/opt/rocketmq",
-    "kvConfigPath": "/opt/rocketmq/namesrv/kvConfig.json",
-    "configStorePath": "/opt/rocketmq/namesrv/namesrv.properties",
-    "productEnvName": "center",
-    "clusterTest": "false",
-    "orderMessageEnable": "false",
-    "listenPort": "9876",
-    "serverWorkerThreads": "8",
-    "serverCallbackExecutorThreads": "0",
-    "serverSelectorThreads": "3",
-    "serverOnewaySemaphoreValue": "256",
-    "serverAsyncSemaphoreValue": "64",
-    "serverChannelMaxIdleTimeSeconds": "120",
-    "serverSocketSndBufSize": "65535",
-    "serverSocketRcvBufSize": "65535",
-    "serverPooledByteBufAllocatorEnable": "true",
-    "useEpollNativeSelector": "false",
-}
-
 
 class NameServer:
     """Routes and key-value texts. `now` is epoch ms everywhere.
 
     `kv_config` holds texts by namespace and key; a namespace, once made, stays even when its last key goes.
+    `on_unknown(code)` hears of requests that nobody handles.
     """
 
-    def __init__(self, now: int) -> None:
-        self.route_info_manager = RouteInfoManager()
+    def __init__(self, now: int, listen_port: int = DEFAULT_PORT) -> None:
+        self.config = NamesrvConfig(listen_port)
+        self.on_unknown: Callable[[int], None] = lambda _code: None
+        self.route_info_manager = routes = RouteInfoManager()
         self.kv_config: dict[str, dict[str, str]] = {}
         self._next_scan = now + SCAN_FIRST
         self._answers: dict[int, Answer] = {
             RequestCode.PUT_KV_CONFIG: self._put_kv_config,
+            RequestCode.GET_KV_CONFIG: self._get_kv_config,
             RequestCode.DELETE_KV_CONFIG: self._delete_kv_config,
             RequestCode.REGISTER_BROKER: self._register_broker,
             RequestCode.UNREGISTER_BROKER: self._unregister_broker,
             RequestCode.GET_ROUTEINFO_BY_TOPIC: self._get_route_info_by_topic,
             RequestCode.GET_BROKER_CLUSTER_INFO: self._get_cluster_info,
             RequestCode.WIPE_WRITE_PERM_OF_BROKER: self._wipe_write_perm_of_broker,
-            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: self._get_all_topics,
+            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: _topics(routes.get_all_topic_list),
             RequestCode.DELETE_TOPIC_IN_NAMESRV: self._delete_topic,
+            RequestCode.GET_KVLIST_BY_NAMESPACE: self._get_kv_list_by_namespace,
+            RequestCode.GET_TOPICS_BY_CLUSTER: self._get_topics_by_cluster,
+            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS: _topics(routes.get_system_topic_list),
+            RequestCode.GET_UNIT_TOPIC_LIST: _topics(routes.get_unit_topics),
+            RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST: _topics(routes.get_has_unit_sub_topic_list),
+            RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: _topics(routes.get_has_unit_sub_un_unit_topic_list),
+            RequestCode.UPDATE_NAMESRV_CONFIG: self._update_config,
             RequestCode.GET_NAMESRV_CONFIG: self._get_config,
+            RequestCode.QUERY_DATA_VERSION: self._query_data_version,
         }
 
     def __repr__(self) -> str:
@@ -89,16 +82,16 @@ class NameServer:
 
         What throws in Java gives SYSTEM_ERROR with the exception's name and text, without the line that Java adds.
         """
-        answer = None if command.is_response else self._answers.get(command.code)
+        if command.is_response:
+            return None
+        answer = self._answers.get(command.code)
         if answer is None:
+            self.on_unknown(command.code)
             return None
         try:
             response = answer(channel, command, now)
-        except RemotingCommandException as error:
-            name = "org.apache.rocketmq.remoting.exception.RemotingCommandException"
-            response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, f"{name}: {error}")
-        except FrameError as error:
-            response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, str(error))
+        except (FrameError, RemotingCommandException) as error:
+            response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark_of(error))
         return None if command.is_oneway else response.reply_to(command)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
@@ -156,13 +149,12 @@ class NameServer:
         if route is None:
             remark = f"No topic route info in name server for the topic: {text_of(topic)}{FAQ}"
             return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, remark)
+        if self.config.is_order_message_enabled:
+            route.order_topic_conf = self.kv_config.get(NAMESPACE_ORDER_TOPIC_CONFIG, {}).get(topic)
         return _success(body=_body_of(route))
 
     def _get_cluster_info(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
         return _success(body=self.route_info_manager.get_all_cluster_info().encode())
-
-    def _get_all_topics(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
-        return _success(body=self.route_info_manager.get_all_topic_list().encode())
 
     def _wipe_write_perm_of_broker(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.WipeWritePermOfBrokerRequestHeader)
@@ -183,11 +175,53 @@ class NameServer:
         self.kv_config.get(header.namespace, {}).pop(header.key, None)
         return _success()
 
-    def _get_config(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
-        """The settings, which are 4.8.0's own, in the order of java.util.Properties."""
-        return _success(
-            body="".join(f"{name}={value}\n" for name, value in in_hash_map_order(_CONFIG).items()).encode()
+    def _get_kv_config(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
+        header = request.decode_header(headers.GetKVConfigRequestHeader)
+        value = self.kv_config.get(header.namespace, {}).get(header.key)
+        if value is not None:
+            return _success(headers.GetKVConfigResponseHeader(value))
+        remark = f"No config item, Namespace: {text_of(header.namespace)} Key: {text_of(header.key)}"
+        return RemotingCommand.response(ResponseCode.QUERY_NOT_FOUND, remark, headers.GetKVConfigResponseHeader())
+
+    def _get_kv_list_by_namespace(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
+        namespace = request.decode_header(headers.GetKVListByNamespaceRequestHeader).namespace
+        table = self.kv_config.get(namespace)
+        if table is not None:
+            return _success(body=KVTable(table=in_hash_map_order(table)).encode())
+        return RemotingCommand.response(
+            ResponseCode.QUERY_NOT_FOUND, f"No config item, Namespace: {text_of(namespace)}"
         )
+
+    def _get_topics_by_cluster(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
+        cluster = request.decode_header(headers.GetTopicsByClusterRequestHeader).cluster
+        return _success(body=self.route_info_manager.get_topics_by_cluster(cluster).encode())
+
+    def _query_data_version(self, _channel: Channel, request: RemotingCommand, now: int) -> RemotingCommand:
+        """A broker asks whether its topics are newer than those held; if they are not, that is a sign of life."""
+        addr = request.decode_header(headers.QueryDataVersionRequestHeader).broker_addr
+        version = DataVersion.decode(request.body or b"")
+        info = self.route_info_manager.broker_live_table.get(addr)
+        changed = info is None or info.data_version != version
+        if info is not None and not changed:
+            info.last_update_timestamp = now
+        return _success(
+            headers.QueryDataVersionResponseHeader(changed), None if info is None else info.data_version.encode()
+        )
+
+    def _update_config(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
+        if request.body is not None:
+            try:
+                self.config.update(load_properties(to_utf8(from_utf8(request.body))))
+            except MalformedEscapeError:
+                return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, "string2Properties error")
+        return _success()
+
+    def _get_config(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
+        return _success(body=to_utf8(self.config.text()))
+
+
+def _topics(topics: Callable[[], TopicList]) -> Answer:
+    return lambda _channel, _request, _now: _success(body=topics().encode())
 
 
 def _registered(request: RemotingCommand) -> RegisterBrokerBody:
@@ -202,7 +236,7 @@ def _registered(request: RemotingCommand) -> RegisterBrokerBody:
 
 def _required(number: int | None, name: str) -> int:
     if number is None:
-        raise FrameError("java.lang.NullPointerException", f"{name} is missing in the header")
+        raise FrameError("NullPointerException", f"{name} is missing in the header")
     return number
 
 

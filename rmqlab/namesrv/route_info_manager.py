@@ -8,18 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import hash_map_order, in_hash_map_order
+from rmqlab.message.java import hash_map_order, hash_set_order, in_hash_map_order
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.namesrv import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
 from rmqlab.protocol.topic_config import (
     PERM_WRITE,
+    UNIT_FLAG,
+    UNIT_SUB_FLAG,
     BrokerRegistration,
     DataVersion,
     TopicConfig,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 BROKER_CHANNEL_EXPIRED_TIME = 120_000  # ms without a registration
 # Table lengths of the HashMaps of 4.8.0: they decide the order of what is listed.
@@ -178,3 +180,35 @@ class RouteInfoManager:
     def get_all_topic_list(self) -> TopicList:
         """Return the names of all topics."""
         return TopicList(hash_map_order(hash_map_order(self.topic_queue_table, _TOPICS)))
+
+    def get_topics_by_cluster(self, cluster: str) -> TopicList:
+        """Return the topics of a cluster's brokers; none for a cluster that is not known."""
+        names = self.cluster_addr_table.get(cluster, [])
+        return self._topics_with(lambda queues: any(data.broker_name in names for data in queues))
+
+    def get_system_topic_list(self) -> TopicList:
+        """Return the names of clusters and brokers, which are topics too, and the address of the first broker."""
+        clusters, brokers = self.cluster_addr_table, self.broker_addr_table
+        topics: list[str] = []
+        for cluster in hash_map_order(clusters, _CLUSTERS):
+            topics += [cluster, *hash_map_order(clusters[cluster])]
+        addrs = (brokers[name].broker_addrs for name in hash_map_order(brokers, _BROKERS))
+        first = next(filter(None, addrs), None)
+        return TopicList(hash_map_order(topics), None if first is None else first[hash_set_order(first, int)[0]])
+
+    def get_unit_topics(self) -> TopicList:
+        """Return the topics whose first queues are of a unit."""
+        return self._topics_with(lambda queues: bool(queues and queues[0].topic_syn_flag & UNIT_FLAG))
+
+    def get_has_unit_sub_topic_list(self) -> TopicList:
+        """Return the topics that a unit subscribes to."""
+        return self._topics_with(lambda queues: bool(queues and queues[0].topic_syn_flag & UNIT_SUB_FLAG))
+
+    def get_has_unit_sub_un_unit_topic_list(self) -> TopicList:
+        """Return the topics that a unit subscribes to and that are of none."""
+        both = UNIT_FLAG | UNIT_SUB_FLAG
+        return self._topics_with(lambda queues: bool(queues) and queues[0].topic_syn_flag & both == UNIT_SUB_FLAG)
+
+    def _topics_with(self, is_one: Callable[[list[QueueData]], bool]) -> TopicList:
+        topics = hash_map_order(self.topic_queue_table, _TOPICS)
+        return TopicList(hash_map_order([topic for topic in topics if is_one(self.topic_queue_table[topic])]))

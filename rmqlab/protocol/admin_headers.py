@@ -18,6 +18,23 @@ from rmqlab.protocol.header import (
 )
 
 
+class CloneGroupOffsetRequestHeader(CommandHeader):
+    """CLONE_GROUP_OFFSET 314; `offline`: whether the group subscribes to the topic is not looked at."""
+
+    src_group: str = NULL
+    dest_group: str = NULL
+    topic: str | None = None
+    offline: bool = False
+
+
+class ConsumeMessageDirectlyResultRequestHeader(WithConsumerGroup):
+    """CONSUME_MESSAGE_DIRECTLY 309, to the broker and on to the client; `msg_id` is an offsetMsgId."""
+
+    client_id: str | None = None
+    msg_id: str | None = None
+    broker_name: str | None = None
+
+
 class CreateTopicRequestHeader(WithTopic):
     """UPDATE_AND_CREATE_TOPIC 17."""
 
@@ -50,6 +67,19 @@ class GetBrokerConfigResponseHeader(CommandHeader):
     """Answer to GET_BROKER_CONFIG 26; `version` is the text of a DataVersion."""
 
     version: str = NULL
+
+
+class GetConsumeStatsInBrokerHeader(CommandHeader):
+    """GET_BROKER_CONSUME_STATS 317."""
+
+    is_order: bool = False
+
+
+class GetConsumerStatusRequestHeader(WithTopic):
+    """INVOKE_BROKER_TO_GET_CONSUMER_STATUS 223, and 221 on to clients; `client_addr` is one client's id."""
+
+    group: str = NULL
+    client_addr: str | None = None
 
 
 class GetConsumeStatsRequestHeader(WithConsumerGroup):
@@ -89,6 +119,19 @@ class QueryConsumeQueueRequestHeader(CommandHeader):
     consumer_group: str | None = None
 
 
+class QueryConsumeTimeSpanRequestHeader(WithTopic):
+    """QUERY_CONSUME_TIME_SPAN 303."""
+
+    group: str = NULL
+
+
+class QueryCorrectionOffsetHeader(WithTopic):
+    """QUERY_CORRECTION_OFFSET 308; `filter_groups` are names with commas between them."""
+
+    filter_groups: str | None = None
+    compare_group: str = NULL
+
+
 class QueryMessageRequestHeader(WithTopic):
     """QUERY_MESSAGE 12; times in epoch ms."""
 
@@ -115,6 +158,12 @@ class ResetOffsetRequestHeader(WithTopic):
     group: str = NULL
     timestamp: Long = 0
     is_force: bool = False
+
+
+class ResumeCheckHalfMessageRequestHeader(CommandHeader):
+    """RESUME_CHECK_HALF_MESSAGE 323; `msg_id` is an offsetMsgId."""
+
+    msg_id: str | None = None
 
 
 class ViewBrokerStatsDataRequestHeader(CommandHeader):

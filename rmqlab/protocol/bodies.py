@@ -118,6 +118,49 @@ class ConsumeStats(RemotingSerializable):
     consume_tps: float = 0.0
 
 
+class ConsumeStatsList(RemotingSerializable):
+    """Answer to 317: for each group what 208 says of each of its topics; `total_diff` sums up what is not consumed."""
+
+    consume_stats_list: list[dict[str, list[ConsumeStats]]] = msgspec.field(default_factory=list)
+    broker_addr: str = NULL
+    total_diff: int = 0
+
+
+class QueueTimeSpan(RemotingSerializable):
+    """Store times of a queue's first and last message, of the last one consumed, and how old the next one is (ms).
+
+    Each time stands there as text too, in the zone of the broker.
+    """
+
+    message_queue: MessageQueue = NULL
+    min_time_stamp: int = 0
+    max_time_stamp: int = 0
+    consume_time_stamp: int = 0
+    delay_time: int = 0
+    min_time_stamp_str: str = ""
+    max_time_stamp_str: str = ""
+    consume_time_stamp_str: str = ""
+
+
+class QueryConsumeTimeSpanBody(RemotingSerializable):
+    """Answer to 303."""
+
+    consume_time_span_set: list[QueueTimeSpan] = msgspec.field(default_factory=list)
+
+
+class QueryCorrectionOffsetBody(RemotingSerializable):
+    """Answer to 308: an offset for each queue."""
+
+    correction_offsets: dict[int, int] = msgspec.field(default_factory=dict)
+
+
+class GetConsumerStatusBody(RemotingSerializable):
+    """Answer to 221, where `message_queue_table` counts, and to 223, with the tables of clients by their ids."""
+
+    message_queue_table: dict[MessageQueue, int] = msgspec.field(default_factory=dict)
+    consumer_table: dict[str, dict[MessageQueue, int]] = msgspec.field(default_factory=dict)
+
+
 class ConsumerOffsetSerializeWrapper(RemotingSerializable):
     """Answer to 43: committed offsets by "topic@group" and queue."""
 

@@ -37,6 +37,23 @@ class RemotingCommandException(Exception):
     java_error = "RemotingCommandException"
 
 
+# Where Java keeps what it throws at a frame, header or body; `java.lang` unless named here.
+_PACKAGES: Final = {"JSONException": "com.alibaba.fastjson", "BufferUnderflowException": "java.nio"}
+
+
+def remark_of(error: FrameError | RemotingCommandException) -> str:
+    """Return the remark of the SYSTEM_ERROR that answers a request which throws: the exception's full name and text.
+
+    Source: `RemotingHelper.exceptionSimpleDesc`, which adds the line of its own source where it was thrown; we do not.
+
+    >>> remark_of(FrameError("NullPointerException", "the body is empty"))
+    'java.lang.NullPointerException: the body is empty'
+    """
+    if isinstance(error, FrameError):
+        return f"{_PACKAGES.get(error.java_error, 'java.lang')}.{error}"
+    return f"org.apache.rocketmq.remoting.exception.RemotingCommandException: {error}"
+
+
 class NullFieldError(RemotingCommandException):
     """A header's check met a number that is not there."""
 

@@ -55,6 +55,46 @@ class PutKVConfigRequestHeader(CommandHeader):
     value: str = NULL
 
 
+class GetKVConfigRequestHeader(CommandHeader):
+    """GET_KV_CONFIG 101."""
+
+    namespace: str = NULL
+    key: str = NULL
+
+
+class GetKVConfigResponseHeader(CommandHeader):
+    """Answer to 101."""
+
+    value: str | None = None
+
+
+class GetKVListByNamespaceRequestHeader(CommandHeader):
+    """GET_KVLIST_BY_NAMESPACE 219."""
+
+    namespace: str = NULL
+
+
+class GetTopicsByClusterRequestHeader(CommandHeader):
+    """GET_TOPICS_BY_CLUSTER 224."""
+
+    cluster: str = NULL
+
+
+class QueryDataVersionRequestHeader(CommandHeader):
+    """QUERY_DATA_VERSION 322; the body is the broker's `DataVersion`."""
+
+    broker_name: str = NULL
+    broker_addr: str = NULL
+    cluster_name: str = NULL
+    broker_id: Long = NULL
+
+
+class QueryDataVersionResponseHeader(CommandHeader):
+    """Answer to 322: whether the broker's topics are others than those held."""
+
+    changed: bool = NULL
+
+
 class DeleteKVConfigRequestHeader(CommandHeader):
     """DELETE_KV_CONFIG 102."""
 

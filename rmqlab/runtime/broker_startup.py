@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmqlab.broker.broker import Broker
@@ -14,14 +16,15 @@ from rmqlab.broker.extra.plain_access import PlainPermissionManager
 from rmqlab.broker.extra.registration import register_extras
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
-from rmqlab.protocol.codes import SENDS
+from rmqlab.protocol.codes import PULLS, SENDS, RequestCode, code_name
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch
 from rmqlab.runtime.durable_store import DurableStore
+from rmqlab.runtime.endpoint import bind_with_vip
 from rmqlab.runtime.socket_server import SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.store_folder import StoreFolder
-from rmqlab.runtime.system import LOOPBACK, disk_space, epoch_ms, own_address, physical_memory
+from rmqlab.runtime.system import LOOPBACK, disk_space, epoch_ms, memory_space, own_address, physical_memory
 from rmqlab.store.config import FlushDiskType
 from rmqlab.store.mapped_file_queue import in_memory
 from rmqlab.store.message_store import PHYSICAL_MEMORY_SIZE, MessageStore
@@ -38,7 +41,11 @@ if TYPE_CHECKING:
     from rmqlab.store.mapped_file_queue import Segments
     from rmqlab.store.recovery import RecoveryReport
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
+_MOST_CODES = 100
+_TIMED = SENDS | PULLS
 _EVERY_ADDRESS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared, never bound without being asked for
 
 
@@ -58,8 +65,9 @@ class BrokerHandler:
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Answer a command."""
-        store = self._store
-        if command.code in SENDS:
+        store, code = self._store, command.code
+        began = perf_counter_ns()
+        if code in SENDS:
             store.defers_dispatch = True
             try:
                 answer = self._broker.handle(channel, command, now)
@@ -68,9 +76,19 @@ class BrokerHandler:
         else:
             store.dispatch()
             answer = self._broker.handle(channel, command, now)
+        took = (perf_counter_ns() - began) // 1_000_000
+        if took > 0 and code in _TIMED:
+            stats = store.store_stats_service
+            (stats.note_put if code in SENDS else stats.note_get)(took)
         if self._durable is not None:
             self._durable.persist_changed()
         return answer
+
+    def handle_fast(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Answer a command that came over the VIP channel, where nobody registered pulls (`fastRemotingServer`)."""
+        if command.code in PULLS and not command.is_response:
+            return self._broker.handle_unknown(channel, command, now)
+        return self.handle(channel, command, now)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
         """A connection is gone; pulls that it holds would wait until their time is over, for nobody."""
@@ -109,29 +127,35 @@ class BrokerStartup:
         self.extras: Extras | None = None
         self.namesrv_addr = ""
         self.broker_addr = ""
+        self.vip_port: int | None = None
 
     async def start(self) -> None:
         """Listen, and register the broker. Raises BadInput for a port or rules that cannot be had."""
         config = self.config
         self._access = _access(config.acl)
-        sockets = [config.listen.bind()]
+        namesrv_socket = None if config.name_servers else config.namesrv.bind()  # before the VIP channel may want it
+        broker_socket = vip_socket = None
         try:
-            if not config.name_servers:
-                sockets.append(config.namesrv.bind())
-            await self._start(*sockets)
+            broker_socket, vip_socket = bind_with_vip(config.listen)
+            await self._start(broker_socket, vip_socket, namesrv_socket)
         except BaseException:
             await self.stop()
-            for one in sockets:
-                one.close()
+            for one in (broker_socket, vip_socket, namesrv_socket):
+                if one is not None:
+                    one.close()
             raise
 
-    async def _start(self, broker_socket: socket.socket, namesrv_socket: socket.socket | None = None) -> None:
+    async def _start(
+        self, broker_socket: socket.socket, vip_socket: socket.socket | None, namesrv_socket: socket.socket | None
+    ) -> None:
         config = self.config
+        self.vip_port = None if vip_socket is None else _port(vip_socket)
         now = epoch_ms()
         name_servers, own = config.name_servers, None
         if namesrv_socket is not None:
-            own = NameServer(now)
-            self._name_server = SocketServer(own)
+            own = NameServer(now, _port(namesrv_socket))
+            own.on_unknown = SaidOnce("name server")
+            self._name_server = SocketServer(own, tls=config.tls)
             await self._name_server.start(namesrv_socket)
             self.namesrv_addr = _address(_reachable(config.namesrv.host), _port(namesrv_socket))
         else:
@@ -145,6 +169,7 @@ class BrokerStartup:
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
         self.broker = Broker(settings, self._open_store(settings), now=now, choose=lambda _, n: random.randrange(n))
+        self.broker.on_unknown = SaidOnce("broker")
         self.extras = extras = register_extras(self.broker)
         extras.configuration.others.update(config.others)
         if config.settings_file is not None:
@@ -161,13 +186,17 @@ class BrokerStartup:
         self.broker.register_broker_all()
         self.broker_addr = settings.broker_addr
         is_sync = durable is not None and config.store.flush_disk_type is FlushDiskType.SYNC_FLUSH
+        handler = BrokerHandler(self.broker, durable)
         self._broker_server = SocketServer(
-            BrokerHandler(self.broker, durable),
+            handler,
             barrier=durable if is_sync else None,
             after_answers=self.broker.message_store.dispatch,
             idle_seconds=config.idle_seconds,
+            tls=config.tls,
         )
         await self._broker_server.start(broker_socket)
+        if vip_socket is not None:
+            await self._broker_server.listen(vip_socket, handler.handle_fast)
         await self._outer.registered()
 
     def _open_store(self, settings: BrokerConfig) -> MessageStore:
@@ -187,6 +216,7 @@ class BrokerStartup:
     def _load(self, broker: Broker, extras: Extras) -> DurableStore | None:
         """Take in what the folder holds. Raises BadInput."""
         if self._folder is None:
+            extras.runtime_info.memory_usage = memory_space
             return None
         durable = DurableStore(self._folder, broker)
         self.recovery = durable.load()
@@ -225,6 +255,25 @@ class BrokerStartup:
         await self._runtime.aclose()
         if self._name_server is not None:
             await self._name_server.stop()
+
+
+class SaidOnce:
+    """Logs a request that nobody handles, once for each code; 4.8.0 is silent, on the wire and in its log."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._said: set[int] = set()
+
+    def __call__(self, code: int) -> None:
+        """Hear of a request."""
+        if code in self._said or len(self._said) >= _MOST_CODES:
+            return
+        self._said.add(code)
+        name = code_name(RequestCode, code)
+        logger.warning(
+            "request %s%s: the %s has no answer to it, as 4.8.0 has none; who asked waits in vain (said once)",
+            code, "" if name == str(code) else f" {name}", self._what,
+        )  # fmt: skip
 
 
 def _access(acl: Path | Mapping[str, Any] | None) -> PlainPermissionManager | None:

@@ -158,11 +158,14 @@ class DurableStore:
             if not self._commit_running:
                 self._commit_running = True
                 loop.call_soon(loop.create_task, self._group_commit())
-        waiting = self._next_commit
+        waiting, began = self._next_commit, loop.time()
         try:
             return await asyncio.wait_for(asyncio.shield(waiting), self._store.config.sync_flush_timeout / 1000)
         except TimeoutError:
             return False
+        finally:
+            if (ms := int((loop.time() - began) * 1000)) > 0:
+                self._store.store_stats_service.note_put(ms)
 
     async def _group_commit(self) -> None:
         """Flush for all who wait, then for those who came meanwhile."""

@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rmqlab.broker.broker_config import MAX_PORT, BrokerConfig, refuse_unknown, refuse_unworkable, unknown_keys
+from rmqlab.broker.broker_config import BrokerConfig, refuse_unknown, refuse_unworkable, unknown_keys
 from rmqlab.errors import BadInput
 from rmqlab.runtime.configuration_files import ACL_FILE, read_properties
+from rmqlab.runtime.endpoint import Endpoint
 from rmqlab.runtime.socket_server import IDLE_SECONDS
-from rmqlab.runtime.system import LOOPBACK
+from rmqlab.runtime.tls import TlsConfig
 from rmqlab.store.config import MessageStoreConfig
 
 BROKER_PORT, NAMESRV_PORT = 10911, 9876
 IDLE_SETTING = "serverChannelMaxIdleTimeSeconds"  # the one setting of Netty that has an effect here
-
-
-@dataclass(slots=True)
-class Endpoint:
-    """Where to listen; port 0 means any free one."""
-
-    host: str = LOOPBACK
-    port: int = 0
-
-    @classmethod
-    def parse(cls, text: str, what: str) -> Endpoint:
-        """Read "host:port"; raises BadInput, naming the option."""
-        host, colon, port = text.rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > MAX_PORT:
-            raise BadInput(f"{what} {text!r}: host:port is wanted, such as 127.0.0.1:10911; port 0 takes a free one")
-        return cls(host.strip("[]"), int(port))
-
-    @property
-    def is_loopback(self) -> bool:
-        """Tell whether only this machine can connect."""
-        return self.host.startswith("127.") or self.host in {"::1", "localhost"}
-
-    def bind(self) -> socket.socket:
-        """Return a listening socket. Raises BadInput."""
-        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        try:
-            return socket.create_server((self.host, self.port), family=family, backlog=1024)
-        except OSError as error:
-            raise BadInput(f"cannot listen on {self.host}:{self.port}: {error.strerror or error}") from error
 
 
 @dataclass(slots=True)
@@ -59,7 +30,7 @@ class ServeConfig:
     (`serverChannelMaxIdleTimeSeconds`). `acl` has the rules of access control, or the file they are in;
     None: nothing is checked. `others` are settings that no 4.8.0 broker has, with their values; `inert` are those that
     have no effect here. Settings that are changed while the broker runs go into `settings_file`, if there
-    is one.
+    is one. `tls` says how connections are encrypted, those of broker and name server.
     """
 
     broker: BrokerConfig = field(default_factory=BrokerConfig)
@@ -75,6 +46,7 @@ class ServeConfig:
     inert: list[str] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
     settings_file: Path | None = None
+    tls: TlsConfig = field(default_factory=TlsConfig)
 
     @classmethod
     def of(
@@ -104,6 +76,7 @@ class ServeConfig:
             idle_seconds=_idle_seconds(properties.get(IDLE_SETTING), where),
             inert=[name for name in broker.set_without_effect() if name != IDLE_SETTING],
             others={name: properties[name] for name in unknown_keys(properties)},
+            tls=TlsConfig.of(properties, where),
         )
         if listen is not None:
             config.listen = Endpoint.parse(listen, "--listen")

@@ -11,18 +11,22 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, cast
 
+from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.runtime.frames import BadFrame, FrameDecoder, UnreadBudget
 from rmqlab.runtime.system import epoch_ms
+from rmqlab.runtime.tls import HANDSHAKE_MAGIC_CODE, TlsConfig, TlsError, TlsSession
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from rmqlab.protocol.channel import Server
+    from rmqlab.protocol.channel import Channel, Server
     from rmqlab.runtime.durable_store import DurableStore
+
+    Handle = Callable[[Channel, RemotingCommand, int], RemotingCommand | None]
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +39,7 @@ WRITE_MAX_BYTES = 64 * 1024 * 1024
 UNSENT_MAX_BYTES = 256 * 1024 * 1024
 """Ours: unread answers of all slow connections together above which the one with the most is closed."""
 BACKLOG = 1024
+TLS_OFF = TlsConfig(mode="disabled")
 _TURN_BYTES = 64 * 1024
 _GOODBYE_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0
@@ -44,9 +49,12 @@ _LONGEST_WAIT_MS = 5_000
 class SocketChannel(asyncio.Protocol):
     """One connection, as the rules see it (`Channel`) and as asyncio sees it (`Protocol`)."""
 
-    def __init__(self, server: SocketServer) -> None:
+    def __init__(self, server: SocketServer, handle: Handle | None = None) -> None:
         self._server = server
+        self.handle = handle or server.handler.handle
         self._decoder = FrameDecoder(server.budget)
+        self._is_greeted = False
+        self._tls: TlsSession | None = None
         self._transport: asyncio.Transport | None = None
         self._write_paused = False
         self._outbox: list[bytes] | None = None
@@ -76,11 +84,25 @@ class SocketChannel(asyncio.Protocol):
         """Take bytes of the client."""
         self.last_active = self._server.loop.time()
         try:
+            if not self._is_greeted and data:
+                self._is_greeted = True
+                self._tls = self._server.greet(data)
+            if self._tls is not None:
+                data = self._decrypted(self._tls, data)
             self._decoder.feed(data)
-        except BadFrame as error:
+        except (BadFrame, TlsError) as error:
             self.abort(str(error))
             return
         self._process()
+
+    def _decrypted(self, tls: TlsSession, data: bytes) -> bytes:
+        """Return what came; what TLS itself has to say leaves at once, the reason why it cannot go on too."""
+        try:
+            return tls.received(data)
+        finally:
+            reply = tls.outgoing()
+            if reply and self._transport is not None:
+                self._transport.write(reply)
 
     def pause_writing(self) -> None:
         """The client does not read fast enough: take no further request from it."""
@@ -128,7 +150,7 @@ class SocketChannel(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        transport.write(data)
+        transport.write(data if self._tls is None else self._tls.sealed(data))
         waiting = transport.get_write_buffer_size()
         if waiting == 0:
             self.last_active = self._server.loop.time()
@@ -158,6 +180,8 @@ class SocketChannel(asyncio.Protocol):
         if self.closed_because is None:
             self.closed_because = "closed by the server"
         if self._transport is not None:
+            if self._tls is not None and not self._transport.is_closing():
+                self._transport.write(self._tls.goodbye())
             self._transport.close()
 
     def abort(self, reason: str) -> None:
@@ -185,8 +209,10 @@ class SocketServer:
         barrier: DurableStore | None = None,
         after_answers: Callable[[], None] | None = None,
         idle_seconds: float = IDLE_SECONDS,
+        tls: TlsConfig = TLS_OFF,
     ) -> None:
         self.handler = handler
+        self._tls = tls
         self.budget = UnreadBudget()
         self.channels: set[SocketChannel] = set()
         self.slow: set[SocketChannel] = set()
@@ -195,7 +221,7 @@ class SocketServer:
         self._after_answers = after_answers
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
         self._sweeper: asyncio.TimerHandle | None = None
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._waiting: set[asyncio.Task[None]] = set()
         self._stopped = False
         self._all_gone = asyncio.Event()
@@ -203,15 +229,35 @@ class SocketServer:
     async def start(self, listening: socket.socket) -> None:
         """Serve a bound socket; it is closed by `stop`."""
         self.loop = asyncio.get_running_loop()
-        self._server = await self.loop.create_server(lambda: SocketChannel(self), sock=listening, backlog=BACKLOG)
+        await self.listen(listening, self.handler.handle)
         self.arm_timer()
         self._sweep()
+
+    async def listen(self, listening: socket.socket, handle: Handle) -> None:
+        """Serve another bound socket as well, whose requests go to `handle`."""
+        self._servers.append(
+            await self.loop.create_server(lambda: SocketChannel(self, handle), sock=listening, backlog=BACKLOG)
+        )
+
+    def greet(self, data: bytes) -> TlsSession | None:
+        """Return the TLS session of a connection that begins with `data`, None when it needs none. Raises TlsError."""
+        mode = self._tls.mode
+        if data[0] != HANDSHAKE_MAGIC_CODE:
+            if mode == "enforcing":
+                raise TlsError("it began without a TLS handshake, and TLS is enforced here (tls.server.mode=enforcing)")
+            return None
+        if mode == "disabled":
+            raise TlsError("it began with a TLS handshake, and TLS is off here (tls.server.mode=disabled)")
+        try:
+            return TlsSession(self._tls.context())
+        except BadInput as error:
+            raise TlsError(str(error)) from error
 
     async def stop(self) -> None:
         """Take no more connections, let answers that wait for the disk leave, then close what is open."""
         self._stopped = True
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         if self._waiting:
             await asyncio.wait(self._waiting)
         for timer in (self._sweeper, None if self._armed is None else self._armed[1]):
@@ -254,7 +300,7 @@ class SocketServer:
     def serve(self, channel: SocketChannel, command: RemotingCommand) -> None:
         """Hand one command to the handler and send what it answers; a bug in a rule ends this connection only."""
         try:
-            answer = self.handler.handle(channel, command, epoch_ms())
+            answer = channel.handle(channel, command, epoch_ms())
         except Exception:
             logger.exception("request %s of %s", command.code, channel.remote_address)
             channel.abort(f"request {command.code} broke a rule of ours, see the log")

@@ -39,6 +39,14 @@ def physical_memory() -> int:
         return 0
 
 
+def memory_space() -> tuple[int, int]:
+    """Return the bytes of this machine's memory and of what is free of it; 0 where the system does not say."""
+    try:
+        return physical_memory(), os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return physical_memory(), 0
+
+
 def disk_space(folder: Path | None) -> tuple[int, int]:
     """Return size and free bytes of the disk a folder is on; 0 of both where the system does not say."""
     try:

@@ -21,10 +21,10 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.runtime.endpoint import Endpoint
 from rmqlab.runtime.frames import FRAME_MAX_LENGTH, BadFrame, FrameDecoder
 from rmqlab.runtime.network import C2S, S2C
 from rmqlab.runtime.runtime import RemotingError
-from rmqlab.runtime.serve_config import Endpoint
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.system import epoch_ms
 from rmqlab.runtime.tap_recording import TapSummary

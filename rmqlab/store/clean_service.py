@@ -74,6 +74,19 @@ class CleanService:
             if self._store.index_service is not None:
                 self._store.index_service.delete_expired_file(min_offset)
 
+    def clean_expired_consume_queues(self) -> None:
+        """Delete queues whose last message is gone from the log; one that never had a message stays."""
+        first, table = self._commit_log.min_offset, self._store.consume_queue_table
+        for topic in [name for name in table if name != SCHEDULE_TOPIC]:
+            queues = table[topic]
+            for queue_id, queue in list(queues.items()):
+                if -1 < queue.last_offset < first:
+                    queue.destroy()
+                    del queues[queue_id]
+                    self._commit_log.topic_queue_table.pop(f"{topic}-{queue_id}", None)
+            if not queues:
+                del table[topic]
+
     def clean_unused_topic(self, topics: Collection[str]) -> None:
         """Delete the queues of every topic that is not in `topics`."""
         table = self._store.consume_queue_table

@@ -6,6 +6,7 @@ Beside them stand what the store is still able to do (`RunningFlags`) and its co
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
@@ -238,11 +239,17 @@ class RunningFlags:
     is_writeable: bool = True
 
 
+PUT_TIME_STEPS_MS = (0, 1, 10, 50, 100, 200, 500, 1_000, 2_000, 3_000, 4_000, 5_000, 10_000)
+"""From how many ms on a put counts in each of Java's thirteen classes of time."""
+
+
 @dataclass(slots=True)
 class StoreStatsService:
-    """How many messages came and went. The times Java keeps beside them are always 0: no time passes in a call.
+    """How many messages came and went, and how long that took.
 
-    `disk_fall_behind_size`: by group, topic and queue id the bytes of commit log behind the message last looked at.
+    No time passes in a call of a broker in virtual time: whoever runs one on a machine notes what took 1 ms or more
+    (`note_put`, `note_get`). `disk_fall_behind_size`: by group, topic and queue id the bytes of commit log behind the
+    message last looked at.
     """
 
     single_put_message_topic_times_total: Counter[str] = field(default_factory=Counter)
@@ -251,3 +258,16 @@ class StoreStatsService:
     get_message_times_total_miss: int = 0
     get_message_transfered_msg_count: int = 0
     disk_fall_behind_size: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    put_message_entire_time_max: int = 0
+    get_message_entire_time_max: int = 0
+    slow_puts: list[int] = field(default_factory=lambda: [0] * len(PUT_TIME_STEPS_MS))
+    """How many puts of this minute took so long, by the steps of `PUT_TIME_STEPS_MS`; the first counts none."""
+
+    def note_put(self, ms: int) -> None:
+        """A put took this long, 1 ms or more (`StoreStatsService.setPutMessageEntireTimeMax`)."""
+        self.slow_puts[bisect_right(PUT_TIME_STEPS_MS, ms) - 1] += 1
+        self.put_message_entire_time_max = max(self.put_message_entire_time_max, ms)
+
+    def note_get(self, ms: int) -> None:
+        """A read took this long, 1 ms or more."""
+        self.get_message_entire_time_max = max(self.get_message_entire_time_max, ms)

@@ -14,7 +14,7 @@ import rmqlab
 from rmqlab.lab.replay.replay import replay
 from rmqlab.lab.replay.tolerated_differences import MEASURED, OF_INSTALLATION
 from rmqlab.runtime.configuration_files import read_properties
-from rmqlab.runtime.serve_config import Endpoint
+from rmqlab.runtime.endpoint import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
 

@@ -24,7 +24,7 @@ from rmqlab.diagnosis.look_json import look_to_json
 from rmqlab.diagnosis.looking import take_look
 from rmqlab.diagnosis.read_client import READ_CODES, ReadClient
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.runtime.serve_config import Endpoint
+from rmqlab.runtime.endpoint import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
 from tests.diagnosis.recorded_looks import text_of, without_traces

@@ -16,7 +16,7 @@ from rmqlab.checkout import folder
 from rmqlab.lab.cluster import settings_beside
 from rmqlab.lab.run import Outcome, recorded_events
 from rmqlab.lab.scenario import read_scenarios
-from rmqlab.runtime.serve_config import Endpoint
+from rmqlab.runtime.endpoint import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
 from tests.proof.recorded_outcomes import RecordedVerdict, compare

@@ -10,7 +10,8 @@ import pytest
 
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.runtime.broker_startup import BrokerStartup
-from rmqlab.runtime.serve_config import Endpoint, ServeConfig
+from rmqlab.runtime.endpoint import Endpoint
+from rmqlab.runtime.serve_config import ServeConfig
 from rmqlab.runtime.socket_server import SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
 

@@ -13,8 +13,8 @@ from rmqlab.client.mq_client_api import SendStatus
 from rmqlab.message.message import Message
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.command import RemotingCommand, SerializeType
+from rmqlab.runtime.endpoint import Endpoint
 from rmqlab.runtime.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
-from rmqlab.runtime.serve_config import Endpoint
 from tests.proof.clients.batch_send import send_batch
 from tests.proof.clients.picked_send import send_oneway
 from tests.proof.clients.socket_clients import SocketClients

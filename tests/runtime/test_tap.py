@@ -24,7 +24,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
 from rmqlab.runtime.configuration_files import read_properties
-from rmqlab.runtime.serve_config import Endpoint
+from rmqlab.runtime.endpoint import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording, TapSummary
 from tests.proof.clients.socket_clients import SocketClients

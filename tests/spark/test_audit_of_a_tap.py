@@ -21,7 +21,7 @@ from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.message import Message
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
-from rmqlab.runtime.serve_config import Endpoint
+from rmqlab.runtime.endpoint import Endpoint
 from rmqlab.runtime.tap import Tap, TapConfig
 from rmqlab.runtime.tap_recording import TapRecording
 from rmqlab.spark.audit.auditing import Audit, AuditOptions

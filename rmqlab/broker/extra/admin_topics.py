@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.processor import success, system_error, with_header, without_header
 from rmqlab.errors import BadInput
-from rmqlab.message.java import from_utf8, in_hash_map_order, to_utf8
+from rmqlab.message.java import from_utf8, hash_map_order, in_hash_map_order, to_utf8
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.admin_headers import (
@@ -16,6 +16,7 @@ from rmqlab.protocol.admin_headers import (
 )
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import CommandHeader
+from rmqlab.protocol.namesrv import TopicList
 from rmqlab.protocol.serializable import to_json
 from rmqlab.protocol.topic_config import DataVersion, SubscriptionGroupConfig
 from rmqlab.store.clean_service import CleanService
@@ -50,6 +51,9 @@ class AdminTopics:
             ),
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: _table(broker.subscription_group_manager),
             RequestCode.GET_ALL_CONSUMER_OFFSET: _table(broker.consumer_offset_manager),
+            RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: without_header(self._system_topics),
+            RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: without_header(self._clean_expired_consume_queues),
+            RequestCode.CLEAN_UNUSED_TOPIC: without_header(self._clean_unused_topics),
             RequestCode.GET_ALL_DELAY_OFFSET: _table(broker.schedule_message_service),
         }
 
@@ -64,9 +68,19 @@ class AdminTopics:
             self._stats.on_topic_deleted(header.topic)
         return success()
 
+    def _system_topics(self) -> RemotingCommand:
+        return success(TopicList(hash_map_order(self._topics.system_topics)))
+
+    def _clean_expired_consume_queues(self) -> RemotingCommand:
+        self._clean_service.clean_expired_consume_queues()
+        return success()
+
+    def _clean_unused_topics(self) -> RemotingCommand:
+        self._clean_service.clean_unused_topic(self._topics.topic_config_table)
+        return success()
+
     def _create_group(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
-        if command.body is not None:
-            self._groups.update_subscription_group_config(SubscriptionGroupConfig.decode(command.body))
+        self._groups.update_subscription_group_config(SubscriptionGroupConfig.decode(command.body or b""))
         return success()
 
     def _delete_group(self, header: DeleteSubscriptionGroupRequestHeader, _now: int) -> RemotingCommand:

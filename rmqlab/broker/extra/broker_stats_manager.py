@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.broker.processor import success, system_error, with_header
+from rmqlab.message.java import text_of
 from rmqlab.protocol.admin_headers import ViewBrokerStatsDataRequestHeader
 from rmqlab.protocol.bodies import BrokerStatsData, BrokerStatsItem
 from rmqlab.protocol.codes import RequestCode
@@ -152,7 +153,7 @@ class BrokerStatsManager:
         """What a counter gained in the last minute, hour and day."""
         item = self.item(header.stats_name, header.stats_key)
         if item is None:
-            return system_error(f"The stats <{header.stats_name}> <{header.stats_key}> not exist")
+            return system_error(f"The stats <{text_of(header.stats_name)}> <{text_of(header.stats_key)}> not exist")
         minute, hour, day = (BrokerStatsItem(*item.snapshot(series, now)) for series in (MINUTE, HOUR, DAY))
         return success(BrokerStatsData(stats_minute=minute, stats_hour=hour, stats_day=day))
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.extra.access_requests import without_access_control
 from rmqlab.broker.extra.admin_consumers import AdminConsumers
+from rmqlab.broker.extra.admin_offsets import AdminOffsets
 from rmqlab.broker.extra.admin_topics import AdminTopics, Configuration
+from rmqlab.broker.extra.ask_consumers import AskConsumers
 from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
 from rmqlab.broker.extra.filter_server_manager import FilterServerManager
 from rmqlab.broker.extra.query_message_processor import QueryMessageProcessor
@@ -50,12 +53,15 @@ def register_extras(broker: Broker, stats: BrokerStatsManager | None = None) -> 
         configuration,
         runtime_info,
         AdminTopics(broker, stats),
-        AdminConsumers(broker, stats),
+        AdminConsumers(broker),
+        AdminOffsets(broker, stats),
+        AskConsumers(broker),
         QueryMessageProcessor(store, broker.consumer_manager, broker.consumer_filter_manager),
         transactions,
         ReplyMessageProcessor(broker),
     ):
         broker.register_processor(part.handlers)
+    broker.register_processor(without_access_control())
     return Extras(configuration, register_filter_servers(broker), runtime_info, stats)
 
 

@@ -34,7 +34,7 @@ _PRINT_EVERY = 60
 _CAPACITY = 64
 _TRANSIENT_BUFFERS = 2**31 - 1  # what 4.8.0 says when the pool is off
 _UNITS = "KMGTPE"
-# How long puts took. Here they take no time, so that all are in the first.
+# How long puts took; those of less than 1 ms are in the first.
 _DURATIONS = (
     "<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s", "1~2s", "2~3s", "3~4s", "4~5s",
     "5~10s", "10s~",
@@ -59,6 +59,7 @@ class StoreRates:
         self.next_sample = now + SAMPLE_MS
         self._seconds: list[int] = [0]
         self._totals: list[Totals] = [Totals()]
+        self._printed = 0
 
     def sample(self, now: int) -> None:
         """Note what the totals were at all full seconds up to `now`, before anything changes at `now`."""
@@ -66,6 +67,9 @@ class StoreRates:
         first = (self.next_sample - self.boot) // SAMPLE_MS
         self.next_sample = self.boot + (second + 1) * SAMPLE_MS
         totals = self.totals()
+        if (printed := second // _PRINT_EVERY * _PRINT_EVERY) > self._printed:
+            self._printed = printed
+            self._stats.slow_puts[:] = [0] * len(self._stats.slow_puts)
         if totals == self._totals[-1]:
             return
         self._seconds.append(first)
@@ -95,12 +99,12 @@ class StoreRates:
         puts = totals.put or 1
         size = sum(stats.single_put_message_topic_size_total.values())
         second = (now - self.boot) // SAMPLE_MS
-        printed = second // _PRINT_EVERY * _PRINT_EVERY
-        counts = [totals.put - self._at(printed).put, *[0] * (len(_DURATIONS) - 1)]
+        slow = stats.slow_puts[1:]
+        counts = [max(totals.put - self._at(self._printed).put - sum(slow), 0), *slow]
         return {
             "bootTimestamp": str(self.boot),
             "runtime": _runtime(now - self.boot),
-            "putMessageEntireTimeMax": "0",
+            "putMessageEntireTimeMax": str(stats.put_message_entire_time_max),
             "putMessageTimesTotal": str(puts),
             "putMessageSizeTotal": str(size),
             "putMessageDistributeTime": "".join(
@@ -108,7 +112,7 @@ class StoreRates:
             ),
             "putMessageAverageSize": repr(size / puts),
             "dispatchMaxBuffer": "0",
-            "getMessageEntireTimeMax": "0",
+            "getMessageEntireTimeMax": str(stats.get_message_entire_time_max),
             "putTps": self._rates(second, "put"),
             "getFoundTps": self._rates(second, "found"),
             "getMissTps": self._rates(second, "missed"),
@@ -135,9 +139,10 @@ def _runtime(ms: int) -> str:
 
 
 class RuntimeInfo:
-    """Answers GET_BROKER_RUNTIME_INFO. Nothing waits in a queue here, and no time passes in a call.
+    """Answers GET_BROKER_RUNTIME_INFO. Nothing waits in a queue here.
 
-    `disk_usage` gives size and free bytes of the disk that holds the store; None: it is in memory.
+    `disk_usage` gives size and free bytes of the disk that holds the store. A store in memory has none, and its ratios
+    are -1, as those of a folder that is not there; `memory_usage` gives the bytes of memory then. None: nobody knows.
     """
 
     def __init__(self, broker: Broker, configuration: Configuration) -> None:
@@ -147,6 +152,7 @@ class RuntimeInfo:
         self._rates = StoreRates(self._store.store_stats_service, broker.now)
         self._morning_totals = Totals(), Totals()  # when yesterday began, and today
         self.disk_usage: Callable[[], tuple[int, int]] | None = None
+        self.memory_usage: Callable[[], tuple[int, int]] | None = None
         self.handlers: dict[int, Handler] = {RequestCode.GET_BROKER_RUNTIME_INFO: self._answer}
 
     def before_request(self, _channel: Channel, _command: RemotingCommand, now: int) -> None:
@@ -166,9 +172,11 @@ class RuntimeInfo:
     def _table(self, now: int) -> dict[str, str]:
         store, info = self._store, self._rates.table(now)
         ratio = "-1.0"
-        if self.disk_usage is not None:
-            total, free = self.disk_usage()
-            ratio = repr((total - free) / total) if total > 0 else ratio
+        usage = self.memory_usage if self.disk_usage is None else self.disk_usage
+        if usage is not None:
+            total, free = usage()
+            if self.disk_usage is not None and total > 0:
+                ratio = repr((total - free) / total)
             info["commitLogDirCapacity"] = f"Total : {human_readable(total)}, Free : {human_readable(free)}."
         settings = self._configuration.properties()
         totals = self._rates.totals()

@@ -9,15 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.processor import NOT_SET, ProcessorError, named, require, success, system_error, with_header
+from rmqlab.message.ids import MessageIdError, decode_message_id
 from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_int
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_PRODUCER_GROUP,
     PROPERTY_REAL_QUEUE_ID,
     PROPERTY_REAL_TOPIC,
+    PROPERTY_TRANSACTION_CHECK_TIMES,
     PROPERTY_TRANSACTION_PREPARED,
     properties_to_string,
 )
+from rmqlab.message.record import decode_record
 from rmqlab.message.sysflag import (
     TRANSACTION_COMMIT_TYPE,
     TRANSACTION_NOT_TYPE,
@@ -25,6 +28,7 @@ from rmqlab.message.sysflag import (
     reset_transaction_value,
 )
 from rmqlab.message.topics import TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
+from rmqlab.protocol.admin_headers import ResumeCheckHalfMessageRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import EndTransactionRequestHeader
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from rmqlab.store.message_store import MessageStore
 
 REMOVE_TAG = "d"
+_NOT_PUT_BACK = f"Exception was thrown when putting message back to {TRANS_HALF_TOPIC}."
 _LIMITS = (
     "The message is illegal, maybe msg body or properties length not matched. "
     "msg body length limit 128k, msg properties length limit 32k."
@@ -58,6 +63,7 @@ class TransactionalMessageService:
         self._store_host = store_host
         self.handlers: dict[int, Handler] = {
             RequestCode.END_TRANSACTION: with_header(EndTransactionRequestHeader, self._end_transaction),
+            RequestCode.RESUME_CHECK_HALF_MESSAGE: with_header(ResumeCheckHalfMessageRequestHeader, self._resume_check),
         }
 
     def prepare_message(self, message: MessageExtBrokerInner, now: int) -> PutMessageResult:
@@ -78,6 +84,7 @@ class TransactionalMessageService:
         """
         if self._store.config.broker_role is BrokerRole.SLAVE:
             return RemotingCommand.response(ResponseCode.SLAVE_NOT_AVAILABLE, NOT_SET)
+        require(header, ("commit_or_rollback",))
         if header.commit_or_rollback not in {TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE}:
             return None
         require(header, ("commit_log_offset", "tran_state_table_offset"))
@@ -95,6 +102,24 @@ class TransactionalMessageService:
             return RemotingCommand.response(*_REFUSED[status])
         self.delete_prepare_message(half, now)
         return success()
+
+    def _resume_check(self, header: ResumeCheckHalfMessageRequestHeader, now: int) -> RemotingCommand:
+        """Put a half message that was given up back into the half topic, as one that nobody was asked about yet."""
+        try:
+            offset = decode_message_id(named(header.msg_id)).offset
+        except (MessageIdError, ProcessorError):
+            return system_error(_NOT_PUT_BACK)
+        record = self._store.commit_log.select_one_message_by_offset(offset)
+        message = None if record is None else decode_record(record)
+        if message is None:
+            return system_error(_NOT_PUT_BACK)
+        message.properties[PROPERTY_TRANSACTION_CHECK_TIMES] = "0"
+        half = MessageExtBrokerInner.again(message, TRANS_HALF_TOPIC, 0)
+        half.wait_store_msg_ok = False
+        status = self._store.put_message(half, now).status
+        if status is PutMessageStatus.PUT_OK:
+            return success()
+        return system_error(f"Put message back to {TRANS_HALF_TOPIC} failed.")
 
     def delete_prepare_message(self, message: MessageExt, now: int) -> None:
         """Note in the op topic that a half message is dealt with: its queue offset as text, tag "d"."""
