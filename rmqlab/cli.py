@@ -165,8 +165,8 @@ def _ending(verb: str, before: str | None) -> str:
 
 def _check_packages(verb: str) -> None:
     """Raise `BadInput` before any work if the verb needs packages that are not there."""
-    # who reads the file of the extra acl says so, and Java is looked for on the machine too
-    packages = set(VERBS[verb].extras) - {"acl", "java"}
+    # who reads the file of the extra acl or makes a certificate says so, and Java is looked for on the machine too
+    packages = set(VERBS[verb].extras) - {"acl", "java", "tls"}
     if packages:
         from rmqlab.extras import require
 

@@ -81,7 +81,7 @@ VERBS = {
         "broker and name server for real clients",
         {0: "it was stopped, by Ctrl-C too"},
         "serve --set enablePropertyFilter=true",
-        extras=("acl",),
+        extras=("acl", "tls"),
     ),
     "tap": Verb(
         "record the frames between real clients and a real broker",

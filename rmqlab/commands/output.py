@@ -26,18 +26,19 @@ WIPE: Final = "\x1b[K"  # a terminal forgets what is left of a longer line
 _results: TextIO | None = None  # under `--json -`: the real standard output
 
 
-def write_json(value: object, target: str | None) -> None:
+def write_json(value: object, target: str | None, *, indent: int | None = 1) -> None:
     """Write `value` as JSON to the file `target` ('-': standard output); do nothing when `target` is None.
 
+    Without an `indent` it is one line, which a program can wait for.
     Lone surrogates are legal in our texts and not in UTF-8, hence ASCII. What is no number in JSON (NaN, infinity)
     becomes null. Raise `BadInput` for a file that cannot be written.
     """
     if target is None:
         return
     try:
-        text = json.dumps(value, indent=1, allow_nan=False) + "\n"
+        text = json.dumps(value, indent=indent, allow_nan=False) + "\n"
     except ValueError:
-        text = json.dumps(_finite(value), indent=1, allow_nan=False) + "\n"
+        text = json.dumps(_finite(value), indent=indent, allow_nan=False) + "\n"
     if target == "-":
         write_result(text)
         return

@@ -201,9 +201,10 @@ def _tell_ready(startup: BrokerStartup, args: Namespace) -> None:
     ready = {
         "broker": startup.broker_addr,
         "namesrv": startup.namesrv_addr,
+        "vip": startup.vip_addr,
         "store": None if folder is None else str(folder),
     }
-    write_json(ready, args.json)
+    write_json(ready, args.json, indent=None)
     where = f"broker {startup.broker_addr}, name server {startup.namesrv_addr}"
     printer(args).say(f"ready: {where}, store {folder or 'in memory'}")
     sys.stdout.flush()

@@ -127,7 +127,7 @@ class BrokerStartup:
         self.extras: Extras | None = None
         self.namesrv_addr = ""
         self.broker_addr = ""
-        self.vip_port: int | None = None
+        self.vip_addr: str | None = None
 
     async def start(self) -> None:
         """Listen, and register the broker. Raises BadInput for a port or rules that cannot be had."""
@@ -149,7 +149,6 @@ class BrokerStartup:
         self, broker_socket: socket.socket, vip_socket: socket.socket | None, namesrv_socket: socket.socket | None
     ) -> None:
         config = self.config
-        self.vip_port = None if vip_socket is None else _port(vip_socket)
         now = epoch_ms()
         name_servers, own = config.name_servers, None
         if namesrv_socket is not None:
@@ -185,6 +184,8 @@ class BrokerStartup:
         self.broker.on_register = self._outer.register_broker_all
         self.broker.register_broker_all()
         self.broker_addr = settings.broker_addr
+        if vip_socket is not None:
+            self.vip_addr = _address(settings.broker_ip1, _port(vip_socket))
         is_sync = durable is not None and config.store.flush_disk_type is FlushDiskType.SYNC_FLUSH
         handler = BrokerHandler(self.broker, durable)
         self._broker_server = SocketServer(

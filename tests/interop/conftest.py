@@ -38,9 +38,9 @@ LOGBACK = '<configuration><root level="OFF"/></configuration>'
 class Jars:
     """The jars of one version, and Interop compiled against them."""
 
-    def __init__(self, version, java, folder):
-        self.version, self.java, self.folder = version, java, folder
-        self.classpath = f"{folder / 'classes'}{os.pathsep}{folder / 'lib' / '*'}"
+    def __init__(self, version, java, libraries, classes):
+        self.version, self.java = version, java
+        self.classpath = f"{classes}{os.pathsep}{libraries / '*'}"
 
     def command(self, main, *arguments, home, options=()):
         logback = home / "logback.xml"
@@ -99,17 +99,22 @@ def _made_whole(folder):
             made.rename(folder)
 
 
-def _jars(version, cache):
-    pom = POMS[version]
+def java_home():
+    """Return a JDK; skip without one."""
     java = find_java(os.environ)
     if java is None or not (java / "bin" / "javac").exists():
         pytest.skip("no JDK 17 or newer: install openjdk-17-jdk-headless")
-    more = ["AdminTool.java", "Scenarios.java"] if version == "4.8.0" else []
-    sources = [HERE / name for name in ("Interop.java", "DoctorScene.java", *more)]
-    digest = hashlib.sha256(b"".join(map(Path.read_bytes, [pom, *sources])) + str(java).encode())
+    return java
+
+
+def _base(cache):
     given = os.environ.get("RMQLAB_INTEROP_CACHE")
-    base = Path(given) if given else cache.mkdir("rmqlab-interop")
-    libraries = base / f"jars-{version}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
+    return Path(given) if given else cache.mkdir("rmqlab-interop")
+
+
+def fetched(pom, cache):
+    """Return a folder with the jars that a pom names, fetched by Maven once; skip when that cannot be."""
+    libraries = _base(cache) / f"jars-{pom.stem}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     if not libraries.is_dir():
         if shutil.which("mvn") is None:
             pytest.skip("no Maven to fetch the real jars with: install maven")
@@ -120,18 +125,29 @@ def _jars(version, cache):
             )  # fmt: skip
             if told.returncode != 0:
                 pytest.skip(f"Maven could not fetch the real jars: {told.stdout[-500:]}")
-    folder = base / f"interop-{version}-{digest.hexdigest()[:12]}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        (folder / "lib").symlink_to(libraries)
-    if not (folder / "classes").is_dir():
-        with _made_whole(folder / "classes") as partial:
+    return libraries
+
+
+def compiled(java, libraries, sources, cache):
+    """Return a folder with classes compiled against the jars of a folder, once."""
+    digest = hashlib.sha256(b"".join(map(Path.read_bytes, sources)) + str(java).encode() + libraries.name.encode())
+    classes = _base(cache) / f"classes-{digest.hexdigest()[:12]}"
+    if not classes.is_dir():
+        with _made_whole(classes) as partial:
             subprocess.run(
-                [str(java / "bin" / "javac"), "-nowarn", "-Xlint:none", "-cp", f"{folder / 'lib' / '*'}",
+                [str(java / "bin" / "javac"), "-nowarn", "-Xlint:none", "-cp", f"{libraries / '*'}",
                  "-d", str(partial), *map(str, sources)],
                 check=True, capture_output=True, timeout=120,
             )  # fmt: skip
-    return Jars(version, java, folder)
+    return classes
+
+
+def _jars(version, cache):
+    java = java_home()
+    more = ["AdminTool.java", "Scenarios.java"] if version == "4.8.0" else []
+    sources = [HERE / name for name in ("Interop.java", "DoctorScene.java", *more)]
+    libraries = fetched(POMS[version], cache)
+    return Jars(version, java, libraries, compiled(java, libraries, sources, cache))
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from rmqlab.protocol.heartbeat import ConsumeFromWhere
 from tests.proof.clients.batch_send import send_batch
 from tests.proof.clients.socket_clients import SocketClients
 
-CHECKS = ["sends", "delay", "ordered", "transaction", "lite", "sql", "retry", "broadcast", "trace", "article"]
+CHECKS = ["sends", "vip", "delay", "ordered", "transaction", "lite", "sql", "retry", "broadcast", "trace", "article"]
 # 5.3.3 itself gives up at once: its `request` ends the wait in the callback of the send (`acquireCountDownLatch`)
 MORE = {"4.8.0": ["request"], "5.3.3": []}
 SETTINGS = {

@@ -167,6 +167,23 @@ public class Interop {
         producer.shutdown();
     }
 
+    /** All but pulls go two ports below, as clients before 4.5.1 do by themselves. */
+    static void vip() throws Exception {
+        DefaultMQProducer producer = quick(new DefaultMQProducer("VipP", hook()), "p");
+        producer.setVipChannelEnabled(true);
+        producer.start();
+        create(producer, "Vip", 1);
+        SendResult sent = producer.send(new Message("Vip", "a", bytes("over the VIP channel")));
+        that(sent.getSendStatus() == SendStatus.SEND_OK, sent);
+        DefaultMQPushConsumer consumer = push("VipG", "Vip", "a");
+        consumer.setVipChannelEnabled(true);
+        List<MessageExt> got = collecting(consumer);
+        until(() -> got.size() == 1, () -> bodies(got));
+        that(text(producer.viewMessage("Vip", sent.getMsgId())).equals("over the VIP channel"), sent);
+        consumer.shutdown();
+        producer.shutdown();
+    }
+
     static void delay() throws Exception {
         DefaultMQProducer producer = producer(false);
         create(producer, "Delay", 1);
@@ -493,6 +510,7 @@ public class Interop {
         String[] parts = name.split(":");
         switch (parts[0]) {
             case "sends": return Interop::sends;
+            case "vip": return Interop::vip;
             case "delay": return Interop::delay;
             case "ordered": return Interop::ordered;
             case "transaction": return Interop::transaction;

@@ -81,6 +81,6 @@ VERBS: dict[str, dict[str, Any]] = {
         "help": "every check: pytest, the committed notebooks, ruff and mypy",
         "statuses": {0: "every check passed", 1: "one did not"},
         "example": "test tests/filter -q",
-        "extras": ("doctor", "notebook", "site", "spark", "test", "java"),
+        "extras": ("doctor", "notebook", "site", "spark", "test", "tls", "java"),
     },
 }

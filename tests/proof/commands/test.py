@@ -54,6 +54,11 @@ def notebooks() -> list[str]:
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb: all but --json go to pytest."""
     parser.add_argument("--fast", action="store_true", help="the tests that need Python alone and are quick")
+    parser.add_argument(
+        "--peers",
+        action="store_true",
+        help="RocketMQ's own integration tests of 4.8.0 against `serve`, all of them: six minutes, a JDK and Maven",
+    )
     parser.epilog = (
         "Every other argument goes to pytest; without one, all is tested. RMQLAB_REQUIRE_ALL=1 forbids skips."
     )
@@ -67,17 +72,21 @@ def run(args: Namespace) -> int:
     # Hundreds of processes start here: each compiles every module anew if the shell forbids to keep what is compiled.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
-    if args.fast:
+    if args.peers:
+        os.environ["RMQLAB_PEERS"] = "all"
+        chosen = [*NAMED_PLUGINS, "-s", "tests/interop/test_peers.py", *args.rest]
+    elif args.fast:
         ignored = [f"--ignore=tests/{folder}" for folder in NOT_FAST]
         chosen = [*NAMED_PLUGINS, *PARALLEL, "-m", "fast", *ignored, *(args.rest or ["tests"])]
     else:
         everything = [*NAMED_PLUGINS, "-p", "nbval.plugin", *PARALLEL, "tests", *notebooks()]
         chosen = [*NOTEBOOKS, *(args.rest or everything)]
-    if find_spec("pyspark") is not None and not args.fast:
+    alone = args.fast or args.peers
+    if find_spec("pyspark") is not None and not alone:
         use_archive(os.environ)
     tally = Tally()
     # Dozens of Spark sessions use them; they are made beside the collection.
-    made = [] if args.rest or args.fast or find_spec("pyspark") is None else ["compiled_loops", "class_archive"]
+    made = [] if args.rest or alone or find_spec("pyspark") is None else ["compiled_loops", "class_archive"]
     with made_meanwhile(*made), kernel_environment() as environ:
         os.environ.update(environ)  # nbval starts its kernels with what it finds
         status = int(pytest.main(chosen, plugins=[tally]))
