@@ -166,8 +166,9 @@ def test_the_verb(tmp_path, number):
         process.kill()
     assert (process.returncode, out) == (0, "")
     assert err == (
-        "rmqlab serve: no setting of a 4.8.0 broker is called 'listenPrt'; it has no effect; did you mean listenPort?\n"
-        "rmqlab serve: kept and shown to who asks, without effect here: useTLS, transientStorePoolEnable\n"
+        "python -m rmqlab serve: no setting of a 4.8.0 broker is called 'listenPrt'; it has no effect; "
+        "did you mean listenPort?\n"
+        "python -m rmqlab serve: kept and shown to who asks, without effect here: useTLS, transientStorePoolEnable\n"
     )
 
 
@@ -179,7 +180,7 @@ def test_the_verb_warns_when_others_can_connect():
         _, err = process.communicate(timeout=10)
     finally:
         process.kill()
-    assert err.startswith("rmqlab serve: WARNING: the broker listens on 0.0.0.0: whoever reaches it can read")
+    assert err.startswith("python -m rmqlab serve: WARNING: the broker listens on 0.0.0.0: whoever reaches it can read")
 
 
 @pytest.mark.parametrize(
@@ -397,7 +398,7 @@ def test_the_verb_says_who_joins_leaves_and_changes_a_subscription():
     finally:
         process.kill()
     assert (process.returncode, out) == (0, "")
-    told = [line.removeprefix("rmqlab serve: ") for line in err.splitlines()]
+    told = [line.removeprefix("python -m rmqlab serve: ") for line in err.splitlines()]
     assert told[:4] == [
         f"G: {one} joins, 1 online",
         f"G T: {one} asks for TAG tagA",

@@ -296,7 +296,7 @@ def test_the_verb_records_until_it_is_told_to_stop(tmp_path):
         process.send_signal(signal.SIGTERM)
         told = process.communicate(timeout=20)[0]
     assert process.returncode == 0
-    assert "replay it: rmqlab replay" in told
+    assert "replay it: python -m rmqlab replay" in told
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["requests"]["SEND_MESSAGE_V2"] == 4
     assert summary["frames"] == sum("frame" in row for row in rows(tmp_path / "set"))
