@@ -25,6 +25,7 @@ OF_A_CHECKOUT = (
     "conform", "agree", "profile", "bench", "stress", "rows", "catalogue", "notebook", "site", "bundle", "workshop",
     "test",
 )  # fmt: skip
+SPARK_ENDED = 5
 STATUSES = {2: "bad input, nothing was done", 130: "stopped by Ctrl-C", 143: "ended by SIGTERM"}
 
 
@@ -80,9 +81,21 @@ def _main(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except BaseException as error:  # asyncio's CancelledError is no Exception
-        if (behind := _interrupt(error)) is None:
-            raise
-        return _interrupted(verb, behind)
+        if (behind := _interrupt(error)) is not None:
+            return _interrupted(verb, behind)
+        if (ended := _spark_ended(error)) is not None:
+            warn(verb, ended)
+            return SPARK_ENDED
+        raise
+
+
+def _spark_ended(error: BaseException) -> str | None:
+    """What of Spark ended, where that is why the verb failed; without a session nothing is imported to ask."""
+    if "pyspark" not in sys.modules:
+        return None
+    from rmqlab.spark.ended import how_spark_ended
+
+    return how_spark_ended(error)
 
 
 def _no_verb(verb: str) -> str:
@@ -155,7 +168,9 @@ def _ending(verb: str, before: str | None) -> str:
 
     width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
     lines = []
-    for number, meaning in sorted({**STATUSES, **VERBS[verb].statuses}.items()):
+    of_spark = {SPARK_ENDED: "Spark ended in the middle: a worker or the JVM was killed"}
+    more = of_spark if "spark" in VERBS[verb].extras else {}
+    for number, meaning in sorted({**STATUSES, **more, **VERBS[verb].statuses}.items()):
         lines += textwrap.wrap(f"{number:>5}  {meaning}", width, subsequent_indent=" " * 7)
     parts = ["exit status:", *lines, "", "example:", f"  {program()} {VERBS[verb].example}", ""]
     if before is not None:

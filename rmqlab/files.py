@@ -69,6 +69,21 @@ def read_text(path: Path, wanted: str) -> str:
         ) from error
 
 
+def json_value(text: str | bytes) -> Any:
+    """The value of a JSON text that comes from outside.
+
+    >>> json_value('{"a": 1}')
+    {'a': 1}
+
+    Raises:
+        ValueError: it is no JSON, or lists lie in lists so deep that no reader of ours follows.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError(_("lists or objects lie in each other too deep to be read")) from None
+
+
 def lines_of(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a JSON-lines text that hold something, each with its number, the first being 1."""
     for number, line in enumerate(text.split("\n"), 1):
@@ -83,7 +98,7 @@ def json_lines(text: str, name: object, *, wanted: str = _("one JSON object a li
     """
     for number, line in lines_of(text):
         try:
-            value = json.loads(line)
+            value = json_value(line)
         except ValueError as error:
             raise BadInput(
                 _(

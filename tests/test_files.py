@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.files import atomic_write, end_of_data
+from rmqlab import cli
+from rmqlab.checkout import ROOT
+from rmqlab.files import atomic_write, end_of_data, json_value
 
 
 def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path):
@@ -52,3 +54,43 @@ def test_the_end_of_the_data_is_found_behind_holes_and_written_zeros(tmp_path, p
             file.write(data)
     with path.open("rb") as file:
         assert end_of_data(file.fileno(), 1 << 30) == end
+
+
+DEEP = ["[" * 100_000, '{"a":' * 100_000, "[" * 950 + "]" * 950, '{"a": ' * 950 + "1" + "}" * 950]
+
+
+@pytest.mark.parametrize("text", DEEP[:2])
+def test_what_is_too_deep_is_no_json(text):
+    with pytest.raises(ValueError, match="too deep"):
+        json_value(text)
+
+
+@pytest.mark.parametrize("text", DEEP)
+@pytest.mark.parametrize(
+    "arguments",
+    [["lint", "{}"], ["simulate", "{}"], ["explore", "{}"], ["doctor", "--recorded", "{}"], ["replay", "{}"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_deep_json_is_bad_input_of_every_verb_that_reads_a_file(tmp_path, capsys, arguments, text):
+    path = tmp_path / "deep.json"
+    path.write_text(text)
+    if arguments[0] == "replay":
+        (tmp_path / "frames.jsonl").write_text(text)
+        path = tmp_path
+    assert cli.main([argument.format(path) for argument in arguments]) == 2
+    assert len(capsys.readouterr().err.splitlines()) < 4
+
+
+def test_json_from_outside_is_read_in_one_way():
+    """`json.loads` stands where the text is our own; what comes from outside goes through `json_value`."""
+    ours = {
+        "rmqlab/files.py", "rmqlab/auditing.py", "rmqlab/lessons/checks_13.py", "rmqlab/lab/articles/experiments.py",
+        "rmqlab/lab/articles/printed_e1.py", "rmqlab/search/explorer/exploration.py", "rmqlab/search/plan/results.py",
+        "rmqlab/spark/sweeps/running.py", "rmqlab/spark/sweeps/sweep.py", "rmqlab/lab/link.py",
+    }  # fmt: skip
+    reading = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "rmqlab").rglob("*.py")
+        if "json.loads(" in path.read_text(encoding="utf-8")
+    }
+    assert reading <= ours

@@ -19,7 +19,7 @@ import msgspec
 
 from rmqlab.diagnosis.look import Look
 from rmqlab.errors import BadInput
-from rmqlab.files import atomic_write, read_text
+from rmqlab.files import atomic_write, json_value, read_text
 from rmqlab.language import _
 from rmqlab.message.topics import MessageQueue
 
@@ -66,7 +66,7 @@ def read_look(path: Path) -> Look:
     """The look that a file holds. Raises `BadInput` for a file that cannot be read, or that holds none."""
     text = read_text(path, _("a look that `rmqlab doctor --save` wrote"))
     try:
-        return look_from_json(json.loads(text))
+        return look_from_json(json_value(text))
     except _WRONG as error:
         raise BadInput(
             _(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.files import json_value
 from rmqlab.lab.cluster import cluster_of
 from rmqlab.lab.scenario import Scenario, convert_scenario, refusal_of
 from rmqlab.lab.simulate import simulate
@@ -80,8 +81,8 @@ def unpack(text: str, where: str = "link") -> Any:
     if not unpacker.eof:
         raise BadInput(_("{where}: its end is missing; copy the whole link", where=where))
     try:
-        return json.loads(plain)
-    except (ValueError, RecursionError) as error:
+        return json_value(plain)
+    except ValueError as error:
         raise BadInput(_("{where}: what is packed in it is not JSON ({error})", where=where, error=error)) from error
 
 

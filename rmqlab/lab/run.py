@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.files import lines_of, read_text
+from rmqlab.files import json_value, lines_of, read_text
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fates import MessageFate, SendRecord
 from rmqlab.lab.fault_steps import Freeze
@@ -198,7 +198,7 @@ def recorded_events(folder: Path) -> dict[str, list[Event]]:
     for path, of in _event_files(folder):
         for number, line in lines_of(read_text(path, _("a recorded set, which has events.jsonl.gz"))):
             try:
-                event = of | json.loads(line)
+                event = of | json_value(line)
                 require_event(event)
                 events.setdefault(event["id"], []).append(event)
             except (ValueError, KeyError, TypeError) as error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import msgspec
 
 from rmqlab.errors import BadInput
-from rmqlab.files import lines_of, read_text
+from rmqlab.files import json_value, lines_of, read_text
 from rmqlab.lab.fault_steps import (
     BROKER,
     MAY_BE_BROKER,
@@ -228,7 +228,7 @@ def parse_scenario(text: str, where: str = "scenario") -> Scenario:
     """
     try:
         # not msgspec's own parser: it refuses lone surrogates, which a body may have
-        fields = json.loads(text)
+        fields = json_value(text)
     except ValueError as error:
         raise BadInput(f"{where}: not one JSON object ({error})") from error
     return convert_scenario(fields, where)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.files import lines_of, read_text
+from rmqlab.files import json_value, lines_of, read_text
 from rmqlab.lab.cluster import ClusterConfig, cluster_of, settings_beside
 from rmqlab.lab.scenario import Scenario, convert_scenario, numbered_scenarios, parse_scenario
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -105,7 +104,7 @@ def read_schedules(path: Path, scenarios: Sequence[str]) -> dict[str, Schedule]:
 
 def _parts(name: str, text: str) -> list[tuple[str, str]]:
     try:
-        json.loads(text)
+        json_value(text)
     except ValueError:
         return [(f"{name}, line {number}", line) for number, line in lines_of(text)]
     return [(name, text)]

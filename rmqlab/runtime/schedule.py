@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rmqlab.errors import BadInput, whole_number
+from rmqlab.files import json_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -106,7 +107,7 @@ class Schedule:
             BadInput: not JSON, another format, or a row that is not ``[number, label, option]``.
         """
         try:
-            data = json.loads(text)
+            data = json_value(text)
         except ValueError as error:
             raise BadInput(f"{where}: not JSON ({error}); a schedule is one JSON object") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:

@@ -82,3 +82,17 @@ def test_what_is_no_store_is_told_with_what_would_be_right(store, tmp_path):
     assert "no store directory is packed there" in told(tmp_path / packed)
     with pytest.raises(BadInput):
         RecordedStore(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["gztar", "zip"])
+@pytest.mark.parametrize("limit", ["MOST_UNPACKED", "MOST_FILES"])
+def test_an_archive_unpacks_to_no_more_than_is_stated(store, tmp_path, monkeypatch, form, limit):
+    """A bomb is refused before the byte that would be one too many is written, and nothing is left."""
+    monkeypatch.setattr(f"rmqlab.lab.recorded.store.{limit}", 1)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "unpacked"))
+    (tmp_path / "unpacked").mkdir()
+    (store / "commitlog" / f"{0:020}").write_bytes(bytes(10))
+    packed = shutil.make_archive(str(tmp_path / "bomb"), form, store.parent, "store")
+    with pytest.raises(BadInput, match="unpacks to more than"), open_store(Path(packed)):
+        pass
+    assert list((tmp_path / "unpacked").iterdir()) == []

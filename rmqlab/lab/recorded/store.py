@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import tarfile
 import tempfile
+import zipfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.run import EVENTS
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.store.mapped_file_queue import MappedFileQueue
 
+T = TypeVar("T")
 RECORDED = "golden/broker-4.8.0"
 PACKED = "store.tar.gz"
 LOG = "commitlog"
 CONF = "broker.conf"
+MOST_UNPACKED = 16 << 30
+"""Bytes that an archive may hold: a larger store is unpacked by who has it, where room is."""
+MOST_FILES = 100_000
 
 
 class OpenedStore(NamedTuple):
@@ -66,13 +71,17 @@ def _conf(store: Path) -> Path | None:
 
 
 def _unpack(packed: Path, into: Path) -> None:
+    """Unpack a tar or zip archive, as long as it stays within ``MOST_UNPACKED``, ``MOST_FILES`` and the free room."""
+    room = _Room(packed, min(MOST_UNPACKED, shutil.disk_usage(into).free))
     try:
         if tarfile.is_tarfile(packed):
             with tarfile.open(packed) as archive:
-                archive.extractall(into, filter="data")
+                archive.extractall(into, members=(room.taken(member, member.size) for member in archive), filter="data")
         else:
-            shutil.unpack_archive(packed, into, "zip")
-    except shutil.ReadError as error:
+            with zipfile.ZipFile(packed) as archive:
+                for member in archive.infolist():
+                    archive.extract(room.taken(member, member.file_size), into)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise BadInput(
             _("{packed}: no archive; a store directory, or one packed as .tar.gz or .zip, is needed", packed=packed)
         ) from error
@@ -84,6 +93,30 @@ def _unpack(packed: Path, into: Path) -> None:
                 error=error,
             )
         ) from error
+
+
+class _Room:
+    """Counts what an archive unpacks to, before it is written."""
+
+    def __init__(self, packed: Path, most: int) -> None:
+        self._packed, self._most = packed, most
+        self._bytes = self._files = 0
+
+    def taken(self, member: T, size: int) -> T:
+        """The member, if there is still room for it; raises `BadInput` otherwise."""
+        self._bytes += size
+        self._files += 1
+        if self._bytes > self._most or self._files > MOST_FILES:
+            raise BadInput(
+                _(
+                    "{packed}: it unpacks to more than {most} bytes or {files} files; unpack it where there is room, "
+                    "and name the store directory",
+                    packed=self._packed,
+                    most=f"{self._most:,}",
+                    files=f"{MOST_FILES:,}",
+                )
+            )
+        return member
 
 
 def _inside(packed: Path, unpacked: Path) -> Path:

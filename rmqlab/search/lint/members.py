@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.broker.broker_config import MAX_QUEUES
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.files import json_lines, read_text
+from rmqlab.files import json_lines, json_value, read_text
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.replay.frames import read_recording
@@ -147,7 +147,7 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
 def _values(path: Path) -> list[tuple[str, Any]]:
     text = read_text(path, _("a file of JSON: members, heartbeats or scenarios"))
     try:
-        return [(str(path), json.loads(text))]
+        return [(str(path), json_value(text))]
     except ValueError:
         rows = json_lines(text, str(path), wanted=_("one JSON value, or one object a line, is"))
         found = [(_("{path}, line {number}", path=path, number=number), value) for number, value in rows]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,14 +16,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import pyarrow as pa
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 FOLDER: Final = "commitlog"
 _NAME: Final = re.compile(r"\d{20}")
+LARGEST: Final = (1 << 31) - 1
+"""Bytes of a commit log's file: `mappedFileSizeCommitLog` is an int (`MessageStoreConfig`)."""
 
 TYPES: Final[dict[str, pa.DataType]] = {
     "physicalOffset": pa.int64(),
@@ -107,11 +111,14 @@ def store_directory(path: str | Path) -> Path:
 
 
 def log_files(root: str | Path) -> list[LogFile]:
-    """Return the commit log's files in order; raise `BadInput` if there is no commit log."""
+    """Return the commit log's files in order.
+
+    Raises:
+        BadInput: there is no commit log, or something in it is no file that a broker writes; 4.8.0 does not start
+            either on a file of another length (`MappedFileQueue.load`).
+    """
     folder = store_directory(root) / FOLDER
-    found = sorted(
-        (int(one.name), one.stat().st_size, one.path) for one in os.scandir(folder) if _NAME.fullmatch(one.name)
-    )
+    found = sorted(_named_by_offset(folder))
     files = []
     # A mapped file has the size its broker was set to; a shorter one was cut.
     mapped = max((size for _, size, _ in found), default=0)
@@ -123,6 +130,33 @@ def log_files(root: str | Path) -> list[LogFile]:
         following = base + mapped if number == len(found) - 1 else found[number + 1][0]
         files.append(LogFile(path, base, size, min(following, base + mapped), number >= end))
     return files
+
+
+def _named_by_offset(folder: Path) -> Iterator[tuple[int, int, str]]:
+    """The offset, the size and the path of each file whose name is an offset."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not _NAME.fullmatch(entry.name):
+                continue
+            try:
+                about = entry.stat()
+            except FileNotFoundError:  # a broker deletes old files
+                continue
+            if not stat.S_ISREG(about.st_mode):
+                what = _("a folder") if stat.S_ISDIR(about.st_mode) else _("no regular file")
+                raise BadInput(
+                    _("{path} is {what}; a commit log has files of a broker only", path=entry.path, what=what)
+                )
+            if about.st_size > LARGEST:
+                raise BadInput(
+                    _(
+                        "{path} has {size} bytes; a file of a commit log has at most {largest}",
+                        path=entry.path,
+                        size=f"{about.st_size:,}",
+                        largest=f"{LARGEST:,}",
+                    )
+                )
+            yield int(entry.name), about.st_size, entry.path
 
 
 def _is_begun(path: str) -> bool:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from rmqlab import checkout
 from rmqlab.errors import BadInput
-from rmqlab.files import atomic_write
+from rmqlab.files import atomic_write, json_value
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
 from rmqlab.spark.sweeps.sweep import ERROR, ROW, SEED, SweepRow, run_row
 
@@ -40,7 +40,7 @@ def open_folder(folder: Path, sweep: Sweep) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            there = json.loads(path.read_text(encoding="utf-8"))
+            there = json_value(path.read_text(encoding="utf-8"))
             found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
             if found != about:
                 raise BadInput(
@@ -147,7 +147,7 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
     if folder is None:
         return stored_sweep(name).records
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        about = json_value((folder / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{folder} holds no sweep ({error}); give the folder that sweep --out has filled") from error
     if about.get("name") != name:
