@@ -28,7 +28,8 @@ Questions
     lint            do the members of a group subscribe the same, by meaning
     sql92           what a broker makes of a SQL92 filter
     tags            what a client makes of a tag expression
-    explain         what a code, a remark, a line of a log or a whole log means, and what to do
+    explain         whatever you have: codes, logs, output of mqadmin, JSON, configuration, a store's config folder:
+                    what each is, and what they say together
     check           is the answer to an exercise right
     broken          rules of which one is wrong, to be found by what happens
     guess           what you expect, before it is shown, and later beside what came out
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from rmqlab.auditing import audit as audit
     from rmqlab.checkout import data as data
     from rmqlab.diagnosis.doctor import doctor as doctor
-    from rmqlab.diagnosis.explained import explain as explain
+    from rmqlab.diagnosis.evidence.door import explain as explain
     from rmqlab.errors import BadInput as BadInput
     from rmqlab.extras import need as need
     from rmqlab.lab.lab import Lab as Lab
@@ -87,7 +88,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "BadInput": "errors", "RULES": "rules", "Lab": "lab.lab", "audit": "auditing", "broken": "lessons.mutants",
     "check": "lessons.check", "data": "checkout", "doctor": "diagnosis.doctor",
-    "explain": "diagnosis.explained", "explore": "verbs",
+    "explain": "diagnosis.evidence.door", "explore": "verbs",
     "guess": "lessons.progress", "lint": "verbs", "need": "extras", "plan": "verbs", "progress": "lessons.progress",
     "quiz": "lessons.quiz", "read_store": "spark", "replay": "verbs", "reproduce": "verbs", "serve": "serving",
     "show": "show", "simulate": "verbs", "spark": "spark", "sql92": "verbs", "tags": "verbs",

@@ -114,11 +114,11 @@ VERBS = {
         option_extras=("doctor",),
     ),
     "explain": Verb(
-        "what a code, a remark, a line of a log or a whole log of RocketMQ means",
+        "what codes, logs, output of mqadmin, JSON and config files say, each and together",
         {
-            0: "no line that is known tells of a loss",
-            3: "a line tells that messages can be lost",
-            4: "nothing is known of it",
+            0: "what is known tells of no loss",
+            3: "a group loses messages, or can",
+            4: "too little is known to say",
         },
         "explain SUBSCRIPTION_NOT_LATEST",
     ),
@@ -134,7 +134,11 @@ VERBS = {
     ),
     "lint": Verb(
         "check the subscriptions of a group for inconsistencies",
-        {0: "no inconsistency was shown (read what is not decided)", 1: "a group is inconsistent"},
+        {
+            0: "no inconsistency was shown (read what is not decided)",
+            1: "a group is inconsistent",
+            4: "what was given is a part of the group: it tells too little",
+        },
         "lint --member A:TopicTest=tagA --member B:TopicTest=tagB",
     ),
 }

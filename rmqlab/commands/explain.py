@@ -1,35 +1,47 @@
-"""The verb `explain`: what a code, a remark, a line of a log or a whole log of RocketMQ means."""
+"""The verb `explain`: whatever people have of a cluster, what each of it is, and what all say together."""
 
 from __future__ import annotations
 
 import sys
+from argparse import RawDescriptionHelpFormatter
 from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
-from rmqlab.diagnosis.explained import explain, explain_stream
+from rmqlab.diagnosis.evidence.door import explain, explain_pipe
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+EPILOG = """\
+what is recognised, by its content:
+  codes, exception texts, lines of logs (.gz too); output of mqadmin: consumerConnection, producerConnection,
+  consumerStatus, consumerProgress, topicRoute, topicStatus, queryMsgById and its kin, brokerStatus, getBrokerConfig,
+  clusterList, statsAll; JSON of brokers, members and routes, also as fastjson and the dashboard write it; heartbeats;
+  broker.conf; files of a store's config folder, damaged ones too; a config or store folder; members, scenarios,
+  recordings and looks of rmqlab
+What is not recognised is said, and nothing is claimed of it.
+"""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
     parser.add_argument(
         "what",
-        metavar="CODE|TEXT|LOGFILE",
-        help="a code (24, SUBSCRIPTION_NOT_EXIST), the text of a line in quotes, or a log, also .gz; - reads a pipe",
+        nargs="+",
+        metavar="CODE|TEXT|FILE|FOLDER",
+        help="a code (24, SUBSCRIPTION_NOT_EXIST), a text in quotes, files or folders; - reads a pipe",
     )
 
 
 def run(args: Namespace) -> int:
-    """Print what is known, the worst first; return 3 if a line tells of a loss, 4 if nothing is known of any line.
+    """Print what each thing is, and what they say together; return 0, 3 or 4 as the table of verbs says.
 
     Raise `BadInput` for a code that there is not, and a file that cannot be read.
     """
-    found = explain_stream(sys.stdin.buffer, "-") if args.what == "-" else explain(args.what)
+    found = explain_pipe(sys.stdin.buffer) if args.what == ["-"] else explain(*args.what)
     printer(args, told=True).say(str(found))
     write_json(found.as_json(), args.json)
-    if not found.found:
-        return 4
-    return 3 if found.lines and found.worst == "loss" else 0
+    return found.status

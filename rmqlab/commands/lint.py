@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING
 
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
+from rmqlab.diagnosis.evidence.lint_views import read_views
 from rmqlab.errors import BadInput
 from rmqlab.protocol.subscription_data import SQL92, TAG
-from rmqlab.search.lint.findings import LintVerdict, lint_lines
+from rmqlab.search.lint.findings import GroupLint, LintVerdict, lint_lines
 from rmqlab.search.lint.meaning import lint
-from rmqlab.search.lint.members import group_of, read_groups
+from rmqlab.search.lint.members import group_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+NOT_KNOWN = 4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument(
         "file",
-        nargs="?",
+        nargs="*",
         metavar="FILE",
-        help="members or heartbeats as JSON, a scenario (FILE#ID), or the folder of a recording",
+        help="members or heartbeats as JSON, a scenario (FILE#ID), the folder of a recording; or what brokers, members "
+        "and mqadmin say: consumerConnection, consumerStatus, ConsumerRunningInfo, several files of one group together",
     )
     for name, kind, what in (("--member", TAG, "tag expression"), ("--sql92", SQL92, "SQL92 condition")):
         parser.add_argument(
@@ -45,33 +49,41 @@ def _subscription(kind: str, text: str) -> tuple[str, str]:
 
 
 def run(args: Namespace) -> int:
-    """Print what was found for each group; return 1 if one is inconsistent, else 0.
+    """Print what was found for each group; return 1 if one is inconsistent, 4 if too little is known of one, else 0.
 
     Raise `BadInput` for a file or an argument that cannot be used.
     """
     if args.queues is not None and args.queues < 1:
         raise BadInput(f"--queues is {args.queues}; a topic has 1 queue or more")
-    if bool(args.given) == (args.file is not None):
+    if bool(args.given) == bool(args.file):
         raise BadInput("give either a FILE or members, such as --member A:TopicTest=tagA --member B:TopicTest=tagB")
+    views: dict[str, GroupLint] = {}
     if args.given:
         made = group_of(args.given, args.group or "group")
         groups = {made.name: made}
     else:
-        groups = read_groups(args.file)
+        groups, views = read_views(args.file, args.queues)
         if args.group is not None:
-            if args.group not in groups:
-                raise BadInput(f"--group {args.group}: {args.file} has {', '.join(sorted(groups)[:8]) or 'no group'}")
-            groups = {args.group: groups[args.group]}
-    if not any(member.subscriptions for group in groups.values() for member in group.members):
-        raise BadInput(f"{args.file}: no member of a consumer group subscribes anything in it: nothing to compare")
+            known = {**groups, **views}
+            if args.group not in known:
+                where = " ".join(args.file)
+                raise BadInput(f"--group {args.group}: {where} has {', '.join(sorted(known)[:8]) or 'no group'}")
+            groups = {name: group for name, group in groups.items() if name == args.group}
+            views = {name: view for name, view in views.items() if name == args.group}
+    if not views and not any(member.subscriptions for group in groups.values() for member in group.members):
+        where = " ".join(args.file)
+        raise BadInput(f"{where}: no member of a consumer group subscribes anything in it: nothing to compare")
     if args.queues is not None:
         for group in groups.values():
             for topic in {topic for member in group.members for topic in member.subscriptions}:
                 group.queues.setdefault(topic, args.queues)
-    found = [lint(groups[name]) for name in sorted(groups)]
+    compared = {name: lint(group) for name, group in groups.items()} | views
+    found = [compared[name] for name in sorted(compared)]
     out = printer(args)
     for one in found:
-        out.say(*lint_lines(one))
+        out.say(*map(str, lint_lines(one)))
     worst = LintVerdict.worst(one.verdict for one in found)
     write_json({"verdict": str(worst), "groups": [one.as_json() for one in found]}, args.json)
-    return 1 if worst is LintVerdict.INCONSISTENT else 0
+    if worst is LintVerdict.INCONSISTENT:
+        return 1
+    return NOT_KNOWN if any(one.missing for one in found) else 0

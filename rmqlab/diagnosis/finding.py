@@ -174,6 +174,17 @@ KINDS: Final = {
         _("make the members ask for the same; what was passed is lost to the group until its offset is set back"),
     ),
     "unknown_losses": ("F-62 F-64", _("read some messages (--look) to see what was dropped")),
+    "offset_beyond_end": (
+        "S-57",
+        _("see whether the store was lost or the topic made anew; then set the offset by resetOffsetByTime"),
+    ),
+    "offset_below_start": ("S-57", _("let the group catch up sooner, or keep files longer (fileReservedTime)")),
+    "passed_and_filtered": ("S-36 S-82", _("let all members ask for the same; set the offset back to read it again")),
+    "tool_found_difference": (
+        "S-07 S-08",
+        _("compare the members' own subscriptions; let all members ask for the same"),
+    ),
+    "tool_found_blocked": ("H-47", _("look at the member's threads; a restart gives its queues away")),
     # brokers
     "unanswered": ("H-25", _("see whether this server runs and can be reached from here")),
     "no_broker": ("H-25", _("see whether the broker runs, and registers at this name server (namesrvAddr)")),

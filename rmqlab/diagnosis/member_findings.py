@@ -26,10 +26,10 @@ FORGOTTEN_MS = DEFAULT_RULES.channel_expired_ms + DEFAULT_RULES.scan_period_ms
 def member_findings(case: GroupCase) -> Iterator[Finding]:
     """Everything about single members."""
     yield from _membership(case)
-    yield from _twins(case)
+    yield from twin_findings(case)
     yield from _silent(case)
     yield from _not_everywhere(case)
-    yield from _settings(case)
+    yield from setting_findings(case)
     for member in case.group.members.values():
         yield from _clock(case, member)
     for topic in case.topics:
@@ -65,7 +65,7 @@ def _without_answer(case: GroupCase) -> list[str]:
     return sorted(broker.name for broker in case.look.brokers.values() if broker.addr in addrs or "" in addrs)
 
 
-def _twins(case: GroupCase) -> Iterator[Finding]:
+def twin_findings(case: GroupCase) -> Iterator[Finding]:
     """One client id on two connections: each process takes the id's share of the queues, and the rest is nobody's.
 
     A broker lists the ids of its connections, not of its clients (4.8.0 `ConsumerGroupInfo.getAllClientId`).
@@ -168,7 +168,8 @@ _SETTINGS = {
 }  # fmt: skip
 
 
-def _settings(case: GroupCase) -> Iterator[Finding]:
+def setting_findings(case: GroupCase) -> Iterator[Finding]:
+    """Members that differ in model, consume type, start or version."""
     for name, (kind, meaning) in _SETTINGS.items():
         state = State.NOTE if name == "consumeFromWhere" else State.AT_RISK
         told: dict[str, list[str]] = {}

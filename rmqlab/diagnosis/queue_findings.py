@@ -31,15 +31,16 @@ def queue_findings(case: GroupCase) -> Iterator[Finding]:
             says = _("{topic}: no broker has a readable queue of it", topic=topic)
             yield found("no_readable_queues", State.NOTE, Certainty.IMPLIED, says, topic)
         elif case.owners_known:
-            yield from _owners(case, topic)
-        yield from _without_offset(case, topic)
+            yield from owner_findings(case, topic)
+        yield from start_findings(case, topic)
         yield from _stopped(case, topic)
     yield from _idle(case)
-    yield from _forbidden(case)
-    yield from _retries(case)
+    yield from forbidden_findings(case)
+    yield from retry_findings(case)
 
 
-def _owners(case: GroupCase, topic: str) -> Iterator[Finding]:
+def owner_findings(case: GroupCase, topic: str) -> Iterator[Finding]:
+    """Queues of nobody, and queues of two members; only where `case.owners_known`."""
     before = case.before if case.before is not None and case.before.owners_known else None
     # Looks that are closer may see one and the same rebalance.
     settled = before is not None and case.since_ms >= DEFAULT_RULES.rebalance_period_ms
@@ -136,7 +137,8 @@ def _idle(case: GroupCase) -> Iterator[Finding]:
         yield found("idle_members", State.NOTE, Certainty.PROVED, says, evidence={"idle": idle, "queues": queues})
 
 
-def _without_offset(case: GroupCase, topic: str) -> Iterator[Finding]:
+def start_findings(case: GroupCase, topic: str) -> Iterator[Finding]:
+    """Queues without a committed offset, and where a member begins there."""
     if case.broadcasting:
         return
     new = [queue for queue in case.queues(topic) if (seen := case.group.offsets.get(queue)) and seen.committed < 0]
@@ -177,7 +179,8 @@ def _stopped(case: GroupCase, topic: str) -> Iterator[Finding]:
             yield found("pulls_stopped", State.AT_RISK, Certainty.IMPLIED, says, topic, {"member": client})
 
 
-def _forbidden(case: GroupCase) -> Iterator[Finding]:
+def forbidden_findings(case: GroupCase) -> Iterator[Finding]:
+    """Groups that may not consume, or not broadcast, by their configuration."""
     waiting = _waiting(case, case.group.offsets)
     state = State.LOSING if waiting else State.AT_RISK
     off = sorted(broker for broker, config in case.group.configs.items() if not config.consume_enable)
@@ -194,7 +197,7 @@ def _forbidden(case: GroupCase) -> Iterator[Finding]:
         yield found("broadcast_disabled", state, Certainty.PROVED, says, evidence={"brokers": off})
 
 
-def _retries(case: GroupCase) -> Iterator[Finding]:
+def retry_findings(case: GroupCase) -> Iterator[Finding]:
     """Messages that came to the retry and dead letter topics since the look before; at a first look, those waiting."""
     before, grown = case.before, Counter[str]()
     for queue, seen in case.group.offsets.items():

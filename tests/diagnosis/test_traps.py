@@ -54,7 +54,7 @@ def test_every_kind_stands_for_rows_of_the_mission_and_is_said_somewhere():
     known = set(re.findall(r"\b[SFH]-\d+\b", (folder("data") / "mission" / "rows.tsv").read_text("utf-8")))
     assert {row for rows, _ in KINDS.values() for row in rows.split()} | set(NOT_SEEN) <= known
     assert not set(FOUND) & set(NOT_SEEN)
-    modules = "".join(path.read_text("utf-8") for path in (folder("rmqlab") / "diagnosis").glob("*_findings.py"))
+    modules = "".join(path.read_text("utf-8") for path in (folder("rmqlab") / "diagnosis").rglob("*_findings.py"))
     assert {kind for kind in KINDS if f'"{kind}"' not in modules} == set()
     assert all(advice for name, (_, advice) in KINDS.items() if name not in {
         "heartbeat_table_only", "no_committed_offset", "client_versions"

@@ -162,15 +162,59 @@ class TopicLint:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class SharedId:
+    """A client id that several processes have, and by topic the queues that they all read, and those of nobody.
+
+    The broker lists an id for each of its connections (4.8.0 `ConsumerGroupInfo.getAllClientId`); who works out its
+    share looks for its own id and takes the first place of it (`AllocateMessageQueueAveragely`). So the processes of
+    one id read the same queues, and the shares of the other places are read by nobody. ``topics`` has only those whose
+    number of queues is known.
+    """
+
+    client_id: str
+    processes: int
+    members: int
+    topics: dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
+
+    def as_json(self) -> dict[str, Any]:
+        """The id, how many have it, and queues by topic."""
+        topics = {topic: {"shared": list(both), "unowned": list(free)} for topic, (both, free) in self.topics.items()}
+        return {"client_id": self.client_id, "processes": self.processes, "topics": topics}
+
+    def lines(self) -> Iterator[str]:
+        """What it means for the group's queues."""
+        values = {"id": self.client_id, "processes": self.processes, "members": self.members}
+        yield _(
+            "{processes} of {members} members have the client id {id}: the broker lists it {processes} times", **values
+        )
+        yield _("each of them takes the first place of its id, so they read the same queues, and one share is nobody's")
+        for topic, (both, free) in self.topics.items():
+            shared, unowned = (", ".join(map(str, queues)) or "-" for queues in (both, free))
+            yield _(
+                "{topic}: read by {processes} members at once: queues {shared}; read by nobody: queues {unowned}",
+                topic=topic, shared=shared, unowned=unowned, **values,
+            )  # fmt: skip
+        yield _(
+            "give each process a client id of its own: another instanceName, or an address of its own in a container"
+        )
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class GroupLint:
-    """One group. ``notes``: what else differs or will surprise. ``tool``: what the admin tool would say, later on."""
+    """One group. ``notes``: what else differs or will surprise. ``tool``: what the admin tool would say, later on.
+
+    ``shared_ids``: client ids that several members have; then the group is inconsistent, whatever they subscribe.
+    ``missing``: what is not known of the group, where evidence is only a part of it.
+    """
 
     group: str
     members: tuple[str, ...]
     topics: tuple[TopicLint, ...]
     notes: tuple[str, ...] = field(default=())
     tool: bool = True
+    shared_ids: tuple[SharedId, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """What the verb prints."""
@@ -178,8 +222,11 @@ class GroupLint:
 
     @property
     def verdict(self) -> LintVerdict:
-        """The worst of its topics."""
-        return LintVerdict.worst(one.verdict for one in self.topics)
+        """The worst of its topics; members with one client id are as bad, and with a part missing it is never good."""
+        if self.shared_ids:
+            return LintVerdict.INCONSISTENT
+        worst = LintVerdict.worst(one.verdict for one in self.topics)
+        return LintVerdict.worst([worst, LintVerdict.UNDECIDED]) if self.missing else worst
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
@@ -190,6 +237,8 @@ class GroupLint:
             "topics": [one.as_json() for one in self.topics],
             "notes": list(self.notes),
             "admin_tool_says_same": self.tool,
+            **({"shared_ids": [one.as_json() for one in self.shared_ids]} if self.shared_ids else {}),
+            **({"missing": list(self.missing)} if self.missing else {}),
         }
 
 
@@ -214,11 +263,17 @@ def lint_lines(found: GroupLint) -> Iterator[str]:
         group=found.group,
         verdict=found.verdict,
     )
+    for one in found.shared_ids:
+        first, *others = one.lines()
+        yield f"  {MARKS[LintVerdict.INCONSISTENT]} " + first
+        yield from ("     " + line for line in others)
     for topic in found.topics:
         yield from _topic_lines(topic)
+    for text in found.missing:
+        yield f"  {MARKS[LintVerdict.UNDECIDED]} " + text
     for note in found.notes:
         yield ("  " + _("note: {note}", note=note))
-    if found.tool != (found.verdict is LintVerdict.CONSISTENT):
+    if not (found.shared_ids or found.missing) and found.tool != (found.verdict is LintVerdict.CONSISTENT):
         said = _("the same") if found.tool else _("not the same")
         yield ("  " + _("note: the admin tool compares texts, and would call these subscriptions {said}", said=said))
 

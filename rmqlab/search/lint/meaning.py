@@ -11,6 +11,7 @@ queues all the same (queues are allocated among all members of the group), and p
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,16 @@ from rmqlab.language import _, joined
 from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import allocate
-from rmqlab.search.lint.findings import ExampleLoss, GroupLint, Loss, Properties, TopicLint, Wish, WishDifference
+from rmqlab.search.lint.findings import (
+    ExampleLoss,
+    GroupLint,
+    Loss,
+    Properties,
+    SharedId,
+    TopicLint,
+    Wish,
+    WishDifference,
+)
 from rmqlab.search.lint.members import SETTINGS, text_key
 
 if TYPE_CHECKING:
@@ -47,8 +57,28 @@ def lint(group: LintGroup) -> GroupLint:
     topics = sorted({topic for member in members for topic in member.subscriptions})
     found = tuple(_topic(topic, members, group.queues.get(topic)) for topic in topics)
     return GroupLint(
-        group.name, tuple(one.client for one in members), found, tuple(_notes(members, found)), _tool(members)
-    )
+        group.name, tuple(one.client for one in members), found, tuple(_notes(members, found)), _tool(members),
+        tuple(_shared_ids(members, group.queues)),
+    )  # fmt: skip
+
+
+def _shared_ids(members: Sequence[LintMember], queues: Mapping[str, int]) -> Iterable[SharedId]:
+    """Client ids that more than one member has, with the queues that they all read, and those that nobody reads.
+
+    4.8.0 `ConsumerGroupInfo.getAllClientId`, `AllocateMessageQueueAveragely.allocate`.
+    """
+    if all(one.settings.get("messageModel") == "BROADCASTING" for one in members):
+        return  # nothing is allocated: each reads all queues
+    ids = sorted((one.client_id for one in members), key=utf16_key)
+    for client_id, count in Counter(ids).items():
+        if count < 2:
+            continue
+        topics = {}
+        for topic, number in sorted(queues.items()):
+            read = {one: allocate(one, range(number), ids) for one in set(ids)}
+            owned = {queue for shares_of in read.values() for queue in shares_of}
+            topics[topic] = (tuple(read[client_id]), tuple(queue for queue in range(number) if queue not in owned))
+        yield SharedId(client_id, count, len(members), topics)
 
 
 def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> TopicLint:
@@ -220,12 +250,21 @@ def _tool(members: Sequence[LintMember]) -> bool:
 def shares(members: Sequence[LintMember], queues: int | None) -> dict[str, Fraction]:
     """Which share of a topic's queues each member is given: exactly for a number of queues, else evenly.
 
-    With the usual strategy (`AllocateMessageQueueAveragely`), the client ids sorted.
+    With the usual strategy (`AllocateMessageQueueAveragely`), the client ids sorted. Members with one id are given the
+    same queues, which are counted for the first of them; the rest of their shares is nobody's.
     """
-    if queues is None:
-        return {one.client: Fraction(1, len(members)) for one in members}
-    ids = sorted((one.client for one in members), key=utf16_key)
-    return {one: Fraction(len(allocate(one, range(queues), ids)), queues) for one in ids}
+    ids = sorted((one.client_id for one in members), key=utf16_key)
+    seen: set[str] = set()
+    found: dict[str, Fraction] = {}
+    for one in sorted(members, key=lambda one: utf16_key(one.client_id)):
+        part = (
+            Fraction(1, len(ids))
+            if queues is None
+            else Fraction(len(allocate(one.client_id, range(queues), ids)), queues)
+        )
+        found[one.client] = Fraction(0) if one.client_id in seen else part
+        seen.add(one.client_id)
+    return found
 
 
 def _loss(
@@ -244,9 +283,10 @@ def _loss(
     if all(one.settings.get("messageModel") == "BROADCASTING" for one in members):
         part = {client: Fraction(1, len(asked)) for client in asked}
     stuck = sum((share for client, share in part.items() if fates[client] is Fate.NO_OWNER), Fraction(0))
+    nobodys = max(Fraction(0), 1 - sum(part.values(), Fraction(0)))
     kept = sum((share for client, share in part.items() if client in got), Fraction(0))
     unasked = tuple(client for client in fates if client in got and client not in asked)
-    return Loss(holder, sum(part.values(), Fraction(0)) - kept - stuck, stuck, fates, unasked)
+    return Loss(holder, sum(part.values(), Fraction(0)) - kept - stuck, stuck + nobodys, fates, unasked)
 
 
 def fate(owner: SubscriptionData | None, slot: SubscriptionData, message: Mapping[str, str]) -> Fate:

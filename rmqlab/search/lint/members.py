@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,13 +45,20 @@ GROUP_FIELDS: Final = ("group", "members", "queues")
 class LintMember:
     """A member: its subscriptions by topic (retry topics left out) and the group's settings as it tells them.
 
-    ``sent_codes``: by topic the tags' codes of its heartbeat, where they are not those of the expression.
+    ``sent_codes``: by topic the tags' codes of its heartbeat, where they are not those of the expression. ``client`` is
+    its name here; ``client_id`` what it tells brokers, which several processes may share by mistake.
     """
 
     client: str
     subscriptions: Mapping[str, SubscriptionData]
     settings: Mapping[str, str] = field(default_factory=dict)
     sent_codes: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    client_id: str = ""
+
+    def __post_init__(self) -> None:
+        """A client that is named by its id needs no other."""
+        if not self.client_id:
+            object.__setattr__(self, "client_id", self.client)
 
 
 @dataclass(slots=True)
@@ -100,6 +108,20 @@ def read_groups(text: str) -> Groups:
             _of_scenario(groups, convert_scenario(value, where), alone=False)
         else:
             _of_value(groups, value, where)
+    return groups
+
+
+def groups_of_value(value: Any, where: str) -> Groups:
+    """The groups of a JSON value: members, a heartbeat, a scenario, or a list of these; `where` names it in errors.
+
+    Raises:
+        BadInput: it is none of them, or has something wrong; the text names where.
+    """
+    groups: Groups = {}
+    if isinstance(value, dict) and "steps" in value:
+        _of_scenario(groups, convert_scenario(value, where), alone=False)
+    else:
+        _of_value(groups, value, where)
     return groups
 
 
@@ -203,8 +225,13 @@ def _of_members(groups: Groups, value: dict[str, Any], where: str) -> None:
         )
     group = groups.setdefault(name, LintGroup(name))
     group.queues.update(queues)
-    for index, member in enumerate(members):
-        group.hear(_member(member, f"{where}: members[{index}]"))
+    listed: Counter[str] = Counter()
+    for index, value_of in enumerate(members):
+        member = _member(value_of, f"{where}: members[{index}]")
+        listed[member.client_id] += 1
+        if listed[member.client_id] > 1:  # one list names each process once: this is another one with the same id
+            member = replace(member, client=f"{member.client_id} ({listed[member.client_id]})")
+        group.hear(member)
 
 
 def _member(value: Any, where: str) -> LintMember:
