@@ -64,15 +64,13 @@ ConsumeType: CONSUME_PASSIVELY
 MessageModel: CLUSTERING
 ConsumeFromWhere: CONSUME_FROM_LAST_OFFSET
 """
-PROGRESS_5 = """\
-#Topic                                                            #Broker Name                      #QID  #Broker Offset        #Consumer Offset      #Diff                #Inflight           #LastTime
-T1                                                                broker-a                          0     7358                  15619                 -8261                0                    2026-11-21 08:33:53
-T1                                                                broker-a                          1     10                    4                     6                    0                    N/A
-
-Consume TPS: 0.03
-Consume Diff Total: -8255
-Consume Inflight Total: 0
-"""
+PROGRESS_5 = (
+    f"{'#Topic':<64}  {'#Broker Name':<32}  {'#QID':<4}  {'#Broker Offset':<20}  {'#Consumer Offset':<20}  "
+    f"{'#Diff':<20} {'#Inflight':<20} #LastTime\n"
+    f"{'T1':<64}  {'broker-a':<32}  {0:<4}  {7358:<20}  {15619:<20}  {-8261:<20} {0:<20} 2026-11-21 08:33:53\n"
+    f"{'T1':<64}  {'broker-a':<32}  {1:<4}  {10:<20}  {4:<20}  {6:<20} {0:<20} N/A\n\n"
+    "Consume TPS: 0.03\nConsume Diff Total: -8255\nConsume Inflight Total: 0\n"
+)
 OFFSETS = '{\n\t"offsetTable":{\n\t\t"T1@G1":{0:5,1:7\n\t\t},\n\t\t"%RETRY%G1@G1":{0:0\n\t\t}\n\t}\n}'
 
 
@@ -279,7 +277,7 @@ def data_doctor_status(tmp_path):
         "#Consumer Properties#\nconsumerGroup                           : G1\n"
         "PROP_CONSUME_TYPE                       : CONSUME_PASSIVELY\n\n\n#Consumer Subscription#\n"
         "001 Topic: T1                                       ClassFilter: false    SubExpression: {}\n\n\n"
-        "#Consumer Offset#\n#Topic                            #Broker Name                      #QID  #Consumer Offset\n"
+        "#Consumer Offset#\n#Topic                 #Broker Name                      #QID  #Consumer Offset\n"
         "T1                                broker-a                          {}     4\n\n\n#Consumer MQ Detail#\n"
         "#Topic                            #Broker Name                      #QID  #ProcessQueueInfo\n"
         "T1                                broker-a                          {}     ProcessQueueInfo [commitOffset=4, "
@@ -334,17 +332,16 @@ def test_a_store_and_its_config_folder(store):
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ('{"dataVersion":{"counter":3,"stateVersion":0,"timestamp":1},"offsetTable":{"T@G":{0:1}}}', "consumer_offsets"),
-        ('{"dataVersion":{"counter":3,"stateVersion":0,"timestamp":1},"offsetTable":{3:1}}', "delay_offsets"),
+        ('{"dataVersion":{"counter":3,"stateVersion":0},"offsetTable":{"T@G":{0:1}}}', "consumer_offsets"),
+        ('{"dataVersion":{"counter":3,"stateVersion":0},"offsetTable":{3:1}}', "delay_offsets"),
         ('{"dataVersion":{"counter":1},"topicConfigTable":{"T":{"attributes":{},"perm":6,"topicName":"T"}}}', "topics"),
-        ('{"dataVersion":{},"forbiddenTable":{},"subscriptionGroupTable":{"G":{"groupName":"G"}}}', "subscription_groups"),
+        ('{"forbiddenTable":{},"subscriptionGroupTable":{"G":{"groupName":"G"}}}', "subscription_groups"),
         ('{"filterDataByTopic":{}}', "consumer_filters"),
-        ('{"status":0,"data":{"connectionSet":[],"consumeType":"CONSUME_PASSIVELY"},"errMsg":null}', "consumer_connection"),
+        ('{"status":0,"data":{"connectionSet":[],"consumeType":null},"errMsg":null}', "consumer_connection"),
         ("{'clientID':'A','consumerDataSet':[{'groupName':'G','subscriptionDataSet':[]}]}", "heartbeat"),
-        ('[{"topic":"T","diffTotal":1,"queueStatInfoList":[{"brokerName":"b","queueId":0,"brokerOffset":4,'
-         '"consumerOffset":3,"clientInfo":"A"}]}]', "progress"),
+        ('[{"topic":"T","queueStatInfoList":[{"brokerName":"b","queueId":0,"consumerOffset":3}]}]', "progress"),
         ("brokerClusterName = DefaultCluster\n# remark\nenablePropertyFilter=true\n", "settings"),
-        ('{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"T"}:{"brokerOffset":4,"consumerOffset":3}}}', "consume_stats"),
+        ('{"offsetTable":{{"queueId":0,"topic":"T"}:{"brokerOffset":4,"consumerOffset":3}}}', "consume_stats"),
         ('{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"T"}:{"minOffset":0,"maxOffset":3}}}', "topic_stats"),
         ('{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"T"}:7}}', "reset_offsets"),
     ],

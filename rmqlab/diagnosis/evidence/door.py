@@ -117,7 +117,9 @@ def _of_data(data: bytes, source: str, name: str = "") -> Given:
     else:
         text = data.decode("utf-8-sig", "replace")
     found = sections(text, source, name)
-    return _cut(found, source) if found.pieces else Given(source, log=explain_lines(text.splitlines(), source))
+    if found.pieces:
+        return _cut(found, source)
+    return Given(source, log=explain_lines(text.splitlines() if text.strip() else [], source))
 
 
 def _of_path(path: Path, commands: list[str]) -> list[Given]:
@@ -159,7 +161,10 @@ def _of_folder(path: Path, commands: list[str]) -> list[Given]:
         given.append(Given(str(config), tuple(config_pieces(config))))
     if given:
         return given
-    files = sorted(one for one in path.rglob("*") if one.is_file() and not one.name.startswith("."))
+    try:
+        files = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
+    except OSError as error:
+        raise BadInput(_("{path}: cannot be read ({reason})", path=path, reason=error.strerror)) from error
     if not files:
         raise BadInput(_("{path}: there is no file in it; give {wanted}", path=path, wanted=WANTED))
     if len(files) > MAX_FILES:

@@ -6,6 +6,8 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
 from rmqlab.diagnosis.evidence.json_forms import CONFIG_FILES, form_of, unwrapped
 from rmqlab.diagnosis.evidence.piece import Context, Piece
 from rmqlab.diagnosis.evidence.recognisers import TEXT_FORMS
@@ -87,10 +89,27 @@ def pieces_of_value(
         yield Piece(kind=UNKNOWN, title=title, **place)
         return
     try:
-        yield Piece(kind=form.kind, title=_(form.title), value=form.read(value, source), **place)
+        yield Piece(kind=form.kind, title=_(form.title), value=_whole(form.read(value, source)), **place)
     except UNREADABLE as error:
         notes = (_("not read: {reason}", reason=error),)
         yield Piece(kind=form.kind, title=_(form.title), notes=notes, damaged=True, **place)
+
+
+def _whole(value: Any) -> Any:
+    """A value in whose tables and lists nothing is null; no body of RocketMQ has such an entry. Raises ValueError."""
+    if isinstance(value, dict):
+        parts = list(value.values())
+    elif isinstance(value, list | tuple | set):
+        parts = list(value)
+    elif isinstance(value, msgspec.Struct):
+        parts = [part for name in value.__struct_fields__ if (part := getattr(value, name)) is not None]
+    else:
+        return value
+    if any(part is None for part in parts):
+        raise ValueError(_("an entry of a table is null"))
+    for part in parts:
+        _whole(part)
+    return value
 
 
 def _is_empty_table(value: dict[Any, Any]) -> bool:
