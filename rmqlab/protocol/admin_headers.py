@@ -35,6 +35,19 @@ class ConsumeMessageDirectlyResultRequestHeader(WithConsumerGroup):
     broker_name: str | None = None
 
 
+class CreateAccessConfigRequestHeader(CommandHeader):
+    """UPDATE_AND_CREATE_ACL_CONFIG 50; lists have commas between their parts."""
+
+    access_key: str = NULL
+    secret_key: str | None = None
+    white_remote_address: str | None = None
+    admin: bool = False
+    default_topic_perm: str | None = None
+    default_group_perm: str | None = None
+    topic_perms: str | None = None
+    group_perms: str | None = None
+
+
 class CreateTopicRequestHeader(WithTopic):
     """UPDATE_AND_CREATE_TOPIC 17."""
 
@@ -53,6 +66,12 @@ class CreateTopicRequestHeader(WithTopic):
             raise RemotingCommandException(f"topicFilterType = [{text_of(filter_type)}] value invalid")
 
 
+class DeleteAccessConfigRequestHeader(CommandHeader):
+    """DELETE_ACL_CONFIG 51."""
+
+    access_key: str = NULL
+
+
 class DeleteSubscriptionGroupRequestHeader(CommandHeader):
     """DELETE_SUBSCRIPTIONGROUP 207."""
 
@@ -61,6 +80,15 @@ class DeleteSubscriptionGroupRequestHeader(CommandHeader):
 
 class DeleteTopicRequestHeader(WithTopic):
     """DELETE_TOPIC_IN_BROKER 215."""
+
+
+class GetBrokerAclConfigResponseHeader(CommandHeader):
+    """Answer to GET_BROKER_CLUSTER_ACL_INFO 52; `version` is the text of a DataVersion."""
+
+    version: str = NULL
+    broker_name: str = NULL
+    broker_addr: str = NULL
+    cluster_name: str = NULL
 
 
 class GetBrokerConfigResponseHeader(CommandHeader):
@@ -164,6 +192,12 @@ class ResumeCheckHalfMessageRequestHeader(CommandHeader):
     """RESUME_CHECK_HALF_MESSAGE 323; `msg_id` is an offsetMsgId."""
 
     msg_id: str | None = None
+
+
+class UpdateGlobalWhiteAddrsConfigRequestHeader(CommandHeader):
+    """UPDATE_GLOBAL_WHITE_ADDRS_CONFIG 53; addresses with commas between them."""
+
+    global_white_addrs: str = NULL
 
 
 class ViewBrokerStatsDataRequestHeader(CommandHeader):

@@ -243,3 +243,23 @@ class BrokerStatsData(RemotingSerializable):
     stats_minute: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
     stats_hour: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
     stats_day: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
+
+
+class PlainAccessConfig(RemotingSerializable):
+    """An account of access control, as a file of rules has it."""
+
+    access_key: str | None = None
+    secret_key: str | None = None
+    white_remote_address: str | None = None
+    admin: bool = False
+    default_topic_perm: str | None = None
+    default_group_perm: str | None = None
+    topic_perms: list[str] | None = None
+    group_perms: list[str] | None = None
+
+
+class GetBrokerClusterAclConfigResponseBody(RemotingSerializable):
+    """Answer to 54: addresses that need no key, and all accounts."""
+
+    global_white_addrs: list[str] = msgspec.field(default_factory=list)
+    plain_access_configs: list[PlainAccessConfig] = msgspec.field(default_factory=list)

@@ -12,13 +12,14 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rmqlab.broker.broker import Broker
+from rmqlab.broker.extra.access_requests import AccessRequests
 from rmqlab.broker.extra.plain_access import PlainPermissionManager
 from rmqlab.broker.extra.registration import register_extras
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.codes import PULLS, SENDS, RequestCode, code_name
 from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
-from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, watch
+from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, rewrite_rules, watch
 from rmqlab.runtime.durable_store import DurableStore
 from rmqlab.runtime.endpoint import bind_with_vip
 from rmqlab.runtime.socket_server import SocketServer
@@ -176,6 +177,8 @@ class BrokerStartup:
         durable = self._load(self.broker, extras)
         if self._access is not None:
             self.broker.rpc_hooks.append(self._access.before_request)
+            persist = partial(rewrite_rules, config.acl) if isinstance(config.acl, Path) else None
+            self.broker.register_processor(AccessRequests(self.broker, self._access, persist).handlers)
             if isinstance(config.acl, Path):
                 self._watch = asyncio.get_running_loop().create_task(watch(config.acl, self._access))
         if self._on_broker is not None:

@@ -77,6 +77,14 @@ def read_rules(path: Path) -> object:
         raise BadInput(f"{path}: {error}; the rules of access control are wanted, as in 4.8.0's {ACL_FILE}") from error
 
 
+def rewrite_rules(path: Path, rules: dict[str, Any]) -> None:
+    """Put changed rules into their file; what it held becomes its `.bak`. A failure is logged: the change holds."""
+    try:
+        string_to_file(path, _yaml().safe_dump(rules, sort_keys=False, allow_unicode=True).encode())
+    except OSError as error:
+        logger.warning("%s: changed rules are in force, but not in their file: %s", path, error.strerror)
+
+
 async def watch(path: Path, access: PlainPermissionManager) -> None:
     """Take in the rules whenever the file changes; rules that cannot be taken leave those in force."""
     seen = _stamp(path)

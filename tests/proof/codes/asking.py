@@ -161,7 +161,8 @@ def _even(value: Any, name: str, addresses: Mapping[str, str]) -> Any:
         return "T"
     if not isinstance(value, str):
         return value
-    text = re.sub(r"\b1\d{12}\b|\b20\d\d-\d\d-\d\d#[\d:]+", "T", value)
+    text = re.sub(r'(?<="counter":)\d+', "N", value) if name == "version" else value
+    text = re.sub(r"\b1\d{12}\b|\b20\d\d-\d\d-\d\d#[\d:]+", "T", text)
     text = re.sub(r"\b7F000001[0-9A-F]{8}", "ADDRESS", text)
     for address, title in addresses.items():
         text = text.replace(address, title)

@@ -1,6 +1,7 @@
 """Ask everything of a cluster at two addresses and write down the answers.
 
-`python -m tests.proof.codes.record NAMESRV BROKER FILE` records a fresh cluster, the real 4.8.0 of a recording.
+`python -m tests.proof.codes.record NAMESRV BROKER FILE` records a fresh cluster, `... FILE access` one
+with access control by `ACL_RULES`.
 """
 
 from __future__ import annotations
@@ -13,20 +14,28 @@ from typing import Any
 
 from rmqlab.protocol.codes import RequestCode
 from tests.proof.codes.asking import Connection, shown
-from tests.proof.codes.requests import Request, of_the_broker, of_the_name_server, set_up, without_fields
+from tests.proof.codes.requests import (
+    Request,
+    of_access_control,
+    of_the_broker,
+    of_the_name_server,
+    set_up,
+    without_fields,
+)
 
 PATIENCE = 1.0  # seconds: the real one answers in milliseconds, what it never answers costs this
 SENTINELS = {"namesrv": RequestCode.GET_NAMESRV_CONFIG, "broker": RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER}
 
 
-async def ask_all(namesrv: str, broker: str, patience: float | None = None) -> dict[str, Any]:
-    """Return the answers, and what the broker asked its client meanwhile."""
+async def ask_all(namesrv: str, broker: str, patience: float | None = None, *, access: bool = False) -> dict[str, Any]:
+    """Return the answers, and what the broker asked its client meanwhile; `access`: of a broker with access control."""
     addresses = {"namesrv": namesrv, "broker": broker}
     told: dict[str, Any] = {"addresses": addresses}
     kept = {"broker": broker}
     # Two connections each: one of the requests makes the broker take the first for a filter server's and close it.
     whole = [*set_up(), *of_the_name_server(), *of_the_broker()]
-    for title, requests in (("without fields", list(without_fields())), ("with fields", whole)):
+    parts = [("access control", of_access_control())] if access else [("without fields", list(without_fields()))]
+    for title, requests in [*parts, *([] if access else [("with fields", whole)])]:
         connections = {name: Connection(patience, SENTINELS[name]) for name in addresses}
         for name, address in addresses.items():
             await connections[name].open(address)
@@ -48,5 +57,5 @@ async def _ask(connections: dict[str, Connection], request: Request, kept: dict[
 
 
 if __name__ == "__main__":
-    recorded = asyncio.run(ask_all(sys.argv[1], sys.argv[2], PATIENCE))
+    recorded = asyncio.run(ask_all(sys.argv[1], sys.argv[2], PATIENCE, access="access" in sys.argv[4:]))
     Path(sys.argv[3]).write_text(json.dumps(recorded, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")

@@ -147,6 +147,36 @@ def of_the_name_server() -> list[Request]:
     ]
 
 
+def of_access_control() -> list[Request]:
+    """What a broker answers that checks every request, by rules that let this machine in without a key."""
+    key, secret = "someKey1", "someSecret"
+    change = C.UPDATE_AND_CREATE_ACL_CONFIG
+    return [
+        _broker(C.GET_BROKER_CLUSTER_ACL_INFO),
+        _broker(C.GET_BROKER_CLUSTER_ACL_CONFIG),
+        _broker(change, accessKey=key, secretKey=secret, admin="true", topicPerms="T=PUB,U=DENY"),
+        _broker(change, accessKey=key, admin="false", defaultTopicPerm="SUB"),
+        _broker(change, accessKey="RocketMQ", whiteRemoteAddress="10.0.0.1", groupPerms="G=SUB"),
+        _broker(C.GET_BROKER_CLUSTER_ACL_CONFIG),
+        _broker(change, accessKey="short", secretKey=secret),
+        _broker(change, accessKey="anotherKey", secretKey="short"),
+        _broker(change),
+        _broker(C.DELETE_ACL_CONFIG, accessKey=key),
+        _broker(C.DELETE_ACL_CONFIG, accessKey=key),
+        _broker(C.DELETE_ACL_CONFIG),
+        _broker(C.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, globalWhiteAddrs="10.10.10.1,127.0.0.1"),
+        _broker(C.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG),
+        _broker(C.GET_BROKER_CLUSTER_ACL_INFO),
+        _broker(C.GET_BROKER_CLUSTER_ACL_CONFIG),
+    ]
+
+
+ACL_RULES = {
+    "globalWhiteRemoteAddresses": ["127.0.0.1"],
+    "accounts": [{"accessKey": "RocketMQ", "secretKey": "12345678", "admin": False, "defaultTopicPerm": "DENY"}],
+}
+
+
 def of_the_broker() -> list[Request]:
     """What a broker answers to requests with fields, those of things that are not there included."""
     queue = {"topic": TOPIC, "queueId": "0"}

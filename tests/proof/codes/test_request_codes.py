@@ -9,10 +9,12 @@ import logging
 import pytest
 
 import rmqlab
+from rmqlab.protocol.channel import LocalChannel
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import RemotingCommand
 from tests.proof.codes.asking import comparable
 from tests.proof.codes.record import ask_all
-from tests.proof.codes.requests import codes_of_4_8_0
+from tests.proof.codes.requests import ACL_RULES, codes_of_4_8_0
 
 PARTS = "without fields", "with fields"
 SETTINGS = {
@@ -56,6 +58,42 @@ def test_every_request_is_answered_as_by_the_real_servers(recorded, served, part
     assert wrong == []
     told = f"asked of the client {part}"
     assert [comparable(row, {}) for row in recorded[told]] == [comparable(row, {}) for row in served[0][told]]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """Answers of a broker with access control, and the file of its rules after them."""
+    yaml = pytest.importorskip("yaml")
+    rules = tmp_path_factory.mktemp("acl") / "plain_acl.yml"
+    rules.write_text(yaml.safe_dump(ACL_RULES), encoding="utf-8")
+    with rmqlab.serve(acl=rules) as broker:
+        told = asyncio.run(ask_all(broker.namesrv_addr, broker.broker_addr, access=True))
+    return told, yaml.safe_load(rules.read_text(encoding="utf-8"))
+
+
+def test_rules_of_access_control_are_shown_and_changed_as_by_the_real_broker(golden, guarded):
+    recorded = json.loads((golden / "request_codes" / "4.8.0-acl.json").read_text(encoding="utf-8"))
+    told, rules = guarded
+    assert answers(told, "access control") == answers(recorded, "access control")
+    assert rules["globalWhiteRemoteAddresses"] == ["10.10.10.1", "127.0.0.1"]
+    assert rules["dataVersion"][0]["counter"] == 5
+    (account,) = rules["accounts"]
+    assert (account["secretKey"], account["groupPerms"]) == ("12345678", ["G=SUB"])
+
+
+def test_rules_that_cannot_be_taken_change_nothing():
+    with rmqlab.serve(acl=ACL_RULES) as broker:
+
+        def ask(served, code, fields):
+            command = RemotingCommand.request(code)
+            command.ext_fields = fields
+            return served.handle(LocalChannel("127.0.0.1:1"), command, served.now)
+
+        wrong = {"globalWhiteAddrs": "10.0.0.300-1.*"}
+        answer = broker.call(lambda served: ask(served, RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, wrong))
+        assert (answer.code, answer.remark) == (211, "Netaddress examine scope Exception netaddress is 10.0.0.300-1.*")
+        shown = broker.call(lambda served: ask(served, RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG, {}))
+    assert b'"globalWhiteAddrs":["127.0.0.1"]' in shown.body
 
 
 def test_every_code_of_the_table_was_recorded(recorded):
