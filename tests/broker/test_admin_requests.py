@@ -11,11 +11,13 @@ from rmqlab.protocol import fastjson
 from rmqlab.protocol.admin_headers import (
     DeleteTopicRequestHeader,
     GetConsumerRunningInfoRequestHeader,
+    GetConsumerStatusRequestHeader,
     QueryConsumeQueueRequestHeader,
     ResetOffsetRequestHeader,
 )
 from rmqlab.protocol.bodies import (
     ConsumerOffsetSerializeWrapper,
+    GetConsumerStatusBody,
     KVTable,
     QueryConsumeQueueResponseBody,
     ResetOffsetBody,
@@ -218,3 +220,64 @@ def test_whole_tables(bench):
 def test_versions_have_names(number, name):
     assert version_desc(number) == name
     assert len(VERSIONS) == 613
+
+
+def test_memory_and_what_took_its_time(bench):
+    """A broker in memory has no disk, and says how much memory there is; slow puts count for their minute."""
+    table = KVTable.decode(bench.ask(bench.channel(), RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    assert "commitLogDirCapacity" not in table
+    bench.extras.runtime_info.memory_usage = lambda: (16 << 30, 2 << 30)
+    bench.topic("T", queues=1)
+    for _ in range(5):
+        bench.send("T")
+    for ms in (1, 9, 60, 12_000):
+        bench.store.store_stats_service.note_put(ms)
+    bench.store.store_stats_service.note_get(7)
+    table = KVTable.decode(bench.ask(bench.channel(), RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    assert table["commitLogDirCapacity"] == "Total : 16.0 GiB, Free : 2.0 GiB."
+    assert (table["commitLogDiskRatio"], table["consumeQueueDiskRatio"]) == ("-1.0", "-1.0")
+    assert table["putMessageDistributeTime"].startswith("[<=0ms]:1 [0~10ms]:2 [10~50ms]:0 [50~100ms]:1 [100~200ms]:0")
+    assert table["putMessageDistributeTime"].endswith("[10s~]:1 ")
+    assert (table["putMessageEntireTimeMax"], table["getMessageEntireTimeMax"]) == ("12000", "7")
+    bench.pass_time(61_000)
+    table = KVTable.decode(bench.ask(bench.channel(), RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    assert {part.split(":")[1] for part in table["putMessageDistributeTime"].split()} == {"0"}
+    assert table["putMessageEntireTimeMax"] == "12000"
+
+
+def status(bench, admin, client=None):
+    header = GetConsumerStatusRequestHeader("T", "G", client)
+    return bench.ask(admin, RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, header)
+
+
+def at(queue_id, offset):
+    return GetConsumerStatusBody(message_queue_table={MessageQueue("T", "broker-a", queue_id): offset}).encode()
+
+
+def test_consumers_are_asked_one_after_the_other_how_far_they_are(bench):
+    admin, first, second, silent = (bench.channel() for _ in range(4))
+    for channel, client in ((first, "A"), (second, "B"), (silent, "C")):
+        bench.subscribe(channel, "G", {"T": "*"}, client=client)
+    for channel in (first, second, silent):
+        channel.sent.clear()
+    assert status(bench, admin) is None
+    assert [len(one.sent) for one in (first, second, silent)] == [1, 0, 0]
+    for channel, queue_id in ((first, 0), (second, 1)):
+        answer = RemotingCommand.response(ResponseCode.SUCCESS, body=at(queue_id, 7)).reply_to(channel.sent[-1])
+        bench.broker.handle(channel, answer, bench.now)
+    assert admin.sent == []
+    bench.pass_time(5_000)  # C says nothing, and is left out
+    body = GetConsumerStatusBody.decode(admin.sent[-1].body)
+    assert body.consumer_table == {name: {MessageQueue("T", "broker-a", n): 7} for n, name in enumerate("AB")}
+    assert status(bench, admin, "B") is None
+    assert (len(first.sent), len(second.sent)) == (1, 2)
+
+
+def test_a_consumer_that_is_too_old_is_not_asked(bench):
+    admin, channel = bench.channel(), bench.channel()
+    bench.subscribe(channel, "G", {"T": "*"}, client="A")
+    (member,) = bench.broker.consumer_manager.get_consumer_group_info("G").channel_info_table.values()
+    member.version = VERSIONS.index("V3_0_6")
+    channel.sent.clear()
+    assert status(bench, admin).remark == "the client does not support this feature. version=V3_0_6"
+    assert channel.sent == []

@@ -324,3 +324,16 @@ def test_walking_a_queue_gives_every_message_once_within_the_limits(
         seen += [decode_record(record).body for record in result.messages]
         offset = result.next_begin_offset
     assert seen == expected
+
+
+def test_queues_whose_messages_are_all_gone_are_deleted_and_empty_ones_stay(filled, message):
+    """`cleanExpiredConsumerQueue`, which the admin tool asks for (CLEAN_EXPIRED_CONSUMEQUEUE)."""
+    store = filled(["TagA"] * 3, body=b"x" * 200, mapped_file_size_commit_log=1000)
+    later = message(b"x" * 200, "TagA", "U")
+    store.put_message(later, 1_700_000_000_000)
+    store.find_consume_queue("U", 1)
+    CleanService(store).clean_expired_consume_queues()
+    assert {topic: set(queues) for topic, queues in store.consume_queue_table.items()} == {"T": {0}, "U": {0, 1}}
+    assert store.commit_log.mapped_file_queue.delete_first(1) == 1  # the three of T
+    CleanService(store).clean_expired_consume_queues()
+    assert {topic: set(queues) for topic, queues in store.consume_queue_table.items()} == {"U": {0, 1}}
