@@ -59,12 +59,14 @@ def explore(
     scenario: Scenario | Mapping[str, Any] | str | Path,
     *,
     budget: int = 2_000,
+    seconds: float | None = None,
     rules: Rules = DEFAULT_RULES,
     **settings: object,
 ) -> Exploration:
     """Find every outcome that a scenario can have: `outcomes`, `exhausted`, properties that hold or fail.
 
-    At most about `budget` runs are made; `settings` are the broker's by RocketMQ's names.
+    At most about `budget` runs are made, and none is begun after `seconds` of the clock. `settings` are the broker's by
+    RocketMQ's names.
 
     >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
     ...          {"do": "offsets", "at": 9000}]
@@ -78,7 +80,7 @@ def explore(
     from rmqlab.search.explorer.explore import Explorer
 
     chosen, cluster = scenario_and_settings(scenario, settings, rules)
-    return Explorer(chosen, budget=budget, cluster=cluster).explore()
+    return Explorer(chosen, budget=budget, seconds=seconds, cluster=cluster).explore()
 
 
 def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> GroupLint:

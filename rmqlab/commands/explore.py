@@ -33,6 +33,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--budget", type=int, default=BUDGET, metavar="N", help=f"at most about N runs ({BUDGET})")
     parser.add_argument(
+        "--seconds", type=float, metavar="S", help="begin no further run after S seconds (the budget alone ends it)"
+    )
+    parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the first seed of the runs drawn by chance (0)"
     )
     parser.add_argument(
@@ -94,6 +97,7 @@ def run(args: Namespace) -> int:
     explorer = Explorer(
         scenario,
         budget=args.budget,
+        seconds=args.seconds,
         seed=args.seed,
         samples=args.samples,
         shortening=args.shorten,

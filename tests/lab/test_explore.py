@@ -228,3 +228,23 @@ def test_with_a_lag_timers_may_come_first_and_every_state_can_be_read():
     explored = Explorer(TWO_ON_TWO_QUEUES, budget=40, samples=0, lag_ms=20).explore()
     assert explored.searched == 40
     assert any(" | time" in choice.label for found in explored.outcomes for choice in found.run.choices)
+
+
+def test_a_limit_of_time_ends_it_and_says_so(monkeypatch):
+    """The clock goes one second a question: after 30 of them no run is begun, and nothing is claimed of the rest."""
+    seconds = iter(range(1_000_000))
+    monkeypatch.setattr("rmqlab.search.explorer.explore.monotonic", lambda: next(seconds))
+    cut = Explorer(TWO_ON_TWO_QUEUES, samples=20, seconds=30).explore()
+    assert cut.out_of_time
+    assert not cut.exhausted
+    assert cut.searched < 40
+    assert cut.outcomes
+    assert "limit of time" in repr(cut)
+    whole = Explorer(TWO_ON_TWO_QUEUES, samples=20, seconds=1_000_000).explore()
+    assert (whole.exhausted, whole.out_of_time) == (True, False)
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_no_time_at_all_is_refused(seconds):
+    with pytest.raises(BadInput, match="more than 0"):
+        Explorer(ONE, seconds=seconds)

@@ -141,7 +141,7 @@ class Exploration:
     searches. ``times_open``: a second search opened the timers as well. ``beyond``: outcomes that only runs by chance
     reached. ``shortening``: runs that shortening schedules took. ``decisions``: which choices decide, odds by index of
     ``outcomes``; None when the space was not exhausted. ``varied``: what the last search opened beside the order of
-    frames.
+    frames. ``out_of_time``: runs were left out because a limit of time came first.
     """
 
     scenario: Scenario
@@ -159,6 +159,7 @@ class Exploration:
     shortening: int = 0
     decisions: Decision | None = None
     varied: tuple[str, ...] = ()
+    out_of_time: bool = False
 
     def __repr__(self) -> str:
         """What the verb prints."""
@@ -199,6 +200,7 @@ class Exploration:
                 "by_times_only": [self.outcomes.index(found) for found in self.beyond],
                 "shortening": self.shortening,
                 "not_shortened": self.not_shortened,
+                "out_of_time": self.out_of_time,
             },
             "decisions": None if self.decisions is None else self.decisions.as_json(),
             "properties": [verdict.as_json() for verdict in self.verdicts],
@@ -219,6 +221,8 @@ def exploration_lines(explored: Exploration) -> Iterator[str]:
         id=explored.scenario.id,
         claim=_claim(explored),
     )
+    if explored.out_of_time:
+        yield _("the limit of time came before the budget was used up: more runs may find more (--seconds)")
     varied = joined(", ", [_("the order of frames"), *explored.varied])
     yield _("varied by the search: {varied}", varied=varied)
     yield _("assumed by it: {assumptions}", assumptions=joined("; ", explored.assumptions))

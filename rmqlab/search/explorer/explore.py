@@ -10,11 +10,13 @@ are; when that too leaves out what was drawn, or the budget is used up, nothing 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import whole_number
+from rmqlab.errors import BadInput, whole_number
 from rmqlab.lab.simulate import simulate
 from rmqlab.language import _
 from rmqlab.search.explorer.choice_graph import decisions
@@ -51,6 +53,7 @@ class Explorer:
         scenario: Scenario,
         *,
         budget: int = BUDGET,
+        seconds: float | None = None,
         seed: int = 0,
         samples: int = SAMPLES,
         shortening: int = SHORTENING,
@@ -61,18 +64,23 @@ class Explorer:
     ) -> None:
         """``samples`` runs at least are drawn from ``seed`` on, of which 0 draws none.
 
+        After ``seconds`` of the clock no further run is begun (None: the budget alone ends it). What was found till
+        then is given, and ``out_of_time`` of the answer says so: then another machine may find more, or less.
+
         ``vary``: what the search opens from the beginning beside the order of frames, by the names in ``ASSUMED``.
 
         Schedules of outcomes that no search reaches are made shorter with at most ``shortening`` runs beyond the
         budget, those of properties first, then the most frequent outcomes.
 
         Raises:
-            BadInput: a budget below 1, a negative number of samples, runs for shortening, or ms, or a name to vary
-                that is unknown.
+            BadInput: a budget below 1, no time at all, a negative number of samples, runs for shortening, or ms, or a
+                name to vary that is unknown.
         """
         limits = (("budget", budget, 1), ("samples", samples, 0), ("shortening", shortening, 0), ("lag_ms", lag_ms, 0))
         for name, value, least in limits:
             whole_number(name, value, least)
+        if seconds is not None and not seconds > 0:
+            raise BadInput(_("seconds is {seconds}; it must be more than 0", seconds=seconds))
         self.scenario = scenario
         self._cluster = cluster
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
@@ -83,6 +91,7 @@ class Explorer:
         self._counts: Counter[Outcome] = Counter()
         self._may_shorten = shortening
         self._shortening = self._checks = 0
+        self._seconds, self._until, self._cut = seconds, math.inf, False
 
     def explore(self, progress: Callable[[int], None] | None = None) -> Exploration:
         """Search, sample, shorten, check. ``progress`` hears the number of runs now and then.
@@ -90,6 +99,8 @@ class Explorer:
         Raises:
             BadInput: the scenario cannot be simulated.
         """
+        if self._seconds is not None:
+            self._until = monotonic() + self._seconds
         with gc_tuning():
             self._run_all(progress)
             return self._result()
@@ -99,12 +110,14 @@ class Explorer:
         drawn = self._samples if search.exhausted else self._budget - search.runs
         if self._samples:
             for number, seed in enumerate(range(self._seed, self._seed + drawn), 1):
+                if self._is_over():
+                    return
                 self._draw(seed)
                 if progress is not None and number % TELL_EVERY == 0:
                     progress(search.runs + number)
         left = self._budget - search.runs - drawn
         for more in (TIMES, ALL):
-            if not (search.exhausted and left > 0 and self._unreached()):
+            if not (search.exhausted and left > 0 and self._unreached()) or self._is_over():
                 break
             wider = checked_vary([*self._varied, *more])
             if wider != self._varied:
@@ -119,11 +132,16 @@ class Explorer:
         timing = search_timing(self.scenario, self._varied, self._lag_ms * 1_000)
         search = OpenSearch(self.scenario, self._key, timing=timing, cluster=self._cluster)
         self._searches.append(search)
-        while not search.exhausted and search.runs < max_runs:
+        while not search.exhausted and search.runs < max_runs and not (search.runs and self._is_over()):
             search.step()
             if progress is not None and search.runs % TELL_EVERY == 0:
                 progress(sum(one.runs for one in self._searches) + self._counts.total())
         return search
+
+    def _is_over(self) -> bool:
+        """Whether the time is over; asked before each run that would follow, so a yes means that one is left out."""
+        self._cut = self._cut or monotonic() >= self._until
+        return self._cut
 
     def _unreached(self) -> set[Outcome]:
         """Outcomes that were drawn and that no search has reached."""
@@ -148,7 +166,7 @@ class Explorer:
 
     def _shorten(self, run: Run, same: Callable[[Run], bool]) -> tuple[Run, bool]:
         """A shorter run, and whether shortening came to its end: not when a limit of runs came first."""
-        left = self._may_shorten - self._shortening
+        left = 0 if self._is_over() else self._may_shorten - self._shortening
         shortener = ScheduleShortener(self._timed, same, min(MAX_RUNS, left))
         result = shortener.of(run)
         self._shortening += shortener.runs
@@ -199,6 +217,7 @@ class Explorer:
             self._shortening,
             None if whole is None else _decisions(whole, outcomes),
             self._varied,
+            self._cut,
         )
 
     def _reached(self) -> dict[Outcome, FoundOutcome]:
