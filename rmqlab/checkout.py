@@ -31,6 +31,11 @@ def carried(name: str) -> Path:
     return (ROOT if is_checkout() else PACKAGE) / "data" / name
 
 
+def lessons() -> Path:
+    """Return the folder of the lessons, with those of tasks and catalogues of words in it; a wheel has it too."""
+    return (ROOT if is_checkout() else PACKAGE) / "notebooks"
+
+
 def data(name: str) -> Path:
     """Return the path of a recording or a stored result, a file or a folder: the same one from any working folder.
 

@@ -22,7 +22,7 @@ from rmqlab.visible import visible_streams
 
 WIDEST = 118
 OF_A_CHECKOUT = (
-    "conform", "agree", "profile", "bench", "stress", "rows", "catalogue", "notebook", "site", "bundle", "workshop",
+    "conform", "agree", "profile", "bench", "stress", "rows", "catalogue", "site", "bundle", "workshop",
     "test",
 )  # fmt: skip
 SPARK_ENDED = 5
@@ -154,7 +154,7 @@ def _run(verb: str, rest: list[str]) -> int:
     args.rest = unknown
     if unknown and not getattr(module, "PASSES_ON", False):
         parser.error(f"unknown arguments: {' '.join(unknown)}")
-    _check_packages(verb)
+    _check_packages(verb, rest)
     check_target(None if args.json in {None, "-"} else Path(args.json), "--json")
     with only_json(args.json):
         status: int = module.run(args)
@@ -178,10 +178,10 @@ def _ending(verb: str, before: str | None) -> str:
     return "\n".join(parts)
 
 
-def _check_packages(verb: str) -> None:
+def _check_packages(verb: str, arguments: list[str]) -> None:
     """Raise `BadInput` before any work if the verb needs packages that are not there."""
     # who reads the file of the extra acl or makes a certificate says so, and Java is looked for on the machine too
-    packages = set(VERBS[verb].extras) - {"acl", "java", "tls"}
+    packages = set(VERBS[verb].extras) & VERBS[verb].needs(arguments) - {"acl", "java", "tls"}
     if packages:
         from rmqlab.extras import require
 

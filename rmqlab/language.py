@@ -276,10 +276,10 @@ def words_of(asked: str) -> Words:
 
 
 def _catalogues(asked: str) -> list[Path]:
-    """The package's catalogue first, then those of the lessons: in the tree, or beside the notebook that runs."""
+    """The package's catalogue first, then those of the lessons: in the tree or the wheel, or beside what runs."""
     from rmqlab.checkout import PACKAGE, ROOT
 
-    places = [ROOT / "notebooks", Path(), Path("..")]
+    places = [ROOT / "notebooks", PACKAGE / "notebooks", Path(), Path("..")]
     found = next((folder for place in places if (folder := place / "locale" / asked).is_dir()), None)
     return [PACKAGE / "locale" / f"{asked}.po", *(sorted(found.glob("[0-9]*.po")) if found else ())]
 

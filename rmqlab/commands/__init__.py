@@ -33,6 +33,7 @@ class Verb(NamedTuple):
     extras: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     option_extras: tuple[str, ...] = ()
+    bare_options: tuple[str, ...] = ()
     checkout: bool = False
 
     @property
@@ -41,7 +42,12 @@ class Verb(NamedTuple):
         return "tests.proof.commands" if self.checkout else "rmqlab.commands"
 
     def needs(self, arguments: Sequence[str]) -> set[str]:
-        """The extras for these arguments: some are needed only when one of `options` is among them."""
+        """The extras for these arguments: some are needed only when one of `options` is among them.
+
+        With one of `bare_options` none is needed.
+        """
+        if any(text.partition("=")[0] in self.bare_options for text in arguments):
+            return set()
         asked = any(one.partition("=")[0] in self.options for one in arguments)
         return {*self.extras, *(self.option_extras if asked else ())}
 
@@ -81,7 +87,9 @@ VERBS = {
         "broker and name server for real clients",
         {0: "it was stopped, by Ctrl-C too"},
         "serve --set enablePropertyFilter=true",
-        extras=("acl", "tls"),
+        extras=("tls",),
+        options=("--acl", "--config", "-c", "--set"),  # each can turn access control on
+        option_extras=("acl",),
     ),
     "tap": Verb(
         "record the frames between real clients and a real broker",
@@ -140,6 +148,13 @@ VERBS = {
             4: "what was given is a part of the group: it tells too little",
         },
         "lint --member A:TopicTest=tagA --member B:TopicTest=tagB",
+    ),
+    "notebook": Verb(
+        "open JupyterLab on your own copy of the lessons",
+        {0: "it ended well", 1: "a cell failed, or JupyterLab did"},
+        "notebook --no-browser",
+        extras=("notebook",),  # a lesson that needs Spark brings it
+        bare_options=("--copy",),
     ),
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import html
 import os
 import re
@@ -16,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
+from rmqlab.lessons.notebooks import KERNEL, WIDGET, Notebook, clean, tags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from nbclient import NotebookClient
 
-KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-WIDGET = "application/vnd.jupyter.widget-view+json"
 TIMEOUT_S = 600
 # On a telephone what is wide scrolls in its own cell, a picture so that its letters can be read (`show.figure`'s
 # LEGIBLE_PX), and the cells' numbers make room.
@@ -37,9 +35,8 @@ NARROW = """
   body, .jp-Notebook { padding: 4px; margin: 0 }
 }
 """
+__all__ = ["KERNEL", "WIDGET", "Notebook", "clean", "tags"]  # what others take from here too
 _IMAGE = re.compile(r'<img [^>]*src="data:image/svg\+xml;base64,(?P<data>[\w+/=]+)"[^>]*>')
-
-Notebook = dict[str, Any]
 
 
 def read(path: Path) -> Notebook:
@@ -109,25 +106,6 @@ def write(path: Path, notebook: Notebook) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part:
         nbformat.write(nbformat.from_dict(notebook), part)
-
-
-def tags(cell: Mapping[str, Any]) -> list[str]:
-    """The tags of a cell."""
-    found: list[str] = cell.get("metadata", {}).get("tags", [])
-    return found
-
-
-def clean(notebook: Notebook) -> Notebook:
-    """A copy without times, widget state, versions and random ids; where a widget was, its text stays."""
-    notebook = copy.deepcopy(notebook)
-    notebook["metadata"] = {"kernelspec": dict(KERNEL), "language_info": {"name": "python"}}
-    for cell in notebook["cells"]:
-        cell["metadata"] = {"tags": tags(cell)} if tags(cell) else {}
-        for output in cell.get("outputs", []):
-            output.get("data", {}).pop(WIDGET, None)
-            if "metadata" in output:
-                output["metadata"] = {}
-    return notebook
 
 
 def renew(path: Path) -> None:

@@ -36,7 +36,7 @@ CELL, SHOWN = "a text cell", "shown by code"
 MISSING, EMPTY = "is missing", "is not translated"
 WIDTH = 118
 OF_CHECKOUT = (
-    "tests/proof/learner_copy.py", "tests/proof/notebook_files.py", "tests/proof/rare_outcomes.py",
+    "tests/proof/notebook_files.py", "tests/proof/rare_outcomes.py",
     "tests/proof/recorded_outcomes.py", "tests/proof/report.py",
 )  # fmt: skip
 # The modules whose texts a lesson or a verb shows, besides all of lessons/ and show/; of the rest of a verb, its help

@@ -47,13 +47,7 @@ VERBS: dict[str, dict[str, Any]] = {
             1: "with --check: an entry is missing, stale, not translated or at odds",
         },
         "example": "catalogue --check --only rmqlab",
-        "extras": ("notebook", "site"),
-    },
-    "notebook": {
-        "help": "open JupyterLab on your own copy of the lessons",
-        "statuses": {0: "it ended well", 1: "a cell failed, or JupyterLab did"},
-        "example": "notebook --no-browser",
-        "extras": ("notebook", "spark", "java"),
+        "extras": ("site",),
     },
     "site": {
         "help": "build the site: pages, lessons, playgrounds, in English and Chinese",
@@ -73,9 +67,9 @@ VERBS: dict[str, dict[str, Any]] = {
         "help": "who of a class solved which tasks; learners' notebooks run in a sandbox",
         "statuses": {0: "every task of everybody is right", 1: "one is not"},
         "example": "workshop --check handed-in",
-        "extras": ("notebook", "spark", "workshop"),  # lessons without Spark want its pandas
+        "extras": ("notebook", "workshop"),
         "options": ("--spark", "--times"),
-        "option_extras": ("java",),
+        "option_extras": ("spark", "java"),
     },
     "test": {
         "help": "every check: pytest, the committed notebooks, ruff and mypy",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES
-from tests.proof.learner_copy import in_language, learners
+from rmqlab.lessons.learner_copy import in_language, learners
 from tests.proof.notebook_files import WIDGET, write
 from tests.proof.site import browser_cells
 from tests.proof.site.browser_cells import digest

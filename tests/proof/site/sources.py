@@ -9,8 +9,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
+from rmqlab.lessons.in_language import marked_up, translated
 from tests.proof import notebook_files
-from tests.proof.catalogue.lessons import marked_up, translated
 from tests.proof.notebook_files import write
 from tests.proof.site import api_page, decoder_page, quiz_page, rules_page, verbs_page
 from tests.proof.workshop.times import shown as shown_times

@@ -1,8 +1,9 @@
 """A learner's copy of the lessons: without outputs, guesses still open, in a folder of its own that git does not see.
 
 What a learner has there is never written over. An index lesson, 00_index.ipynb, leads to the lessons. Each language has
-a folder, my-lessons and my-lessons-zh, side by side so that ../data is the same from both. The first cell of a lesson
-leads to the same lesson in the other one. Code cells are the same; the kernel of a copy speaks the copy's language.
+a folder, my-lessons and my-lessons-zh, side by side. The first cell of a lesson leads to the same lesson in the other
+one. What lessons link to, the glossary and the page of the articles, lies in the copy. Code cells are the same; the
+kernel of a copy speaks the copy's language.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES, SETTING, words_of
-from tests.proof.catalogue.lessons import translated
-from tests.proof.notebook_files import KERNEL, Notebook, clean, read, tags, write
+from rmqlab.lessons.in_language import translated
+from rmqlab.lessons.notebooks import KERNEL, Notebook, clean, code_cell, made_of, read, tags, text_cell, write
 
 FOLDER = "my-lessons"
 INDEX = "00_index.ipynb"
@@ -39,6 +41,8 @@ files is folded, so that pictures have room: Ctrl+B shows it.
 | lesson | question | minutes | tasks | done |
 |---|---|---|---|---|
 """
+ARTICLES = "articles.md"
+_TO_ARTICLES = re.compile(r"\]\((?:\.\./)+data/articles/README\.md")
 _ROW = re.compile(r"^\| \S.*? \| (.+) \|$", re.MULTILINE)
 OLDER_MARK = "\\*"
 OLDER = f"\n{OLDER_MARK} The lesson has changed since this copy was made.\n"
@@ -53,15 +57,12 @@ class Copied(NamedTuple):
 
 
 def learner_folder(root: Path, name: str | Path = FOLDER) -> Path:
-    """Where a learner's copy lies: beside notebooks/, so that ../data is the same from both.
+    """Where a learner's copy lies: `name`, below `root` or elsewhere.
 
     Raises:
-        BadInput: it is another folder's child, or a folder that belongs to the project.
+        BadInput: the folder holds something else.
     """
-    root = root.resolve()
     path = (root / name).resolve()
-    if path.parent != root:
-        raise BadInput(f"{path} does not lie beside notebooks/: name a folder in {root}, such as {FOLDER}")
     mark = path / ".gitignore"  # written first, the index last: a copy that was interrupted is gone on with
     ours = (path / INDEX).exists() or (mark.is_file() and mark.read_text(encoding="utf-8") == IGNORED)
     if path.exists() and not ours and (not path.is_dir() or any(path.iterdir())):
@@ -82,17 +83,26 @@ def make_copy(notebooks: Path, folder: Path, language: str = ENGLISH) -> Copied:
     for source in [*sorted(notebooks.glob("*.ipynb")), *sorted((notebooks / "exercises").glob("*.ipynb"))]:
         path = folder / source.relative_to(notebooks)
         if not path.exists():
-            write(path, switchable(learners(in_language(source, language)), path, folder, language))
+            mine = linked(learners(in_language(source, language)), len(source.relative_to(notebooks).parts))
+            write(path, switchable(mine, path, folder, language))
             written.append(path)
-    for source in (notebooks / "glossary.md",):
+    for source, name in ((notebooks / "glossary.md", "glossary.md"), (carried("articles") / "README.md", ARTICLES)):
         if source.is_file():
-            shutil.copyfile(source, folder / source.name)
+            shutil.copyfile(source, folder / name)
     index = folder / INDEX
     if not index.exists() or _untouched(read(index)):
         mine = switchable(index_lesson(notebooks, folder, language), index, folder, language)
         mine["metadata"]["rmqlab"] = {"made_of": digest(mine)}
         write(index, mine)
     return Copied(folder, written)
+
+
+def linked(mine: Notebook, depth: int) -> Notebook:
+    """The copy with links to the page of the articles leading to the one that lies in it."""
+    for cell in mine["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = _TO_ARTICLES.sub(f"]({'../' * (depth - 1)}{ARTICLES}", cell["source"])
+    return mine
 
 
 def in_language(source: Path, language: str) -> Notebook:
@@ -181,7 +191,6 @@ def digest(notebook: Notebook) -> str:
 
 def index_lesson(notebooks: Path, folder: Path, language: str = ENGLISH) -> Notebook:
     """The index: each lesson with its question, its minutes, and how many of its tasks are done."""
-    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
     def say(text: str) -> str:
         return text if language == ENGLISH else words_of(language).of(text)
@@ -200,12 +209,8 @@ def index_lesson(notebooks: Path, folder: Path, language: str = ENGLISH) -> Note
         shown = f"[{title}]({source.name}){OLDER_MARK if older else ''}"
         rows.append(f"| {shown} | {question} | {minutes} | {link} | {say(_state(done, tasks))} |")
         changed = changed or older
-    cells = [
-        new_markdown_cell(say(ABOUT) + "\n".join(rows) + "\n" + (say(OLDER) if changed else ""), id="lessons"),
-        new_markdown_cell(say(HOW), id="how"),
-        new_code_cell(STATE, id="state"),
-    ]
-    return clean(new_notebook(cells=cells))
+    about = say(ABOUT) + "\n".join(rows) + "\n" + (say(OLDER) if changed else "")
+    return clean(made_of(text_cell("lessons", about), text_cell("how", say(HOW)), code_cell("state", STATE)))
 
 
 def tasks_done(exercise: Notebook) -> tuple[int, int]:

@@ -5,35 +5,46 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import folder, is_checkout, lessons
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput
 from rmqlab.language import LANGUAGES, SETTING, language
+from rmqlab.lessons.learner_copy import FOLDER, INDEX, folder_in, install_kernels, learner_folder, make_copy
 from rmqlab.processes import run_until_ended
-from tests.proof.class_archive import made_meanwhile
-from tests.proof.learner_copy import FOLDER, INDEX, folder_in, install_kernels, learner_folder, make_copy
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 PASSES_ON = True
+# JupyterLab asks nobody whether it may fetch news, and fetches none; nor does it look for a newer version of itself.
+QUIET = (
+    "--LabApp.news_url=None",
+    "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb: those it does not know go to JupyterLab."""
-    parser.add_argument("--folder", default=FOLDER, metavar="NAME", help=f"of your copy, beside notebooks/ ({FOLDER})")
-    parser.add_argument("--copy", action="store_true", help="make your copy and its kernels, and open nothing")
-    parser.add_argument("--read", action="store_true", help="open the lessons as they ran, in notebooks/, to read them")
-    parser.add_argument("--execute", nargs="+", type=Path, metavar="FILE", help="run these notebooks, write them clean")
     parser.add_argument(
-        "--exercises", action="store_true", help="generate notebooks/exercises from notebooks/solutions"
+        "--folder", default=FOLDER, metavar="DIR", help=f"of your copy ({FOLDER}; in a checkout beside notebooks/)"
+    )
+    parser.add_argument(
+        "--copy", nargs="?", const="", metavar="DIR", help="make your copy and its kernels, and open nothing"
+    )
+    parser.add_argument("--read", action="store_true", help="open the lessons as they ran, in notebooks/, to read them")
+    parser.add_argument(
+        "--execute", nargs="+", type=Path, metavar="FILE", help="of a checkout: run these, write them clean"
+    )
+    parser.add_argument(
+        "--exercises", action="store_true", help="in a checkout: generate notebooks/exercises from notebooks/solutions"
     )
     parser.epilog = (
         f"Your copy, {FOLDER}/, has no outputs and asks for a guess first; what you have there is never written over.\n"
@@ -44,40 +55,49 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Run JupyterLab until it is stopped and return its exit status; or write notebooks: 0, or 1 if a cell failed.
 
-    The notebooks that it opens are marked as trusted first: who runs this tree's code trusts them too, and JupyterLab
-    shows no picture of an untrusted one until it has been run. Its root is the tree, so that links to data/ lead there.
-    The list of files is folded at first, so that pictures have the whole width of a window of 1280 pixels.
+    The notebooks that it opens are marked as trusted first: who runs this code trusts them too, and JupyterLab shows no
+    picture of an untrusted one until it has been run. Its root is the folder around them, with the copies in all
+    languages. The list of files is folded at first, so that pictures have the whole width of a window of 1280 pixels.
     """
-    notebooks = folder("notebooks")
     if args.execute or args.exercises:
-        return _write(args, notebooks)
+        return _write(args, folder("notebooks"))
+    notebooks = lessons()
     opened = next(iter(sorted(notebooks.glob("*.ipynb"))), notebooks) if args.read else _copy(args, notebooks)
-    if args.copy:
+    if args.copy is not None:
         write_json({"copy": str(opened.parent)}, args.json)
         return 0
     _trust(opened.parent)
-    root = notebooks.parent
+    root = opened.parent.parent
     command = [
         sys.executable, "-P", "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
         f"--LabApp.default_url=/lab/tree/{quote(opened.relative_to(root).as_posix())}",
-        f"--LabApp.workspaces_dir={_workspaces(Path(sys.prefix))}", *args.rest,
+        f"--LabApp.workspaces_dir={_workspaces(Path(sys.prefix))}", *QUIET, *args.rest,
     ]  # fmt: skip
     os.environ.pop(SETTING, None)  # each copy's kernel knows its language
-    with made_meanwhile("class_archive") if find_spec("pyspark") else nullcontext():
+    with _archive():
         status = run_until_ended(command)
     write_json({"command": command[1:], "status": status}, args.json)
     return status
 
 
+def _archive() -> AbstractContextManager[None]:
+    """Make the archive of Spark's classes meanwhile, in a checkout with Spark."""
+    if not is_checkout() or find_spec("pyspark") is None:
+        return nullcontext()
+    made: AbstractContextManager[None] = import_module("tests.proof.class_archive").made_meanwhile("class_archive")
+    return made
+
+
 def _copy(args: Namespace, notebooks: Path) -> Path:
     """Make the copies of all languages and their kernels; return the index in the reader's language."""
     first = language()
+    around = notebooks.parent if is_checkout() and not args.copy else Path.cwd()
     folders = {
-        one: folder_in(one, learner_folder(notebooks.parent, args.folder))
+        one: folder_in(one, learner_folder(around, args.copy or args.folder))
         for one in sorted(LANGUAGES, key=first.__ne__)
     }
     for one, folder_of in folders.items():
-        mine = learner_folder(notebooks.parent, folder_of.name)
+        mine = learner_folder(folder_of.parent, folder_of.name)
         try:
             copied = make_copy(notebooks, mine, one)
             _trust(copied.folder)
@@ -94,9 +114,9 @@ def _copy(args: Namespace, notebooks: Path) -> Path:
 def _write(args: Namespace, notebooks: Path) -> int:
     from nbclient.exceptions import CellExecutionError
 
-    from tests.proof.exercises import generate
-    from tests.proof.notebook_files import renew
-
+    # of a checkout, and `folder` has said that it is there
+    generate = import_module("tests.proof.exercises").generate
+    renew = import_module("tests.proof.notebook_files").renew
     written: list[Path] = []
     for path in args.execute or ():
         try:
@@ -126,11 +146,15 @@ def _workspaces(prefix: Path) -> Path:
 
 
 def _trust(notebooks: Path) -> None:
+    """Mark the notebooks as trusted, where Jupyter is: it keeps that in a list of its own."""
+    if find_spec("nbformat") is None:
+        return
+    import nbformat
     from nbformat.sign import NotebookNotary
 
-    from tests.proof.notebook_files import read
+    from rmqlab.lessons.notebooks import read
 
     notary = NotebookNotary()
     for path in sorted(notebooks.rglob("*.ipynb")):
         if ".ipynb_checkpoints" not in path.parts:
-            notary.sign(read(path))
+            notary.sign(nbformat.from_dict(read(path)))

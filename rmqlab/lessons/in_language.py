@@ -11,14 +11,14 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rmqlab.checkout import ROOT
+from rmqlab.checkout import lessons
 from rmqlab.lab import records
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.records import columns_of
 from rmqlab.language import ENGLISH, read_catalogue, words_of
 
 if TYPE_CHECKING:
-    from tests.proof.notebook_files import Notebook
+    from rmqlab.lessons.notebooks import Notebook
 
 # What marks up: an element's text is between two of these. Lists of code and styles stay as they are.
 _NODE = re.compile(r"(?P<tag><[^<>]*>)(?P<text>[^<>]*)")
@@ -34,8 +34,8 @@ def translated(lesson: Notebook, name: str, language: str) -> Notebook:
     ``name`` is the lesson's, such as "01_eight_messages", for its tasks and their solutions too. Code cells, ids and
     tags are the same; a text without an entry stays English, and `./lab catalogue --check` names it.
 
-    >>> from tests.proof.notebook_files import read
-    >>> lesson = read(ROOT / "notebooks" / "01_eight_messages.ipynb")
+    >>> from rmqlab.lessons.notebooks import read
+    >>> lesson = read(lessons() / "01_eight_messages.ipynb")
     >>> translated(lesson, "01_eight_messages", "en") == lesson
     True
     """
@@ -61,7 +61,7 @@ def translated(lesson: Notebook, name: str, language: str) -> Notebook:
 @cache
 def cells_of(name: str, language: str) -> dict[str, str]:
     """The text cells of a lesson and its tasks: English to ``language``."""
-    return read_catalogue(ROOT / "notebooks" / "locale" / language / f"{name}.po")
+    return read_catalogue(lessons() / "locale" / language / f"{name}.po")
 
 
 def lines(text: str, language: str) -> str:

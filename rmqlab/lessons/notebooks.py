@@ -1,0 +1,95 @@
+"""Notebooks as data: read, cleaned of what differs between machines, written as Jupyter writes them. JSON alone."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+from rmqlab.files import atomic_write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+WIDGET = "application/vnd.jupyter.widget-view+json"
+FORMAT = 4
+
+Notebook = dict[str, Any]
+
+
+def read(path: Path) -> Notebook:
+    """A notebook in format 4, the lines of its texts joined.
+
+    Raises:
+        BadInput: the file is none; the text says why.
+    """
+    try:
+        notebook: Notebook = json.loads(path.read_text(encoding="utf-8"))
+        if notebook["nbformat"] != FORMAT:
+            raise BadInput(f"{path}: not a notebook of format {FORMAT} but {notebook['nbformat']}")
+        for cell in notebook["cells"]:
+            cell["source"] = "".join(cell["source"])
+            for output in cell.get("outputs", []):
+                if "text" in output:
+                    output["text"] = "".join(output["text"])
+                shown = output.get("data", {})
+                for kind, text in shown.items():
+                    shown[kind] = "".join(text) if isinstance(text, list) else text
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{path}: not a notebook ({error})") from error
+    return notebook
+
+
+def write(path: Path, notebook: Notebook) -> None:
+    """Write it with its texts as lists of lines; a reader never sees half of it."""
+    told = copy.deepcopy(notebook)
+    for cell in told["cells"]:
+        cell["source"] = cell["source"].splitlines(keepends=True)
+        for output in cell.get("outputs", []):
+            if "text" in output:
+                output["text"] = output["text"].splitlines(keepends=True)
+            for kind, text in output.get("data", {}).items():
+                if isinstance(text, str):
+                    output["data"][kind] = text.splitlines(keepends=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as part:
+        part.write_text(json.dumps(told, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def tags(cell: Mapping[str, Any]) -> list[str]:
+    """The tags of a cell."""
+    found: list[str] = cell.get("metadata", {}).get("tags", [])
+    return found
+
+
+def clean(notebook: Notebook) -> Notebook:
+    """A copy without times, widget state, versions and random ids; where a widget was, its text stays."""
+    notebook = copy.deepcopy(notebook)
+    notebook["metadata"] = {"kernelspec": dict(KERNEL), "language_info": {"name": "python"}}
+    for cell in notebook["cells"]:
+        cell["metadata"] = {"tags": tags(cell)} if tags(cell) else {}
+        for output in cell.get("outputs", []):
+            output.get("data", {}).pop(WIDGET, None)
+            if "metadata" in output:
+                output["metadata"] = {}
+    return notebook
+
+
+def text_cell(name: str, source: str) -> dict[str, Any]:
+    """A cell of text, with `name` as its id."""
+    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": source}
+
+
+def code_cell(name: str, source: str) -> dict[str, Any]:
+    """A cell of code that has not been run, with `name` as its id."""
+    return {
+        "cell_type": "code", "execution_count": None, "id": name, "metadata": {}, "outputs": [], "source": source,
+    }  # fmt: skip
+
+
+def made_of(*cells: dict[str, Any]) -> Notebook:
+    """A notebook of these cells."""
+    return {"cells": list(cells), "metadata": {}, "nbformat": FORMAT, "nbformat_minor": 5}

@@ -1,0 +1,85 @@
+"""No verb imports what it does not say it needs, and its help needs nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from rmqlab.checkout import ROOT
+from rmqlab.commands import VERBS
+from tests.proof.installed import closure
+from tests.proof.pins import CORE, wanted
+from tests.proof.reachable_imports import reachable
+from tests.proof.site.browser_lessons import PURE
+
+# Imports that no verb comes to, or that need nothing, by their place and why.
+EXCUSED = {
+    "rmqlab.lessons.shown_values:in_notebook": "only where IPython runs already",
+    "tests.proof.site.browser_cells:begin": "this file runs in a browser, and Python is there",
+    "tests.proof.site.browser_cells:failed": "as begin",
+    "rmqlab.runtime.configuration_files:_yaml": "whoever has no PyYAML is told how to get it, and --acl brings it",
+    "rmqlab.runtime.tls:self_signed": "whoever lacks the package is told so, and `serve` brings it",
+    "rmqlab.lessons.quiz:_asked": "a lesson's: with its kernel comes what it shows",
+}
+# Functions of a name that a verb uses of another module.
+_RUNNING = {"tests.proof.notebook_files:execute", "tests.proof.notebook_files:page", "tests.proof.workshop.times:_run"}
+# Of the archive of Spark's classes, which is made where `find_spec` has found Spark.
+_ARCHIVE = {
+    "rmqlab.java_runtime:archive_path", "rmqlab.spark.session:_start_quietly", "rmqlab.spark.session:open_session",
+    "rmqlab.spark.session:say_what_is_waited_for", "tests.proof.class_archive:_train",
+}  # fmt: skip
+NOT_CALLED = {"site": _RUNNING, "catalogue": _RUNNING, "notebook": _ARCHIVE}
+
+
+def listed(*extras):
+    """The packages that pyproject.toml lists for the core and these extras, by name."""
+    texts = wanted()
+    return {canonicalize_name(Requirement(text).name) for extra in (CORE, *extras) for text in texts[extra]}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_a_verb_can_import_is_in_its_extras(verb):
+    """Followed statically, lazy imports too: a package that comes along with another one by chance is not enough."""
+    extras = {*VERBS[verb].extras, *VERBS[verb].option_extras}
+    left_out = {*EXCUSED, *NOT_CALLED.get(verb, ())}
+    there = listed(*extras)
+    missing = {f"{one.package} for {one.place}" for one in reachable(verb) if one.package not in there}
+    assert {text for text in missing if text.rpartition(" ")[2] not in left_out} == set()
+
+
+def test_the_excuses_are_needed():
+    places = {one.place for verb in VERBS for one in reachable(verb)}
+    assert set(EXCUSED) | set().union(*NOT_CALLED.values()) <= places
+
+
+def test_the_search_finds_what_is_imported_late_and_far_away():
+    """A verb's own import of nbformat in a function of another module, found through `tests.proof`."""
+    assert {one.package for one in reachable("site")} >= {"sphinx", "nbformat", "msgspec"}
+    assert "pyspark" in {one.package for one in reachable("audit")}
+    assert "pyspark" not in {one.package for one in reachable("simulate")}
+
+
+def test_what_goes_into_the_pages_comes_with_the_site():
+    """Packages that are read and not imported: `version("ipywidgets")` needs it as much as an import does."""
+    assert {canonicalize_name(name) for name in PURE} <= set(closure({"site"}))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_needs_no_package_and_is_the_same(verb):
+    """A Python that has nothing prints what an installed rmqlab prints."""
+    environ = os.environ | {"COLUMNS": "100", "RMQLAB_PROGRAM": "./lab", "NO_COLOR": "1", "RMQLAB_LANG": "en"}
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from rmqlab.bare import main; sys.exit(main(sys.argv[1:]))"
+    bare = subprocess.run([sys.executable, "-I", "-S", "-c", code, verb], env=environ, capture_output=True, check=False)
+    assert bare.stderr == b""
+    assert bare.returncode == 0
+    whole = subprocess.run(
+        [sys.executable, "-m", "rmqlab", verb, "--help"], cwd=ROOT, env=environ, capture_output=True, check=True
+    )
+    assert bare.stdout == whole.stdout
+    assert re.match(rb"usage: \./lab \w+ ", bare.stdout)
