@@ -181,6 +181,7 @@ def test_the_verb_warns_when_others_can_connect():
     finally:
         process.kill()
     assert err.startswith("python -m rmqlab serve: WARNING: the broker listens on 0.0.0.0: whoever reaches it can read")
+    assert "only TLS connections are encrypted" in err
 
 
 @pytest.mark.parametrize(

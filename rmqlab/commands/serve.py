@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from rmqlab.runtime.serve_config import ServeConfig
     from rmqlab.runtime.teller import Teller
 
+ENCRYPTED = {
+    "disabled": "nothing is encrypted",
+    "permissive": "only TLS connections are encrypted",
+    "enforcing": "every connection is encrypted",
+}
 MAX_LOOKED_AT = 1_000  # messages of a queue for the filtered lag: meanwhile nobody is served
 
 
@@ -83,7 +88,7 @@ def run(args: Namespace) -> int:
             warn(
                 "serve",
                 f"WARNING: the {what} listens on {endpoint.host}: whoever reaches it can read, write and delete, "
-                "unless aclEnable=true; nothing is encrypted",
+                f"unless aclEnable=true; {ENCRYPTED[config.tls.mode]}",
             )
     teller = Teller(sys.stderr)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=teller)
