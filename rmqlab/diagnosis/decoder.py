@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FILES: Final = ("codes", "broker", "client", "name_server", "admin_tool", "proxy", "other_clients")
 _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 _PLACE: Final = re.compile(r"\[\w+:\d+\]\s*$")
-_FIELD: Final = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|\\"([^"\\]*)\\"|([^\s",]+))')
+_FIELD: Final = re.compile(r'"?(\w+)"?[=:](?:"((?:[^"\\]|\\.)*)"|\\"([^"\\]*)\\"|([^\s",}]+))')
 
 
 @cache
@@ -53,6 +53,11 @@ class Match(NamedTuple):
     entry: Entry
     values: dict[str, str]
     text: str
+
+    @property
+    def now(self) -> str:
+        """The text as it is now."""
+        return self.entry.older.get(self.text) or self.text
 
     @property
     def as_now(self) -> str:

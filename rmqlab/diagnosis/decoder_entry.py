@@ -55,10 +55,12 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _holds(condition: str, values: dict[str, str]) -> bool:
-    """One condition: an operand is a number, or a value of the line that is one."""
+    """One condition: an operand is a number, a 'word', or a value of the line."""
     told = _CONDITION.fullmatch(condition)
     if told is None:
         raise ValueError(f"{condition!r} is no condition")
+    if told[3].startswith("'"):
+        return told[2] == "=" and _valued(values, told[1]) == told[3].strip("'")
     left, right = (int(one) if _is_number(one) else _number(_valued(values, one)) for one in (told[1], told[3]))
     if left is None or right is None:
         return False

@@ -52,6 +52,8 @@ class Explanation:
     first_time: str = ""
     last_time: str = ""
     values: dict[str, str] = field(default_factory=dict)
+    text: str = ""
+    """The text that the first line has, as it is now."""
     as_now: str = ""
     """What a newer version says in place of the first line, if that is an older wording."""
 
@@ -76,7 +78,7 @@ class Explanation:
             times = f", {self.first_time} to {self.last_time}" if self.first_time != self.last_time else ""
             where = f"lines {self.first} to {self.last}{times}" if self.count > 1 else f"line {self.first}"
             yield translate(f"{self.effect}: {counted(self.count, 'line')}, {where}")
-        yield from _wrapped("", entry.title, code=True)
+        yield from _wrapped("", self.text or entry.title, code=True)
         if self.as_now:
             now = textwrap.shorten(self.as_now, LONGEST_SHOWN, placeholder=" ...")
             yield f"  {translate('as 4.8.0 says it:')} {now}"
@@ -222,7 +224,7 @@ def explain_lines(lines: Iterable[str], what: str) -> Explained:
         time = stamp[0] if stamp else ""
         place = entry.id, effect, case
         if place not in found:
-            found[place] = Explanation(entry, effect, case, 0, number, number, time, "", values, said.as_now)
+            found[place] = Explanation(entry, effect, case, 0, number, number, time, "", values, said.now, said.as_now)
         one = found[place]
         one.count += 1
         one.last, one.last_time = number, time or one.last_time

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+FEW: Final = 11
+"""Fixed characters up to which a text has too few words of its own."""
 SHORT: Final = 20
 """A text with fewer fixed characters and no value must be the whole message: other programs say such words too."""
 _VALUE: Final = re.compile(r"\{(\w+)\}")
 _OBJECT: Final = re.compile(r" \[\w+=")
+_FIELD: Final = re.compile(r"\w+=")
 _BEFORE_A_MESSAGE: Final = frozenset(":-]\"'|>)=,}")
 _BEHIND_A_MESSAGE: Final = frozenset("\"'.,;:([{<|!")
 
@@ -28,6 +31,12 @@ class TextTemplate(NamedTuple):
     """One name before each part and one behind the last; "" where nothing is."""
     weight: int
     """Characters that are fixed: of two texts that fit, the heavier one is meant."""
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether it has too few words of its own to be known by: other texts would fit it."""
+        between_values = bool(self.names[0]) and bool(self.names[-1])
+        return self.weight <= (SHORT if between_values else FEW)
 
     def values_in(self, line: str) -> dict[str, str] | None:
         """The values that `line` has, by name; None when it is another text.
@@ -96,9 +105,10 @@ def _outside_brackets(line: str, part: str, at: int) -> int:
 
 
 def _is_whole(line: str, start: int, end: int) -> bool:
-    """Whether nothing but time, level, names and an exception's class stand around a text."""
+    """Whether nothing but time, level, names, an exception's class and fields stand around a text."""
     before, behind = line[:start].rstrip(), line[end:].lstrip()
-    return (not before or before[-1] in _BEFORE_A_MESSAGE) and (not behind or behind[0] in _BEHIND_A_MESSAGE)
+    ends = not behind or behind[0] in _BEHIND_A_MESSAGE or _FIELD.match(behind) is not None
+    return ends and (not before or before[-1] in _BEFORE_A_MESSAGE)
 
 
 class LineIndex:

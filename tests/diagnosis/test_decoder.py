@@ -14,7 +14,7 @@ from rmqlab import explain
 from rmqlab.cli import main
 from rmqlab.client.client_config import ClientConfig
 from rmqlab.commands import VERBS
-from rmqlab.diagnosis.decoder import coded, decode, entries, templates
+from rmqlab.diagnosis.decoder import coded, decode, entries, match, templates
 from rmqlab.diagnosis.decoder_entry import EFFECTS
 from rmqlab.diagnosis.explained import LONGEST, explain_lines
 from rmqlab.diagnosis.finding import KINDS
@@ -61,7 +61,7 @@ def test_every_text_finds_its_own_entry():
     """A text that is part of another would be swallowed by it, or swallow it."""
     for entry in EVERY.values():
         for text in entry.texts:
-            assert template(entry.id, text).weight > 11, text
+            assert not template(entry.id, text).is_loose, text
             filled = re.sub(r"\{(\w+)\}", "x7", text)
             found, values = decode("2021-09-05 10:30:00,123 WARN Thread_1 - " + filled)
             assert found is entry, text
@@ -141,6 +141,62 @@ def test_what_the_admin_tool_says_itself_is_not_taken_for_an_answer_of_a_broker(
     assert "broadcasts" in one.entry.means
     (broker,) = explain("CODE: 206  DESC: the consumer group[G] not online").found
     assert broker.entry.speaker == "broker"
+
+
+def test_lines_that_people_posted_in_public(root):
+    """Lines of reports about RocketMQ, its clients and tools, names replaced; what is right was read one by one."""
+    rows = [
+        line.split("\t") for line in (root / "tests/diagnosis/public_lines.tsv").read_text("utf-8").splitlines()[1:]
+    ]
+    assert len(rows) >= 70
+    for _, entry, effect, line in rows:
+        said = match(line)
+        if said is None:
+            assert entry == "-", line
+        else:
+            assert (said.entry.id, said.entry.effect_with(said.values)) == (entry, effect), line
+    assert sum(row[1] == "-" for row in rows) <= 3
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        (
+            r'msg="send heart beat to broker failed,brokerId=3,brokerAddr=\"10.0.0.1:10911\",responseCode=1"',
+            {"brokerId": "3", "brokerAddr": "10.0.0.1:10911", "responseCode": "1"},
+        ),
+        (
+            '{"level":"warn","msg":"no broker found for mq","PullRequest":"MessageQueue [topic=T1, queueId=0]"}',
+            {"PullRequest": "MessageQueue [topic=T1, queueId=0]"},
+        ),
+        (
+            "(error):[ERROR] Get empty consumer IDs. Consumer Group: G1, Topic: T1[doRebalance:94]",
+            {"group_name": "G1", "topic": "T1"},
+        ),
+        (
+            "\x1b[33mWARN\x1b[0m \x1b[36mthe pull request[PullRequest [a=1]] is droped.\x1b[0m",
+            {"pull_request": "PullRequest [a=1]"},
+        ),
+    ],
+)
+def test_values_of_other_loggers(line, values):
+    assert match(line).values == values
+
+
+def test_an_older_wording_is_told_as_now():
+    line = "Group: G1 ClientId: 10.0.0.2@1148 updateConsumeOffsetToBroker MessageQueue [topic=T1, queueId=2] 87"
+    (one,) = explain(line).found
+    assert one.as_now == f"[persist] {line}"
+    assert "as 4.8.0 says it: [persist] Group: G1 ClientId" in str(one.lines and explain(line))
+
+
+def test_short_texts_must_be_the_whole_message():
+    """Other programs say such words, too."""
+    assert (
+        decode("org.apache.rocketmq.client.exception.MQClientException: maxNums <= 0")[0].id
+        == "exception-lite-pull-use"
+    )
+    assert decode("2021-09-05 10:30:00 WARN my.app.Queue - nobody knows why maxNums <= 0 here") is None
 
 
 def test_one_version_moved_is_no_loss():
@@ -302,8 +358,9 @@ def test_conditions_of_cases_are_about_values_of_the_entrys_texts():
         for case in entry.cases:
             assert not case.holds({}), entry.id
             for condition in case.when:
-                used = {word.partition(".")[0] for word in condition.split()[::2] if not word.lstrip("-").isdecimal()}
-                assert used <= names, (entry.id, condition)
+                words = [word for word in condition.split()[::2] if not word.lstrip("-").isdecimal()]
+                used = {word.partition(".")[0] for word in words if not word.startswith("'")}
+                assert used <= names or "Go" in entry.languages, (entry.id, condition)  # Go's fields are in no text
                 assert used, (entry.id, condition)
 
 

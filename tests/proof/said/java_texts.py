@@ -92,6 +92,8 @@ class JavaTexts:
                 found = self._called(node, prints=prints)
             elif node.type == "object_creation_expression":
                 found = self._created(node)
+            elif node.type == "explicit_constructor_invocation":
+                found = self._made(node)
             else:
                 continue
             if found is not None:
@@ -123,6 +125,12 @@ class JavaTexts:
             return None
         texts = [one for one in map(self._pieces, _arguments(node)) if has_words(one)]
         return ("exception", name, "", texts[0]) if texts else None
+
+    def _made(self, node: Node) -> tuple[str, str, str, list[str | Value]] | None:
+        """What an exception's own constructor passes on as its text."""
+        name = _place(node)[0]
+        texts = [one for one in map(self._pieces, _arguments(node)) if has_words(one)]
+        return ("exception", name, "", texts[0]) if texts and name.endswith("Exception") else None
 
     def _pieces(self, node: Node, deep: int = 0) -> list[str | Value]:
         """What an expression is made of: texts, and values by name."""

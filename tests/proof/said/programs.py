@@ -29,11 +29,11 @@ MODULES: Final = (
     Module("broker", r"broker/(client|processor|longpolling|filter|offset|subscription|pop|coldctr)/", "broker.log"),
     Module("client", r"client/(consumer|common|exception)/|client/impl/(?!producer/)|client/(Validators|MQHelper)",
            "rocketmq_client.log"),
-    Module("common", r"common/filter/", "broker.log"),
+    Module("common", r"common/(filter|stats)/", "broker.log"),
     Module("filter", r"filter/", "filter.log"),
     Module("namesrv", r"namesrv/(routeinfo|processor)/", "namesrv.log"),
     Module("proxy", r"proxy/(common|processor|grpc|remoting|service)/", "proxy.log"),
-    Module("remoting", r"remoting/(protocol/filter|netty|common)/", "remoting.log"),
+    Module("remoting", r"remoting/(protocol/filter|netty|common|exception)/", "remoting.log"),
     Module("store", r"store/(DefaultMessageStore|ConsumeQueueExt)\.java", "store.log"),
     Module("tools", r"tools/(admin|monitor)/|tools/command/(consumer|offset|connection|stats)/", "tools.log"),
 )  # fmt: skip

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 FOLDER: Final = ROOT / "data" / "said"
 LISTS: Final = ("java", "clients")
-FEW: Final = 11
-"""Fixed characters up to which a text has too few words of its own."""
 HEAD: Final = ("program", "place", "method", "kind", "level", "file", "versions", "text")
 
 
@@ -49,7 +47,7 @@ class Listed(NamedTuple):
     @property
     def is_too_short(self) -> bool:
         """Whether it has too few words of its own to be known by."""
-        return template("", self.text).weight <= FEW if self.text else True
+        return not self.text or template("", self.text).is_loose
 
 
 class Reason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
