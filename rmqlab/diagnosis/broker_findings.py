@@ -34,7 +34,7 @@ def broker_findings(look: Look, previous: Look | None = None) -> Iterator[Findin
     sql92 = _sql92_groups(look)
     for broker in look.brokers.values():
         if broker.settings is not None:
-            yield from _settings(broker, sql92)
+            yield from broker_setting_findings(broker, sql92)
         yield from _clock(look, broker)
     yield from _client_versions(look)
 
@@ -69,7 +69,8 @@ def _sql92_groups(look: Look) -> Counter[tuple[str, str]]:
     return counted
 
 
-def _settings(broker: BrokerSeen, sql92: Counter[tuple[str, str]]) -> Iterator[Finding]:
+def broker_setting_findings(broker: BrokerSeen, sql92: Counter[tuple[str, str]]) -> Iterator[Finding]:
+    """What a broker's settings bear on losses; `sql92` counts its SQL92 groups by broker and topic."""
     settings = broker.settings or {}
     uses_sql92 = any(name == broker.name for name, _ in sql92)
     permission = settings.get("brokerPermission", "")

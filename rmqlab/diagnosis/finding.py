@@ -184,6 +184,7 @@ KINDS: Final = {
         "S-07 S-08",
         _("compare the members' own subscriptions; let all members ask for the same"),
     ),
+    "unknown_setting": ("", _("correct the name; 4.8.0 passes it over in silence")),
     "tool_found_blocked": ("H-47", _("look at the member's threads; a restart gives its queues away")),
     # brokers
     "unanswered": ("H-25", _("see whether this server runs and can be reached from here")),

@@ -149,6 +149,41 @@ def test_what_one_member_says_is_one_view(tmp_path, capsys):
     assert told["missing"][0] == "this is what 1 member says; others may be in the group"
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "MessageQueue [topic=T1, brokerName=broker-a, queueId=2]",
+        '{\\"brokerName\\":\\"broker-a\\",\\"queueId\\":2,\\"topic\\":\\"T1\\"}',
+    ],
+)
+def test_queues_may_be_names_in_strict_json_too(key):
+    """As Jackson, and with it the dashboard, writes them."""
+    text = RUNNING.replace('{"brokerName":"broker-a","queueId":2,"topic":"T1"}', f'"{key}"')
+    json.loads(text)
+    (piece,) = explain(f'{{"status":0,"data":{text},"errMsg":null}}').pieces
+    (queue,) = piece.value.mq_table
+    assert (queue.topic, queue.broker_name, queue.queue_id) == ("T1", "broker-a", 2)
+
+
+def test_what_settings_bear_on_it_is_said():
+    found = explain("brokerName=b\nbrokerPermission=2\nenableProprtyFilter=true\nenableCalcFilterBitMap=true\n")
+    kinds_found = {one.kind for one in found.settings}
+    assert kinds_found >= {"not_readable", "unknown_setting", "bitmap_not_stored"}
+    assert any("did you mean enablePropertyFilter?" in one.says for one in found.settings)
+    assert found.status == 3
+    assert explain("brokerName=b\nbrokerId=0\n").status == 0
+
+
+def test_lint_says_what_a_view_does_not_tell(tmp_path, capsys):
+    file = tmp_path / "progress.txt"
+    file.write_text(PROGRESS_5, "utf-8")
+    assert main(["lint", str(file)]) == 2
+    assert "it does not tell what members subscribe" in capsys.readouterr().err
+    file.write_text(connection("h@1", "h@1", "h@2"), "utf-8")
+    assert main(["lint", str(file)]) == 1
+    assert "2 of 3 members have the client id h@1" in capsys.readouterr().out
+
+
 def test_the_table_and_the_only_member_are_enough_for_lint(tmp_path, capsys):
     for name, text in (("broker.json", CONNECTION), ("member.json", RUNNING)):
         (tmp_path / name).write_text(text, "utf-8")

@@ -6,6 +6,7 @@ writes them; and what the dashboard answers, which has them as `data`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -187,10 +188,37 @@ def form_of(fields: Fields) -> JsonForm | None:
     return next((form for form in FORMS if form.is_one(fields)), None)
 
 
+_QUEUE: Final = re.compile(r"MessageQueue \[topic=(.*), brokerName=(.*), queueId=(\d+)\]")
+_BY_QUEUE: Final = ("mqTable", "offsetTable", "mqPopTable")
+
+
+def _queue_key(key: Any) -> Any:
+    """A queue as a name: Jackson writes its `toString`, others write its JSON as a text; both as fastjson has it."""
+    if not isinstance(key, str):
+        return key
+    match = _QUEUE.fullmatch(key)
+    if match:
+        return (("topic", match[1]), ("brokerName", match[2]), ("queueId", int(match[3])))
+    if key.startswith("{"):
+        try:
+            fields = fastjson.read_file_text(key)
+        except fastjson.TextDamage:
+            return key
+        return tuple(fields.items()) if isinstance(fields, dict) else key
+    return key
+
+
 def unwrapped(value: Any) -> Any:
-    """What the dashboard answers, without its wrapper; a list of its rows becomes an object of them."""
+    """What the dashboard answers, without its wrapper; a list of its rows becomes an object of them.
+
+    Queues that stand as texts for names become what fastjson reads.
+    """
     if isinstance(value, dict) and "data" in value and {"status", "errMsg"}.issubset(value):
         value = value["data"]
+    if isinstance(value, dict):
+        for name in _BY_QUEUE:
+            if isinstance(table := value.get(name), dict):
+                value = {**value, name: {_queue_key(key): item for key, item in table.items()}}
     rows = value if isinstance(value, list) else []
     if rows and all(isinstance(row, dict) and ("queueStatInfoList" in row or "diffTotal" in row) for row in rows):
         return {"rows": rows}

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from rmqlab.diagnosis.evidence.door import explain
 from rmqlab.diagnosis.evidence.group_report import lint_of
+from rmqlab.diagnosis.evidence.sections import UNKNOWN
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.message.topics import MessageQueue
 from rmqlab.search.lint.members import read_groups
 
@@ -52,6 +54,15 @@ def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups,
     found = explain(*map(Path, names))
     seen = [piece for one in found.given for piece in one.pieces if one.source in views and not piece.damaged]
     if not any(piece.kind in _OF_A_GROUP for piece in seen):
+        for piece in seen:
+            if piece.kind != UNKNOWN:
+                raise BadInput(
+                    _(
+                        "{place}: {title}; it does not tell what members subscribe: give consumerConnection, "
+                        "consumerStatus or heartbeats",
+                        place=piece.place, title=piece.title,
+                    )
+                ) from refused  # fmt: skip
         raise refused
     room = found.room
     if queues is not None:

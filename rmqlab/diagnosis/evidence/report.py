@@ -11,6 +11,7 @@ from rmqlab.diagnosis.evidence.group_report import GroupReport, report_of
 from rmqlab.diagnosis.evidence.piece import Piece
 from rmqlab.diagnosis.evidence.room import Room, collect
 from rmqlab.diagnosis.evidence.sections import UNKNOWN
+from rmqlab.diagnosis.evidence.view_findings import settings_findings
 from rmqlab.diagnosis.explained import Explained
 from rmqlab.diagnosis.finding import State
 from rmqlab.language import _, joined, ngettext, translate
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from rmqlab.diagnosis.decoder_entry import Effect
     from rmqlab.diagnosis.explained import Explanation
+    from rmqlab.diagnosis.finding import Finding
 
 BRIEF: Final = {"topic_groups", "group_list", "consumer_offsets", "subscription_groups", "consumer_filters"}
 """Lists of many groups: a group that is in nothing else gets one line."""
@@ -79,6 +81,11 @@ class Evidence:
         return tuple(sorted(reports, key=lambda one: (-one.state, one.name)))
 
     @cached_property
+    def settings(self) -> tuple[Finding, ...]:
+        """What the settings of brokers bear on it, the worst first."""
+        return tuple(sorted(settings_findings(self.room), key=lambda one: (-one.state, one.kind)))
+
+    @cached_property
     def looks(self) -> tuple[Diagnosis, ...]:
         """Looks of the doctor that were given, judged again."""
         return tuple(diagnose(look) for look in self.room.looks)
@@ -123,7 +130,7 @@ class Evidence:
     @property
     def status(self) -> int:
         """The exit status of `rmqlab explain`."""
-        states = [one.state for one in self.groups]
+        states = [one.state for one in (*self.groups, *self.settings)]
         lost = any(log.lines and log.worst == "loss" for log in self.logs)
         if lost or any(state >= State.AT_RISK for state in states) or any(look.status == LOSSES for look in self.looks):
             return LOSSES
@@ -145,6 +152,7 @@ class Evidence:
             "evidence": [piece.as_json() for piece in self.pieces],
             "notes": [str.__str__(note) for one in self.given for note in one.notes],
             "groups": [one.as_json() for one in self.groups],
+            "settings": [one.as_json() for one in self.settings],
             "looks": [one.as_json() for one in self.looks],
             "commands": list(self.commands),
             "status": self.status,
@@ -155,6 +163,9 @@ class Evidence:
         if len(self.given) == 1 and not self.pieces and self.logs and not self.given[0].notes:
             return str(self.logs[0])
         blocks = ["\n".join(self._given_lines())]
+        if self.settings:
+            heading = str(_("settings of brokers"))
+            blocks.append("\n".join([heading, *(line for one in self.settings for line in one.lines())]))
         blocks += ["\n".join(_group_lines(one)) for one in self.groups if not self._is_brief(one)]
         brief = [line for one in self.groups if self._is_brief(one) for line in _brief_lines(one, self.room)]
         if brief:

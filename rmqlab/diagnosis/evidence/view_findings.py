@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from rmqlab.broker.broker_config import known_keys, unknown_keys
+from rmqlab.diagnosis.broker_findings import broker_setting_findings
 from rmqlab.diagnosis.finding import Certainty, State, found
+from rmqlab.diagnosis.look import BrokerSeen
 from rmqlab.diagnosis.subscription_findings import named, text_of
+from rmqlab.errors import did_you_mean
 from rmqlab.filter.filter import Filter
 from rmqlab.language import _
 from rmqlab.message.properties import PROPERTY_TAGS
@@ -34,6 +39,23 @@ def tool_findings(group: GroupEvidence) -> Iterator[Finding]:
         for line in table.blocked[:_SHOWN]:
             says = _("mqadmin consumerStatus found: {line}", line=line)
             yield found("tool_found_blocked", State.AT_RISK, Certainty.IMPLIED, says)
+
+
+def settings_findings(room: Room) -> Iterator[Finding]:
+    """What the settings of brokers bear on losses, and names that no broker of 4.8.0 has."""
+    for table in room.settings:
+        name = table.values.get("brokerName") or table.addr or "broker.conf"
+        sql92 = Counter(
+            (name, str(topic))
+            for group in room.groups.values()
+            for slot in group.slots.values()
+            for topic, held in slot.subscription_table.items()
+            if not held.is_tag
+        )
+        yield from broker_setting_findings(BrokerSeen(name, "", table.addr, settings=table.values), sql92)
+        for setting in unknown_keys(table.values)[:_SHOWN] if not table.addr else ():
+            says = _("{broker}: a broker of 4.8.0 has no setting {name}", broker=name, name=setting)
+            yield found("unknown_setting", State.NOTE, Certainty.PROVED, says + did_you_mean(setting, known_keys()))
 
 
 def offset_findings(room: Room, group: GroupEvidence) -> Iterator[Finding]:
