@@ -132,6 +132,7 @@ def started(*arguments):
     return subprocess.Popen(
         [sys.executable, "-m", "rmqlab", "serve", *arguments],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=dict(os.environ),  # without what readline, which pytest loads, puts beside it: a width of 80
     )  # fmt: skip
 
 
