@@ -130,7 +130,7 @@ class Evidence:
     @property
     def status(self) -> int:
         """The exit status of `rmqlab explain`."""
-        states = [one.state for one in (*self.groups, *self.settings)]
+        states = [*(one.state for one in self.groups), *(one.state for one in self.settings)]
         lost = any(log.lines and log.worst == "loss" for log in self.logs)
         if lost or any(state >= State.AT_RISK for state in states) or any(look.status == LOSSES for look in self.looks):
             return LOSSES
