@@ -6,6 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rmqlab
 from rmqlab.checkout import folder
@@ -18,16 +20,19 @@ from rmqlab.lab.scenario import Send, convert_scenario, read_scenarios
 from rmqlab.lab.simulate import simulate
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import build_subscription
+from rmqlab.search.lint import limits
 from rmqlab.search.lint.findings import LintVerdict
 from rmqlab.search.lint.meaning import fate, lint, shares
 from rmqlab.search.lint.members import LintGroup, LintMember, group_of, read_groups
 
+lint_of = rmqlab.lint
 
-def group(*texts, queues=None, **settings):
+
+def group(*texts, queues=None, **told):
     made = group_of([("SQL92", text[4:]) if text.startswith("SQL ") else ("TAG", text) for text in texts], "G")
     made.queues.update({} if queues is None else {"T": queues})
     for one in made.members:
-        made.hear(LintMember(one.client, one.subscriptions, settings))
+        made.hear(LintMember(one.client, one.subscriptions, told))
     return made
 
 
@@ -256,3 +261,61 @@ def test_the_real_broker_did_what_is_predicted():
         assert got == predicted, scenario.id
         seen += 1
     assert seen >= 35
+
+
+LARGE = {
+    "one subscription": (20_000, lambda number: "tagA"),
+    "two subscriptions": (20_000, lambda number: f"tag{number % 2}"),
+    "a tag for each": (2_000, lambda number: f"tag{number}"),
+    "a condition for each": (200, lambda number: f"SQL92:a > {number} AND b BETWEEN {number} AND {number + 5}"),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_large_group_is_cut_with_a_sentence(kind):
+    """Work is on different subscriptions, of which a stated number is compared; nothing is claimed of the others."""
+    count, wish = LARGE[kind]
+    result = lint_of({f"c{number}": {"T": wish(number)} for number in range(count)})
+    (topic,) = result.topics
+    different = len({wish(number) for number in range(count)})
+    assert len(topic.differences) == min(different - 1, limits.MOST_COMPARED)
+    assert topic.left_out == max(0, different - 1 - limits.MOST_COMPARED)
+    assert len(topic.witnesses) <= limits.MOST_MESSAGES
+    for witness in topic.witnesses:
+        assert len(witness.losses) <= limits.MOST_SLOTS
+        assert all(len(loss.fates) <= limits.MOST_FATES + different for loss in witness.losses)
+    assert len(repr(result)) < 40_000
+    assert ("were not compared" in repr(result)) == (topic.left_out > 0)
+    assert result.verdict is (LintVerdict.CONSISTENT if different == 1 else LintVerdict.INCONSISTENT)
+
+
+def test_what_was_not_compared_is_never_consistent():
+    """Texts that differ in blanks alone mean the same; those beyond the limit are not looked at."""
+    wishes = [f"tag0{' ' * number}" for number in range(limits.MOST_COMPARED + 5)]
+    result = lint_of({f"c{number}": {"T": wish} for number, wish in enumerate(wishes)})
+    assert {difference.verdict for difference in result.topics[0].differences} == {LintVerdict.CONSISTENT}
+    assert result.verdict is LintVerdict.UNDECIDED
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["a", "b", "a || b", "*", None]), min_size=2, max_size=9),
+    st.sampled_from([None, 1, 3, 8, 20]),
+)
+def test_shares_by_subscription_add_up_to_what_each_member_is_given(wishes, queues):
+    """Members are taken together by what they subscribe; the sum is that of the rule, member by member."""
+    if all(wish is None for wish in wishes):
+        return
+    group = LintGroup("G", queues={} if queues is None else {"T": queues})
+    for number, wish in enumerate(wishes):
+        asked = {} if wish is None else {"T": build_subscription("T", wish, "TAG")}
+        group.hear(LintMember(f"c{number}", asked))
+    part = shares(group.members, queues)
+    for topic in lint(group).topics:
+        for witness in topic.witnesses:
+            for loss in witness.losses:
+                lost = sum(
+                    share for client, share in part.items()
+                    if loss.fates[client] not in {Fate.DELIVERED, Fate.NO_OWNER}
+                )  # fmt: skip
+                assert loss.lost == lost

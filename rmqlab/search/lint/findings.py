@@ -12,6 +12,7 @@ from rmqlab.lab.fates import Fate
 from rmqlab.language import N_, _, joined, ngettext
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.search.lint.limits import MOST_COMPARED, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -144,11 +145,14 @@ class TopicLint:
     differences: tuple[WishDifference, ...]
     witnesses: tuple[ExampleLoss, ...]
     queues: int | None
+    left_out: int = 0
+    """Different subscriptions that were not compared: nothing is known of them."""
 
     @property
     def verdict(self) -> LintVerdict:
-        """The worst of its differences."""
-        return LintVerdict.worst(one.verdict for one in self.differences)
+        """The worst of its differences; with a subscription that was not compared it is never good."""
+        unknown = [LintVerdict.UNDECIDED] if self.left_out else []
+        return LintVerdict.worst([*(one.verdict for one in self.differences), *unknown])
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
@@ -159,6 +163,7 @@ class TopicLint:
             "wishes": [one.as_json() for one in self.wishes],
             "differences": [one.as_json() for one in self.differences],
             "witnesses": [one.as_json() for one in self.witnesses],
+            **({"left_out": self.left_out} if self.left_out else {}),
         }
 
 
@@ -280,10 +285,16 @@ def lint_lines(found: GroupLint) -> Iterator[str]:
 
 def _topic_lines(topic: TopicLint) -> Iterator[str]:
     yield f"  {MARKS[topic.verdict]} {topic.topic}"
-    for wish in topic.wishes:
-        yield f"     {joined(': ', (str(wish), joined(', ', wish.members)))}"
+    for wish in topic.wishes[: MOST_COMPARED + 1]:
+        yield f"     {joined(': ', (str(wish), named(wish.members)))}"
     for one in topic.differences:
         yield f"     {_told(one)}"
+    if topic.left_out:
+        yield "     " + _(
+            "{left_out} more subscriptions, which are different texts, were not compared: at most {most} are",
+            left_out=topic.left_out,
+            most=MOST_COMPARED,
+        )
     for witness in topic.witnesses:
         yield from _witness_lines(witness, topic)
 
@@ -294,7 +305,7 @@ def _told(one: WishDifference) -> str:
         return _(
             "{first} and nothing: queues given to {members} are pulled by nobody",
             first=first,
-            members=joined(", ", one.second.members),
+            members=named(one.second.members),
         )
     if apart is None:
         return _("{first} and {second}: not decided, a class filter cannot be looked into", first=first, second=second)
@@ -323,7 +334,7 @@ def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
         + _(
             "message with {message}: asked for by {asked}",
             message=shown(witness.message),
-            asked=joined(", ", witness.asked),
+            asked=named(witness.asked),
         )
     )
     by_fates: dict[tuple[tuple[str, str], ...], list[Loss]] = {}
@@ -331,7 +342,7 @@ def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
         by_fates.setdefault(tuple((client, str(fate)) for client, fate in one.fates.items()), []).append(one)
     for fates, losses in by_fates.items():
         holders = joined(", ", (_("{holder}'s", holder=one.holder) for one in losses))
-        told = joined(", ", (_("{client} {fate}", client=client, fate=_(fate)) for client, fate in fates))
+        told = named(_("{client} {fate}", client=client, fate=_(fate)) for client, fate in fates)
         lost, stuck = losses[0].lost, losses[0].stuck
         waits = _(", waits in {share}", share=_share(stuck, topic.queues)) if stuck else ""
         line = _(
@@ -341,9 +352,7 @@ def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
             waits=waits,
             told=told,
         )
-        unasked = (
-            [_("not asked for by {unasked}", unasked=joined(", ", losses[0].unasked))] if losses[0].unasked else []
-        )
+        unasked = [_("not asked for by {unasked}", unasked=named(losses[0].unasked))] if losses[0].unasked else []
         yield "       " + joined("; ", [line, *unasked])
 
 

@@ -27,6 +27,7 @@ from rmqlab.filter.consistency import (
 from rmqlab.filter.filter import Filter, compile_expression, twin_of
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.filter.sql92.satisfiability import BUDGET
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.language import _, joined
 from rmqlab.message.java import string_hash, utf16_key
@@ -42,6 +43,7 @@ from rmqlab.search.lint.findings import (
     Wish,
     WishDifference,
 )
+from rmqlab.search.lint.limits import MOST_COMPARED, MOST_FATES, MOST_MESSAGES, MOST_SLOTS, named
 from rmqlab.search.lint.members import SETTINGS, text_key
 
 if TYPE_CHECKING:
@@ -49,6 +51,10 @@ if TYPE_CHECKING:
 
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.search.lint.members import LintGroup, LintMember
+
+
+FEW = 8
+"""Different subscriptions of a topic, each of which is compared with the whole budget of `tell_apart`."""
 
 
 def lint(group: LintGroup) -> GroupLint:
@@ -70,12 +76,17 @@ def _shared_ids(members: Sequence[LintMember], queues: Mapping[str, int]) -> Ite
     if all(one.settings.get("messageModel") == "BROADCASTING" for one in members):
         return  # nothing is allocated: each reads all queues
     ids = sorted((one.client_id for one in members), key=utf16_key)
-    for client_id, count in Counter(ids).items():
-        if count < 2:
-            continue
+    twice = {client_id: count for client_id, count in Counter(ids).items() if count > 1}
+    # an id that stands behind as many as there are queues is given none
+    read_by = {
+        topic: {one: allocate(one, range(number), ids) for one in {*ids[:number], *twice}}
+        for topic, number in sorted(queues.items())
+        if twice
+    }
+    for client_id, count in twice.items():
         topics = {}
-        for topic, number in sorted(queues.items()):
-            read = {one: allocate(one, range(number), ids) for one in set(ids)}
+        for topic, read in read_by.items():
+            number = queues[topic]
             owned = {queue for shares_of in read.values() for queue in shares_of}
             topics[topic] = (tuple(read[client_id]), tuple(queue for queue in range(number) if queue not in owned))
         yield SharedId(client_id, count, len(members), topics)
@@ -91,7 +102,10 @@ def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> Top
     ]
     wishes.sort(key=lambda wish: wish.data is None)
     first, *others = wishes
-    differences = tuple(WishDifference(first, other, _apart(first, other)) for other in others)
+    # who does not subscribe the topic at all stands last, and counts most
+    compared = others if len(others) <= MOST_COMPARED else [*others[: MOST_COMPARED - 1], others[-1]]
+    budget = BUDGET if len(compared) <= FEW else BUDGET // FEW
+    differences = tuple(WishDifference(first, other, _apart(first, other, budget)) for other in compared)
     messages: list[Properties] = []
     for one in differences:
         for message in () if one.apart is None else (one.apart.only_first, one.apart.only_second):
@@ -99,41 +113,23 @@ def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> Top
                 messages.append(message)
         if one.second.data is None and not messages:
             # one that somebody asks for, to show what is lost where others do not subscribe the topic
-            apart = _apart(first, Wish(build_subscription(topic, " || ", "TAG"), ()))
+            apart = _apart(first, Wish(build_subscription(topic, " || ", "TAG"), ()), budget)
             messages += [] if apart is None or apart.only_first is None else [apart.only_first]
     if any(wish.data is not None and wish.data.class_filter_mode for wish in wishes):
         messages = []  # who asks for them, and what becomes of them, nobody can tell
-    witnesses = [_witness(topic, message, members, wishes, queues) for message in messages]
-    return TopicLint(topic, tuple(wishes), differences, tuple(witnesses), queues)
+    owners = _Owners(topic, members, wishes, queues) if messages else None
+    witnesses = [] if owners is None else [owners.witness(message) for message in messages[:MOST_MESSAGES]]
+    left_out = len(others) - len(compared)
+    return TopicLint(topic, tuple(wishes), differences, tuple(witnesses), queues, left_out)
 
 
-def _apart(first: Wish, second: Wish) -> Apart | None:
+def _apart(first: Wish, second: Wish, budget: int) -> Apart | None:
     if first.data is None or second.data is None:
         return None
     try:
-        return tell_apart(first.data, second.data)
+        return tell_apart(first.data, second.data, budget)
     except CannotTellError:
         return None
-
-
-def _witness(
-    topic: str, message: Properties, members: Sequence[LintMember], wishes: Sequence[Wish], queues: int | None
-) -> ExampleLoss:
-    by_name = {one.client: one for one in members}
-    places = {client: place for place, client in enumerate(by_name)}
-
-    def latest(client: str) -> tuple[int, int]:
-        """The higher version has it, of equal ones the first heard (row S-77); where none is told, the last heard."""
-        version = by_name[client].subscriptions[topic].sub_version
-        return version, -places[client] if version else places[client]
-
-    holders = [max(wish.members, key=latest) for wish in wishes if wish.data is not None]
-    holders.sort(key=latest, reverse=True)
-    asking = [one.client for one in members if topic in one.subscriptions]
-    asked = tuple(client for client in asking if lets_pass(by_name[client].subscriptions[topic], message))
-    slots = {holder: by_name[holder].subscriptions[topic] for holder in holders}
-    losses = tuple(_loss(holder, topic, slot, message, asked, members, queues) for holder, slot in slots.items())
-    return ExampleLoss(message, asked, losses)
 
 
 def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterable[str]:
@@ -143,7 +139,7 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
             if name in member.settings:
                 told.setdefault(member.settings[name], []).append(member.client)
         if len(told) > 1:
-            texts = joined("; ", (f"{value}: {', '.join(clients)}" for value, clients in told.items()))
+            texts = joined("; ", (f"{value}: {named(clients)}" for value, clients in told.items()))
             yield _("{name} differs ({texts}): the broker keeps the last one heard", name=name, texts=texts)
     for topic in topics:
         data = [wish.data for wish in topic.wishes if wish.data is not None]
@@ -173,7 +169,7 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
                     "{topic}: each heartbeat of {without} takes the topic out of the broker's table, and "
                     "pulls are refused until another member's next heartbeat",
                     topic=topic.topic,
-                    without=joined(", ", without),
+                    without=named(without),
                 )
             )
         yield from _refusals(topic)
@@ -186,7 +182,7 @@ def _refusals(topic: TopicLint) -> Iterable[str]:
             continue
         if wish.data.is_tag:
             if looks_like_sql92(str(wish.data.sub_string)):
-                who = joined(", ", wish.members)
+                who = named(wish.members)
                 yield _(
                     "{topic}: {wish} ({who}) looks like SQL92; as a tag it takes only this very tag",
                     topic=topic.topic,
@@ -201,7 +197,7 @@ def _refusals(topic: TopicLint) -> Iterable[str]:
                 "{topic}: {wish} ({members}) is refused and lets nothing pass: {refusal}",
                 topic=topic.topic,
                 wish=wish,
-                members=joined(", ", wish.members),
+                members=named(wish.members),
                 refusal=refusal,
             )
 
@@ -253,40 +249,76 @@ def shares(members: Sequence[LintMember], queues: int | None) -> dict[str, Fract
     With the usual strategy (`AllocateMessageQueueAveragely`), the client ids sorted. Members with one id are given the
     same queues, which are counted for the first of them; the rest of their shares is nobody's.
     """
-    ids = sorted((one.client_id for one in members), key=utf16_key)
-    seen: set[str] = set()
-    found: dict[str, Fraction] = {}
-    for one in sorted(members, key=lambda one: utf16_key(one.client_id)):
-        part = (
-            Fraction(1, len(ids))
-            if queues is None
-            else Fraction(len(allocate(one.client_id, range(queues), ids)), queues)
+    by_id = sorted(members, key=lambda one: utf16_key(one.client_id))
+    ids = [one.client_id for one in by_id]
+    # an id that stands behind as many as there are queues is given none
+    part = {
+        one: Fraction(1, len(ids)) if queues is None else Fraction(len(allocate(one, range(queues), ids)), queues)
+        for one in dict.fromkeys(ids[:queues])
+    }
+    return {one.client: part.pop(one.client_id, Fraction(0)) for one in by_id}
+
+
+class _Owners:
+    """The members of a topic, those who subscribe it alike together: what is worked out for one holds for all."""
+
+    def __init__(self, topic: str, members: Sequence[LintMember], wishes: Sequence[Wish], queues: int | None) -> None:
+        """`wishes` are all ways in which `members` subscribe the topic; its `queues` may be unknown."""
+        self.wishes = wishes
+        self._members = [member.client for member in members]
+        self._wish_of = {client: number for number, wish in enumerate(wishes) for client in wish.members}
+        self._broadcasting = all(one.settings.get("messageModel") == "BROADCASTING" for one in members)
+        part = shares(members, queues)
+        self._part = [sum((part[client] for client in wish.members), Fraction(0)) for wish in wishes]
+        self._slots = self._by_version(topic, {one.client: one for one in members})
+        listed = {*self._members[:MOST_FATES], *(wish.members[0] for wish in wishes)}
+        self._listed = [client for client in self._members if client in listed]
+
+    def _by_version(self, topic: str, by_name: Mapping[str, LintMember]) -> dict[str, SubscriptionData]:
+        """Which subscriptions the broker may hold, each by the member whose it is; the likeliest first.
+
+        The higher version has it, of equal ones the first heard (row S-77); where none is told, the last heard.
+        """
+        places = {client: place for place, client in enumerate(by_name)}
+
+        def latest(client: str) -> tuple[int, int]:
+            version = by_name[client].subscriptions[topic].sub_version
+            return version, -places[client] if version else places[client]
+
+        holders = [max(wish.members, key=latest) for wish in self.wishes if wish.data is not None]
+        holders.sort(key=latest, reverse=True)
+        return {holder: by_name[holder].subscriptions[topic] for holder in holders[:MOST_SLOTS]}
+
+    def witness(self, message: Properties) -> ExampleLoss:
+        """What becomes of a message, by who holds the slot."""
+        asking = [wish.data is not None and lets_pass(wish.data, message) for wish in self.wishes]
+        losses = tuple(self._loss(holder, slot, message, asking) for holder, slot in self._slots.items())
+        return ExampleLoss(message, tuple(one for one in self._members if asking[self._wish_of[one]]), losses)
+
+    def _loss(self, holder: str, slot: SubscriptionData, message: Properties, asking: Sequence[bool]) -> Loss:
+        """What becomes of ``message`` while the broker holds ``slot``, the subscription of ``holder``."""
+        fates = [fate(wish.data, slot, message) for wish in self.wishes]
+        part = self._part
+        if self._broadcasting:  # each of those who ask is to get it
+            asked = sum(len(wish.members) for wish, asks in zip(self.wishes, asking, strict=True) if asks)
+            part = [
+                Fraction(len(wish.members), asked) if asks else Fraction(0)
+                for wish, asks in zip(self.wishes, asking, strict=True)
+            ]
+        of_fate: dict[Fate, Fraction] = {}
+        for of_wish, one in zip(part, fates, strict=True):
+            of_fate[one] = of_fate.get(one, Fraction(0)) + of_wish
+        stuck, kept = of_fate.get(Fate.NO_OWNER, Fraction(0)), of_fate.get(Fate.DELIVERED, Fraction(0))
+        everything = sum(part, Fraction(0))
+        nobodys = max(Fraction(0), 1 - everything)
+        unasked = [one is Fate.DELIVERED and not asks for one, asks in zip(fates, asking, strict=True)]
+        return Loss(
+            holder,
+            everything - kept - stuck,
+            stuck + nobodys,
+            {client: fates[self._wish_of[client]] for client in self._listed},
+            tuple(client for client in self._members if unasked[self._wish_of[client]]),
         )
-        found[one.client] = Fraction(0) if one.client_id in seen else part
-        seen.add(one.client_id)
-    return found
-
-
-def _loss(
-    holder: str,
-    topic: str,
-    slot: SubscriptionData,
-    message: Properties,
-    asked: Sequence[str],
-    members: Sequence[LintMember],
-    queues: int | None,
-) -> Loss:
-    """What becomes of ``message`` while the broker holds ``slot``, the subscription of ``holder``."""
-    part = shares(members, queues)
-    fates = {one.client: fate(one.subscriptions.get(topic), slot, message) for one in members}
-    got = {client for client, one in fates.items() if one is Fate.DELIVERED}
-    if all(one.settings.get("messageModel") == "BROADCASTING" for one in members):
-        part = {client: Fraction(1, len(asked)) for client in asked}
-    stuck = sum((share for client, share in part.items() if fates[client] is Fate.NO_OWNER), Fraction(0))
-    nobodys = max(Fraction(0), 1 - sum(part.values(), Fraction(0)))
-    kept = sum((share for client, share in part.items() if client in got), Fraction(0))
-    unasked = tuple(client for client in fates if client in got and client not in asked)
-    return Loss(holder, sum(part.values(), Fraction(0)) - kept - stuck, stuck + nobodys, fates, unasked)
 
 
 def fate(owner: SubscriptionData | None, slot: SubscriptionData, message: Mapping[str, str]) -> Fate:
