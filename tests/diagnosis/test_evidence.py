@@ -359,6 +359,9 @@ def test_a_store_and_its_config_folder(store):
         first = int(piece.notes[-1].split("its first ")[1].split()[0])
         assert path.read_bytes()[:first].decode().rstrip() == whole
         assert lost.status == 4
+    (copy,) = explain(shutil.copy(store / "config" / "topics.json.bak", store.parent / "topics.json.bak")).pieces
+    assert copy.value.topic_config_table
+    assert copy.notes[0].startswith("it is the older copy")
     alone = shutil.copy(path, store.parent / "sent-by-mail.txt")
     (piece,) = explain(alone).pieces
     assert "give the whole folder config" in piece.notes[0]  # whether there is a copy is not known

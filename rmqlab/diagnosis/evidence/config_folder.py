@@ -87,9 +87,12 @@ def file_as_config(path: Path, data: bytes) -> Piece | None:
     form = _form(data, name)
     if form is None:
         return None
-    file, _value = check_config(path, data, _decoder(form, str(path)))
+    file, value = check_config(path, data, _decoder(form, str(path)))
     if file.state is FileState.GOOD:
-        return None
+        if not path.name.endswith(COPY):
+            return None
+        note = _("it is the older copy, which 4.8.0 takes only where the file itself is no use")
+        return Piece(kind=form.kind, title=_(form.title), source=str(path), value=value, notes=(note,))
     if path.name.endswith(COPY):
         note = _(
             "{file}; it is the older copy, which 4.8.0 takes only where the file itself is no use", file=file.says()
