@@ -258,7 +258,7 @@ class RebalancePushImpl(RebalanceImpl):
         await runtime.late("RebalanceService")
         subscription.sub_version = self.instance.rules.stamp_sub_version(old, runtime.now())
         self.instance.observe(Restamp(self.instance.client_id, self.group, topic, old, subscription.sub_version))
-        await runtime.late("RebalanceService")
+        await runtime.late("RebalanceService heartbeat")
         await self.instance.send_heartbeat_to_all_broker_with_lock()
 
     async def remove_unnecessary_message_queue(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:

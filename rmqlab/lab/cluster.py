@@ -41,7 +41,6 @@ FILE_NAME = "broker.conf"
 FIRST_WRITTEN_MS = 10_000
 NOW_AND_THEN = {"consumerOffset.json": 5_000, "consumerFilter.json": 10_000, "delayOffset.json": 10_000}
 WALL_CLOCK_TIMERS = "delay level"  # 4.8.0 `ScheduleMessageService` uses `java.util.Timer`, the others `System.nanoTime`
-REGISTER_DELAY_US = 1_000  # the broker's own connection to the name server has no choice points
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,8 @@ class Cluster:
         )  # fmt: skip
         scheduler = self.world.scheduler
         # The cluster is up when a run begins: what it registered before is there already.
-        scheduler.at(scheduler.now_us + (REGISTER_DELAY_US if scheduler.now_us else 0), self._at_namesrv, sent)
+        takes_us = self.world.chooser.among("register broker", self.world.timing.register_us) if scheduler.now_us else 0
+        scheduler.at(scheduler.now_us + takes_us, self._at_namesrv, sent)
 
     def _at_namesrv(self, sent: BrokerRegistration) -> None:
         if self.namesrv_server.up:

@@ -46,10 +46,13 @@ class Lab(LabSteps):
     """A broker, a name server, a producer and the consumers that you start, all on one clock that only you move.
 
     `topics` gives each topic its number of queues. `settings` are those of a 4.8.0 broker under RocketMQ's names
-    (`enablePropertyFilter` is true unless you say otherwise). With a `seed` delays vary as on a real network, the same
-    way for the same seed; without one each frame takes 1 ms. `rules` are those of the version unless you replace some:
-    `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms; `now` and `step()` count from when the topics were
-    ready, `t` in a table from when the cluster began: 2,500 ms before, and what it took to create the topics.
+    (`enablePropertyFilter` is true unless you say otherwise). With a `seed` times are drawn as often as recordings of
+    real clients show them, the same for the same seed: frames, threads, starts, the broker's registration. So first
+    pulls are refused at four starts of ten (SUBSCRIPTION_NOT_LATEST), as there. Left out is that the broker's threads
+    may handle two requests at once. Without a seed each frame takes 1 ms and nobody is late. `rules` are those of the
+    version unless you replace some: `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms; `now` and `step()` count
+    from when the topics were ready, `t` in a table from when the cluster began: 2,500 ms before, and what it took to
+    create the topics.
 
     >>> lab = Lab(topics={"T": 4})
     >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
@@ -88,9 +91,9 @@ class Lab(LabSteps):
         self._open(scenario, cluster_of(settings, RULES[version] if rules is None else rules))
 
     def _open(self, scenario: Scenario, cluster: ClusterConfig) -> None:
-        from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
+        from rmqlab.search.explorer.timings import NETWORK_TIMING, NetworkChooser
 
-        drawn = {} if self.seed is None else {"chooser": RaceChooser(self.seed), "timing": RACE_TIMING}
+        drawn = {} if self.seed is None else {"chooser": NetworkChooser(self.seed), "timing": NETWORK_TIMING}
         self._cluster = cluster
         # A broker sizes its bit map as it starts and writes that into its settings; a link has those that were given.
         self._given = replace(cluster, broker=copy(cluster.broker), store=copy(cluster.store))

@@ -30,16 +30,17 @@ class Timing:
     ``delays_us``: how long a frame takes on a link. ``wake_us``: how long a server takes to begin work that is due at
     once; that is a held pull which a message has woken, and in 4.8.0 the thread that builds the consume queue and a
     thread of the pull pool stand between the two. ``uptime_ms``: how long the broker had been up when the run began,
-    which sets the phase of its timers. ``shutdown_ms``: how long a client takes to end its threads (recorded
-    "stopping" to "stopped": 6 to 8 ms). ``consume_ms``: how long a listener takes; the client's next pull has left by
-    then or not, and carries another offset to commit. ``start_ms``: how long a client takes from the stamp of its
-    subscription to its first frame. ``thread_us``: how late a client's thread goes on: the rebalance service that was
-    woken, whoever waited for an answer (but pulls), a pool's thread that begins. ``reput_us``: how long a message is in
-    the commit log before the reput thread enters it, and all behind it, in its queue. ``spacing_us`` lies at least
-    between two frames of one direction: with 0 a notification and an answer come at one instant, and a client's two
-    rounds of rebalance fall into one. With ``open_orders`` frames and wake-ups take no time and their order is a choice
-    (``lanes``), and so it is with threads and the reput thread if they have more than one time; ``lag_us`` is how long
-    a frame may then be under way when a timer is due.
+    which sets the phase of its timers. ``shutdown_ms``: how long a client takes to end its threads (recorded "stopping"
+    to "stopped": 6 to 8 ms). ``consume_ms``: how long a listener takes; the client's next pull has left by then or not,
+    and carries another offset to commit. ``start_ms``: how long a client takes from the stamp of its subscription to
+    its first frame. ``thread_us``: how late a client's thread goes on: the rebalance service that was woken, whoever
+    waited for an answer (but pulls), a pool's thread that begins. ``reput_us``: how long a message is in the commit log
+    before the reput thread enters it, and all behind it, in its queue. ``register_us``: how long what the broker tells
+    the name server is under way. ``spacing_us`` lies at least between two frames of one direction: with 0 a
+    notification and an answer come at one instant, and a client's two rounds of rebalance fall into one. With
+    ``open_orders`` frames and wake-ups take no time and their order is a choice (``lanes``), and so it is with threads
+    and the reput thread if they have more than one time; ``lag_us`` is how long a frame may then be under way when a
+    timer is due.
     """
 
     delays_us: tuple[int, ...] = (1_000,)
@@ -50,6 +51,7 @@ class Timing:
     start_ms: tuple[int, ...] = (0,)
     thread_us: tuple[int, ...] = (0,)
     reput_us: tuple[int, ...] = (0,)
+    register_us: tuple[int, ...] = (1_000,)
     spacing_us: int = 1
     open_orders: bool = False
     lag_us: int = 0

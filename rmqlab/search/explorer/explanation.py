@@ -92,6 +92,11 @@ def deviation(choice: Choice, timing: Timing) -> str:
         return _(
             "the reput thread comes {reput_us} ms after the message", reput_us=f"{timing.reput_us[taken] / 1000:g}"
         )
+    if label == "register broker":
+        return _(
+            "what the broker tells the name server takes {register_us} ms",
+            register_us=f"{timing.register_us[taken] / 1000:g}",
+        )
     if label == "broker uptime":
         return _(
             "the broker has been up for {uptime_ms} s, which sets the phase of its timers",
