@@ -151,6 +151,17 @@ def subscription_in_force(posted: SubscriptionData | None, held: SubscriptionDat
     return held if posted is None else posted
 
 
+def assigned_expression(given: str | None) -> str:  # noqa: ARG001 - later versions go by it
+    """The expression of a lite pull consumer that assigned itself its queues: everything, whatever was `given`.
+
+    4.8.0 `DefaultLitePullConsumerImpl.PullTaskImpl`. From 4.9.8 on it is what `setSubExpressionForAssign` was given.
+
+    >>> assigned_expression("tagA")
+    '*'
+    """
+    return SUB_ALL
+
+
 def is_latest(held_version: int, pull_version: int) -> bool:
     """Whether the broker's subscription may serve a pull; an older one is refused, a newer one serves in silence.
 
@@ -320,6 +331,7 @@ class Rules:
     subscription_in_force: Callable[[SubscriptionData | None, SubscriptionData | None], SubscriptionData | None] = (
         subscription_in_force
     )
+    assigned_expression: Callable[[str | None], str] = assigned_expression
     is_latest: Callable[[int, int], bool] = is_latest
     code_of_status: Callable[[str, int], str] = code_of_status
     next_offset: Callable[[int, int, int], int] = next_offset

@@ -1,6 +1,6 @@
-"""What clients ask on their way: a topic, offsets of queues, locks, a reset (`AdminBrokerProcessor`).
+"""What is asked of a broker beside messages: topics and groups, offsets of queues, locks, a reset.
 
-Source of the locks: `RebalanceLockManager`. What only the admin tool asks is in `rmqlab.broker.extra`.
+Source: `AdminBrokerProcessor`, `RebalanceLockManager`. What only the admin tool asks is in `rmqlab.broker.extra`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker_config import MAX_QUEUES, BrokerConfig
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.consumer_manager import ConsumerManager
-from rmqlab.broker.processor import NOT_SET, Broker2Client, require, success, system_error, with_header
-from rmqlab.broker.topic_config_manager import TopicConfigManager
+from rmqlab.broker.processor import NOT_SET, Broker2Client, BrokerHooks, require, success, system_error, with_header
+from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.message.topics import MessageQueue, message_queue_order
-from rmqlab.protocol.admin_headers import CreateTopicRequestHeader, ResetOffsetRequestHeader
+from rmqlab.protocol.admin_headers import (
+    CreateTopicRequestHeader,
+    DeleteSubscriptionGroupRequestHeader,
+    DeleteTopicRequestHeader,
+    ResetOffsetRequestHeader,
+)
 from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, ResetOffsetBody, UnlockBatchRequestBody
 from rmqlab.protocol.codes import V3_0_7_SNAPSHOT, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
@@ -27,7 +32,8 @@ from rmqlab.protocol.consumer_headers import (
     SearchOffsetRequestHeader,
 )
 from rmqlab.protocol.header import WithOffset
-from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
+from rmqlab.store.clean_service import CleanService
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
@@ -44,10 +50,12 @@ class AdminBrokerProcessor:
     config: BrokerConfig
     store: MessageStore
     topics: TopicConfigManager
+    groups: SubscriptionGroupManager
     offsets: ConsumerOffsetManager
     consumers: ConsumerManager
     locks: RebalanceLockManager
     broker2client: Broker2Client
+    hooks: BrokerHooks
     register_broker_all: Callable[[], None]
 
     @property
@@ -55,6 +63,9 @@ class AdminBrokerProcessor:
         """Who answers which request."""
         return {
             RequestCode.UPDATE_AND_CREATE_TOPIC: with_header(CreateTopicRequestHeader, self._create_topic),
+            RequestCode.DELETE_TOPIC_IN_BROKER: with_header(DeleteTopicRequestHeader, self._delete_topic),
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self._create_group,
+            RequestCode.DELETE_SUBSCRIPTIONGROUP: with_header(DeleteSubscriptionGroupRequestHeader, self._delete_group),
             RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: with_header(SearchOffsetRequestHeader, self._search_offset),
             RequestCode.GET_MAX_OFFSET: with_header(GetMaxOffsetRequestHeader, self._max_offset),
             RequestCode.GET_MIN_OFFSET: with_header(GetMinOffsetRequestHeader, self._min_offset),
@@ -81,6 +92,34 @@ class AdminBrokerProcessor:
         # 4.8.0 sends this one topic; the name server takes the whole table in the same way.
         self.register_broker_all()
         return success(remark=NOT_SET)
+
+    def _delete_topic(self, header: DeleteTopicRequestHeader, _now: int) -> RemotingCommand:
+        """Forget a topic, and delete the queues of every topic that is not known; messages stay in the log.
+
+        Offsets stay too. No consumer is told, and the name server keeps the route until it is told, too.
+        """
+        refusal = self.topics.refusal_of(header.topic)
+        if refusal is not None:
+            return system_error(refusal)
+        self.topics.delete_topic_config(header.topic)
+        CleanService(self.store).clean_unused_topic(self.topics.topic_config_table)
+        if self.config.auto_delete_unused_stats and self.hooks.on_topic_deleted is not None:
+            self.hooks.on_topic_deleted(header.topic)
+        return success()
+
+    def _create_group(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
+        self.groups.update_subscription_group_config(SubscriptionGroupConfig.decode(command.body or b""))
+        return success()
+
+    def _delete_group(self, header: DeleteSubscriptionGroupRequestHeader, _now: int) -> RemotingCommand:
+        """Forget a group's configuration: its members, its subscriptions and its offsets stay.
+
+        With autoCreateSubscriptionGroup its next heartbeat or pull makes it anew; without, its pulls are refused.
+        """
+        self.groups.delete_subscription_group_config(header.group_name)
+        if self.config.auto_delete_unused_stats and self.hooks.on_group_deleted is not None:
+            self.hooks.on_group_deleted(header.group_name)
+        return success()
 
     def _search_offset(self, header: SearchOffsetRequestHeader, _now: int) -> RemotingCommand:
         require(header, ("topic", "queue_id", "timestamp"))

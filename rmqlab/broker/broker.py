@@ -132,29 +132,32 @@ class Broker:
             parts, store, self.consumer_offset_manager, self.pull_request_hold_service, timers, hooks
         )
         self.send_message_processor = SendMessageProcessor(self.send_parts)
+        self.client_manage_processor = ClientManageProcessor(
+            config,
+            self.topic_config_manager,
+            self.subscription_group_manager,
+            self.consumer_manager,
+            self.producer_manager,
+            hooks,
+        )
         self._handlers: dict[int, Handler] = {
             RequestCode.CONSUMER_SEND_MSG_BACK: partial(consumer_send_msg_back, self.send_parts)
         }
         for part in (
             self.send_message_processor,
             self.pull_message_processor,
-            ClientManageProcessor(
-                config,
-                self.topic_config_manager,
-                self.subscription_group_manager,
-                self.consumer_manager,
-                self.producer_manager,
-                hooks,
-            ),
+            self.client_manage_processor,
             ConsumerManageProcessor(self.consumer_manager, self.consumer_offset_manager, store),
             AdminBrokerProcessor(
                 config,
                 store,
                 self.topic_config_manager,
+                self.subscription_group_manager,
                 self.consumer_offset_manager,
                 self.consumer_manager,
                 self.rebalance_lock_manager,
                 self.broker2client,
+                hooks,
                 self.register_broker_all,
             ),
         ):

@@ -231,14 +231,20 @@ class ClientManageProcessor:
             self.producers.register_producer(producer.group_name, info, now)
         return success()
 
-    def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int) -> None:
+    def make_retry_topic(self, data: ConsumerData) -> bool:
+        """Make the group and its retry topic, the first part of a beat; whether the group's members are told of others.
+
+        Row H-32: the manager makes the topic, and pushes the broker's data to the name server, once only.
+        """
         config = self.groups.find_subscription_group_config(data.group_name)
-        notify = True
-        if config is not None:
-            notify = config.notify_consumer_ids_changed_enable
-            # Row H-32: the manager creates the topic and pushes the broker's data to the name server once only.
-            topic, flag = retry_topic(data.group_name), UNIT_SUB_FLAG if data.unit_mode else 0
-            self.topics.create_topic_in_send_message_back_method(topic, config.retry_queue_nums, PERM_READ_WRITE, flag)
+        if config is None:
+            return True
+        topic, flag = retry_topic(data.group_name), UNIT_SUB_FLAG if data.unit_mode else 0
+        self.topics.create_topic_in_send_message_back_method(topic, config.retry_queue_nums, PERM_READ_WRITE, flag)
+        return config.notify_consumer_ids_changed_enable
+
+    def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int) -> None:
+        notify = self.make_retry_topic(data)
         self.consumers.register_consumer(data, info, now, is_notify_consumer_ids_changed_enable=notify)
 
     def unregister_client(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:

@@ -121,7 +121,8 @@ class BrokerHooks:
     `observe(event)` hears what happened, and `observe_pull(event)` what becomes of pulls (`Pull`, `Filtered`, `Wake`),
     which is an event for every message that a filter holds back. The others count:
     `on_put(topic, messages, bytes, now)` what producers stored, `on_get(group, topic, queue id, messages, bytes, now)`
-    what consumers got, `on_sent_back(group, topic, now)` what they sent back.
+    what consumers got, `on_sent_back(group, topic, now)` what they sent back. `on_topic_deleted(topic)` and
+    `on_group_deleted(group)` may forget what was counted.
     """
 
     observe: Observer | None = None
@@ -129,6 +130,8 @@ class BrokerHooks:
     on_put: Callable[[str, int, int, int], None] | None = None
     on_get: Callable[[str, str, int | None, int, int, int], None] | None = None
     on_sent_back: Callable[[str, str, int], None] | None = None
+    on_topic_deleted: Callable[[str], None] | None = None
+    on_group_deleted: Callable[[str], None] | None = None
 
     def tell(self, event: Event) -> None:
         """Say what happened, if somebody listens."""

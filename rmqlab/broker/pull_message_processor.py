@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
@@ -29,8 +30,6 @@ from rmqlab.store.config import BrokerRole
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rmqlab.broker.processor import Handler
     from rmqlab.events import Stage
     from rmqlab.protocol.channel import Channel
@@ -65,7 +64,10 @@ _REQUIRED = (
 
 @dataclass(slots=True, eq=False)
 class PullMessageProcessor:
-    """Answers PULL_MESSAGE (11): refuses, returns messages, says where to go on, or holds the request."""
+    """Answers PULL_MESSAGE (11): refuses, returns messages, says where to go on, or holds the request.
+
+    `on_offset_moved` writes the event of a consumer that is told to go on elsewhere; a replay writes it once only.
+    """
 
     parts: PullParts
     store: MessageStore
@@ -73,6 +75,14 @@ class PullMessageProcessor:
     hold_service: PullRequestHoldService
     timers: Timers
     hooks: BrokerHooks
+    on_offset_moved: Callable[[OffsetMovedEvent, int], object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.on_offset_moved = self.put_offset_moved
+
+    def put_offset_moved(self, event: OffsetMovedEvent, now: int) -> None:
+        """Store the event that a consumer was told to go on elsewhere."""
+        self.store.put_message(offset_moved_message(event, self.parts.config.store_host, now), now)
 
     @property
     def handlers(self) -> dict[int, Handler]:
@@ -169,7 +179,7 @@ class PullMessageProcessor:
             return ResponseCode.PULL_RETRY_IMMEDIATELY
         queue = MessageQueue(header.topic, self.parts.config.broker_name, header.queue_id)
         event = OffsetMovedEvent(header.consumer_group, queue, header.queue_offset, result.next_begin_offset)
-        self.store.put_message(offset_moved_message(event, self.parts.config.store_host, now), now)
+        self.on_offset_moved(event, now)
         return ResponseCode.PULL_OFFSET_MOVED
 
     def _hold(

@@ -74,7 +74,11 @@ class RemotingTooMuchRequestError(RemotingError):
 
 
 class IllegalStateError(Exception):
-    """The name server could not be asked for a route (4.8.0 throws an unchecked `IllegalStateException` here)."""
+    """What 4.8.0 throws unchecked: no name server could be asked for a route, or a client is in another state."""
+
+
+class IllegalArgumentError(Exception):
+    """An argument that no call takes."""
 
 
 CALL_ERRORS: Final = (MQClientError, MQBrokerError, RemotingError, IllegalStateError)

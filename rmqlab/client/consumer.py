@@ -26,6 +26,8 @@ from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.subscription_data import EmptyExpressionError, SubscriptionSplitError, build_subscription
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from rmqlab.client.client_config import ConsumerConfig
     from rmqlab.client.mq_client_api import PullResult
     from rmqlab.client.mq_client_instance import MQClientInstance
@@ -152,6 +154,18 @@ class MQConsumer(MQConsumerInner):
         self.put_subscription(topic, expression, expression_type)
         if self.state is not ServiceState.CREATE_JUST:
             await self.instance.send_heartbeat_to_all_broker_with_lock()
+
+    def unsubscribe(self, topic: str) -> None:
+        """Forget a topic, silently: brokers learn it with the next heartbeat, which takes it from the whole group.
+
+        What is held of its queues goes with the next rebalance, uncommitted (row H-17).
+        """
+        self.subscription_inner.pop(topic, None)
+
+    @property
+    def queues(self) -> Collection[MessageQueue]:
+        """The queues it reads now."""
+        return self.process_queue_table
 
     async def update_routes(self) -> None:
         """Ask the name server for the route of every topic subscribed."""

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.client.client_config import LitePullConsumerConfig, ServiceState
-from rmqlab.client.client_error import CALL_ERRORS, IllegalStateError, MQClientError
+from rmqlab.client.client_error import CALL_ERRORS, IllegalArgumentError, IllegalStateError, MQClientError
 from rmqlab.client.consumer import MQConsumer
 from rmqlab.client.executor import Lock, ThreadPool
 from rmqlab.client.mq_client_api import PullStatus
@@ -26,17 +26,20 @@ from rmqlab.protocol.consumer_headers import (
     PullMessageRequestHeader,
 )
 from rmqlab.protocol.heartbeat import ConsumeType, MessageModel
+from rmqlab.protocol.subscription_data import build_subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.protocol.subscription_data import SubscriptionData
 
 PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
 BROKER_SUSPEND_MAX_TIME = 20_000
 CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000
 NOT_SET = -1
 MIB = 1024 * 1024
+EXCLUSIVE = "Subscribe and assign are mutually exclusive."
 SYS_FLAG = FLAG_SUSPEND | FLAG_SUBSCRIPTION | FLAG_LITE_PULL_MESSAGE
 
 
@@ -47,10 +50,11 @@ class AssignedQueue:
     process_queue: ProcessQueue
     pull_offset: int = NOT_SET
     consume_offset: int = NOT_SET
+    cancelled: bool = False
 
     def ended(self) -> bool:
-        """Nobody pulls it any more."""
-        return self.process_queue.dropped
+        """Nobody pulls it any more: it was given up, or its topic unsubscribed."""
+        return self.cancelled or self.process_queue.dropped
 
 
 class _ConsumeRequest(NamedTuple):
@@ -72,9 +76,11 @@ class RebalanceLitePullImpl(RebalanceImpl):
 
 
 class DefaultLitePullConsumer(MQConsumer):
-    """A lite pull consumer that subscribes, and shares queues with its group; its first heartbeat comes after 1 s.
+    """A lite pull consumer; its first heartbeat comes after 1 s.
 
-    In Java it may also assign itself queues, seek in them and pause them.
+    It subscribes and shares queues with its group, or it assigns itself queues: then it has no subscription, and its
+    heartbeats take all topics from the group's table, while the others still leave it a share of their queues.
+    In Java it may also seek in its queues and pause them.
     """
 
     kind = "PullConsumer"
@@ -86,6 +92,7 @@ class DefaultLitePullConsumer(MQConsumer):
         super().__init__(group, instance, self.config)
         self.rebalance_impl = RebalanceLitePullImpl(self)
         self.assigned: dict[MessageQueue, AssignedQueue] = {}
+        self.assigns = False
         self._pool = ThreadPool(instance.runtime, self.config.pull_thread_nums, "PullMsgThread")
         self._requests: deque[_ConsumeRequest] = deque()
         self._arrived = instance.runtime.event()
@@ -93,28 +100,74 @@ class DefaultLitePullConsumer(MQConsumer):
 
     # ---- life
 
+    async def start(self) -> None:
+        """Start as every consumer does, and pull the queues that were assigned before."""
+        await super().start()
+        if self.assigns:
+            self._pull(message_queue_order(self.assigned))
+
     async def stop_consuming(self) -> None:
         """Begin no more pulls."""
         self._pool.shutdown_now()
+
+    async def persist_consumer_offset(self) -> None:
+        """Commit the offsets of the queues that it reads."""
+        if self.state is ServiceState.RUNNING:
+            await self.offset_store.persist_all(set(self.queues))
 
     # ---- what to read
 
     async def subscribe(self, topic: str, expression: str | None = "*", expression_type: str | None = None) -> None:
         """Share a topic with the group; a running consumer asks for its route at once. Raises `MQClientError`."""
+        if self.assigns:
+            raise MQClientError("subscribe exception") from IllegalStateError(EXCLUSIVE)
         await super().subscribe(topic, expression, expression_type)
         if self.state is ServiceState.RUNNING:
             await self.update_routes()
 
+    def unsubscribe(self, topic: str) -> None:
+        """Forget a topic and pull it no more; what a pull under way brings is still handed out, and never committed."""
+        super().unsubscribe(topic)
+        for queue in [queue for queue in self.assigned if queue.topic == topic]:
+            self.assigned.pop(queue).cancelled = True
+
+    def assign(self, queues: Collection[MessageQueue]) -> None:
+        """Read these queues and no others, whoever else reads them; every message of theirs comes (row S-90).
+
+        Raises:
+            IllegalArgumentError: there is none.
+            IllegalStateError: it subscribed before.
+        """
+        if not queues:
+            raise IllegalArgumentError("Message queues can not be null or empty.")
+        if self.subscription_inner:
+            raise IllegalStateError(EXCLUSIVE)
+        self.assigns = True
+        self._take(list(self.assigned), list(queues))
+
     def assign_topic(self, topic: str, queues: Collection[MessageQueue]) -> None:
         """Take what a rebalance gave this consumer of a topic."""
-        for queue in [queue for queue in self.assigned if queue.topic == topic and queue not in queues]:
+        self._take([queue for queue in self.assigned if queue.topic == topic], message_queue_order(queues))
+
+    @property
+    def queues(self) -> Collection[MessageQueue]:
+        """The queues it reads now: those it assigned itself, or its share of the group's."""
+        return self.assigned if self.assigns else self.process_queue_table
+
+    def _take(self, before: Iterable[MessageQueue], queues: Collection[MessageQueue]) -> None:
+        for queue in [queue for queue in before if queue not in queues]:
             self.assigned.pop(queue).process_queue.dropped = True
-        new = [queue for queue in message_queue_order(queues) if queue not in self.assigned]
+        new = [queue for queue in queues if queue not in self.assigned]
         for queue in new:
             runtime, held = self.instance.runtime, self.process_queue_table.get(queue)
             self.assigned[queue] = AssignedQueue(held or ProcessQueue(runtime.now(), Lock(runtime)))
-            if self.state is ServiceState.RUNNING:
-                self._pool.submit(partial(self._pull_task, queue, self.assigned[queue]))
+        if self.state is ServiceState.RUNNING:
+            self._pull(new)
+
+    def _pull(self, queues: Iterable[MessageQueue]) -> None:
+        """Begin to pull these queues."""
+        for queue in queues:
+            self._pool.submit(partial(self._pull_task, queue, self.assigned[queue]))
 
     # ---- pulling
 
@@ -129,7 +182,7 @@ class DefaultLitePullConsumer(MQConsumer):
         delay = self._reason_to_wait(assigned)
         if delay == 0:
             try:
-                await self._pull(queue, assigned)
+                await self._pull_once(queue, assigned)
             except CALL_ERRORS:
                 delay = self.config.pull_time_delay_when_exception
         if assigned.ended():
@@ -149,11 +202,11 @@ class DefaultLitePullConsumer(MQConsumer):
         )
         return PULL_TIME_DELAY_WHEN_FLOW_CONTROL if full else 0
 
-    async def _pull(self, queue: MessageQueue, assigned: AssignedQueue) -> None:
+    async def _pull_once(self, queue: MessageQueue, assigned: AssignedQueue) -> None:
         offset = assigned.pull_offset
         if offset == NOT_SET:
             offset = await self.rebalance_impl.compute_pull_from_where(queue)
-        subscription = self.subscription_inner.get(queue.topic)
+        subscription = self._subscription_of(queue.topic)
         if subscription is None or offset < 0:
             raise MQClientError("offset < 0" if offset < 0 else "subscriptionData is null")
         config = self.config
@@ -180,6 +233,12 @@ class DefaultLitePullConsumer(MQConsumer):
             self._arrived.set()
         assigned.pull_offset = result.next_begin_offset
 
+    def _subscription_of(self, topic: str) -> SubscriptionData | None:
+        if not self.assigns:
+            return self.subscription_inner.get(topic)
+        expression = self.instance.rules.assigned_expression(None)
+        return build_subscription(topic, expression, None, self.instance.runtime.now())
+
     # ---- what the application calls
 
     async def poll(self, timeout_ms: int | None = None) -> list[MessageExt]:
@@ -191,9 +250,9 @@ class DefaultLitePullConsumer(MQConsumer):
             await self.commit_all()
             self._next_auto_commit = runtime.now() + self.config.auto_commit_interval
         end = runtime.now() + (self.config.poll_timeout if timeout_ms is None else timeout_ms)
-        request = await self._take(end - runtime.now())
+        request = await self._next_request(end - runtime.now())
         while request is not None and request.process_queue.dropped and end > runtime.now():
-            request = await self._take(end - runtime.now())
+            request = await self._next_request(end - runtime.now())
         if request is None or request.process_queue.dropped:
             return []
         offset = request.process_queue.remove_message(request.messages, runtime.now())
@@ -205,7 +264,7 @@ class DefaultLitePullConsumer(MQConsumer):
         """Whether messages were pulled that nobody has polled."""
         return bool(self._requests)
 
-    async def _take(self, timeout_ms: int) -> _ConsumeRequest | None:
+    async def _next_request(self, timeout_ms: int) -> _ConsumeRequest | None:
         if not self._requests and timeout_ms > 0:
             self._arrived.clear()
             await self._arrived.wait(timeout_ms)

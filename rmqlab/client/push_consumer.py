@@ -86,10 +86,6 @@ class DefaultMQPushConsumer(MQConsumer):
         if self._service is not None:
             await self._service.shutdown()
 
-    def unsubscribe(self, topic: str) -> None:
-        """Forget a topic, silently: brokers learn it with the next heartbeat (row H-17)."""
-        self.subscription_inner.pop(topic, None)
-
     # ---- what the instance's threads call
 
     async def pull_message(self, request: PullRequest) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.allocate import (
@@ -18,11 +19,11 @@ from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.lab.fates import GroupMember
 from rmqlab.lab.scenario import Start
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
-from rmqlab.runtime.scheduler import VirtualTask
+from rmqlab.runtime.scheduler import VirtualEvent, VirtualTask
 from rmqlab.runtime.virtual import VirtualNode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeOrderlyContext
     from rmqlab.client.mq_client_instance import MQClientInstance
@@ -43,13 +44,17 @@ LITE_POLL_MS = 300  # how the recorded lite consumers polled, in a loop
 
 @dataclass(slots=True)
 class Consumer:
-    """A started consumer: the step that started it, its machine, the client, and its place in the ledger."""
+    """A started consumer: the step that started it, its machine, the client, and its place in the ledger.
+
+    `between_polls` is what the application around a lite pull consumer does next, each with the event that it is done.
+    """
 
     step: Start
     node: VirtualNode
     client: DefaultMQPushConsumer | DefaultLitePullConsumer
     member: GroupMember
     application: VirtualTask | None = None
+    between_polls: list[tuple[Callable[[], None], VirtualEvent]] = field(default_factory=list)
 
     @property
     def pushes(self) -> bool:
@@ -59,7 +64,7 @@ class Consumer:
     def owned(self, recorder: RunRecorder) -> dict[str, list[int]]:
         """The queues it has now, by topic."""
         owned: dict[str, list[int]] = {}
-        for queue in self.client.rebalance_impl.process_queue_table:
+        for queue in self.client.queues:
             owned.setdefault(recorder.short(queue.topic), []).append(queue.queue_id)
         return {topic: sorted(owned[topic]) for topic in sorted(owned)}
 
@@ -96,7 +101,7 @@ def owners_of(consumers: Mapping[str, Consumer], facts: FactLog, recorder: RunRe
     owners: Owners = {}
     asked = {(fact.source, fact["topic"], fact["queue"]): fact["next"] for fact in facts.of("pull_result")}
     for who, consumer in consumers.items():
-        for queue in consumer.client.rebalance_impl.process_queue_table:
+        for queue in consumer.client.queues:
             topic = recorder.short(queue.topic)
             place = consumer.step.group, topic, queue.queue_id
             owners.setdefault(place, {})[who] = asked.get((who, topic, queue.queue_id), 0)
@@ -104,10 +109,18 @@ def owners_of(consumers: Mapping[str, Consumer], facts: FactLog, recorder: RunRe
 
 
 async def poll_for_ever(consumer: Consumer, recorder: RunRecorder) -> None:
-    """What the application around a lite pull consumer does."""
+    """What the application around a lite pull consumer does; its one thread polls, and does all else in between.
+
+    A second thread would have to wait: in 4.8.0 `poll`, `assign` and `unsubscribe` are synchronized, and a thread that
+    polls in a loop keeps others out for seconds.
+    """
     client = consumer.client
     if isinstance(client, DefaultLitePullConsumer):
         while True:
+            while consumer.between_polls:
+                job, done = consumer.between_polls.pop(0)
+                job()
+                done.set()
             for message in await client.poll(LITE_POLL_MS):
                 recorder.consumes(consumer.step, message, success=True)
 

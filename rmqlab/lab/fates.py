@@ -13,14 +13,16 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.events import ClientFiltered, Commit, DeadLetter, Filtered, Given, SubscriptionChanged
 from rmqlab.filter.filter import Filter
-from rmqlab.lab.recorded_events import Consumed
+from rmqlab.lab.recorded_events import Consumed, TopicDeleted
+from rmqlab.protocol.subscription_data import TAG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from rmqlab.lab.facts import Fact
 
@@ -58,6 +60,10 @@ OF_STAGE = {
     "sql": Fate.DROPPED_BY_BROKER_SQL,
     "client": Fate.DROPPED_BY_CLIENT,
 }
+
+
+NOTHING = "NOTHING"
+"""In place of an expression type: the subscription of the topic ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,8 @@ class MessageFate:
 class GroupMember:
     """One consumer of a group: what it asked for and when it ran.
 
-    ``asked`` lists (from ms, topic, expression type, expression); ``until`` is when it stopped, None while it runs.
+    ``asked`` lists (from ms, topic, expression type, expression), with the type ``NOTHING`` where a subscription
+    ended; ``until`` is when it stopped, None while it runs. Of the topics of ``assigned`` it asks for some queues only.
     """
 
     who: str
@@ -117,13 +124,42 @@ class GroupMember:
     broadcasting: bool
     asked: list[tuple[float, str, str, str]] = field(default_factory=list)
     until: float | None = None
+    assigned: dict[str, list[tuple[float, frozenset[int]]]] = field(default_factory=dict)
+
+    def assign(self, queues: Mapping[str, Sequence[int]], now: float, expression: str) -> None:
+        """It reads these queues from ``now`` (ms) on, and no others."""
+        for topic in {**self.assigned, **queues}:
+            if topic not in self.assigned:
+                self.asked.append((now, topic, TAG, expression))
+            self.assigned.setdefault(topic, []).append((now, frozenset(queues.get(topic, ()))))
+
+    def end_missing(self, topics: Collection[str | None], now: float) -> None:
+        """Its heartbeat at ``now`` (ms) names these topics alone: other subscriptions have ended."""
+        last = {topic: kind for _, topic, kind, _ in self.asked}
+        ended = [topic for topic, kind in last.items() if topic not in topics and kind != NOTHING]
+        self.asked += [(now, topic, NOTHING, "") for topic in ended]
+
+    def _reads(self, message: SendRecord) -> bool:
+        """Whether the queue of a message is one that it assigned itself, or would be given, while it was there."""
+        moments = self.assigned.get(message.topic)
+        if moments is None:
+            return True
+        ends = [since for since, _ in moments[1:]]
+        return any(
+            message.queue in queues and (end is None or end >= message.t)
+            for (_, queues), end in zip(moments, [*ends, None], strict=True)
+        )
 
     def asks_for(self, message: SendRecord) -> bool:
         """Whether one of this member's subscriptions, in force when the message was there, wants it."""
         if self.until is not None and self.until < message.t:
             return False
+        if not self._reads(message):
+            return False
         mine = [entry for entry in self.asked if entry[1] == message.topic]
         for index, (_, _, kind, expression) in enumerate(mine):
+            if kind == NOTHING:
+                continue
             over = mine[index + 1][0] if index + 1 < len(mine) else None
             if (over is None or over >= message.t) and filter_of(kind, expression).wants(message.properties):
                 return True
@@ -147,6 +183,8 @@ class FateClassifier:
         self._given: dict[tuple[_Queue, int], list[Fact]] = defaultdict(list)
         self._passed: dict[_Queue, list[Fact]] = defaultdict(list)
         self._slots: dict[tuple[str, str | None], list[tuple[float, str | None, int]]] = defaultdict(list)
+        self._deleted: dict[str, list[float]] = defaultdict(list)
+        self._ends: dict[tuple[str, int, float], int] = {}
         for fact in facts:
             match event := fact.event:
                 case Filtered(stage=stage):
@@ -162,6 +200,8 @@ class FateClassifier:
                     self._dead.add((group, message_id))
                 case Commit():
                     self._passed[event.group, event.topic, event.queue].append(fact)
+                case TopicDeleted(topic=topic):
+                    self._deleted[topic].append(fact.t)
                 case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
                     self._slots[group, topic].append((fact.t, new.sub_string, new.sub_version))
 
@@ -174,9 +214,21 @@ class FateClassifier:
             found = (text, version)
         return found
 
+    def _life(self, message: SendRecord) -> tuple[float, float]:
+        """When (ms) the queues began that a message was sent to, and when they were deleted: its offsets count there.
+
+        A topic that is made again has queues that begin at 0, while the group's offsets are those of before.
+        """
+        deleted = self._deleted.get(message.topic, ())
+        began = max((t for t in deleted if t <= message.t), default=-inf)
+        return began, min((t for t in deleted if t > message.t), default=inf)
+
     def fates(self, messages: Sequence[SendRecord], members: Sequence[GroupMember]) -> list[MessageFate]:
         """Fates of all messages in all groups that subscribe their topic, in the order the messages were sent."""
         result = []
+        for message in messages:
+            life = message.topic, message.queue, self._life(message)[0]
+            self._ends[life] = max(message.offset + 1, self._ends.get(life, 0))
         by_group: dict[str, list[GroupMember]] = defaultdict(list)
         for member in members:
             by_group[member.group].append(member)
@@ -209,10 +261,15 @@ class FateClassifier:
             dead = (group, message.message_id) in self._dead
             kind = Fate.DROPPED_BY_CLIENT if member else Fate.DEAD_LETTER if dead else Fate.RETRYING
             return fate(kind, consumed[-1].t, consumed[-1].source)
+        began, deleted = self._life(message)
         for fact in self._given[queue, message.offset]:
-            if member in {None, fact.source}:
+            if began <= fact.t <= deleted and member in {None, fact.source}:
                 return fate(Fate.PASSED, fact.t, fact.source)
-        drops = [d for d in self._drops[queue, message.offset] if member in {None, d[0].source, d[0].get("client")}]
+        drops = [
+            drop
+            for drop in self._drops[queue, message.offset]
+            if began <= drop[0].t <= deleted and member in {None, drop[0].source, drop[0].get("client")}
+        ]
         if drops:
             fact, kind = drops[-1]
             return fate(kind, fact.t, fact.get("client", fact.source), (fact["subscription"], fact["version"]))
@@ -225,14 +282,22 @@ class FateClassifier:
         fate: Callable[[Fate, float, str | None], MessageFate],
         member: str | None,
     ) -> MessageFate:
-        """The fate of a message that nobody consumed or dropped: passed, waiting, or without an owner."""
+        """The fate of a message that nobody consumed or dropped: passed, waiting, or without an owner.
+
+        Where its queue was deleted nobody owns it. An offset beyond the end of a queue that was made again passes
+        nothing: whoever goes on there is sent back to 0.
+        """
+        began, deleted = self._life(message)
+        end = inf if began == -inf else self._ends.get((message.topic, message.queue, began), 0)
         for fact in self._passed[queue]:
-            if fact["offset"] > message.offset and member is None:
-                return fate(Fate.SKIPPED_BY_OFFSET, fact.t, fact.get("client"))
+            if message.offset < fact["offset"] <= end and fact.t <= deleted and member is None:
+                return fate(Fate.SKIPPED_BY_OFFSET, max(fact.t, began), fact.get("client"))
+        if deleted < inf:
+            return fate(Fate.NO_OWNER, deleted, None)
         owners = self._owners.get(queue, {})
         mine = {who: at for who, at in owners.items() if member in {None, who}}
         for who, position in mine.items():
-            if position > message.offset:
+            if message.offset < position <= end:
                 return fate(Fate.SKIPPED_BY_OFFSET, message.t, who)
         if not mine:
             return fate(Fate.NO_OWNER, message.t, None)

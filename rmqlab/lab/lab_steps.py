@@ -11,6 +11,7 @@ import msgspec
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError, check_consumer_group, check_message
 from rmqlab.errors import BadInput
+from rmqlab.lab.life_steps import Assign, Unsubscribe
 from rmqlab.lab.recorded_events import StartFailed, StepFailed
 from rmqlab.lab.records import MessageRecord
 from rmqlab.lab.results import LabTables
@@ -63,12 +64,14 @@ class LabSteps(LabTables):
         orderly: bool = False,
         post_subscription: bool = False,
         later_times: int = 0,
+        assign: Mapping[str, Iterable[int]] | None = None,
     ) -> Consumer:
         """Start a consumer of `group` and return the client itself.
 
         `subscribe` maps topics to tag expressions ("tagA", "a || b", "*"), `sql92` topics to conditions. `strategy`
         names how queues are shared out; `later_times`: the listener refuses each message that often before it takes it.
-        A consumer of kind "lite" is clustering, has no listener, and takes none of the options behind `kind`.
+        A consumer of kind "lite" is clustering, has no listener, and takes none of the options behind `kind` but
+        `assign`: queues by topic that it reads in place of a subscription, as `Lab.assign` has it.
 
         >>> from rmqlab import Lab
         >>> Lab(topics={"T": 1}).consumer("A", group="G", subscribe={"T": "*"})
@@ -105,6 +108,7 @@ class LabSteps(LabTables):
         extra = {
             "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
             "post": post_subscription, "laterTimes": later_times,
+            "assign": None if assign is None else _queues(f"{who}: assign", assign),
         }  # fmt: skip
         self._do("start", who=who, group=group, subscribe=wishes, **extra)
         return self.clients[who]
@@ -119,6 +123,99 @@ class LabSteps(LabTables):
             self._do("subscribe", who=who, topic=topic, expr=expression)
         else:
             self._do("subscribe", who=who, topic=topic, expr=sql92, type="SQL92")
+
+    def unsubscribe(self, who: str, topic: str) -> None:
+        """Let a running consumer end its subscription of `topic`, as its client's `unsubscribe` does.
+
+        Nobody is told at once. Its next heartbeat lacks the topic, and the broker takes that from the group's one table
+        for ALL members: until another one beats, their pulls are refused. And queues are still shared out among all
+        members, so that those of the one that unsubscribed have no owner.
+        Source: 4.8.0 `DefaultMQPushConsumerImpl.unsubscribe`, `ConsumerGroupInfo.updateSubscription`.
+
+        >>> from rmqlab import Lab
+        >>> lab = Lab(topics={"T": 4})
+        >>> a = lab.consumer("A", group="G", subscribe={"T": "*"})
+        >>> b = lab.consumer("B", group="G", subscribe={"T": "*"})
+        >>> lab.run(seconds=30)
+        >>> lab.unsubscribe("A", "T")
+        >>> lab.run(seconds=30)
+        >>> a
+        <DefaultMQPushConsumer A of group G: nothing; owns nothing>
+        >>> sent = lab.send("T", ["x"] * 4)
+        >>> lab.run(seconds=30)
+        >>> [str(fate.fate) for fate in lab.fates()].count("no_owner")
+        2
+
+        Raises:
+            BadInput: it does not run, or does not subscribe the topic.
+        """
+        self._do("unsubscribe", who=who, topic=topic)
+
+    def assign(self, who: str, queues: Mapping[str, Iterable[int]]) -> None:
+        """Let a lite pull consumer read these queues, by topic, and no others: it shares them with nobody.
+
+        It has no subscription: with 4.8.0 it takes every message whatever the others of its group ask for. Its
+        heartbeats name no topic, so they take all topics from the group's table, and they make it a member, so queues
+        that the others share out fall to it as well, whether it reads them or not. From 4.9.8 on
+        `setSubExpressionForAssign` filters: `Rules.assigned_expression`.
+        Source: 4.8.0 `DefaultLitePullConsumerImpl.assign`.
+
+        >>> from rmqlab import Lab
+        >>> lab = Lab(topics={"T": 2})
+        >>> a = lab.consumer("A", group="G", kind="lite")
+        >>> lab.assign("A", {"T": [0]})
+        >>> lab.run(seconds=5)
+        >>> sent = lab.send("T", ["tagA", "tagB"], queues=0)
+        >>> lab.run(seconds=5)
+        >>> [row.tag for row in lab.consumed()]
+        ['tagA', 'tagB']
+
+        Raises:
+            BadInput: it does not run, is no lite pull consumer or subscribes; or there is no such queue.
+        """
+        self._do("assign", who=who, queues=_queues("assign", queues))
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic at the broker and the name server, as mqadmin's deleteTopic does.
+
+        Consumers are not told: they keep the route and their queues. A pull that is held learns it when its time is
+        over, others at once (TOPIC_NOT_EXIST), each second. The messages of the topic cannot be read any more, and its
+        offsets stay: when the topic is made again (`resize`, or a send where autoCreateTopicEnable is on) its queues
+        begin at 0, so that what comes before the old offset is skipped, or all is consumed again.
+        Source: 4.8.0 `AdminBrokerProcessor.deleteTopic`, `DefaultMessageStore.cleanUnusedTopic`.
+
+        Raises:
+            BadInput: there is no such topic, or it was deleted before.
+        """
+        self._do("deleteTopic", topic=topic)
+
+    def create_group(self, group: str) -> None:
+        """Make a group as mqadmin's updateSubGroup does; needed where autoCreateSubscriptionGroup is off."""
+        self._do("createGroup", group=group)
+
+    def delete_group(self, group: str) -> None:
+        """Delete a group, its retry and its dead letter topic, as mqadmin's deleteSubGroup does.
+
+        Members and their subscriptions stay. With autoCreateSubscriptionGroup (the default) the next pull or heartbeat
+        makes the group anew; without it pulls are refused (SUBSCRIPTION_GROUP_NOT_EXIST), each second. Offsets stay in
+        `consumerOffset.json`: a new group of that name goes on there.
+        Source: 4.8.0 `AdminBrokerProcessor.deleteSubscriptionGroup`.
+
+        >>> from rmqlab import Lab
+        >>> lab = Lab(topics={"T": 1})
+        >>> a = lab.consumer("A", group="G", subscribe={"T": "*"})
+        >>> lab.run(seconds=5)
+        >>> sent = lab.send("T", ["x"])
+        >>> lab.run(seconds=10)
+        >>> lab.stop("A")
+        >>> lab.delete_group("G")
+        >>> lab.broker.consumer_offset_manager.offset_table["T@G"]
+        {0: 1}
+
+        Raises:
+            BadInput: no step has started a member of the group, or made it.
+        """
+        self._do("deleteGroup", group=group)
 
     def stop(self, who: str) -> None:
         """Shut a consumer down in good order."""
@@ -180,7 +277,7 @@ class LabSteps(LabTables):
         ]  # fmt: skip
 
     def resize(self, topic: str, queues: int) -> None:
-        """Give a topic more queues, as mqadmin's updateTopic does."""
+        """Give a topic more queues, as mqadmin's updateTopic does; one that was deleted is made again."""
         self._do("resize", topic=topic, queues=queues)
 
     def reset_offset(self, group: str, topic: str, to: int = -1, *, direct: bool = False) -> None:
@@ -234,7 +331,7 @@ class LabSteps(LabTables):
         at = simulation.next_at
         step = checked(msgspec.to_builtins(simulation.scenario), {"do": kind, "at": at, **fields}).steps[-1]
         _require_possible(step)
-        if isinstance(step, Stop | Subscribe) and step.who not in simulation.consumers:
+        if isinstance(step, Stop | Subscribe | Unsubscribe | Assign) and step.who not in simulation.consumers:
             raise BadInput(
                 _(
                     "{kind}: {who} did not start; {beats}",
@@ -279,6 +376,19 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(one) for one in value]
     return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def _queues(where: str, given: object) -> dict[str, list[Any]]:
+    """Queue ids by topic, as lists."""
+    if not isinstance(given, Mapping) or not all(_is_several(one) for one in given.values()):
+        right = _(
+            "{where} is {given}; right is a topic and ids of queues: {example}",
+            where=where,
+            given=repr(given),
+            example='{"T": [0, 1]}',
+        )
+        raise BadInput(right)
+    return {topic: [_plain(number) for number in numbers] for topic, numbers in given.items()}
 
 
 def _is_several(values: object) -> bool:

@@ -1,15 +1,21 @@
-"""What 4.8.0's admin tool is used for in a scenario: to look at a group and its offsets, and to reset them."""
+"""What 4.8.0's admin tool is used for in a scenario: to look at groups and offsets, reset them, make and delete."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.client_error import MQBrokerError
-from rmqlab.message.topics import MessageQueue
-from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
+from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, MessageQueue
+from rmqlab.protocol.admin_headers import (
+    DeleteSubscriptionGroupRequestHeader,
+    DeleteTopicRequestHeader,
+    ResetOffsetRequestHeader,
+)
 from rmqlab.protocol.bodies import ResetOffsetBody
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
+from rmqlab.protocol.namesrv import ClusterInfo, DeleteTopicInNamesrvRequestHeader
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,3 +96,42 @@ async def reset_offset_by_time(
             await instance.api.call(address, RequestCode.UPDATE_CONSUMER_OFFSET, commit, TIMEOUT_MS)
             written[queue_id] = offset
     return dict(sorted(written.items()))
+
+
+async def delete_topic(instance: MQClientInstance, topic: str) -> None:
+    """Delete a topic at every broker, then at the name server, as 4.8.0 `DeleteTopicSubCommand.deleteTopic`.
+
+    Raises:
+        MQBrokerError: a broker refuses: it is a topic of RocketMQ's own.
+    """
+    for address in await _brokers(instance):
+        code = RequestCode.DELETE_TOPIC_IN_BROKER
+        await instance.api.call(address, code, DeleteTopicRequestHeader(topic), TIMEOUT_MS)
+    header = DeleteTopicInNamesrvRequestHeader(topic)
+    for address in instance.api.name_servers:
+        await instance.api.call(address, RequestCode.DELETE_TOPIC_IN_NAMESRV, header, TIMEOUT_MS)
+
+
+async def delete_subscription_group(instance: MQClientInstance, group: str) -> None:
+    """Delete a group, its retry and its dead letter topic, as 4.8.0 `DeleteSubscriptionGroupCommand` of a cluster."""
+    header = DeleteSubscriptionGroupRequestHeader(group)
+    for address in await _brokers(instance):
+        await instance.api.call(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, header, TIMEOUT_MS)
+    for prefix in (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX):
+        await delete_topic(instance, f"{prefix}{group}")
+
+
+async def create_subscription_group(instance: MQClientInstance, group: str) -> None:
+    """Make a group as 4.8.0 `UpdateSubGroupSubCommand` does without options; one that is there gets these settings."""
+    config = SubscriptionGroupConfig(group, consume_broadcast_enable=False, consume_from_min_enable=False)
+    for address in await _brokers(instance):
+        code = RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP
+        await instance.api.call(address, code, None, TIMEOUT_MS, config.encode())
+
+
+async def _brokers(instance: MQClientInstance) -> list[str]:
+    """The addresses of all brokers that the name server knows."""
+    server = instance.api.name_servers[0]
+    answer = await instance.api.call(server, RequestCode.GET_BROKER_CLUSTER_INFO, None, TIMEOUT_MS)
+    table = ClusterInfo.decode(answer.body or b"{}").broker_addr_table
+    return [address for broker in table.values() for address in broker.broker_addrs.values()]

@@ -8,7 +8,7 @@ subscriptions. How the scenario goes on is a move of its own (``STEP``), so a fr
 A move that commutes with all that others may do before it can be made at once, and no outcome is lost. So it is done in
 four cases:
 
-1. Questions to the name server: its tables change by timers only.
+1. Questions to the name server: its tables change by timers only, unless a topic is being deleted there.
 2. What reaches a client, when it is the only thing on its way there and makes it stamp nothing: answers but those in
    ``MAY_STAMP``, and in a clustering group the notification (40), after which the client asks for the members first.
 3. A calm burst. Nothing is under way or awaited but pulls, sends, commits and name server questions, and no queue has
@@ -84,9 +84,10 @@ class PartialOrderReduction:
         """Index of the head that moves at once, None when the order is open, as it always is while a fault waits."""
         if any(parcel.lane[1] == FAULT for parcel in heads):
             return None
+        deletes = any(parcel.code == RequestCode.DELETE_TOPIC_IN_NAMESRV for parcel in heads)
         for index, parcel in enumerate(heads):
             if not parcel.node:
-                if parcel.server == self._cluster.config.namesrv_address:
+                if parcel.server == self._cluster.config.namesrv_address and not deletes:
                     return index
             elif parcel.code not in self._may_stamp and sum(other.node == parcel.node for other in heads) == 1:
                 return index
@@ -115,7 +116,7 @@ class PartialOrderReduction:
         """
         for consumer in self._consumers.values():
             asked = consumer.member.asked
-            if len(asked) == len(consumer.step.subscribe):
+            if len(asked) == len(consumer.step.subscribe) + len(consumer.step.assign or ()) or not asked:
                 continue
             mine = {connection.number for connection in consumer.node.connections.values()}
             for (number, _, _), (code, sent_us) in self._lanes.pending.items():

@@ -55,7 +55,7 @@ class Quiescence:
             (consumer.step.group, queue)
             for consumer in self._consumers.values()
             if consumer.step.mode == "clustering" and consumer.pushes
-            for queue in consumer.client.rebalance_impl.process_queue_table
+            for queue in consumer.client.queues
         ]
         return len(set(held)) < len(held)
 
@@ -133,16 +133,19 @@ class Quiescence:
         client, broker, who = consumer.client, self._broker, consumer.step.who
         if isinstance(client, DefaultLitePullConsumer) and client.to_hand_out():
             yield _("{who} has messages that nobody has polled", who=who)
-        for topic in client.subscription_inner:
+        assigned = {queue.topic for queue in client.queues} - client.subscription_inner.keys()
+        for topic in [*client.subscription_inner, *sorted(assigned)]:
             config = broker.topic_config_manager.topic_config_table.get(topic)
             for number in range(0 if config is None else config.read_queue_nums):
                 end = broker.message_store.get_max_offset_in_queue(topic, number)
                 if not end:
                     continue
                 queue = MessageQueue(topic, broker.config.broker_name, number)
-                if queue in client.rebalance_impl.process_queue_table:
+                if queue in client.queues:
                     yield from self._owned(consumer, queue, end)
-                elif not self._has_owner(consumer, queue) and not self._will_have_none(consumer, queue):
+                elif topic in assigned or self._has_owner(consumer, queue):
+                    continue
+                elif not self._will_have_none(consumer, queue):
                     yield _(
                         "{topic} queue {number} has no owner in {group_name} yet",
                         topic=topic,
@@ -154,7 +157,7 @@ class Quiescence:
         """Whether another running member of the group holds the queue; in a broadcasting group that helps nobody."""
         client = consumer.client
         return client.message_model is MessageModel.CLUSTERING and any(
-            queue in other.client.rebalance_impl.process_queue_table
+            queue in other.client.queues
             for other in self._consumers.values()
             if other.client.group_name == client.group_name
         )
@@ -169,7 +172,8 @@ class Quiescence:
             consumer.step.who,
             _("{topic} queue {queue_id}", topic=queue.topic, queue_id=queue.queue_id),
         )
-        held = client.rebalance_impl.process_queue_table[queue]
+        assigned = client.assigned.get(queue) if isinstance(client, DefaultLitePullConsumer) else None
+        held = client.process_queue_table[queue] if assigned is None else assigned.process_queue
         if held.msg_count or held.messages:
             yield _("{who} consumes messages of {name}", who=who, name=name)
         if not self._pull_is_held(consumer, queue, end):

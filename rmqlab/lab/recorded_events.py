@@ -91,6 +91,36 @@ class Subscribed(OfConsumer, frozen=True):
     expr: str
 
 
+class Unsubscribed(OfConsumer, frozen=True):
+    """A running consumer ends its subscription of a topic."""
+
+    topic: str
+
+
+class Assigned(OfConsumer, frozen=True):
+    """A lite pull consumer assigned itself queues, by topic."""
+
+    queues: dict[str, list[int]]
+
+
+class TopicDeleted(Recorded, frozen=True, tag="topicDeleted"):
+    """A topic was deleted at broker and name server."""
+
+    topic: str
+
+
+class GroupCreated(Recorded, frozen=True, tag="groupCreated"):
+    """A group was made."""
+
+    group: str
+
+
+class GroupDeleted(Recorded, frozen=True, tag="groupDeleted"):
+    """A group was deleted, with its retry and its dead letter topic."""
+
+    group: str
+
+
 class Resized(Recorded, frozen=True):
     """A topic has another number of queues."""
 
@@ -227,7 +257,7 @@ set_kinds()
 
 _OF_RECORDINGS = (
     Starting, Started, StartFailed, Stopping, Stopped, StepFailed, MessageSent, Consumed, GroupViewed, Owned,
-    OffsetAsked,
+    OffsetAsked, Unsubscribed, Assigned, TopicDeleted, GroupCreated, GroupDeleted, Resized,
 )  # fmt: skip
 
 

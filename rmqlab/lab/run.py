@@ -12,8 +12,9 @@ from rmqlab.files import json_value, lines_of, read_text
 from rmqlab.lab.facts import FactLog
 from rmqlab.lab.fates import MessageFate, SendRecord
 from rmqlab.lab.fault_steps import Freeze
+from rmqlab.lab.life_steps import Assign, CreateGroup, DeleteGroup, DeleteTopic, Unsubscribe
 from rmqlab.lab.recorded_events import require_event
-from rmqlab.lab.scenario import Scenario, Send, Start, Subscribe
+from rmqlab.lab.scenario import Resize, Scenario, Send, Start, Subscribe
 from rmqlab.language import _, joined
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.runtime.schedule import Choice, Schedule
@@ -151,10 +152,18 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
 
 
 def tells_of(event: Event, step: Step) -> bool:
-    """Whether an event tells that a step was made: a start, a subscription (the event names no topic), a freeze."""
+    """Whether an event tells that a step was made; the event of a subscription names no topic."""
     match event["ev"], step:
         case "starting", Start(who=who):
             return bool(who == event["who"])
+        case "unsubscribed", Unsubscribe(who=who, topic=topic):
+            return (who, topic) == (event["who"], event.get("topic"))
+        case "assigned", Assign(who=who, queues=queues):
+            return (who, queues) == (event["who"], event.get("queues"))
+        case ("topicDeleted", DeleteTopic(topic=topic)) | ("resized", Resize(topic=topic)):
+            return bool(topic == event.get("topic"))
+        case ("groupDeleted", DeleteGroup(group=group)) | ("groupCreated", CreateGroup(group=group)):
+            return bool(group == event.get("group"))
         case "subscribed", Subscribe(who=who, expr=expr):
             return (who, expr) == (event["who"], event.get("expr"))
         case "control", Freeze(who=who):

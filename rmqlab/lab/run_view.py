@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.facts import BROKER
+from rmqlab.lab.life_steps import Unsubscribe
 from rmqlab.lab.scenario import Start, Subscribe
 from rmqlab.language import _, joined
 
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 SCRIPTED = frozenset({
-    "starting", "started", "startFailed", "subscribed", "sent", "alloc", "offset", "control", "stopped",
+    "starting", "started", "startFailed", "subscribed", "unsubscribed", "assigned", "sent", "alloc", "offset",
+    "control", "stopped", "topicDeleted", "groupCreated", "groupDeleted", "resized",
 })  # fmt: skip
+
+
+NO_MORE = "-"
+"""What a member asks for that unsubscribed."""
 
 
 class Beat(NamedTuple):
@@ -72,6 +78,8 @@ class RunView:
         for step in run.scenario.steps:
             if isinstance(step, Subscribe) and step.topic == self.topic and step.who in members:
                 wishes.setdefault(step.who, []).append(step.expr)
+            elif isinstance(step, Unsubscribe) and step.topic == self.topic and step.who in members:
+                wishes.setdefault(step.who, []).append(NO_MORE)
         self.asked = {who: expressions[0] for who, expressions in wishes.items()}
         self.asks = {who: " → ".join(key for key, _ in groupby(expressions)) for who, expressions in wishes.items()}
         if not self.asked:

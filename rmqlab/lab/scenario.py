@@ -26,6 +26,7 @@ from rmqlab.lab.fault_steps import (
     Kill,
     ScenarioStep,
 )
+from rmqlab.lab.life_steps import Assign, CreateGroup, DeleteGroup, DeleteTopic, LifeOrder, LifeStep, Unsubscribe
 from rmqlab.lab.scenario_errors import MESSAGES, SUBSCRIBE, explained
 from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.message import Message
@@ -67,11 +68,13 @@ class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
     """Start consumer ``who`` of ``group``; ``later_times``: answer RECONSUME_LATER the first n times a body is seen.
 
     A lite pull consumer has ``who``, ``group`` and ``subscribe`` alone, as the recorded ones: it is always clustering.
+    In place of ``subscribe`` it may ``assign`` itself queues by topic, or have neither and be assigned some later.
     """
 
     who: str
     group: str
-    subscribe: dict[str, Subscription]
+    subscribe: dict[str, Subscription] = msgspec.field(default_factory=dict)
+    assign: dict[str, list[int]] | None = None
     mode: Literal["clustering", "broadcasting"] = "clustering"
     from_: Literal["last", "first"] = msgspec.field(default="last", name="from")
     post: bool = False
@@ -136,7 +139,7 @@ class ResetOffset(ScenarioStep, frozen=True, tag="resetOffset", kw_only=True):
     direct: bool = False
 
 
-Step: TypeAlias = Start | Stop | Subscribe | Send | Alloc | Offsets | Resize | ResetOffset | Fault
+Step: TypeAlias = Start | Stop | Subscribe | Send | Alloc | Offsets | Resize | ResetOffset | LifeStep | Fault
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -268,7 +271,8 @@ def _problems(scenario: Scenario) -> Iterator[str]:
             yield f"topics.{topic} is {queues}; a topic has 1 to {MAX_QUEUES} queues"
     last = 0
     running: dict[str, bool] = {}
-    queues_of = dict(scenario.topics)
+    made = {step.group for step in scenario.steps if isinstance(step, CreateGroup)}
+    life = LifeOrder(scenario.topics, made.union(scenario.groups()))
     faults = FaultOrder(scenario.steps[-1].at if scenario.steps else 0)
     for index, step in enumerate(scenario.steps):
         field = f"steps[{index}]"
@@ -282,9 +286,11 @@ def _problems(scenario: Scenario) -> Iterator[str]:
         match step:
             case Start():
                 yield from _start_problems(step, field, scenario.topics, running)
+                is_lite = step.kind == "lite"
+                yield from life.starts(step.who, step.subscribe, step.assign, field, is_lite=is_lite)
                 yield from faults.starts(step.who, step.at, field)
                 running[step.who] = True
-            case Stop(who=who) | Subscribe(who=who) if not running.get(who):
+            case Stop(who=who) | Subscribe(who=who) | Unsubscribe(who=who) | Assign(who=who) if not running.get(who):
                 yield _not_running(field, who, running)
             case FaultStep():
                 yield from faults.problems(step, field)
@@ -295,17 +301,22 @@ def _problems(scenario: Scenario) -> Iterator[str]:
                 topic not in scenario.topics
             ):
                 yield f"{field}.topic is {topic!r}; known topics: {', '.join(scenario.topics) or 'none'}"
+            case Subscribe(who=who, topic=topic):
+                yield from life.subscribes(who, topic, field)
             case Resize(topic=topic, queues=queues):
-                if not queues_of[topic] <= queues <= MAX_QUEUES:
-                    yield f"{field}.queues is {queues}; {topic!r} has {queues_of[topic]} and may grow to {MAX_QUEUES}"
-                queues_of[topic] = queues
+                least = 1 if life.is_deleted(topic) else life.queues_of[topic]
+                if not least <= queues <= MAX_QUEUES:
+                    yield f"{field}.queues is {queues}; {topic!r} has {least} and may grow to {MAX_QUEUES}"
+                life.resized(topic, queues)
+            case Unsubscribe() | Assign() | DeleteTopic() | CreateGroup() | DeleteGroup():
+                yield from life.problems(step, field)
             case ResetOffset(group=group, to=to):
                 yield from _reset_problems(field, group, to)
             case Send(topic=topic, messages=messages):
                 for number, message in enumerate(messages):
-                    if message.queue is not None and not 0 <= message.queue < queues_of[topic]:
+                    if message.queue is not None and not 0 <= message.queue < life.queues_of[topic]:
                         at = f"{field}.messages[{number}].queue"
-                        yield f"{at} is {message.queue}; {topic!r} has queues 0..{queues_of[topic] - 1}"
+                        yield f"{at} is {message.queue}; {topic!r} has queues 0..{life.queues_of[topic] - 1}"
 
 
 def _fault_problems(step: FaultStep, field: str, running: dict[str, bool]) -> Iterator[str]:
@@ -342,7 +353,7 @@ def _start_problems(step: Start, field: str, topics: dict[str, int], running: di
         yield f"{field}.who is {step.who!r}, who runs already; stop or kill it first, or give another name"
     if not step.group:
         yield f"{field}.group is empty; a consumer belongs to a group"
-    if not step.subscribe:
+    if not step.subscribe and step.kind != "lite":
         yield f"{field}.subscribe is empty; a consumer subscribes at least one topic"
     for topic in step.subscribe:
         if topic not in topics:

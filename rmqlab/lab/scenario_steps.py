@@ -14,13 +14,25 @@ from msgspec import UNSET
 
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import CALL_ERRORS
+from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.lab.consumers import Consumer, client_of, config_of, poll_for_ever
-from rmqlab.lab.fates import GroupMember
+from rmqlab.lab.fates import NOTHING, GroupMember
 from rmqlab.lab.fault_steps import FaultStep
 from rmqlab.lab.faults import Faults
-from rmqlab.lab.mqadmin import AT_THE_END, consume_stats, reset_offset_by_time
+from rmqlab.lab.life_steps import Assign, CreateGroup, DeleteGroup, DeleteTopic, LifeStep, Unsubscribe
+from rmqlab.lab.mqadmin import (
+    AT_THE_END,
+    consume_stats,
+    create_subscription_group,
+    delete_subscription_group,
+    delete_topic,
+    reset_offset_by_time,
+)
 from rmqlab.lab.recorded_events import (
+    Assigned,
+    GroupCreated,
+    GroupDeleted,
     OffsetAsked,
     OffsetReset,
     Owned,
@@ -32,6 +44,8 @@ from rmqlab.lab.recorded_events import (
     Stopped,
     Stopping,
     Subscribed,
+    TopicDeleted,
+    Unsubscribed,
 )
 from rmqlab.lab.run_recorder import RunRecorder
 from rmqlab.lab.scenario import (
@@ -49,13 +63,16 @@ from rmqlab.lab.scenario import (
 )
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.message import UserPropertyError
-from rmqlab.message.topics import MessageQueue
+from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, MessageQueue
 from rmqlab.runtime.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.producer import DefaultMQProducer
+    from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.lab.cluster import Cluster
     from rmqlab.runtime.virtual import VirtualNode
 
@@ -147,6 +164,8 @@ class ScenarioSteps:
                 self.recorder.event(Resized(topic, queues))
             case ResetOffset():
                 await self._reset_offset(step)
+            case Unsubscribe() | Assign() | DeleteTopic() | CreateGroup() | DeleteGroup():
+                await self._live(step)
 
     async def _stop(self, who: str) -> None:
         self.recorder.event(Stopping(who))
@@ -165,8 +184,56 @@ class ScenarioSteps:
         consumer.member.asked.append((since, step.topic, step.type, step.expr))
         self.recorder.event(Subscribed(step.who, step.expr))
 
+    async def _live(self, step: LifeStep) -> None:
+        tool, long = self.producer.instance, self.recorder.long
+        match step:
+            case Unsubscribe(who=who, topic=topic):
+                consumer = self._running(who)
+                await self._awake(who)
+                await self._between_polls(consumer, lambda: consumer.client.unsubscribe(long(topic)))
+                consumer.member.asked.append((self.world.now_ms(), topic, NOTHING, ""))
+                self.recorder.event(Unsubscribed(who, topic))
+            case Assign(who=who, queues=queues):
+                consumer = self._running(who)
+                await self._awake(who)
+                await self._between_polls(consumer, lambda: self._assign(consumer.client, consumer.member, queues))
+                self.recorder.event(Assigned(who, queues))
+            case DeleteTopic(topic=topic):
+                await delete_topic(tool, long(topic))
+                self.recorder.event(TopicDeleted(topic))
+            case CreateGroup(group=group):
+                await create_subscription_group(tool, long(group))
+                self.recorder.event(GroupCreated(group))
+            case DeleteGroup(group=group):
+                await delete_subscription_group(tool, long(group))
+                self.recorder.event(GroupDeleted(group))
+
+    async def _between_polls(self, consumer: Consumer, job: Callable[[], None]) -> None:
+        """Let the application do something; one that polls does it when its poll is over."""
+        if consumer.application is None:
+            job()
+            return
+        done = consumer.node.event()
+        consumer.between_polls.append((job, done))
+        await done.wait()
+
+    def _assign(
+        self,
+        client: DefaultMQPushConsumer | DefaultLitePullConsumer,
+        member: GroupMember,
+        queues: Mapping[str, Sequence[int]],
+    ) -> None:
+        """Let a lite pull consumer read these queues; it asks for everything in their topics."""
+        if not isinstance(client, DefaultLitePullConsumer):
+            raise TypeError(f"{member.who} is no lite pull consumer")
+        name, now = self.cluster.config.broker.broker_name, self.world.now_ms()
+        client.assign([MessageQueue(self.recorder.long(topic), name, n) for topic in queues for n in queues[topic]])
+        member.assign(queues, now, client.instance.rules.assigned_expression(None))
+
     async def _create(self, topic: str, queues: int) -> None:
-        await self.producer.create_topic("TBW102", self.recorder.long(topic), queues)
+        broker = self.cluster.config.broker
+        known = AUTO_CREATE_TOPIC_KEY_TOPIC if broker.auto_create_topic_enable else broker.broker_cluster_name
+        await self.producer.create_topic(known, self.recorder.long(topic), queues)
 
     async def _reset_offset(self, step: ResetOffset) -> None:
         at_us = self.began_us + step.to * US_PER_MS
@@ -179,6 +246,8 @@ class ScenarioSteps:
     def _killed(self, who: str) -> None:
         consumer = self.consumers.pop(who, None)
         if consumer is not None:
+            for _, done in consumer.between_polls:  # nobody does it any more
+                done.set()
             consumer.member.until = self.world.now_ms()
 
     async def _awake(self, who: str) -> None:
@@ -211,6 +280,8 @@ class ScenarioSteps:
         for topic, subscription in step.subscribe.items():
             await client.subscribe(self.recorder.long(topic), subscription.expr, subscription.type)
             member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))
+        if step.assign is not None:
+            self._assign(client, member, step.assign)
         self.members.append(member)
         self.recorder.event(Starting(step.who, UNSET if step.kind == "push" else step.kind))
         consumer = Consumer(step, node, client, member)

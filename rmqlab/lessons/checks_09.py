@@ -8,6 +8,7 @@ from rmqlab.filter.consistency import tell_apart
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.lab import Lab
+from rmqlab.lab.life_steps import Unsubscribe
 from rmqlab.lab.scenario import Start, Stop, Subscribe
 from rmqlab.language import _, joined
 from rmqlab.lessons.answers import needs_function, needs_rules
@@ -92,6 +93,8 @@ def procedure(answer: Any) -> str:
             running[step.who] = step.subscribe.get("T")
         elif isinstance(step, Subscribe):
             running[step.who] = step
+        elif isinstance(step, Unsubscribe):
+            running[step.who] = None
         elif isinstance(step, Stop | Kill):
             running.pop(step.who, None)
             if not running:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 SETS = {
     "base": (10_612, 5, 0), "base-2": (11_488, 3, 11), "bitmap": (683, 0, 0), "noprop": (468, 0, 0),
     "lite": (1_815, 0, 0), "lite-2": (1_796, 0, 0), "audit": (8_426, 0, 0), "admin": (891, 0, 0),
-    "random": (7_197, 0, 0), "random-2": (18_733, 0, 0),
+    "random": (7_197, 0, 0), "random-2": (18_733, 0, 0), "life": (4_947, 0, 0), "life-strict": (1_431, 0, 0),
 }  # fmt: skip
 
 

@@ -85,7 +85,10 @@ def test_lone_surrogates_and_files_with_a_mark_at_their_beginning(tmp_path):
         (text(steps=[{"at": 0}]), ['steps[0]: "do" is missing; it is one of start, stop']),
         (text(steps=["x"]), ['steps[0] is "x"; right is an object']),
         (text(stpes=[]), ["no field 'stpes' here; did you mean steps?"]),
-        (text(steps=[{"at": 0, "do": "start", "who": "A"}]), ["a 'start' step has at, who, group, subscribe, [mode]"]),
+        (
+            text(steps=[{"at": 0, "do": "start", "who": "A"}]),
+            ["steps[0]: 'group' is missing; a 'start' step has at, who, group, [subscribe], [assign], [mode]"],
+        ),
         (steps(first=START | {"foo": 1}), ["steps[0]: there is no field 'foo' here", "[laterTimes]"]),
         (steps(first=START | {"at": 1.5}), ["steps[0].at is 1.5; right is a whole number"]),
         (steps(first=START | {"at": -5}), ["steps[0].at is -5; it counts ms after the topics exist, so 0 or more"]),

@@ -18,6 +18,8 @@ SETTING = (
     "So let the producers wait: first OLD alone, then NEW alone.",
     "Here is the rule of 4.8.0, and one that keeps the union of all wishes in the slot:",
     "Things worth finding: a NEW that takes all that OLD takes; two texts with one meaning; the pause that loses least.",
+    "A change can also take the topic from one member only.",
+    "Who gets the messages of queue 0?",
     "A team cannot stop: at every moment a member must run.",
     "Write the steps to tagB in change(lab), so that nothing is lost.",
     "The steps also send messages: at least 8 of each tag,",
@@ -166,3 +168,21 @@ def test_from_a_tag_to_a_condition():
     found = plan("tagA", "SQL92:a > 3", setting=Setting(2, 2), budget=1, producers=[Producers.WAIT])
     assert found.change.union.expr == "(TAGS IN ('tagA')) OR (a > 3)"
     assert found.of("widen-then-narrow", Producers.WAIT).lossless
+
+
+@pytest.mark.row("S-79", "S-93")
+@pytest.mark.claim(
+    "Nobody gets them. A is still a member of the group, so its share of the queues is still A's, and A does not pull it: they have no owner. And A's heartbeats lack the topic. Each one takes it from the group's one table, for B too, until B's own heartbeat brings it back. Let all members leave a topic, or give the one that leaves a group of its own. A recording of a real broker shows the same.",
+)
+def test_one_member_leaves_a_topic(shown, golden):
+    text = shown["leave"]
+    assert int(text.split("no subscription of T: ")[1].split()[0]) > 0
+    assert [row.split()[1:] for row in text.splitlines() if row.strip() and row.split()[0] in {"0", "1"}] == [
+        ["0", "no_owner", "2"],
+        ["1", "delivered", "2"],
+    ]
+    recorded = rmqlab.Lab.from_recording(golden / "broker-4.8.0" / "life", "l-unsub-beside-000")
+    held = [view["subs"].keys() for view in (one["view"] for one in recorded.run.told("broker")) if "subs" in view]
+    assert {"T"} <= set(held[2])
+    assert not all("T" in one for one in held)
+    assert {str(fate.fate) for fate in recorded.fates() if fate.queue < 2} == {"delivered", "no_owner"}

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor import success, system_error, with_header, without_header
+from rmqlab.broker.processor import success, system_error, without_header
 from rmqlab.errors import BadInput
 from rmqlab.message.java import from_utf8, hash_map_order, in_hash_map_order, to_utf8
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.admin_headers import (
-    DeleteSubscriptionGroupRequestHeader,
-    DeleteTopicRequestHeader,
-    GetBrokerConfigResponseHeader,
-)
+from rmqlab.protocol.admin_headers import GetBrokerConfigResponseHeader
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import CommandHeader
 from rmqlab.protocol.namesrv import TopicList
 from rmqlab.protocol.serializable import to_json
-from rmqlab.protocol.topic_config import DataVersion, SubscriptionGroupConfig
+from rmqlab.protocol.topic_config import DataVersion
 from rmqlab.store.clean_service import CleanService
 
 if TYPE_CHECKING:
@@ -26,7 +22,6 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.config_manager import ConfigManager
-    from rmqlab.broker.extra.broker_stats_manager import BrokerStatsManager
     from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
@@ -35,16 +30,10 @@ if TYPE_CHECKING:
 class AdminTopics:
     """One method a request; `handlers` says which."""
 
-    def __init__(self, broker: Broker, stats: BrokerStatsManager) -> None:
-        self._config = broker.config
+    def __init__(self, broker: Broker) -> None:
         self._topics = broker.topic_config_manager
-        self._groups = broker.subscription_group_manager
         self._clean_service = CleanService(broker.message_store)
-        self._stats = stats
         self.handlers: dict[int, Handler] = {
-            RequestCode.DELETE_TOPIC_IN_BROKER: with_header(DeleteTopicRequestHeader, self._delete_topic),
-            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self._create_group,
-            RequestCode.DELETE_SUBSCRIPTIONGROUP: with_header(DeleteSubscriptionGroupRequestHeader, self._delete_group),
             # These are alive: what is told of them is how they are now.
             RequestCode.GET_ALL_TOPIC_CONFIG: without_header(
                 lambda: success(broker.topic_config_manager.body().encode(), CommandHeader())
@@ -57,17 +46,6 @@ class AdminTopics:
             RequestCode.GET_ALL_DELAY_OFFSET: _table(broker.schedule_message_service),
         }
 
-    def _delete_topic(self, header: DeleteTopicRequestHeader, _now: int) -> RemotingCommand:
-        """Forget a topic and delete the queues of every topic that is not known; the messages stay in the log."""
-        refusal = self._topics.refusal_of(header.topic)
-        if refusal is not None:
-            return system_error(refusal)
-        self._topics.delete_topic_config(header.topic)
-        self._clean_service.clean_unused_topic(self._topics.topic_config_table)
-        if self._config.auto_delete_unused_stats:
-            self._stats.on_topic_deleted(header.topic)
-        return success()
-
     def _system_topics(self) -> RemotingCommand:
         return success(TopicList(hash_map_order(self._topics.system_topics)))
 
@@ -77,16 +55,6 @@ class AdminTopics:
 
     def _clean_unused_topics(self) -> RemotingCommand:
         self._clean_service.clean_unused_topic(self._topics.topic_config_table)
-        return success()
-
-    def _create_group(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
-        self._groups.update_subscription_group_config(SubscriptionGroupConfig.decode(command.body or b""))
-        return success()
-
-    def _delete_group(self, header: DeleteSubscriptionGroupRequestHeader, _now: int) -> RemotingCommand:
-        self._groups.delete_subscription_group_config(header.group_name)
-        if self._config.auto_delete_unused_stats:
-            self._stats.on_group_deleted(header.group_name)
         return success()
 
 

@@ -37,6 +37,7 @@ def register_extras(broker: Broker, stats: BrokerStatsManager | None = None) -> 
     """Have a broker answer what real clients and the admin tool ask; `stats` counts, if not a new one."""
     store, timers = broker.message_store, broker.timers
     stats = stats or BrokerStatsManager(broker.config.broker_cluster_name, broker.now)
+    broker.hooks.on_topic_deleted, broker.hooks.on_group_deleted = stats.on_topic_deleted, stats.on_group_deleted
     broker.hooks.on_put, broker.hooks.on_get, broker.hooks.on_sent_back = stats.put, stats.get, stats.sent_back
     configuration = Configuration(broker)
     runtime_info = RuntimeInfo(broker, configuration)
@@ -52,7 +53,7 @@ def register_extras(broker: Broker, stats: BrokerStatsManager | None = None) -> 
         stats,
         configuration,
         runtime_info,
-        AdminTopics(broker, stats),
+        AdminTopics(broker),
         AdminConsumers(broker),
         AdminOffsets(broker, stats),
         AskConsumers(broker),

@@ -16,11 +16,11 @@ from msgspec.structs import astuple
 
 from rmqlab.errors import BadInput
 from rmqlab.events import Commit, Heartbeat, Unregister
-from rmqlab.lab.facts import Fact, FactLog
-from rmqlab.lab.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
+from rmqlab.lab.facts import SCENARIO, Fact, FactLog
+from rmqlab.lab.fates import NOTHING, Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.lab.recorded.frame_facts import FrameAccount
 from rmqlab.lab.recorded.likely_droppers import LikelyDroppers
-from rmqlab.lab.recorded_events import Consumed, Recorded, TapCommit, TapSent, Unplaced
+from rmqlab.lab.recorded_events import Consumed, Recorded, TapCommit, TapSent, TopicDeleted, Unplaced
 from rmqlab.lab.replay.exchange import pair
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Run, recorded_events, sent_messages, tells_of
@@ -39,6 +39,7 @@ from rmqlab.protocol.producer_headers import (
     SendMessageResponseHeader,
 )
 from rmqlab.protocol.subscription_data import TAG
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.runtime.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from rmqlab.lab.replay.frames import RecordedLine, Recording
     from rmqlab.lab.run import Event
     from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.subscription_data import SubscriptionData
+
+EVERYTHING = DEFAULT_RULES.assigned_expression(None)
 
 
 def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[Run]:
@@ -110,6 +114,7 @@ def _run(scenario: Scenario, events: list[Event], account: FrameAccount) -> Run:
     starts = {step.who: step for step in scenario.steps if isinstance(step, Start)}
     sent = sent_messages(scenario, events)
     facts = [*map(LikelyDroppers(account, sent).see, account.facts), *_consumed(events, starts)]
+    facts += [Fact(one["t"], SCENARIO, TopicDeleted(one["topic"])) for one in events if one["ev"] == "topicDeleted"]
     facts.sort(key=lambda fact: fact.t)
     fates = FateClassifier(facts, account.owners).fates(sent, _members_of_events(scenario, events, starts))
     return Run(scenario, events, FactLog(facts), fates, Schedule(scenario.id))
@@ -141,6 +146,12 @@ def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapp
                 raise BadInput(f"scenario {scenario.id!r} does not start {who!r}, whom an event 'starting' names")
             member = members[who] = GroupMember(who, step.group, step.broadcasts)
             member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
+            if step.assign is not None:
+                member.assign(step.assign, event["t"], EVERYTHING)
+        elif event["ev"] == "unsubscribed" and who in members:
+            members[who].asked.append((event["t"], event["topic"], NOTHING, ""))
+        elif event["ev"] == "assigned" and who in members:
+            members[who].assign(event["queues"], event["t"], EVERYTHING)
         elif event["ev"] == "subscribed":
             change = next((step for step in changes if tells_of(event, step)), None)
             if change is None or who not in members:
@@ -210,6 +221,7 @@ def members_of_frames(told: FrameAccount) -> list[GroupMember]:
     for fact in told.facts:
         match fact.event:
             case Heartbeat(client=who, subscriptions=subscriptions):
+                _end_missing(there, fact.t, who, subscriptions)
                 for group, one in subscriptions:
                     if (who, group) not in there:
                         there[who, group] = GroupMember(who, group, told.broadcasts(group))
@@ -223,6 +235,19 @@ def members_of_frames(told: FrameAccount) -> list[GroupMember]:
             case Unregister(group=group, client=who) if (who, group) in there:
                 there.pop((who, group)).until = fact.t
     return found
+
+
+def _end_missing(
+    there: Mapping[tuple[str, str], GroupMember],
+    t: float,
+    who: str,
+    subscriptions: Iterable[tuple[str, SubscriptionData]],
+) -> None:
+    """End the subscriptions of a client that its heartbeat at ``t`` names no more."""
+    told = {(group, one.topic) for group, one in subscriptions}
+    for (client, group), member in there.items():
+        if client == who:
+            member.end_missing({topic for one, topic in told if one == group}, t)
 
 
 def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, Event]]:

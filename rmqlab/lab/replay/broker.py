@@ -9,11 +9,15 @@ from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig, refuse_unworkable
 from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
 from rmqlab.broker.extra.registration import register_extras
+from rmqlab.broker.pull_message_processor import OffsetMovedEvent
 from rmqlab.broker.schedule_message_service import ScheduleMessageService, message_time_up
 from rmqlab.lab.replay.recorded_clock import place_key
 from rmqlab.lab.replay.sampled_stats import SampledStats
 from rmqlab.message.message import Host
+from rmqlab.message.topics import MessageQueue
+from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, PullMessageResponseHeader
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
@@ -156,6 +160,7 @@ class ReplayedBroker(Broker):
         self._dispatched: tuple[str, int] | None = None
         started = clock.boot or clock.epoch_ms(0.0)
         super().__init__(config, self.store, now=started, rules=rules)
+        self.pull_message_processor.on_offset_moved = lambda _event, _now: None  # looks are taken again: see settle
         self.stats = SampledStats(config.broker_cluster_name, started)
         extras = register_extras(self, self.stats)
         extras.runtime_info.disk_usage = lambda: (1, 1)  # it was on a disk, whatever that disk was
@@ -188,6 +193,17 @@ class ReplayedBroker(Broker):
         self.now = now
         self.pull_message_processor.execute_request_when_wakeup(channel, command)
         return self.outgoing.pop()[1] if self.outgoing else None
+
+    def moves_offset(self, pull: RemotingCommand, answer: RemotingCommand, now: int) -> None:
+        """A pull has got its answer: where that sends the consumer elsewhere, the event of it is stored."""
+        header, told = pull.header, answer.header
+        if answer.code != ResponseCode.PULL_OFFSET_MOVED or not isinstance(told, PullMessageResponseHeader):
+            return
+        asked = header if isinstance(header, PullMessageRequestHeader) else pull.decode_header(PullMessageRequestHeader)
+        queue = MessageQueue(asked.topic, self.config.broker_name, asked.queue_id)
+        event = OffsetMovedEvent(asked.consumer_group, queue, asked.queue_offset, told.next_begin_offset or 0)
+        self.store.window = None, now, now
+        self.pull_message_processor.put_offset_moved(event, now)
 
     def dispatch_one(self, now: int) -> tuple[str, int] | None:
         """Make the next stored message visible; return its queue, None when there is none."""

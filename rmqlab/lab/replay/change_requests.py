@@ -8,7 +8,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.replay.exchange import CALLS, CLOSE, LOG, Exchange, ExchangeState
+from rmqlab.lab.replay.exchange import CALLS, CLOSE, LOG, Exchange, ExchangeState, consumers_of
 from rmqlab.lab.replay.recorded_clock import LOOK_EARLY_MS, LOOK_LASTS_MS
 from rmqlab.lab.replay.recorded_log import RecordedLog
 from rmqlab.lab.replay.replay_context import SETTLE_MS, STALL_MS, UNDER_WAY_MS
@@ -128,7 +128,7 @@ class ChangeRequests:
             context.broker.now = context.now
             highest = context.broker.store.get_max_offset_in_queue(*read.queue)
             context.broker.pull_request_hold_service.notify_message_arriving(*read.queue, highest, now=context.now)
-            self._reads.looked_after()
+            self._reads.looked_after(self._looked_at)
 
     def _reach(self, read: Exchange, offset: int) -> None:
         """Make messages visible until a queue's next offset is the one in the answer."""
@@ -180,6 +180,10 @@ class ChangeRequests:
         if change.expected is None:
             context.unanswered.append(change)
         got: RemotingCommand | None = None
+        if ahead := self._reads.behind_topic(change):
+            for consumer in consumers_of(change.command):
+                broker.client_manage_processor.make_retry_topic(consumer)
+            context.uses[Tolerated.HALF_HEARTBEAT] += sum(self._reads.ask(read) for read in ahead)
         between = self._reads.half_way(change)
         broker.listener.postpone = bool(between)
         context.tear(change)
@@ -223,7 +227,7 @@ class ChangeRequests:
         context.uses[Tolerated.LOOK_PHASE] += 1
         context.broker.now = now
         context.broker.pull_request_hold_service.check_hold_request(now)
-        self._reads.looked_after()
+        self._reads.looked_after(self._looked_at)
 
     def _scan(self) -> None:
         """Let the housekeeping close and forget silent connections."""

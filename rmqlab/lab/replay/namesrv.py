@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rmqlab.lab.replay.compare import FieldDifference, compare
 from rmqlab.lab.replay.exchange import Exchange, ExchangeState, pair, tally
 from rmqlab.lab.replay.frames import LineKind
-from rmqlab.lab.replay.replay_context import NOTHING, SETTLE_MS, AnswerDifference
+from rmqlab.lab.replay.replay_context import NOTHING, UNDER_WAY_MS, AnswerDifference
 from rmqlab.lab.replay.tolerated_differences import Tolerated
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
@@ -50,7 +50,7 @@ class NamesrvReplay:
     def run(self) -> tuple[dict[int, tuple[int, int]], list[AnswerDifference]]:
         """Go through all lines; return how many were answered and how many of them alike, by code, and what differs."""
         for line in self._lines:
-            settled = [one for one in self._pending if one.expected is None and one.line.t + SETTLE_MS <= line.t]
+            settled = [one for one in self._pending if one.expected is None and one.line.t + UNDER_WAY_MS <= line.t]
             for change in settled:
                 self._make(change)
             self._server.run_timers(self._clock.epoch_ms(line.t))
@@ -93,8 +93,8 @@ class NamesrvReplay:
                 self._ask(read)
 
     def _answered(self, request: Exchange) -> None:
-        if request in self._pending:
-            self._make(request)
+        while request in self._pending:  # after what came before it on its connection
+            self._make(next(one for one in self._pending if one.line.conn == request.line.conn))
         if request in self._reads:
             while not request.is_done and self._pending:
                 self._make(self._pending[0])

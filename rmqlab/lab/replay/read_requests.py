@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
 
 _HALF_WAY = {ResponseCode.FILTER_DATA_NOT_EXIST, ResponseCode.FILTER_DATA_NOT_LATEST}
+_NOT_REGISTERED = {ResponseCode.SUBSCRIPTION_NOT_EXIST, ResponseCode.SUBSCRIPTION_NOT_LATEST}
 # How long after its frame a pull may have been held.
 _LATE_MS = 10
 # How long after its frame a pull may look at the queue and be held behind the back of a message.
@@ -58,6 +59,18 @@ class ReadRequests:
         open_ = [read for read in self._open if read.domains & domains and not read.is_done]
         return [read for read in open_ if read.expected is not None and read.expected.code in _HALF_WAY]
 
+    def behind_topic(self, change: Exchange) -> list[Exchange]:
+        """What looked at a heartbeat that had made the retry topic anew, and no more, as the recorded answers say."""
+        if change.code != RequestCode.HEART_BEAT:
+            return []
+        return [
+            read
+            for read in self._open
+            if read.domains & change.domains - {LOG} and read.state is ExchangeState.WAITING
+            and read.got is not None and read.got.code == ResponseCode.TOPIC_NOT_EXIST
+            and read.expected is not None and read.expected.code in _NOT_REGISTERED
+        ]  # fmt: skip
+
     def forget(self) -> None:
         """Pulls that have been held for long enough are held for good."""
         if self._context.t < self._forget_at:
@@ -89,14 +102,14 @@ class ReadRequests:
 
     def dispatched(self, queue: tuple[str, int]) -> None:
         """A message became visible: pulls that it wakes are executed, and whoever looks at the queue is asked again."""
-        self._collect_woken(by_look=False)
+        self._collect_woken()
         for read in [read for read in self._open if LOG in read.domains and read.queue in {queue, NO_QUEUE}]:
             if not read.is_done:
                 self.ask(read)
 
-    def looked_after(self) -> None:
-        """The hold service has looked: pulls that it wakes are executed."""
-        self._collect_woken(by_look=True)
+    def looked_after(self, began: float) -> None:
+        """The hold service has looked, in a look that `began` then (ms): pulls that it wakes are executed."""
+        self._collect_woken(looked=began)
 
     def is_fresh(self, read: Exchange) -> bool:
         """Tell whether a request was seen so shortly ago that it may still be on its way."""
@@ -206,15 +219,16 @@ class ReadRequests:
         outlived = clock.look_before(min(due + MAX_LOOK_LAG_MS, read.answered_at) - LOOK_EARLY_MS)
         return max(_LATE_MS, 0 if outlived is None else ceil(outlived - due) + 1)
 
-    def _collect_woken(self, *, by_look: bool) -> None:
+    def _collect_woken(self, *, looked: float | None = None) -> None:
         context, broker = self._context, self._context.broker
         for conn, got in broker.take_woken(context.now):
             read = self._by_key[conn, got.opaque]
-            if read.pull is not None and not by_look and self._missed(read):
-                context.uses[Tolerated.MISSED_WAKE_UP] += 1
+            missed = self._missed(read) if looked is None else self._came_after(read, looked)
+            if read.pull is not None and missed:
+                context.uses[Tolerated.MISSED_WAKE_UP if looked is None else Tolerated.LOOK_PHASE] += 1
                 broker.pull_request_hold_service.suspend_pull_request(*read.queue, read.pull)
                 continue
-            if not by_look:
+            if looked is None:
                 context.woken(read)
             read.state, read.was_woken, read.got = ExchangeState.WOKEN, True, got
             read.done_at, read.given_at = context.t, None
@@ -228,6 +242,14 @@ class ReadRequests:
         """Tell whether a message came just when the pull was being held, and did not wake it."""
         t = self._context.t
         return t - read.line.t <= _MISSED_MS and read.answered_at - t > ANSWER_MS
+
+    def _came_after(self, read: Exchange, looked: float) -> bool:
+        """Tell whether a message became visible while a look lasted that, as a later answer says, had passed by."""
+        context, pull = self._context, read.pull
+        if pull is None or read.answered_at - context.t <= ANSWER_MS:
+            return False
+        message = context.messages.get((read.queue, pull.pull_from))
+        return message is not None and looked <= message.visible <= context.t
 
     def _still(self, read: Exchange) -> bool:
         """Tell whether a read asked before a change would be answered alike after it."""

@@ -3,8 +3,8 @@
 - The epoch of `t` = 0: a message's store time (found in the bodies of pulls) lies between the moments at which its
   send and the answer were seen, so every such message narrows the epoch down; all together leave a fraction of a
   millisecond. Without any, the stamps of clients (born times, subscription versions) bound it from below.
-- The port of each connection as the broker saw it (the recorder stood between): the born address of its messages, or
-  the address in an answer about the members of a group.
+- The port of each connection as the broker saw it (the recorder stood between): the born address of its messages, the
+  address in an answer about the members of a group, or that in a refusal of a pull.
 - When the hold service looked: `recorded_looks` finds that.
 - When the housekeeping scanned (every 10 s): a connection that the broker closed 120 to 130 s after its last heartbeat
   was closed by a scan, if it told no other member of that. Where there is none, no scan found anything.
@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 PlaceKey = tuple[str, str, int]  # topic, unique key, how often it was consumed before
 _MEMBERS = {RequestCode.GET_CONSUMER_CONNECTION_LIST, RequestCode.GET_PRODUCER_CONNECTION_LIST}
+_REFUSED = re.compile(r"consumer:\[/[\d.]+:(\d{1,5})\]")
 # How long before its estimate, and after, answers to what a look woke are seen.
 LOOK_EARLY_MS, LOOK_LASTS_MS = 10.0, 40.0
 # How long after it began a look may come to a queue: for a time-out that is seen so shortly after the earliest moment
@@ -153,6 +155,8 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
             clock.ports.setdefault(exchange.line.conn, ports[exchange.put_at])
         elif exchange.code in _MEMBERS:
             _ports_of_members(recording, clock, exchange)
+        elif exchange.expected is not None and (named := _REFUSED.search(exchange.expected.remark or "")):
+            clock.ports.setdefault(exchange.line.conn, int(named[1]))
     _find_epoch(clock, exchanges)
     clock.looks = find_looks(clock, exchanges)
     _find_scans(recording, clock, exchanges)

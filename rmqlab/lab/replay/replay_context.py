@@ -219,6 +219,8 @@ class ReplayContext:
         exchange.got, exchange.state, exchange.done_at = got, ExchangeState.DONE, self.t
         self.handled.add(exchange.number)
         self.broker.stats.deliver(exchange, self.now)
+        if exchange.code == RequestCode.PULL_MESSAGE and got is not None:
+            self.broker.moves_offset(exchange.command, got, self.now)
         if exchange.expected is not None and got is not None:
             missed = self.messages.get((exchange.queue, self.visible[exchange.queue]))
             if missed is not None and LOG in exchange.domains and missed.t < exchange.line.t:

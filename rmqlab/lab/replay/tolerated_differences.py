@@ -32,7 +32,7 @@ class Tolerated(Enum):
     )
     BORN_PORT = (
         "a connection's port at the broker was not recorded (the recorder stood between): learnt from its first "
-        "message, the same for all others"
+        "message or refusal that names it, the same for all others"
     )
     OVERTAKEN = (
         "requests under way at the same moment are handled by different threads: one may be handled after another that "
@@ -63,7 +63,8 @@ class Tolerated(Enum):
         "answered at the look 15 s after its frame"
     )
     HALF_HEARTBEAT = (
-        "a heartbeat changes the group's subscriptions first and its compiled filters after: a pull may look in between"
+        "a heartbeat makes the retry topic if need be, then changes the group's subscriptions, then its compiled "
+        "filters: a pull may look in between"
     )
     LOST = (
         "a request without an answer when its connection ended may be handled after that, or never: so assumed where "

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.fault_steps import Kill
+from rmqlab.lab.life_steps import Unsubscribe
 from rmqlab.lab.run import Run
 from rmqlab.lab.scenario import Start, Stop, Subscribe
 from rmqlab.language import _, joined
@@ -160,4 +161,6 @@ def _subscribed(scenario: Scenario) -> list[tuple[str, str]]:
                 running.pop(who, None)
             case Subscribe(who=who, topic=topic) if who in running:
                 running[who][1].add(topic)
+            case Unsubscribe(who=who, topic=topic) if who in running:
+                running[who][1].discard(topic)
     return sorted({(group, topic) for group, topics in running.values() for topic in topics})

@@ -47,7 +47,7 @@ class RunHistory:
             tuple(self._looked_at),
             self._messages(),
             tuple(
-                (member.who, member.until is None, len(member.asked), member.asked[-1][0])
+                (member.who, member.until is None, len(member.asked), *(entry[0] for entry in member.asked[-1:]))
                 for member in self._simulation.members
             ),
         )

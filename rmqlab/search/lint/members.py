@@ -20,6 +20,7 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import json_lines, json_value, read_text
 from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fault_steps import Kill
+from rmqlab.lab.life_steps import Unsubscribe
 from rmqlab.lab.replay.frames import read_recording
 from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
 from rmqlab.lab.scenario_inputs import chosen_scenario
@@ -350,6 +351,12 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
                     member = group.heard.get(who)
                     if member is not None:
                         group.hear(LintMember(who, {**member.subscriptions, topic: again}, member.settings))
+            case Unsubscribe(who=who, topic=topic):
+                for group in mine.values():
+                    member = group.heard.get(who)
+                    if member is not None:
+                        left = {one: data for one, data in member.subscriptions.items() if one != topic}
+                        group.hear(LintMember(who, left, member.settings))
             case Stop(who=who) | Kill(who=who):
                 for group in mine.values():
                     group.forget(who)

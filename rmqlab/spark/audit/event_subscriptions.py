@@ -9,10 +9,14 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.fates import NOTHING
 from rmqlab.lab.fault_steps import Freeze, Kill, Pause, Slow
+from rmqlab.lab.life_steps import Assign, DeleteTopic, Unsubscribe
 from rmqlab.lab.run import tells_of
 from rmqlab.lab.scenario import ResetOffset, Resize, Scenario, Start, Step, Subscribe, convert_scenario
 from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.subscription_data import TAG
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.spark.audit.owners import EXPIRED_MS
 from rmqlab.spark.audit.subscriptions import (
     ALWAYS,
@@ -113,6 +117,8 @@ class _EventFacts:
                 client = known or _named(f"@{who}{suffix}", self._present.get(group, [])) or who
                 end = min(self._ends.get((scenario_id, who), NEVER), member.killed_at)
                 for index, (at, topic, type_, expression) in enumerate(member.entries):
+                    if type_ == NOTHING:
+                        continue
                     later = [one[0] for one in member.entries[index + 1 :] if one[1] == topic]
                     since, until = (at, min([end, *later])) if scenario.is_timed else (ALWAYS, NEVER)
                     asked[group, f"{topic}{suffix}"].append(Asked(client, type_, expression, until, member.post, since))
@@ -146,7 +152,14 @@ class _Member:
         self.group, self.strategy = start.group, _STRATEGIES[start.strategy]
         self.post = start.post or start.kind == "lite"
         self.killed_at = NEVER
-        self.entries = [(at, topic, one.type, one.expr) for topic, one in start.subscribe.items()]
+        self.entries: list[tuple[int, str, str, str]] = [
+            (at, topic, one.type, one.expr) for topic, one in start.subscribe.items()
+        ]
+        self.assigns(at, start.assign or {})
+
+    def assigns(self, at: int, topics: Iterable[str]) -> None:
+        """It assigned itself queues: everything in these topics is asked for."""
+        self.entries += [(at, topic, TAG, DEFAULT_RULES.assigned_expression(None)) for topic in topics]
 
 
 class _Scenario:
@@ -160,7 +173,8 @@ class _Scenario:
         self.plain_names = scenario.plain_names
         self.zero = epoch_ms or 0
         self._steps = scenario.steps
-        self.resized = {step.topic for step in self._steps if isinstance(step, Resize)}
+        # Topics whose owners do not follow from one number of queues and the group's strategy.
+        self.resized = {topic for step in self._steps for topic in _loose_topics(step)}
         # When (epoch ms) steps were made, by their place; those that no event has told of; when the last one was done.
         self._made: dict[int, int] = {}
         self._open = list(range(len(self._steps)))
@@ -198,13 +212,31 @@ class _Scenario:
                     found[step.who] = _Member(step, at)
                 case Subscribe():
                     found[step.who].entries.append((at, step.topic, step.type, step.expr))
+                case Unsubscribe():
+                    found[step.who].entries.append((at, step.topic, NOTHING, ""))
+                case Assign():
+                    found[step.who].assigns(at, step.queues)
                 case Kill():
                     found[step.who].killed_at = at + step.within
         return found
 
 
 # Events of the one who makes the steps, one after the other; a listener's come at any time.
-_OF_STEPS = {"starting", "started", "stopping", "stopped", "subscribed", "control", "sent", "alloc", "offset", "error"}
+_OF_STEPS = {
+    "starting", "started", "stopping", "stopped", "subscribed", "control", "sent", "alloc", "offset", "error",
+    "unsubscribed", "assigned", "topicDeleted", "groupCreated", "groupDeleted", "resized",
+}  # fmt: skip
+
+
+def _loose_topics(step: Step) -> Iterable[str]:
+    match step:
+        case Resize(topic=topic) | DeleteTopic(topic=topic) | Unsubscribe(topic=topic):
+            return (topic,)
+        case Assign(queues=queues):
+            return queues
+        case Start(assign=assign) if assign is not None:
+            return assign
+    return ()
 
 
 def _takes(step: Freeze | Pause | Slow) -> int:

@@ -54,7 +54,7 @@ MODULES = (
     "lab/articles/experiments.py", "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/audit_report.py",
     "lab/cluster.py",
     "lab/evidence.py", "lab/facts.py", "lab/fault_steps.py", "lab/lab.py", "lab/lab_steps.py",
-    "lab/link.py",
+    "lab/life_steps.py", "lab/link.py",
     "lab/ownership.py", "lab/quiescence.py", "lab/recorded/store.py", "lab/replay/replay.py", "lab/results.py",
     "lab/run.py", "lab/run_view.py", "lab/scenario.py", "lab/scenario_errors.py", "lab/scenario_inputs.py",
     "lab/served_topics.py", "lab/simulate.py", "lab/sql92_report.py", "runtime/endpoint.py", "runtime/schedule.py",
