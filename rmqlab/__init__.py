@@ -23,6 +23,7 @@ Experiments
                     RULES["4.8.0"].replace(client_keeps=mine) replaces it, for `Lab(rules=...)`
     show            pictures, tables and controls for rows of your own
     BadInput        the one exception of all of these; its text says what would be right
+    ExpressionWarning   a subscription that probably means something else, such as tagA|tagB
 
 Questions
     lint            do the members of a group subscribe the same, by meaning
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.evidence.door import explain as explain
     from rmqlab.errors import BadInput as BadInput
     from rmqlab.extras import need as need
+    from rmqlab.filter.remarks import ExpressionWarning as ExpressionWarning
     from rmqlab.lab.lab import Lab as Lab
     from rmqlab.lessons.check import check as check
     from rmqlab.lessons.mutants import broken as broken
@@ -86,7 +88,8 @@ if TYPE_CHECKING:
     spark: Room
 
 _MODULES = {
-    "BadInput": "errors", "RULES": "rules", "Lab": "lab.lab", "audit": "auditing", "broken": "lessons.mutants",
+    "BadInput": "errors", "ExpressionWarning": "filter.remarks", "RULES": "rules", "Lab": "lab.lab",
+    "audit": "auditing", "broken": "lessons.mutants",
     "check": "lessons.check", "data": "checkout", "doctor": "diagnosis.doctor",
     "explain": "diagnosis.evidence.door", "explore": "verbs",
     "guess": "lessons.progress", "lint": "verbs", "need": "extras", "plan": "verbs", "progress": "lessons.progress",

@@ -47,11 +47,14 @@ def simulate(
         BadInput: it is no scenario, a setting is unknown, the seed is no whole number, or the schedule is none or that
             of another run.
     """
+    from rmqlab.filter.remarks import warn
+    from rmqlab.lab.scenario_doubts import asked
     from rmqlab.lab.scenario_inputs import scenario_and_settings
     from rmqlab.lab.simulate import simulate as run
     from rmqlab.search.explorer.timings import chosen_times
 
     one, cluster = scenario_and_settings(scenario, settings, rules)
+    warn((f"{name}:", kind, expression) for name, kind, expression in asked(one))
     return LabResult(run(one, cluster=cluster, **chosen_times(one, seed=seed, schedule=schedule)))
 
 
@@ -76,10 +79,13 @@ def explore(
     Raises:
         BadInput: it is no scenario, or a setting is unknown.
     """
+    from rmqlab.filter.remarks import warn
+    from rmqlab.lab.scenario_doubts import asked
     from rmqlab.lab.scenario_inputs import scenario_and_settings
     from rmqlab.search.explorer.explore import Explorer
 
     chosen, cluster = scenario_and_settings(scenario, settings, rules)
+    warn((f"{name}:", kind, expression) for name, kind, expression in asked(chosen))
     return Explorer(chosen, budget=budget, seconds=seconds, cluster=cluster).explore()
 
 
@@ -150,6 +156,8 @@ def plan(
     Raises:
         BadInput: a subscription that the broker would refuse, or a number that cannot be.
     """
+    from rmqlab.filter.remarks import warn
+    from rmqlab.search.plan.change import parse_subscription
     from rmqlab.search.plan.planner import plan as compare
     from rmqlab.search.plan.procedures import Producers, Setting
 
@@ -164,6 +172,8 @@ def plan(
             )
         )
     chosen = [one for one in Producers if one in asked]
+    wishes = [(name, parse_subscription(text, name)) for name, text in (("OLD", old), ("NEW", new))]
+    warn((name, wish.type, wish.expr) for name, wish in wishes)
     return compare(old, new, setting=setting, budget=budget, seed=seed, producers=chosen)
 
 
@@ -210,16 +220,21 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
 def tags(expression: str) -> SubscriptionData:
     """The subscription that a tag expression makes: its set of tags, and of their hash codes.
 
+    What is probably not meant, such as `tagA|tagB`, is said by an `ExpressionWarning`.
+
     >>> sorted(tags("tagA || tagB").tags_set)
     ['tagA', 'tagB']
 
     Raises:
         BadInput: no text, or nothing but separators.
     """
+    from rmqlab.filter.remarks import warn
     from rmqlab.protocol.subscription_data import TAG, build_subscription
 
     _require_text("expression", expression)
-    return build_subscription(None, expression, TAG)
+    made = build_subscription(None, expression, TAG)
+    warn([("tags:", TAG, expression)])
+    return made
 
 
 def reproduce(*only: str) -> list[Result]:

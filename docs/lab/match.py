@@ -10,10 +10,11 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.filter import Filter, twin_of
-from rmqlab.filter.sql92.doctor import looks_like_sql92
+from rmqlab.filter.filter import Filter
+from rmqlab.filter.remarks import remarks
+from rmqlab.filter.tag_doctor import case_twins
 from rmqlab.lab.link import pack, unpack
-from rmqlab.language import translate
+from rmqlab.language import _, translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionSplitError
 from rmqlab.show.expression_trees import expression_tree
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab.filter.sql92.answer import ExpressionPart, Sql92
+    from rmqlab.filter.sql92.hints import Hint
     from rmqlab.show.figure import Picture
 
 Json = dict[str, Any]
@@ -121,7 +123,9 @@ def _condition(state: Json) -> Json:
         commands = {"shell": _shell(text, message)} | commands
     base: Json = {"problems": [], "commands": commands, "picture": None}
     if not told.accepted:
-        meant = None if told.meant is None else translate(told.meant)
+        meant = None if told.meant is None else str(told.meant)
+        if meant is not None and told.write is not None:
+            meant = str(_("{advice}; write {write}", advice=meant, write=told.write))
         refused = {"text": translate(told.error or ""), "offset": told.offset, "meant": meant}
         verdict = {"word": "refused", "kind": "refused", "values": {}}
         return base | {"verdict": verdict, "refused": refused, "steps": [], "findings": []}
@@ -131,9 +135,7 @@ def _condition(state: Json) -> Json:
     steps.append(_step("client", "client_sql" if passes else "client_never", passes=passes or None))
     kind = told.value if told.value in {"true", "false", "null"} else "error"
     verdict = {"word": "arrives" if passes else "dropped_broker", "kind": kind, "values": {}}
-    findings: list[Json] = [
-        one._asdict() | {"message": translate(one.message), "advice": translate(one.advice)} for one in told.findings
-    ]
+    findings = [_remark(one) for one in told.findings]
     if told.ignored:
         end = len(text.encode("utf-16-le")) // 2  # as the pages count letters
         start = end - len(told.ignored.encode("utf-16-le")) // 2
@@ -199,28 +201,16 @@ def _tags(state: Json) -> Json:
 
 
 def _hints(text: str, tag: str | None) -> list[Json]:
-    """What is probably not meant by a tag expression."""
-    try:
-        tags = Filter.of(TOPIC, text, TAG).subscription.tags_set
-    except SubscriptionSplitError:
-        return []
-    found = []
-    if not tags and text.strip() and text != SUB_ALL:
-        found.append(_hint("warning", "hint_no_tag"))
-    if looks_like_sql92(text):
-        found.append(_hint("warning", "hint_is_sql", text=text))
-    for one in sorted(tags):
-        if "|" in one or "," in one:
-            found.append(_hint("warning", "hint_separator", tag=one))
-        elif "*" in one:
-            found.append(_hint("warning", "hint_star", tag=one))
-        elif one[:1] in "'\"" and not looks_like_sql92(text):
-            found.append(_hint("warning", "hint_quotes", tag=one))
-        elif tag is not None and one != tag and one.lower() == tag.lower():
-            found.append(_hint("warning", "hint_case", tag=one, other=tag))
-        elif (twin := twin_of(one)) is not None:
-            found.append(_hint("note", "hint_twin", tag=one, twin=twin))
-    return found
+    """What is probably not meant by a tag expression, and what the message's own tag adds to that."""
+    return [_remark(one) for one in (*remarks(TAG, text), *(() if tag is None else case_twins(text, tag)))]
+
+
+def _remark(one: Hint) -> Json:
+    """A remark of the package's list, in the reader's language."""
+    advice = str(one.advice)
+    if one.write is not None:
+        advice = str(_("{advice}; write {write}", advice=advice, write=one.write))
+    return one._asdict() | {"message": str(one.message), "advice": advice}
 
 
 def _hint(severity: str, word: str, **values: object) -> Json:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rmqlab.commands.doubts import print_doubts
 from rmqlab.commands.output import Progress, check_target, make_folder, replace_file, write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
+from rmqlab.lab.scenario_doubts import doubtful
 from rmqlab.lab.scenario_inputs import chosen_scenario
 from rmqlab.search.explorer.exploration import exploration_lines
 from rmqlab.search.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
@@ -108,6 +110,7 @@ def run(args: Namespace) -> int:
     make_folder(args.schedules, "--schedules")
     with Progress("exploring", unit="runs") as progress:
         explored = explorer.explore(progress.to)
+    print_doubts("explore", doubtful(scenario))
     out = printer(args)
     out.say(*exploration_lines(explored))
     unmet = sum(not verdict.holds for verdict in explored.verdicts)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rmqlab.commands.doubts import print_doubts
 from rmqlab.commands.output import Progress, make_folder, replace_file, write_json
 from rmqlab.commands.printing import printer
+from rmqlab.filter.remarks import told
 from rmqlab.search.plan.checklist import checklist
 from rmqlab.search.plan.planner import BUDGET, plan
 from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting
@@ -85,6 +87,7 @@ def run(args: Namespace) -> int:
             producers=producers, progress=progress.now,
         )  # fmt: skip
     saved = None if args.schedules is None else _save(found, args.schedules)
+    print_doubts("plan", (text for one in (found.change.old, found.change.new) for text in told(one.type, one.expr)))
     printer(args).say(*plan_lines(found, saved))
     write_json(found.as_json() | {"checklists": _checklists(found)}, args.json)
     return 0 if found.safe else 1

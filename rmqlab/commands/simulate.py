@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import folder
+from rmqlab.commands.doubts import print_doubts
 from rmqlab.commands.output import check_target, replace_file, write_result
 from rmqlab.commands.printing import Printer, warn
 from rmqlab.errors import BadInput
@@ -17,6 +18,7 @@ from rmqlab.lab.link import Link, digest
 from rmqlab.lab.recorded_events import Refused
 from rmqlab.lab.run import run_lines
 from rmqlab.lab.scenario import refusal_of
+from rmqlab.lab.scenario_doubts import doubtful
 from rmqlab.lab.scenario_inputs import named_scenarios, read_schedules
 from rmqlab.lab.simulate import simulate
 from rmqlab.search.explorer.timings import chosen_times
@@ -112,6 +114,7 @@ def run(args: Namespace) -> int:
             texts.append(json.dumps(Refused(refusal).as_json(scenario.id, 0)) + "\n")
             continue
         times = chosen_times(scenario, seed=args.seed, schedule=schedules.get(scenario.id))
+        print_doubts("simulate", doubtful(scenario))
         result = simulate(scenario, cluster=cluster, gauges_every_ms=args.gauges, **times)
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
@@ -148,6 +151,7 @@ def _linked(args: Namespace) -> int:
                 f"--link has the whole run in it: no {'file' if name == 'scenarios' else f'--{name}'} with it"
             )
     link = Link.read(args.link, "--link")
+    print_doubts("simulate", doubtful(link.scenario))
     result = link.run()
     out = Printer.on(sys.stderr if _to_screen(args) else sys.stdout, told=False)
     out.say("\n  ".join(run_lines(result)))

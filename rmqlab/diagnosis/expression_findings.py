@@ -9,10 +9,7 @@ from rmqlab.diagnosis.finding import Certainty, State, counted, found
 from rmqlab.diagnosis.group_case import unique
 from rmqlab.diagnosis.subscription_findings import named, text_of
 from rmqlab.filter.consistency import tell_apart
-from rmqlab.filter.filter import compile_expression
-from rmqlab.filter.sql92.compiler import CompiledSql92
-from rmqlab.filter.sql92.doctor import examine, hint
-from rmqlab.filter.sql92.errors import ExpressionRefused, MQFilterException
+from rmqlab.filter.remarks import REFUSED, doubts, sentence, told
 from rmqlab.language import _, joined
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 from rmqlab.rules import DEFAULT_RULES
@@ -59,6 +56,11 @@ def _tags(case: GroupCase, topic: str, one: SubscriptionData, who: list[str]) ->
         )
         yield found("matches_nothing", State.AT_RISK, Certainty.PROVED, says, topic, {"members": who})
     elif meant.tags_set:
+        doubtful = told(one.expression_type, one.sub_string)
+        if doubtful:
+            values = {"topic": topic, "expression": text_of(one), "who": named(who)}
+            says = _("{topic}: {expression} of {who}: {doubts}", **values, doubts=joined("; ", doubtful))
+            yield found("expression_warning", State.NOTE, Certainty.PROVED, says, topic, {"warnings": doubtful})
         yield from _not_seen(case, topic, meant)
 
 
@@ -158,14 +160,10 @@ def _condition(case: GroupCase, topic: str, one: SubscriptionData, who: list[str
 @lru_cache(maxsize=1024)
 def examined(kind: str | None, text: str | None) -> tuple[str | None, tuple[str, ...]]:
     """Why an expression is refused, with what was probably meant, or what its author cannot have meant."""
-    try:
-        compiled = compile_expression(kind, text)
-    except ExpressionRefused as error:
-        meant = hint(error, text or "") if isinstance(error, MQFilterException) else None
-        return f"{error}" + (f" ({meant})" if meant else ""), ()
-    if not isinstance(compiled, CompiledSql92):
-        return None, ()
-    return None, tuple(one.message for one in examine(compiled) if one.severity == "warning")
+    found_doubts = doubts(kind, text)
+    if found_doubts and found_doubts[0].code == REFUSED:
+        return sentence(found_doubts[0]), ()
+    return None, tuple(map(sentence, found_doubts))
 
 
 @lru_cache(maxsize=1024)

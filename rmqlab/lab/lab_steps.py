@@ -11,14 +11,17 @@ import msgspec
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError, check_consumer_group, check_message
 from rmqlab.errors import BadInput
+from rmqlab.filter.remarks import doubts, warn
+from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.life_steps import Assign, Unsubscribe
 from rmqlab.lab.recorded_events import StartFailed, StepFailed
 from rmqlab.lab.records import MessageRecord
 from rmqlab.lab.results import LabTables
 from rmqlab.lab.scenario import Scenario, Send, Start, Stop, Subscribe, convert_scenario, refusal_of
+from rmqlab.lab.scenario_doubts import refused
 from rmqlab.language import _, joined
 from rmqlab.message.message import UserPropertyError
-from rmqlab.protocol.subscription_data import build_subscription_data
+from rmqlab.protocol.subscription_data import TAG, build_subscription_data
 
 if TYPE_CHECKING:
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
@@ -105,6 +108,7 @@ class LabSteps(LabTables):
                 if kind_of_expression == "TAG":
                     _no_condition(topic, expression)
                 wishes[topic] = {"type": kind_of_expression, "expr": expression}
+        warn((f"{who}, {topic}:", wish["type"], wish["expr"]) for topic, wish in wishes.items())
         extra = {
             "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
             "post": post_subscription, "laterTimes": later_times,
@@ -120,6 +124,8 @@ class LabSteps(LabTables):
         _wanted(who, {topic: sql92 if expression is None else expression}, "TAG" if sql92 is None else "SQL92")
         if expression is not None:
             _no_condition(topic, expression)
+        warn([(f"{who}, {topic}:", *(("SQL92", sql92) if expression is None else ("TAG", expression)))])
+        if expression is not None:
             self._do("subscribe", who=who, topic=topic, expr=expression)
         else:
             self._do("subscribe", who=who, topic=topic, expr=sql92, type="SQL92")
@@ -346,10 +352,12 @@ class LabSteps(LabTables):
         for fact in facts[before:]:
             match fact.event:
                 case StartFailed(who=who, error=error, message=message):
-                    told = f"{kind} {who}: {error}: {message}"
+                    meant = refused(step) if isinstance(step, Start) else ""
+                    told = f"{kind} {who}: {error}: {message}{meant}"
                     raise BadInput(joined("; ", (told, _BEATS_ON.format(who=repr(who)))))
                 case StepFailed(error=error, message=message) if kind != "send":
-                    raise BadInput(f"{kind}: {error}: {message}")
+                    meant = refused(step) if isinstance(step, Subscribe) else ""
+                    raise BadInput(f"{kind}: {error}: {message}{meant}")
 
 
 def checked(fields: dict[str, Any], step: Mapping[str, Any] | None = None) -> Scenario:
@@ -438,10 +446,11 @@ def _wanted(who: str, given: object, kind: str) -> None:
 
 def _no_condition(topic: str, expression: str) -> None:
     """A condition given as a tag matches nothing, so it is refused, as is what no client can subscribe."""
-    if re.search(r"[<>=]|\b(IS|IN|BETWEEN|AND|OR|NOT)\b", expression):
+    if looks_like_sql92(expression):
+        right = doubts(TAG, expression)[0].write or expression
         raise BadInput(
             f"{expression!r} looks like a SQL92 condition, but it was given as a tag expression; "
-            f"write sql92={{{topic!r}: {expression!r}}}"
+            f"write sql92={{{topic!r}: {right!r}}}"
         )
     try:
         build_subscription_data(None, topic, expression)

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.answer import describe, draw, label
-from rmqlab.filter.sql92.doctor import examine, hint
+from rmqlab.filter.sql92.doctor import examine
 from rmqlab.filter.sql92.evaluation import evaluate_in_steps
+from rmqlab.filter.sql92.repair.repair import repair
 from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Found, Search
-from rmqlab.language import _, translate
+from rmqlab.filter.sql92.tokens import as_units
+from rmqlab.language import _, columns, translate
 
 if TYPE_CHECKING:
     from rmqlab.filter.sql92 import CompiledSql92
@@ -34,7 +36,7 @@ def sql92_report(
     try:
         compiled = compile_sql92(text, version)
     except MQFilterException as refusal:
-        return result | _refusal(refusal, text, lines), lines
+        return result | _refusal(refusal, text, version, lines), lines
     result |= _accepted(compiled, properties, lines)
     if properties is not None:
         result |= _evaluated(compiled, properties, lines)
@@ -44,13 +46,16 @@ def sql92_report(
     return result, lines
 
 
-def _refusal(refusal: MQFilterException, text: str, lines: Lines) -> Json:
-    meant = hint(refusal, text)
+def _refusal(refusal: MQFilterException, text: str, version: Version, lines: Lines) -> Json:
+    meant = repair(text, version)
     lines.append(_("refused ({cause_name}): {refusal}", cause_name=refusal.cause_name, refusal=refusal))
     if refusal.offset is not None and "\n" not in text:
-        lines.append(f"  {text}\n  {' ' * refusal.offset}^")
-    if meant:
-        lines.append(f"  meant? {meant}")
+        before = as_units(text)[: refusal.offset]
+        lines.append(f"  {text}\n  {' ' * columns(before)}^")
+    if meant.told:
+        lines.append("  " + _("meant? {meant}", meant=meant.told))
+    if meant.write is not None:
+        lines.append("  " + _("write: {expression}", expression=meant.write))
     lines.append(
         "  "
         + _(
@@ -67,7 +72,8 @@ def _refusal(refusal: MQFilterException, text: str, lines: Lines) -> Json:
             "line": refusal.line,
             "column": refusal.column,
             "offset": refusal.offset,
-            "hint": meant,
+            "hint": meant.told,
+            "write": meant.write,
         },
     }
 
@@ -130,6 +136,8 @@ def _examined(compiled: CompiledSql92, lines: Lines) -> list[Json]:
                 if finding.severity == "warning"
                 else _("note at {where}: {told}", where=where, told=told)
             )
+        if finding.write is not None:
+            lines.append("  " + _("write: {expression}", expression=finding.write))
     return [finding._asdict() for finding in findings]
 
 

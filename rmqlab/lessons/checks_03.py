@@ -12,7 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.answer import answer as answer_of
-from rmqlab.filter.sql92.doctor import hint as hint_of
+from rmqlab.filter.sql92.repair.repair import repair as repair_of
 from rmqlab.language import _, joined
 from rmqlab.lessons.answers import HuntExample, hunt_by_example, in_a_sentence, needs_function, needs_keys
 from rmqlab.lessons.check import OF_TASK, CheckFailed
@@ -139,7 +139,7 @@ def _one_repair(name: str, wanted: Repair, text: str) -> None:
     try:
         compiled = compile_sql92(text)
     except MQFilterException as refusal:
-        meant = hint_of(refusal, text)
+        meant = repair_of(text).told
         told = _(
             "{name}: the broker refuses it. {refusal}{meant}",
             name=name,

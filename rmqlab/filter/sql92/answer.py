@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.filter.sql92.compiler import compile_sql92
-from rmqlab.filter.sql92.doctor import Hint, examine, hint
+from rmqlab.filter.sql92.doctor import examine
 from rmqlab.filter.sql92.errors import MQFilterException
 from rmqlab.filter.sql92.evaluation import evaluate_in_steps
+from rmqlab.filter.sql92.hints import Hint
 from rmqlab.filter.sql92.nodes import And, Constant, Equal, In, Node, Or, Property, chain, is_between
+from rmqlab.filter.sql92.repair.repair import repair
 from rmqlab.filter.sql92.tokens import as_units
 from rmqlab.filter.sql92.values import class_name, java_text
 
@@ -118,7 +120,8 @@ class ExpressionPart:
 class Sql92:
     """What a broker makes of a SQL92 expression, and of a message's properties.
 
-    `accepted`: it compiles; else `error` says why not, `offset` where, and `meant` what was probably meant. `read_as`
+    `accepted`: it compiles; else `error` says why not, `offset` where, `meant` what is probably wrong and
+    `write` the expression as it is probably meant, both None where nobody can say. `read_as`
     is what the broker reads, `ignored` the text behind it that it does not read. `value` is what the expression comes
     to for the message: "true", "false", "null", or the name of the exception; `matches` whether the broker passes it.
     `steps` draw the evaluation, `tree` is the same as data, `findings` are what is probably not meant.
@@ -129,6 +132,7 @@ class Sql92:
     error: str | None = None
     offset: int | None = None
     meant: str | None = None
+    write: str | None = None
     read_as: str = ""
     ignored: str = ""
     properties: Mapping[str, str] | None = None
@@ -141,7 +145,11 @@ class Sql92:
     def __repr__(self) -> str:
         """The answer, its steps and the findings, a line each."""
         if not self.accepted:
-            return f"{self.expression!r} is refused: {self.error}" + (f" ({self.meant})" if self.meant else "")
+            return (
+                f"{self.expression!r} is refused: {self.error}"
+                + (f" ({self.meant})" if self.meant else "")
+                + (f"; write {self.write}" if self.write else "")
+            )
         what = repr(self.expression)
         passes = {
             None: f"{what} is accepted",
@@ -158,8 +166,15 @@ def answer(expression: str, properties: Mapping[str, str] | None, version: Versi
     try:
         compiled = compile_sql92(expression, version)
     except MQFilterException as refusal:
-        meant = hint(refusal, expression)
-        return Sql92(expression, accepted=False, error=str(refusal), offset=refusal.offset, meant=meant)
+        meant = repair(expression, version)
+        return Sql92(
+            expression,
+            accepted=False,
+            error=str(refusal),
+            offset=refusal.offset,
+            meant=meant.told,
+            write=meant.write,
+        )
     outcomes: dict[int, StepOutcome] = {}
     value = matches = None
     if properties is not None:

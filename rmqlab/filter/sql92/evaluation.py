@@ -55,7 +55,7 @@ def operation(node: Node) -> Callable[[Value], Value]:
         case Not():
             return _not
         case Negate():
-            return _negated
+            return negated
         case BooleanCast():
             return _cast
         case In():
@@ -74,7 +74,7 @@ def _cast(value: Value) -> Value:
     return None if value is None else value is True
 
 
-def _negated(value: Value) -> Value:
+def negated(value: Value) -> Value:
     """Give `-value` in the value's own class; null for what is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

@@ -21,13 +21,14 @@ from math import ceil, floor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.filter.sql92.errors import JavaError
-from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION, closure, evaluate_in_steps, nesting
+from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION, closure, negated, nesting
 from rmqlab.filter.sql92.nodes import And, Constant, In, Negate, Node, Not, Or, Property, TextTest, chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from rmqlab.filter.sql92.evaluation import Closure
+    from rmqlab.filter.sql92.values import Value
 
 BUDGET = 500_000  # conditions that may be worked out in one search
 _DEEPEST = 60
@@ -259,11 +260,15 @@ def _texts(part: Node) -> Iterable[str]:
 
 
 def _literals(parts: Iterable[Node]) -> Iterator[int | float]:
-    for part in parts:
-        if isinstance(part, Constant | Negate):
-            value = evaluate_in_steps(part, None).root.value
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                yield value
+    """The numbers that stand in an expression, with each of the minus signs before them; operands follow operators."""
+    known: dict[int, Value] = {}
+    for part in reversed(list(parts)):
+        match part:
+            case Constant():
+                known[id(part)] = part.value
+            case Negate():
+                known[id(part)] = negated(known.get(id(part.operand)))
+    yield from (one for one in known.values() if isinstance(one, int | float) and not isinstance(one, bool))
 
 
 def _points(numbers: list[Fraction]) -> Iterator[Fraction]:

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from rmqlab.filter.sql92.errors import SyntaxFault
+from rmqlab.filter.sql92.repair.characters import shown
 from rmqlab.message.java import utf16_units
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ WORDING: Final[Mapping[Kind, str]] = {
 }
 
 _SKIPPED = re.compile(r"(?:[ \t\n\r\f]+|--[^\n\r]*(?:\r\n|\n|\r)|/\*[^*]*\*(?:\*|[^*/][^*]*\*)*/)*")
+_SKIPPED_ON_THE_LAST_LINE = re.compile(r"(?:[ \t\n\r\f]+|/\*[^*]*\*(?:\*|[^*/][^*]*\*)*/)*")
 _TOKEN = re.compile(
     r"(?P<ID>[A-Za-z_$][A-Za-z0-9_$]*)"
     r"|(?P<FLOATING>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)"
@@ -113,13 +115,14 @@ class Token(NamedTuple):
 class Tokens:
     """The tokens of one expression, made when first asked for."""
 
-    __slots__ = ("_end", "_made", "_words", "text")
+    __slots__ = ("_end", "_last_break", "_made", "_words", "text")
 
     def __init__(self, expression: str, version: Version) -> None:
         self.text = as_units(expression)
         self._words = WORDS[version]
         self._made: list[Token] = []
         self._end = 0
+        self._last_break = max(self.text.rfind("\n"), self.text.rfind("\r"))
 
     def __getitem__(self, index: int) -> Token:
         """Give a token; after the last one only `EOF` follows. Raises the `TokenMgrError` of what is no token."""
@@ -128,7 +131,9 @@ class Tokens:
         return self._made[index]
 
     def _next(self) -> Token:
-        skipped = _SKIPPED.match(self.text, self._end)
+        # two minus signs are a comment where a line break follows; on the last line nobody needs to look for one
+        blanks = _SKIPPED if self._end <= self._last_break else _SKIPPED_ON_THE_LAST_LINE
+        skipped = blanks.match(self.text, self._end)
         start = self._end if skipped is None else skipped.end()
         if start == len(self.text):
             return Token(Kind.EOF, "", start, start)
@@ -197,9 +202,10 @@ def _token_mgr_error(text: str, start: int) -> SyntaxFault:
         expected: tuple[str, ...] = ("'",) if rest[0] == "'" else ("*/",)
     else:
         read = 2 if rest[0] in "/." and len(rest) > 1 else 1
-        found = ascii(rest[:read])
-        known = {"/": ("/*",), ".": ("a digit after the point",)}
-        expected = known.get(rest[0]) or ("a value, an operator or a bracket",)
+        # of a character beyond U+FFFF Java reads the first half alone
+        found = shown(rest[: 2 if "\ud800" <= rest[0] < "\udc00" else 1])
+        is_point = rest[0] == "." and not (start and text[start - 1].isalnum())
+        expected = ("a digit after the point" if is_point else "a value, an operator or a bracket",)
     line, column = position(text, start + read - 1)
     if start + read == len(text):
         line, column = (line + 1, 0) if text[-1] in "\r\n" else (line, column + 1)

@@ -24,9 +24,8 @@ from rmqlab.filter.consistency import (
     lets_pass,
     tell_apart,
 )
-from rmqlab.filter.filter import Filter, compile_expression, twin_of
-from rmqlab.filter.sql92.doctor import looks_like_sql92
-from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.filter.filter import Filter, twin_of
+from rmqlab.filter.remarks import REFUSED, doubts, sentence
 from rmqlab.filter.sql92.satisfiability import BUDGET
 from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.language import _, joined
@@ -180,26 +179,13 @@ def _refusals(topic: TopicLint) -> Iterable[str]:
     for wish in topic.wishes:
         if wish.data is None or wish.data.class_filter_mode:
             continue
-        if wish.data.is_tag:
-            if looks_like_sql92(str(wish.data.sub_string)):
-                who = named(wish.members)
-                yield _(
-                    "{topic}: {wish} ({who}) looks like SQL92; as a tag it takes only this very tag",
-                    topic=topic.topic,
-                    wish=wish,
-                    who=who,
-                )
-            continue
-        try:
-            compile_expression(wish.data.expression_type, wish.data.sub_string)
-        except ExpressionRefused as refusal:
-            yield _(
-                "{topic}: {wish} ({members}) is refused and lets nothing pass: {refusal}",
-                topic=topic.topic,
-                wish=wish,
-                members=named(wish.members),
-                refusal=refusal,
-            )
+        who = named(wish.members)
+        for doubt in doubts(wish.data.expression_type, wish.data.sub_string):
+            values = {"topic": topic.topic, "wish": wish, "members": who, "text": sentence(doubt)}
+            if doubt.code == REFUSED:
+                yield _("{topic}: {wish} ({members}) is refused and lets nothing pass: {text}", **values)
+            else:
+                yield _("{topic}: {wish} ({members}): {text}", **values)
 
 
 def _wrong_codes(topic: str, members: Sequence[LintMember]) -> Iterable[str]:

@@ -9,7 +9,9 @@ from enum import StrEnum
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import condition, lets_pass, tell_apart
 from rmqlab.filter.filter import compile_expression
+from rmqlab.filter.remarks import remarks, sentence
 from rmqlab.filter.sql92.doctor import looks_like_sql92
+from rmqlab.filter.sql92.errors import MQFilterException
 from rmqlab.filter.sql92.nodes import And
 from rmqlab.filter.sql92.satisfiability import Can, Search
 from rmqlab.lab.scenario import OutgoingMessage, Subscription
@@ -60,6 +62,8 @@ def parse_subscription(text: str, what: str) -> Subscription:
         data = data_of(one)
         if not data.is_tag:
             compile_expression(data.expression_type, data.sub_string)
+    except MQFilterException:
+        raise BadInput(f"{what} {text!r}: {sentence(remarks(one.type, one.expr)[0])}") from None
     except BadInput as error:
         raise BadInput(f"{what} {text!r}: {error}") from error
     if data.is_tag and data.sub_string != SUB_ALL and not data.tags_set:

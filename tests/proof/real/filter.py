@@ -113,6 +113,12 @@ class RealFilter(RealProgram):
         self._send(b"L" + struct.pack(">i", len(encoded)) + packed)
         self._receive(1)
 
+    def verdict(self, expression: str) -> tuple[bool, str]:
+        """Compile: whether it is accepted, and the tree as it prints itself, or what was thrown."""
+        self._send(b"V" + _text(expression))
+        accepted, size = struct.unpack(">bi", self._receive(5))
+        return bool(accepted), self._receive(size).decode()
+
     def outcomes(self, expression: str) -> bytes:
         """Evaluate on every message: a byte each, 0 false, 1 true, 2 null, 3 something was thrown, 4 another value."""
         self._send(b"O" + _text(expression))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.message.properties import properties_to_string
 from tests.proof.real import filter as real_filter
 from tests.proof.real.filter import RealFilter, RealFilterMissingError
@@ -69,3 +71,23 @@ def test_what_is_missing_is_told(monkeypatch, tmp_path):
     with pytest.raises(RealFilterMissingError, match="no JDK 17 or newer to compile with"):
         real_filter.set_up()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["jdk"]
+
+
+FIELD = Path(__file__).resolve().parents[2] / "filter" / "field.jsonl"
+
+
+def test_the_real_compiler_says_the_same_of_what_people_write_and_takes_what_is_suggested(real):
+    """What is accepted and what refused, in its own words; each suggestion is read whole and does what is meant."""
+    cases = [json.loads(line) for line in FIELD.read_text(encoding="utf-8").splitlines()]
+    for case in cases:
+        for text in filter(None, (case["expr"] if case["type"] == "SQL92" else None, case["write"])):
+            try:
+                ours = True, str(compile_sql92(text))
+            except MQFilterException as refusal:
+                ours = False, refusal.java_message
+            assert real.verdict(text) == ours, text
+        for outcome, messages in ((1, case.get("passes", ())), (0, case.get("drops", ()))):
+            for message in messages:
+                real.load([properties_to_string(message).encode()])
+                assert (real.outcomes(case["write"]) == b"\1") == outcome, (case["write"], message)
+    assert sum(case["write"] is not None for case in cases) > 90

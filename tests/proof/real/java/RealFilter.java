@@ -22,6 +22,7 @@ import org.apache.rocketmq.filter.expression.Expression;
  *
  * <pre>
  * L count, texts          load the properties of messages as the commit log has them       -> 1
+ * V expression            compile                                                        -> 1 or 0, text
  * O expression            evaluate on every loaded message                                 -> count, one byte each
  * D expression, rounds    decode the properties and evaluate                               -> messages, matched, CPU ns
  * M expression, rounds    evaluate on properties that are decoded already                  -> messages, matched, CPU ns
@@ -29,6 +30,7 @@ import org.apache.rocketmq.filter.expression.Expression;
  * T subscription, rounds  match the tags codes of the loaded messages                      -> messages, matched, CPU ns
  * </pre>
  *
+ * V tells whether it is accepted, and the tree as it prints itself, or what was thrown.
  * An outcome byte is 0 false, 1 true, 2 null, 3 something was thrown, 4 another value.
  */
 public final class RealFilter {
@@ -68,6 +70,21 @@ public final class RealFilter {
 
     private static void answer(int command, DataInputStream in, DataOutputStream out) throws Exception {
         String text = new String(bytes(in), StandardCharsets.UTF_8);
+        if (command == 'V') {
+            boolean accepted = true;
+            String told;
+            try {
+                told = String.valueOf(FilterFactory.INSTANCE.get("SQL92").compile(text));
+            } catch (Exception refusal) {
+                accepted = false;
+                told = String.valueOf(refusal.getMessage());
+            }
+            byte[] packed = told.getBytes(StandardCharsets.UTF_8);
+            out.writeByte(accepted ? 1 : 0);
+            out.writeInt(packed.length);
+            out.write(packed);
+            return;
+        }
         if (command == 'O') {
             Expression expression = FilterFactory.INSTANCE.get("SQL92").compile(text);
             out.writeInt(encoded.length);
