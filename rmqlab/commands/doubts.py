@@ -1,10 +1,10 @@
-"""What is probably not meant by the subscriptions that a verb is given, on standard error."""
+"""What is probably not meant by the subscriptions that a verb is given, beside its result."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from rmqlab.commands.printing import warn
 from rmqlab.language import _
 
 if TYPE_CHECKING:
@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def print_doubts(verb: str, sentences: Iterable[str]) -> None:
-    """Print a line for each, the same words once."""
+    """Print a line for each on standard error, the same words once."""
     for sentence in dict.fromkeys(sentences):
-        print(_("rmqlab {verb}: warning: {sentence}", verb=verb, sentence=sentence), file=sys.stderr)
+        warn(verb, _("warning: {sentence}", sentence=sentence))

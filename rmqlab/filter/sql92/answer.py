@@ -15,6 +15,7 @@ from rmqlab.filter.sql92.nodes import And, Constant, Equal, In, Node, Or, Proper
 from rmqlab.filter.sql92.repair.repair import repair
 from rmqlab.filter.sql92.tokens import as_units
 from rmqlab.filter.sql92.values import class_name, java_text
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +149,7 @@ class Sql92:
             return (
                 f"{self.expression!r} is refused: {self.error}"
                 + (f" ({self.meant})" if self.meant else "")
-                + (f"; write {self.write}" if self.write else "")
+                + (_("; write {expression}", expression=self.write) if self.write else "")
             )
         what = repr(self.expression)
         passes = {
