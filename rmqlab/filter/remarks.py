@@ -17,7 +17,7 @@ from rmqlab.filter.sql92.errors import ExpressionRefused, MQFilterException
 from rmqlab.filter.sql92.hints import Hint
 from rmqlab.filter.sql92.repair.repair import repair
 from rmqlab.filter.tag_doctor import examine_tags
-from rmqlab.language import Message, _
+from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, TAG, TAG_TYPES
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def doubts(expression_type: str | None, expression: str | None) -> tuple[Hint, .
     return tuple(one for one in remarks(expression_type, expression) if one.severity == WARNING)
 
 
-def sentence(hint: Hint) -> Message:
+def sentence(hint: Hint) -> str:
     """A remark in one sentence, with what to write."""
     values = {"message": hint.message, "advice": hint.advice, "write": hint.write}
     if hint.write is not None:
@@ -78,7 +78,7 @@ def sentence(hint: Hint) -> Message:
     return _("{message} ({advice})", **values) if hint.advice else _("{message}", **values)
 
 
-def told(expression_type: str | None, expression: str | None) -> list[Message]:
+def told(expression_type: str | None, expression: str | None) -> list[str]:
     """The sentences of `doubts`, those with the same words once."""
     return list(dict.fromkeys(map(sentence, doubts(expression_type, expression))))
 

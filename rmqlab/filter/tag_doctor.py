@@ -14,7 +14,7 @@ from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.filter.sql92.hints import Hint
 from rmqlab.filter.sql92.repair.characters import hidden_in, plain, shown
 from rmqlab.filter.sql92.repair.repair import is_whole, repair
-from rmqlab.language import Message, _
+from rmqlab.language import _
 from rmqlab.message.java import split, trim, utf16_length
 from rmqlab.protocol.subscription_data import SEPARATOR, SUB_ALL
 
@@ -82,7 +82,7 @@ def _of_parts(text: str, parts: list[str]) -> Iterator[Hint]:
             yield _hint("twin", "note", text, span, says, advice)
 
 
-def _odd(tag: str) -> tuple[str, Message, Message] | None:
+def _odd(tag: str) -> tuple[str, str, str] | None:
     """What is odd about one tag: a code, what it is to the broker, what to do."""
     hidden = " ".join(shown(one) for one in hidden_in(tag))
     bars = _("tags are separated by two bars: tagA || tagB")
@@ -146,8 +146,8 @@ def _hint(
     severity: str,
     text: str,
     span: tuple[int, int],
-    message: Message,
-    advice: Message,
+    message: str,
+    advice: str,
     write: str | None = None,
 ) -> Hint:
     start, end = (utf16_length(text[:place]) for place in span)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.sql92.hints import Hint
     from rmqlab.lab.scenario import Scenario
-    from rmqlab.language import Message
 
 Asked = tuple[str, str | None, str | None]
 
@@ -40,11 +39,11 @@ def refused(step: Start | Subscribe) -> str:
     return "".join(_(" ({meant})", meant=one) for one in meant if one)
 
 
-def _write(hint: Hint) -> Message | str:
+def _write(hint: Hint) -> str:
     return "" if hint.write is None else _("write {right}", right=hint.write)
 
 
-def doubtful(scenario: Scenario) -> Iterator[Message]:
+def doubtful(scenario: Scenario) -> Iterator[str]:
     """A sentence for each doubt, with who subscribes what."""
     for name, kind, expression in asked(scenario):
         for text in told(kind, expression):

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.language import Message, _, joined
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def hidden_in(text: str) -> str:
     return "".join(dict.fromkeys(one for one in text if is_odd_blank(one)))
 
 
-def plain(text: str) -> tuple[str, list[Message]]:
+def plain(text: str) -> tuple[str, list[str]]:
     """An expression with ASCII where the grammar wants it, and what was changed; texts in ASCII quotes stay."""
     written: list[str] = []
     signs: dict[str, str] = {}
@@ -96,7 +96,7 @@ def _end_of_text(text: str, start: int) -> int | None:
     return None if found is None else found.end()
 
 
-def _told(signs: dict[str, str], blanks: dict[str, None], quotes: dict[str, None]) -> Iterator[Message]:
+def _told(signs: dict[str, str], blanks: dict[str, None], quotes: dict[str, None]) -> Iterator[str]:
     wide = {one: right for one, right in signs.items() if right}
     if wide:
         pairs = joined(", ", (_("{sign} as {right}", sign=one, right=right) for one, right in wide.items()))

@@ -20,7 +20,7 @@ from rmqlab.filter.sql92.repair.lexemes import (
     sign,
     word,
 )
-from rmqlab.language import Message, _
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ _SIGNS: Final = COMPARISONS | {"(", ")", ",", "+", "-", "*", "/", "%"}
 _LETTERED: Final = re.compile(r"(?:0[xX]([0-9A-Fa-f]+)|([0-9_]+(?:\.[0-9]*)?)([dDfF]?))")
 
 
-def casts(draft: Draft) -> Iterator[Message]:
+def casts(draft: Draft) -> Iterator[str]:
     """A cast is not needed: what a property is compared with tells how it is read."""
     for at in reversed(list(draft.find([lambda one: one.word in {"CAST", "CONVERT", *_TO_NUMBER}, "("]))):
         end, name = draft.closing(at + 1), draft[at + 2]
@@ -67,7 +67,7 @@ def casts(draft: Draft) -> Iterator[Message]:
         yield from _cast(draft, at, kind)
 
 
-def _cast(draft: Draft, at: int, kind: str) -> Iterator[Message]:
+def _cast(draft: Draft, at: int, kind: str) -> Iterator[str]:
     name, against = draft[at].image, draft[at + 2]
     if kind in _TEXTS:
         yield _("there are no casts: {name} is a text as it is", name=name)
@@ -82,7 +82,7 @@ def _cast(draft: Draft, at: int, kind: str) -> Iterator[Message]:
         yield _("there are no casts: {name} is read as a whole number where it is compared with one", name=name)
 
 
-def calls(draft: Draft) -> Iterator[Message]:
+def calls(draft: Draft) -> Iterator[str]:
     """A function or a method."""
     for at in list(draft.find([lambda one: one.kind == WORD and one.word not in _NO_CALLS, "("])):
         name, inner = draft[at].word, draft[at + 2]
@@ -108,12 +108,12 @@ def _is_text(one: Lexeme) -> bool:
     return one.kind == TEXT
 
 
-def no_time(name: str) -> Message | None:
+def no_time(name: str) -> str | None:
     """What to say of a property whose name is a function of other languages that is written without brackets."""
     return _call(name, Lexeme(WORD, "")) if name.upper() in _BARE_TIMES else None
 
 
-def _call(image: str, inner: Lexeme) -> Message:
+def _call(image: str, inner: Lexeme) -> str:
     name = image.upper()
     if name in _TIMES:
         return _("there are no functions ({name}), and no time: let the producer send a number to compare", name=image)
@@ -131,7 +131,7 @@ def _call(image: str, inner: Lexeme) -> Message:
     return _("there are no functions ({name}): send the value that it gives as a property", name=image)
 
 
-def patterns(draft: Draft) -> Iterator[Message]:
+def patterns(draft: Draft) -> Iterator[str]:
     """LIKE and regular expressions; what 5.3.3 can ask instead."""
     kinds = (lambda one: one.word in _PATTERNS or one.sign("~", "=~", "!~"),)
     for at in reversed(list(draft.find(kinds))):
@@ -179,7 +179,7 @@ def _later(text: str) -> str:
     return f"{'CONTAINS' if before and after else 'ENDSWITH' if before else 'STARTSWITH'} {inner}"
 
 
-def quoted_names(draft: Draft) -> Iterator[Message]:
+def quoted_names(draft: Draft) -> Iterator[str]:
     """A text where a property is meant: at the left of a comparison with a value."""
     names = []
     for at, one in enumerate(draft.lexemes):
@@ -194,9 +194,9 @@ def quoted_names(draft: Draft) -> Iterator[Message]:
         yield _("names of properties stand without quotes: {names}", names=", ".join(dict.fromkeys(names)))
 
 
-def names(draft: Draft) -> Iterator[Message]:
+def names(draft: Draft) -> Iterator[str]:
     """Words that are no names, parameters, and signs that no expression has."""
-    said: dict[str, Message] = {}
+    said: dict[str, str] = {}
     for at, one in enumerate(draft.lexemes):
         before = draft[at - 1]
         if one.kind == WORD and one.word not in RESERVED and NAME.fullmatch(one.image) is None:
@@ -216,7 +216,7 @@ def names(draft: Draft) -> Iterator[Message]:
     yield from said.values()
 
 
-def _no_name(name: str) -> Message:
+def _no_name(name: str) -> str:
     return _("{name} is no name of a property: letters A to Z, digits, _ and $ only", name=name)
 
 
@@ -242,7 +242,7 @@ def _goes_on(draft: Draft, at: int) -> bool:
     return after.kind == WORD or (after.kind == NUMBER and not one.sign("-"))
 
 
-def arithmetic(draft: Draft) -> Iterator[Message]:
+def arithmetic(draft: Draft) -> Iterator[str]:
     """Sums and the like between two operands."""
     for at, one in enumerate(draft.lexemes):
         between = draft[at - 1].is_operand and draft[at + 1].is_operand
@@ -251,7 +251,7 @@ def arithmetic(draft: Draft) -> Iterator[Message]:
             return
 
 
-def numbers(draft: Draft) -> Iterator[Message]:
+def numbers(draft: Draft) -> Iterator[str]:
     """Numbers as other languages write them."""
     for at, one in enumerate(draft.lexemes):
         found = _LETTERED.fullmatch(one.image) if one.kind == NUMBER else None

@@ -17,7 +17,7 @@ from rmqlab.filter.sql92.repair.lexemes import (
     sign,
     word,
 )
-from rmqlab.language import Message, _
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ _TURNED: Final = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "=", "<>": "<
 _OPENS, _CLOSES = ("(", "[", "{"), (")", "]", "}")
 
 
-def signs(draft: Draft) -> Iterator[Message]:
+def signs(draft: Draft) -> Iterator[str]:
     """Signs and words of other languages."""
     for at, one in enumerate(draft.lexemes):
         right = _SIGNS.get(one.image) if one.sign(*_SIGNS) else _WORDS.get(one.word)
@@ -63,7 +63,7 @@ def _part(draft: Draft, at: int) -> None:
         draft.lexemes[at] = draft[at]._replace(lead=" ")
 
 
-def negations(draft: Draft) -> Iterator[Message]:
+def negations(draft: Draft) -> Iterator[str]:
     """NOT before a comparison: it binds tighter, and so only what stands next to it is negated."""
     for at in reversed(list(draft.find(["NOT", lambda one: one.kind == WORD and one.is_operand]))):
         name, after = draft[at + 1], draft[at + 2]
@@ -79,7 +79,7 @@ def negations(draft: Draft) -> Iterator[Message]:
             yield _("NOT binds tighter than the comparison: write NOT (...) around the whole comparison")
 
 
-def null(draft: Draft) -> Iterator[Message]:
+def null(draft: Draft) -> Iterator[str]:
     """Comparisons with NULL, and IS with anything else."""
     for at in reversed(list(draft.find([lambda one: one.sign("=", "<>"), "NULL"]))):
         no = [word("NOT")] if draft[at].sign("<>") else []
@@ -110,7 +110,7 @@ def null(draft: Draft) -> Iterator[Message]:
             yield _("IS asks for NULL only: write {right}", right=told)
 
 
-def lists(draft: Draft) -> Iterator[Message]:
+def lists(draft: Draft) -> Iterator[str]:
     """What IN looks a property up in: texts in round brackets with commas between."""
     for at in reversed(list(draft.find(["IN"]))):
         opened = draft[at + 1].sign(*_OPENS)
@@ -152,7 +152,7 @@ def _element(lexeme: Lexeme) -> str:
     return lexeme.image.lower() if lexeme.is_value else lexeme.image
 
 
-def ranges(draft: Draft) -> Iterator[Message]:
+def ranges(draft: Draft) -> Iterator[str]:
     """Bounds of BETWEEN; a value between two comparisons; a list behind an equality."""
     for at in reversed(list(draft.find(["BETWEEN"]))):
         opened = draft[at + 1].sign("(", "[")
@@ -182,7 +182,7 @@ def ranges(draft: Draft) -> Iterator[Message]:
             yield _("several values are asked for by IN")
 
 
-def left_out(draft: Draft) -> Iterator[Message]:
+def left_out(draft: Draft) -> Iterator[str]:
     """A property, or a property and its sign, that is written once for several comparisons."""
     for at in reversed(list(draft.find([lambda one: one.word in CONNECTIVES]))):
         name, compared = _comparison_before(draft, at)
@@ -208,7 +208,7 @@ def _comparison_before(draft: Draft, at: int) -> tuple[Lexeme | None, Lexeme | N
     return None, None
 
 
-def order_of_texts(draft: Draft) -> Iterator[Message]:
+def order_of_texts(draft: Draft) -> Iterator[str]:
     """A number in quotes, where order is asked for."""
     for at, one in enumerate(draft.lexemes):
         by_sign = draft[at - 1].sign(*ORDERED) or draft[at + 1].sign(*ORDERED)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.filter.sql92.tokens import as_units
-from rmqlab.language import Message, _
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NOT_COMPARED: Final = re.compile(r"Value '\(NOT .*\)' cannot be compared\.", re.DOTALL)
 
 
-def by_reason(refusal: MQFilterException, text: str) -> Iterator[Message]:
+def by_reason(refusal: MQFilterException, text: str) -> Iterator[str]:
     """What a refusal tells; nothing where it says all itself."""
     units = as_units(text)
     at = "" if refusal.offset is None else units[refusal.offset :]

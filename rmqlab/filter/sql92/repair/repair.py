@@ -12,7 +12,7 @@ from rmqlab.filter.sql92.repair import functions, operators, statements
 from rmqlab.filter.sql92.repair.characters import plain
 from rmqlab.filter.sql92.repair.lexemes import Draft
 from rmqlab.filter.sql92.repair.refusals import by_reason
-from rmqlab.language import Message, _, joined
+from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ class Repair(NamedTuple):
     `write` is None where nobody can say what was meant; else the broker reads all of it.
     """
 
-    reasons: tuple[Message, ...]
+    reasons: tuple[str, ...]
     write: str | None
 
     @property
-    def told(self) -> Message | None:
+    def told(self) -> str | None:
         """The reasons in one text; None if nothing is known."""
         return joined("; ", self.reasons) if self.reasons else None
 
@@ -62,7 +62,7 @@ def repair(text: str, version: Version = DEFAULT_VERSION) -> Repair:
     tags = _as_condition_on_tags(text)
     if tags is not None:
         return tags
-    reasons: dict[str, Message] = {}
+    reasons: dict[str, str] = {}
     written = _rewritten(text, version, reasons)
     if is_whole(written, version):
         write = written.strip() if written != text and _has_meaning(written, version) else None
@@ -74,7 +74,7 @@ def repair(text: str, version: Version = DEFAULT_VERSION) -> Repair:
     return Repair(tuple(reasons.values()), None)
 
 
-def _rewritten(text: str, version: Version, reasons: dict[str, Message]) -> str:
+def _rewritten(text: str, version: Version, reasons: dict[str, str]) -> str:
     """The text after every rule, applied until nothing changes or the broker reads all of it."""
     for _round in range(_ROUNDS):
         before = text
@@ -89,7 +89,7 @@ def _rewritten(text: str, version: Version, reasons: dict[str, Message]) -> str:
     return text
 
 
-def _by_refusal(text: str, version: Version) -> Iterator[Message]:
+def _by_refusal(text: str, version: Version) -> Iterator[str]:
     try:
         compile_sql92(text, version)
     except MQFilterException as refusal:
@@ -101,7 +101,7 @@ def quoted_names_of(text: str) -> bool:
     return any(functions.quoted_names(Draft(text, DEFAULT_VERSION)))
 
 
-def _applied(draft: Draft, version: Version) -> Iterator[Message]:
+def _applied(draft: Draft, version: Version) -> Iterator[str]:
     for rule in _RULES:
         yield from rule(draft)
     yield from statements.whole_in_quotes(draft, lambda text: is_condition(text, version))

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.filter.sql92.repair.lexemes import CONNECTIVES, NUMBER, OPEN_TEXT, TEXT, WORD, Draft, quoted, sign
-from rmqlab.language import Message, _
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,9 +23,9 @@ _CLAUSES: Final = {"ORDER", "GROUP", "LIMIT", "HAVING", "OFFSET"}
 _BRACKETS: Final = {"[": "(", "{": "(", "]": ")", "}": ")"}
 
 
-def unwrapped(text: str) -> tuple[str, list[Message]]:
+def unwrapped(text: str) -> tuple[str, list[str]]:
     """The expression without what a programming language or a file of XML puts around it."""
-    said: list[Message] = []
+    said: list[str] = []
     if found := _CODE.fullmatch(text):
         text = found[2].replace('\\"', '"')
         said.append(_("only the text between the quotes of bySql is the expression"))
@@ -41,14 +41,14 @@ def unwrapped(text: str) -> tuple[str, list[Message]]:
     return text, said
 
 
-def without_comments(text: str) -> tuple[str, list[Message]]:
+def without_comments(text: str) -> tuple[str, list[str]]:
     """The expression without comments of other languages; quotes in them count as in 4.8.0, so texts stay."""
     if "'" not in text and _COMMENT.search(text):
         return _COMMENT.sub("", text).rstrip(), [_("a comment is /* such a one */")]
     return text, []
 
 
-def select(draft: Draft) -> Iterator[Message]:
+def select(draft: Draft) -> Iterator[str]:
     """A statement of a data base has its condition behind WHERE."""
     place = next(draft.find(["WHERE"]), None)
     first = draft[0].word
@@ -70,7 +70,7 @@ def _is_clause(draft: Draft, at: int) -> bool:
     return by or (draft[at].word in _CLAUSES - {"ORDER", "GROUP"} and draft[at + 1].kind in {NUMBER, WORD})
 
 
-def edges(draft: Draft) -> Iterator[Message]:
+def edges(draft: Draft) -> Iterator[str]:
     """A semicolon at the end; a connective that joins nothing."""
     while draft.lexemes and draft[len(draft.lexemes) - 1].sign(";"):
         draft.put(len(draft.lexemes) - 1, len(draft.lexemes))
@@ -83,7 +83,7 @@ def edges(draft: Draft) -> Iterator[Message]:
             yield _("{name} joins two conditions: one is missing here", name=name)
 
 
-def texts(draft: Draft) -> Iterator[Message]:
+def texts(draft: Draft) -> Iterator[str]:
     """A text without its end, and one with a quote in it."""
     last = len(draft.lexemes) - 1
     if not draft.lexemes or draft[last].kind != OPEN_TEXT:
@@ -99,14 +99,14 @@ def texts(draft: Draft) -> Iterator[Message]:
         yield _("a text ends with a single quote: one is missing")
 
 
-def whole_in_quotes(draft: Draft, is_condition: Callable[[str], bool]) -> Iterator[Message]:
+def whole_in_quotes(draft: Draft, is_condition: Callable[[str], bool]) -> Iterator[str]:
     """The whole expression in quotes, as it stands in a program."""
     if len(draft.lexemes) == 1 and draft[0].kind == TEXT and is_condition(draft[0].content):
         draft.read(draft[0].content)
         yield _("the expression stands without quotes around it")
 
 
-def brackets(draft: Draft) -> Iterator[Message]:
+def brackets(draft: Draft) -> Iterator[str]:
     """Brackets of other kinds; one too many at the end; one that is missing there."""
     others = [at for at in range(len(draft.lexemes)) if draft[at].sign(*_BRACKETS)]
     if others and not any(
