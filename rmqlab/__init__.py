@@ -97,7 +97,7 @@ _MODULES = {
     "show": "show", "simulate": "verbs", "spark": "spark", "sql92": "verbs", "tags": "verbs",
 }  # fmt: skip
 __all__ = list(_MODULES)
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 if "IPython" in sys.modules and os.environ.get("RMQLAB_LANG"):
     import_module("rmqlab.lessons.shown_values").in_notebook()

@@ -54,7 +54,7 @@ def simulate(
     from rmqlab.search.explorer.timings import chosen_times
 
     one, cluster = scenario_and_settings(scenario, settings, rules)
-    warn((f"{name}:", kind, expression) for name, kind, expression in asked(one))
+    warn(((f"{name}:", kind, expression) for name, kind, expression in asked(one)), refused=True)
     return LabResult(run(one, cluster=cluster, **chosen_times(one, seed=seed, schedule=schedule)))
 
 
@@ -85,7 +85,7 @@ def explore(
     from rmqlab.search.explorer.explore import Explorer
 
     chosen, cluster = scenario_and_settings(scenario, settings, rules)
-    warn((f"{name}:", kind, expression) for name, kind, expression in asked(chosen))
+    warn(((f"{name}:", kind, expression) for name, kind, expression in asked(chosen)), refused=True)
     return Explorer(chosen, budget=budget, seconds=seconds, cluster=cluster).explore()
 
 

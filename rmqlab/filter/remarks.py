@@ -30,7 +30,14 @@ WARNING: Final = "warning"
 
 
 class ExpressionWarning(UserWarning):
-    """An expression that is accepted, and probably means something else than its author thinks."""
+    """An expression that is accepted, and probably means something else than its author thinks.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warn([("A, T:", "TAG", "tagA|tagB")])
+    >>> said[0].category.__name__
+    'ExpressionWarning'
+    """
 
 
 @lru_cache(maxsize=1024)
@@ -83,15 +90,15 @@ def told(expression_type: str | None, expression: str | None) -> list[str]:
     return list(dict.fromkeys(map(sentence, doubts(expression_type, expression))))
 
 
-def warn(subscriptions: Iterable[tuple[str, str | None, str | None]]) -> None:
+def warn(subscriptions: Iterable[tuple[str, str | None, str | None]], *, refused: bool = False) -> None:
     """Say what is doubtful of subscriptions, each a name, a type and an expression, as Python's warnings.
 
-    What is refused is left to the error that says so. The warnings name no line of a file, so that a notebook's
-    outputs are the same wherever it runs.
+    What is refused is left to the error that says so, unless `refused` is true: then nothing else says it. The
+    warnings name no line of a file, so that a notebook's outputs are the same wherever it runs.
     """
     for name, kind, expression in subscriptions:
         for doubt in doubts(kind, expression):
-            if doubt.code == REFUSED:
+            if doubt.code == REFUSED and not refused:
                 continue
             said = _("{name} {expression}: {text}", name=name, expression=repr(expression), text=sentence(doubt))
             warnings.warn_explicit(ExpressionWarning(str(said)), None, "rmqlab", 0)

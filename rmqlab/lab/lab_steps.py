@@ -124,7 +124,7 @@ class LabSteps(LabTables):
         _wanted(who, {topic: sql92 if expression is None else expression}, "TAG" if sql92 is None else "SQL92")
         if expression is not None:
             _no_condition(topic, expression)
-        warn([(f"{who}, {topic}:", *(("SQL92", sql92) if expression is None else ("TAG", expression)))])
+        warn([(f"{who}, {topic}:", *(("SQL92", sql92) if expression is None else ("TAG", expression)))], refused=True)
         if expression is not None:
             self._do("subscribe", who=who, topic=topic, expr=expression)
         else:

@@ -173,4 +173,4 @@ def test_a_condition_given_as_a_tag_is_noted(tmp_path, capsys):
     path = tmp_path / "group.json"
     path.write_text('{"members": [{"client": "A", "subscribe": {"T": "a > 3"}}]}')
     assert main(["lint", str(path)]) == 0
-    assert "note: T: TAG 'a > 3' (A) looks like SQL92; as a tag it takes only this very tag" in capsys.readouterr().out
+    assert "note: T: TAG 'a > 3' (A): it looks like SQL92; as a TAG expression" in capsys.readouterr().out
