@@ -125,7 +125,7 @@ def _condition(state: Json) -> Json:
     if not told.accepted:
         meant = None if told.meant is None else str(told.meant)
         if meant is not None and told.write is not None:
-            meant = str(_("{advice}; write {write}", advice=meant, write=told.write))
+            meant = str(_("{message}; write {write}", message=meant, write=told.write))
         refused = {"text": translate(told.error or ""), "offset": told.offset, "meant": meant}
         verdict = {"word": "refused", "kind": "refused", "values": {}}
         return base | {"verdict": verdict, "refused": refused, "steps": [], "findings": []}
@@ -209,7 +209,7 @@ def _remark(one: Hint) -> Json:
     """A remark of the package's list, in the reader's language."""
     advice = str(one.advice)
     if one.write is not None:
-        advice = str(_("{advice}; write {write}", advice=advice, write=one.write))
+        advice = str(_("{message}; write {write}", message=advice, write=one.write))
     return one._asdict() | {"message": str(one.message), "advice": advice}
 
 
