@@ -43,6 +43,7 @@ _LARGEST = 1_000  # nodes in a part that is searched
 _EFFORT = 20_000
 _RESERVED = ("TAGS", "KEYS")
 _NEARLY_RESERVED = {"TAG": "TAGS", "KEY": "KEYS"}
+_STATEMENT = {"SELECT", "WHERE", "CASE"}
 _WILDCARD = re.compile(r"[%*?]|\|\|")
 _SWITCH = _(
     "the broker needs enablePropertyFilter=true (default false); without it the consumer's start fails with code 1"
@@ -200,12 +201,9 @@ class Findings:
         yield from self._texts(node)
 
     def _bare(self, node: BooleanCast) -> Iterator[Hint]:
-        if (
-            self._repair is not None
-            and self._repair.reasons
-            and node.end == len(self._text[: self._compiled.rest.start].rstrip())
-        ):
-            return  # what is wrong begins with the text behind it
+        last = node.end == len(self._text[: self._end].rstrip())
+        if last and (self._compiled.rest.image == "(" or str(node).upper() in _STATEMENT):
+            return  # a function or a statement, which the text behind it tells
         message = _("{node} alone is no condition: a property's value is a text, so this is false or null", node=node)
         advice = _("write {right}", right=f"{node} = TRUE")
         if node is self._root and not self._compiled.ignored:
