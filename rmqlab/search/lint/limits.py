@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 MOST_COMPARED: Final = 32
 """Different subscriptions of a topic that are compared with the first one."""
+MOST_EXAMINED: Final = MOST_COMPARED + 1
+"""Different subscriptions of a topic whose text is examined for what is probably not meant: those that are compared."""
 MOST_MESSAGES: Final = 8
 """Messages of a topic whose fates are worked out."""
 MOST_SLOTS: Final = 8

@@ -42,7 +42,7 @@ from rmqlab.search.lint.findings import (
     Wish,
     WishDifference,
 )
-from rmqlab.search.lint.limits import MOST_COMPARED, MOST_FATES, MOST_MESSAGES, MOST_SLOTS, named
+from rmqlab.search.lint.limits import MOST_COMPARED, MOST_EXAMINED, MOST_FATES, MOST_MESSAGES, MOST_SLOTS, named
 from rmqlab.search.lint.members import SETTINGS, text_key
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
 
 
 def _refusals(topic: TopicLint) -> Iterable[str]:
-    for wish in topic.wishes:
+    for wish in topic.wishes[:MOST_EXAMINED]:
         if wish.data is None or wish.data.class_filter_mode:
             continue
         who = named(wish.members)
