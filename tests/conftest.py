@@ -142,11 +142,14 @@ def connect(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the site in both languages, without the playgrounds, which have tests of their own."""
-    from tests.proof.site.build import build
+    """A folder with the site in both languages, made where only the site's packages are, without the playgrounds."""
+    from tests.proof.installed import make_environment
 
     out = tmp_path_factory.mktemp("built") / "new" / "site"
-    build(out, lab=False)
+    python = make_environment(tmp_path_factory.mktemp("alone") / "env", {"site"})
+    command = [str(python), "-P", "-m", "rmqlab", "site", "--no-lab", "--out", str(out)]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
     return out
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from rmqlab.cli import OF_A_CHECKOUT
@@ -224,12 +225,26 @@ def test_conda_environment_agrees_with_pyproject():
     plain = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
     (pip,) = (entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     assert environment["name"] == PROJECT["name"]
-    assert sorted(plain) == ["openjdk=17", "pip", f"python{PROJECT['requires-python']}"]
+    python = next(entry for entry in plain if entry.startswith("python"))
+    assert sorted(plain) == sorted(["openjdk=17", "pip", python])
+    # repo2docker reads this and nothing else, and takes a Python of its own where it finds none
+    version = re.fullmatch(r"python=(\d+\.\d+)", python)
+    assert SpecifierSet(PROJECT["requires-python"]).contains(version[1])
     # conda gives these lines to pip as a file beside environment.yml
     (listed,) = pip
     assert listed.split() == ["--requirement", "requirements.txt"]
     assert (ROOT / listed.split()[1]).is_file()
     assert "pip install --no-deps --editable .\n" in (ROOT / "postBuild").read_text(encoding="utf-8")
+
+
+def test_the_version_and_the_authors_stand_in_one_place():
+    """In the package; CITATION.cff has both for who cites, and pyproject.toml reads the version."""
+    import rmqlab
+
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert "version" in PROJECT["dynamic"]
+    assert cited["version"] == rmqlab.__version__
+    assert [one["name"] for one in cited["authors"]] == [one["name"] for one in PROJECT["authors"]]
 
 
 def test_all_means_every_extra_but_java():

@@ -6,12 +6,14 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import drawsvg
 import msgspec
+import polib
 import pytest
 
 from rmqlab import __version__, cli, extras
@@ -41,9 +43,10 @@ def installed(tmp_path_factory, root):
     subprocess.run(command, cwd=root, check=True, capture_output=True)
     (wheel,) = (folder / "dist").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "site")
+        archive.extractall(folder / "site")  # noqa: S202 - our own wheel
     for package in (drawsvg, msgspec):
         (folder / "site" / package.__name__).symlink_to(Path(package.__file__).parent)
+    (folder / "site" / "polib.py").symlink_to(polib.__file__)
     (folder / "empty").mkdir()
     return folder
 
@@ -134,6 +137,36 @@ def test_a_wheel_has_no_proof_and_lists_no_verb_of_a_checkout(installed):
     }  # fmt: skip
     listed = re.findall(r"^  (\w+) ", run(installed).stdout, re.MULTILINE)
     assert listed == [name for name in VERBS if name not in OF_A_CHECKOUT]
+
+
+def test_the_wheel_has_the_lessons_and_what_they_read(installed, root):
+    """A copy in both languages without any other package, and every file that a lesson asks `rmqlab.data` for."""
+    told = run(installed, "notebook", "--copy", "mine")
+    assert told.returncode == 0, told.stderr
+    for name in ("mine", "mine-zh"):
+        copies = sorted(path.name for path in (installed / "empty" / name).glob("[0-9]*.ipynb"))
+        assert copies == sorted(["00_index.ipynb", *(path.name for path in (root / "notebooks").glob("*.ipynb"))])
+        assert (installed / "empty" / name / "exercises" / "01_eight_messages_tasks.ipynb").is_file()
+    text = "".join(path.read_text(encoding="utf-8") for path in (installed / "empty").rglob("*.ipynb"))
+    asked = set(re.findall(r'rmqlab\.data\(\\"([^"{]+)\\"', text))
+    assert len(asked) >= 10
+    assert [name for name in asked if not (installed / "site" / "rmqlab" / "data" / name).exists()] == []
+
+
+def test_the_sdist_has_everything_that_is_committed(tmp_path, root):
+    """In the unpacked sdist `./lab` does all that it does in a clone."""
+    if not (root / ".git").exists():
+        pytest.skip("git knows nothing of this copy, so there is nothing to compare")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
+    (path,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        there = {member.name.partition("/")[2] for member in archive if member.isfile()}
+        script = archive.getmember(f"{path.name.removesuffix('.tar.gz')}/lab")
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=root, text=True).split("\0")
+    committed = {name for name in listed if name and (root / name).is_file()}
+    assert committed - there == set()
+    assert script.mode & 0o111
 
 
 def absent(name):
