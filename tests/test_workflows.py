@@ -138,3 +138,23 @@ def test_the_changelog_has_the_release_of_the_package():
 
 def test_the_release_is_the_version_of_the_package():
     assert read(ROOT / "CITATION.cff")["version"] == rmqlab.__version__
+
+
+@pytest.mark.slow
+def test_a_release_has_a_bill_of_what_it_is_made_of(tmp_path):
+    """Every pin is a component of the bill, with its version and the hashes that pip checks."""
+    import json
+
+    from tests.proof.pins import pinned
+
+    done = subprocess.run([str(ROOT / ".ci" / "release"), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    version = rmqlab.__version__
+    names = {f"rmqlab-{version}-py3-none-any.whl", f"rmqlab-{version}.tar.gz", f"rmqlab-{version}.cdx.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {*names, "SHA256SUMS"}
+    assert {line.split()[1] for line in (tmp_path / "SHA256SUMS").read_text().splitlines()} == names
+    bill = json.loads((tmp_path / f"rmqlab-{version}.cdx.json").read_text())
+    listed = {component["name"].lower(): component for component in bill["components"]}
+    pins = pinned((ROOT / "requirements.txt").read_text())
+    assert {name: listed[name]["version"] for name in pins} == pins
+    assert all(listed[name]["externalReferences"][0]["hashes"] for name in pins)
