@@ -38,7 +38,7 @@ def commands():
                         yield path.name, shlex.split(line)
 
 
-@pytest.mark.parametrize(("workflow", "words"), commands(), ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("workflow", "words"), list(commands()), ids=lambda value: str(value)[:40])
 def test_each_command_of_a_workflow_exists(workflow, words):
     program, *arguments = words
     if program in TOOLS:

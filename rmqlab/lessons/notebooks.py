@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.files import atomic_write
+from rmqlab.files import atomic_write, json_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ def read(path: Path) -> Notebook:
         BadInput: the file is none; the text says why.
     """
     try:
-        notebook: Notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook: Notebook = json_value(path.read_text(encoding="utf-8"))
         if notebook["nbformat"] != FORMAT:
             raise BadInput(f"{path}: not a notebook of format {FORMAT} but {notebook['nbformat']}")
         for cell in notebook["cells"]:
