@@ -17,7 +17,7 @@ from rmqlab.commands import VERBS, listing
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import language
 from rmqlab.processes import Stopped, ended_by_signals
-from rmqlab.program import called, program
+from rmqlab.program import PROGRAM, called, program
 from rmqlab.visible import visible_streams
 
 WIDEST = 118
@@ -122,15 +122,31 @@ def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
     """The parser of a verb's arguments, with its help as `--help` prints it."""
-    from rmqlab.commands.arguments import FORMATS, add_example
-
-    module = import_module(f"{VERBS[verb].package}.{verb}")
     parser = argparse.ArgumentParser(
         prog=f"{program()} {verb}",
         description=VERBS[verb].help,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    _add_arguments(parser, verb)
+    parser.epilog = _ending(verb, parser.epilog)
+    return parser
+
+
+def parser_of_all() -> argparse.ArgumentParser:
+    """One parser with every verb, for completion; a verb whose packages are missing has no options there."""
+    parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
+    verbs = parser.add_subparsers(dest="verb")
+    for verb, entry in VERBS.items():
+        with suppress(ModuleNotFoundError):
+            _add_arguments(verbs.add_parser(verb, help=entry.help, allow_abbrev=False), verb)
+    return parser
+
+
+def _add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
+    from rmqlab.commands.arguments import FORMATS, add_example
+
+    module = import_module(f"{VERBS[verb].package}.{verb}")
     parser.add_argument(
         "--json",
         metavar="FILE",
@@ -139,8 +155,6 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     module.add_arguments(parser)
     if verb in FORMATS:
         add_example(parser, verb)
-    parser.epilog = _ending(verb, parser.epilog)
-    return parser
 
 
 def _run(verb: str, rest: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.language import _
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,3 +45,27 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     lower = {name.lower(): name for name in known}
     near = get_close_matches(str(word).lower(), lower, n=1)
     return _("; did you mean {lower}?", lower=lower[near[0]]) if near else ""
+
+
+MOST_NAMED = 8
+"""Known words in a message; the others are counted."""
+
+
+def there_are(word: object, known: Iterable[str]) -> str:
+    """Return what to write instead of `word`: the known word nearest to it, else the known ones, the first few of many.
+
+    >>> there_are("tagB", ["alpha", "beta"])
+    '; there are alpha, beta'
+    >>> there_are("x", map(str, range(100)))
+    '; there are 0, 1, 2, 3, 4, 5, 6, 7 and 92 more'
+    """
+    names = list(known)
+    meant = did_you_mean(word, names)
+    if meant:
+        return meant
+    if not names:
+        return _("; there is none")
+    told = joined(", ", names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
+        return _("; there are {names} and {more} more", names=told, more=len(names) - MOST_NAMED)
+    return _("; there are {names}", names=told)

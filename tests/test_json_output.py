@@ -13,10 +13,11 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from rmqlab import cli
 from rmqlab.commands import VERBS
+from rmqlab.commands import notebook as notebook_verb
 from rmqlab.commands.output import write_json
+from rmqlab.lab.fates import Fate
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
-from tests.proof.commands import notebook as notebook_verb
 from tests.proof.notebook_files import write
 
 pytestmark = pytest.mark.slow
@@ -49,6 +50,7 @@ CHEAP = {
     "doctor": [["--recorded", "{golden}/../doctor/4.8.0-1.json", "{golden}/../doctor/4.8.0-2.json"]],
     "explain": [["24"], ["the consumer's subscription not latest"]],
     "lint": [["--member", "A:T=tagA", "--member", "B:T=tagB"]],
+    "completion": [["bash"], ["zsh"]],
     "rows": [["--only", "S-01"]],
     "catalogue": [["--check"]],
     "notebook": [["--execute", "{tmp}/one.ipynb"]],
@@ -95,6 +97,7 @@ def test_one_json_value_alone(verb, arguments, prepared, capsys):
     out, err = capsys.readouterr()
     assert status in {0, 1, 3}, err  # 3: what was looked at loses messages
     json.loads(out)
+    assert [name for name in Fate if "_" in name and name in err] == []  # people read words, JSON has the names
 
 
 def test_events_of_simulate_are_one_array_with_an_object_a_line(prepared, capsys):

@@ -115,11 +115,11 @@ function show(answer) {
     $("result").replaceChildren();
     return;
   }
-  verdict({ consistent: "good", inconsistent: "bad", not_decided: "" }[answer.verdict], say(answer.verdict, answer));
-  const parts = [el("h2", {}, say("why")), ...answer.topics.flatMap(topic)];
+  const style = answer.refused.length ? "bad" : { consistent: "good", inconsistent: "bad", not_decided: "" }[answer.verdict];
+  verdict(style, [...answer.refused, answer.said].join(" "));
+  const parts = [el("h2", {}, say("do")), el("p", {}, answer.do), el("h2", {}, say("why")), ...answer.topics.flatMap(topic)];
   if (answer.notes.length) parts.push(el("h2", {}, say("notes")), el("ul", {}, answer.notes.map((note) => el("li", {}, note))));
-  if (answer.tool !== (answer.verdict === "consistent")) parts.push(el("p", { class: "soft" }, say(answer.tool ? "tool_same" : "tool_differs")));
-  parts.push(el("h2", {}, say("do")), el("p", {}, say(`do_${answer.verdict}`)));
+  if (answer.tool) parts.push(el("p", { class: "soft" }, answer.tool));
   parts.push(el("h3", {}, say("command")), copied(answer.command, say));
   parts.push(el("details", {}, el("summary", {}, say("printed")), el("pre", {}, answer.lines)));
   $("result").replaceChildren(...parts);
@@ -138,19 +138,16 @@ function suggest(wishes) {
   suggested = next;
 }
 
-const message = ({ tag, properties }) =>
-  [tag === null ? say("no_tag") : say("tag_is", { tag }), ...Object.entries(properties).map(([name, value]) => `${name} = '${value}'`)].join(", ");
-
 function topic(found) {
   const parts = [el("h3", {}, say("topic", { topic: found.topic }))];
-  if (found.differences.length) parts.push(el("ul", {}, found.differences.map(({ word, values }) => el("li", {}, say(word, values)))));
+  if (found.differences.length) parts.push(el("ul", {}, found.differences.map((text) => el("li", {}, text))));
   else parts.push(el("p", {}, say("one_wish", { text: found.wishes[0].text })));
   for (const one of found.witnesses) {
-    const cells = ({ holder, lost, stuck, queues, fates }) => el("tr", {}, el("th", { scope: "row" }, say("holds", { holder })),
-      fates.map(({ fate, mark, kind, unasked }) => el("td", { class: kind }, `${mark} ${fate}${unasked ? ` (${say("unasked")})` : ""}`)),
-      el("td", { class: lost ? "bad" : "good" }, say("of_queues", { lost, queues }) + (stuck ? `; ${say("stuck", { stuck })}` : "")));
+    const cells = ({ said, lost, share, stuck, fates }) => el("tr", {}, el("th", { scope: "row" }, said),
+      fates.map(({ said, kind, unasked }) => el("td", { class: kind }, `${said}${unasked ? ` (${say("unasked")})` : ""}`)),
+      el("td", { class: lost ? "bad" : "good" }, share + (stuck ? `; ${say("stuck", { stuck })}` : "")));
     parts.push(el("div", { class: "table" }, el("table", {},
-      el("caption", {}, el("strong", {}, say("witness", { message: message(one.message), asked: one.asked }))),
+      el("caption", {}, el("strong", {}, one.said)),
       el("thead", {}, el("tr", {}, el("td", {}), one.owners.map((owner) => el("th", { scope: "col" }, say("owner", { owner }))), el("th", { scope: "col" }, say("lost_in")))),
       el("tbody", {}, one.losses.map(cells)))));
   }

@@ -15,22 +15,32 @@ from rmqlab import Lab
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import lets_pass, tell_apart
 from rmqlab.filter.sql92.doctor import looks_like_sql92
-from rmqlab.lab.fates import Fate
+from rmqlab.lab.fates import Fate, fate_words
 from rmqlab.lab.link import pack, unpack
 from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, build_subscription, split_tags
 from rmqlab.search.explorer.explore import Explorer
-from rmqlab.search.lint.findings import LintVerdict, lint_lines
+from rmqlab.search.lint.in_words import (
+    advice,
+    difference_words,
+    holder_words,
+    lint_lines,
+    refusals,
+    share_words,
+    tool_words,
+    verdict_words,
+    witness_words,
+)
 from rmqlab.search.lint.meaning import lint
 from rmqlab.search.lint.members import group_of
 from rmqlab.search.plan.change import parse_subscription
 from rmqlab.show.palette import LOOKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from rmqlab.search.lint.findings import ExampleLoss, TopicLint, WishDifference
+    from rmqlab.search.lint.findings import ExampleLoss, LintVerdict, TopicLint
     from rmqlab.show.figure import Picture
 
 Json = dict[str, Any]
@@ -144,11 +154,14 @@ def judge(state: Json) -> Json:
         "problems": [],
         "link": pack(state),
         "verdict": _key(found.verdict),
+        "said": str(verdict_words(found.verdict)),
+        "refused": list(map(str, refusals(found))),
+        "do": str(advice(found)),
         "members": len(found.members),
         "topics": [_topic(one, state["queues"]) for one in found.topics],
         "notes": [translate(note) for note in found.notes],
-        "tool": found.tool,
-        "lines": "\n".join(lint_lines(found)),
+        "tool": str(tool_words(found)),
+        "lines": "\n".join(map(str, lint_lines(found))),
         "wishes": list(dict.fromkeys(_wish(one) for one in state["members"])),
         "command": _lint_command(state),
     }
@@ -185,40 +198,22 @@ def _topic(found: TopicLint, queues: int) -> Json:
         "verdict": _key(found.verdict),
         "wishes": [{"text": str(one), "members": ", ".join(one.members), "none": one.data is None}
                    for one in found.wishes],
-        "differences": [_difference(one) for one in found.differences],
+        "differences": [str(difference_words(one)) for one in found.differences],
         "witnesses": [_witness(one, queues) for one in found.witnesses],
     }  # fmt: skip
-
-
-def _difference(one: WishDifference) -> Json:
-    values = {"first": str(one.first), "second": str(one.second), "members": ", ".join(one.second.members)}
-    if one.second.data is None:
-        word = "differ_nothing"
-    elif one.verdict is LintVerdict.CONSISTENT:
-        word = "differ_not"
-    elif one.verdict is LintVerdict.UNDECIDED or one.apart is None:
-        word = "differ_unknown"
-    elif one.apart.only_first is not None and one.apart.only_second is not None:
-        word = "differ_both"
-    else:
-        word = "differ_wider"
-        if one.apart.only_first is None:
-            values |= {"first": str(one.second), "second": str(one.first)}
-    return {"word": word, "values": values}
 
 
 def _witness(one: ExampleLoss, queues: int) -> Json:
     """A message, and what becomes of it: a row for whose subscription the broker holds, a column for each owner."""
     return {
-        "message": _message(one.message),
-        "asked": ", ".join(one.asked),
+        "said": str(witness_words(one)),
         "owners": list(one.losses[0].fates),
         "losses": [
             {
-                "holder": each.holder,
-                "lost": int(each.lost * queues),
+                "said": str(holder_words([each.holder])),
+                "lost": bool(each.lost),
+                "share": str(share_words(each.lost, queues)),
                 "stuck": int(each.stuck * queues),
-                "queues": queues,
                 "fates": [_fate(fate, owner in each.unasked) for owner, fate in each.fates.items()],
             }
             for each in one.losses
@@ -226,14 +221,9 @@ def _witness(one: ExampleLoss, queues: int) -> Json:
     }
 
 
-def _message(properties: Mapping[str, str]) -> Json:
-    others = {name: value for name, value in properties.items() if name != PROPERTY_TAGS}
-    return {"tag": properties.get(PROPERTY_TAGS), "properties": others}
-
-
 def _fate(fate: Fate, unasked: bool) -> Json:
     kind = "aside" if unasked else "good" if fate is Fate.DELIVERED else "bad"
-    return {"fate": fate.value, "mark": LOOKS[fate].mark, "kind": kind, "unasked": unasked}
+    return {"said": f"{LOOKS[fate].mark} {fate_words(fate)}", "kind": kind, "unasked": unasked}
 
 
 # What is lost: a run.

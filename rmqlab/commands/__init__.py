@@ -93,7 +93,7 @@ VERBS = {
     ),
     "tap": Verb(
         "record the frames between real clients and a real broker",
-        {0: "the recording is complete, after Ctrl-C too"},
+        {0: "the recording is complete, after Ctrl-C too", 4: "nothing came, so nothing is known"},
         "tap my-recording --seconds 60",
     ),
     "audit": Verb(
@@ -148,6 +148,12 @@ VERBS = {
             4: "what was given is a part of the group: it tells too little",
         },
         "lint --member A:TopicTest=tagA --member B:TopicTest=tagB",
+    ),
+    "completion": Verb(
+        "a script by which bash or zsh complete verbs, options and file names",
+        {0: "it is written"},
+        "completion bash",
+        extras=("completion",),
     ),
     "notebook": Verb(
         "open JupyterLab on your own copy of the lessons",

@@ -12,8 +12,9 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.lab.scenario_doubts import doubtful
 from rmqlab.lab.scenario_inputs import chosen_scenario
-from rmqlab.search.explorer.exploration import exploration_lines
+from rmqlab.language import ngettext
 from rmqlab.search.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
+from rmqlab.search.explorer.in_words import exploration_lines
 from rmqlab.search.explorer.properties import BUILT_IN, RECEIVES, property_named
 from rmqlab.search.explorer.timings import ASSUMED
 
@@ -69,6 +70,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"check this one: {', '.join(BUILT_IN)}, {RECEIVES}WHO (all of them); may be given several times",
     )
     parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show schedules, offsets, what was varied and what assumed"
+    )
+    parser.add_argument(
         "--schedules",
         type=Path,
         metavar="DIR",
@@ -112,12 +116,18 @@ def run(args: Namespace) -> int:
         explored = explorer.explore(progress.to)
     print_doubts("explore", doubtful(scenario))
     out = printer(args)
-    out.say(*exploration_lines(explored))
+    out.say(*exploration_lines(explored, verbose=args.verbose))
     unmet = sum(not verdict.holds for verdict in explored.verdicts)
     failing = sum(not verdict.holds and verdict.proved for verdict in explored.verdicts)
     if failing and not args.property:
-        what = "1 property FAILS" if failing == 1 else f"{failing} properties FAIL"
-        out.say(f"{what}: a finding, so the exit status is 0; for one asked for with --property it is 1")
+        out.say(
+            ngettext(
+                "{count} property FAILS: a finding, so the exit status is 0; for one asked for with --property it is 1",
+                "{count} properties FAIL: a finding, so the exit status is 0; for one asked for with --property"
+                " it is 1",
+                failing,
+            )
+        )
     if args.schedules is not None:
         _save(explored, args.schedules)
     if args.picture is not None:

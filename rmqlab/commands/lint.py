@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
 from rmqlab.diagnosis.evidence.lint_views import read_views
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, there_are
+from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, TAG
-from rmqlab.search.lint.findings import GroupLint, LintVerdict, lint_lines
+from rmqlab.search.lint.findings import GroupLint, LintVerdict
+from rmqlab.search.lint.in_words import lint_lines
 from rmqlab.search.lint.meaning import lint
 from rmqlab.search.lint.members import group_of
 
@@ -66,8 +68,10 @@ def run(args: Namespace) -> int:
         if args.group is not None:
             known = {**groups, **views}
             if args.group not in known:
-                where = " ".join(args.file)
-                raise BadInput(f"--group {args.group}: {where} has {', '.join(sorted(known)[:8]) or 'no group'}")
+                where, near = " ".join(args.file), there_are(args.group, sorted(known))
+                raise BadInput(
+                    _("--group {group}: {file} has no such group{near}", group=args.group, file=where, near=near)
+                )
             groups = {name: group for name, group in groups.items() if name == args.group}
             views = {name: view for name, view in views.items() if name == args.group}
     if not views and not any(member.subscriptions for group in groups.values() for member in group.members):

@@ -10,9 +10,9 @@ from rmqlab.commands.output import Progress, make_folder, replace_file, write_js
 from rmqlab.commands.printing import printer
 from rmqlab.filter.remarks import told
 from rmqlab.search.plan.checklist import checklist
+from rmqlab.search.plan.in_words import plan_lines
 from rmqlab.search.plan.planner import BUDGET, plan
 from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting
-from rmqlab.search.plan.results import plan_lines
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -63,6 +63,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the first seed of those drawn by chance (0)")
     parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show what each way lost, and the schedule of its worst run"
+    )
+    parser.add_argument(
         "--schedules",
         type=Path,
         metavar="DIR",
@@ -88,7 +91,7 @@ def run(args: Namespace) -> int:
         )  # fmt: skip
     saved = None if args.schedules is None else _save(found, args.schedules)
     print_doubts("plan", (text for one in (found.change.old, found.change.new) for text in told(one.type, one.expr)))
-    printer(args).say(*plan_lines(found, saved))
+    printer(args).say(*plan_lines(found, saved, verbose=args.verbose))
     write_json(found.as_json() | {"checklists": _checklists(found)}, args.json)
     return 0 if found.safe else 1
 

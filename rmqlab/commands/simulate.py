@@ -21,10 +21,15 @@ from rmqlab.lab.scenario import refusal_of
 from rmqlab.lab.scenario_doubts import doubtful
 from rmqlab.lab.scenario_inputs import named_scenarios, read_schedules
 from rmqlab.lab.simulate import simulate
+from rmqlab.language import _
 from rmqlab.search.explorer.timings import chosen_times
+from rmqlab.show.run_tables import message_table, run_table
+from rmqlab.styled import BAD, GOOD, Line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+    from rmqlab.lab.run import Run
 
 
 ENDS = (
@@ -49,7 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="instead: the run in a link of a playground (the address, or what stands behind its #)",
     )
     parser.add_argument("--id", action="append", metavar="ID", help="only this scenario (may be given several times)")
-    parser.add_argument("--out", type=Path, metavar="EVENTS.jsonl", help="write the events there (standard output)")
+    parser.add_argument("--out", type=Path, metavar="EVENTS.jsonl", help="write the events there (else to a pipe)")
     parser.add_argument(
         "--conf",
         type=Path,
@@ -76,8 +81,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         " flips of the subscription in the last minute",
     )
     parser.epilog = (
-        f"{ENDS} {FAULTS} The events are one JSON object a line: on standard output, or in the file of --out or --json;"
-        " --json - writes them as one JSON array, an object a line. With --compare, --json gets the comparison."
+        f"{ENDS} {FAULTS} A terminal gets a table of the messages. The events are one JSON object a line: in the file"
+        " of --out or --json, or on standard output where that is a pipe or a file; --json - writes them as one JSON"
+        " array, an object a line. With --compare, --json gets the comparison."
     )
 
 
@@ -102,9 +108,8 @@ def run(args: Namespace) -> int:
         return _linked(args)
     numbered = named_scenarios(args.scenarios, args.id)
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
-    out = Printer.on(sys.stderr if _to_screen(args) else sys.stdout, told=False)
     schedules = read_schedules(args.schedule, [one.id for one in numbered.values()]) if args.schedule else {}
-    texts, saved, refused = [], [], 0
+    texts, saved, refused, runs = [], [], 0, []
     for number, scenario in numbered.items():
         refusal = refusal_of(scenario)
         if refusal is not None:
@@ -118,9 +123,10 @@ def run(args: Namespace) -> int:
         result = simulate(scenario, cluster=cluster, gauges_every_ms=args.gauges, **times)
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
-        out.say("\n  ".join(run_lines(result)))
+        runs.append(result)
     if not saved:
         return 2
+    _tell(args, runs)
     _write(args, "".join(texts), "".join(saved))
     return 2 if refused else 0
 
@@ -134,13 +140,27 @@ def _write(args: Namespace, events: str, schedules: str) -> None:
         replace_file(args.schedule_out, schedules)
     if args.json == "-":
         write_result(f"[\n{','.join(events.splitlines(keepends=True))}]\n")
-    elif _to_screen(args):
+    elif _events_alone(args):
         write_result(events)
 
 
-def _to_screen(args: Namespace) -> bool:
-    """Whether standard output is for events alone."""
-    return args.json == "-" or args.out is args.json is None
+def _events_alone(args: Namespace) -> bool:
+    """Whether standard output is for events alone: asked so, or a pipe or a file that is told of no other place."""
+    return args.json == "-" or (args.out is args.json is None and not sys.stdout.isatty())
+
+
+def _tell(args: Namespace, runs: list[Run]) -> Printer:
+    """A line a run and what was refused in it; on a terminal a table before it: of messages, or of several runs."""
+    out = Printer.on(sys.stderr if _events_alone(args) else sys.stdout)
+    if out.stream.isatty():
+        out.table(message_table(runs[0]) if len(runs) == 1 else run_table(runs))
+    for run in runs:
+        told = list(run_lines(run))
+        if len(runs) == 1 or len(told) > 1 or not out.stream.isatty():
+            first, *others = told
+            lost = any(fate.lost for fate in run.fates)
+            out.say(Line((first, BAD if lost else GOOD)), *(f"  {line}" for line in others))
+    return out
 
 
 def _linked(args: Namespace) -> int:
@@ -153,8 +173,7 @@ def _linked(args: Namespace) -> int:
     link = Link.read(args.link, "--link")
     print_doubts("simulate", doubtful(link.scenario))
     result = link.run()
-    out = Printer.on(sys.stderr if _to_screen(args) else sys.stdout, told=False)
-    out.say("\n  ".join(run_lines(result)))
-    out.say(f"events: {digest(result)}, as the page says if it shows the same")
+    out = _tell(args, [result])
+    out.say(_("events: {digest}, as the page says if it shows the same", digest=digest(result)))
     _write(args, result.lines(), result.schedule.to_json() + "\n")
     return 0

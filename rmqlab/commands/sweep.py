@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.commands.output import Progress, check_target, write_json
 from rmqlab.commands.printing import printer
-from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.errors import BadInput, there_are
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -66,8 +67,7 @@ def run(args: Namespace) -> int:
         write_json({name: one.about for name, one in CATALOGUE.items()}, args.json)
         return 0
     if args.name not in CATALOGUE:
-        meant = did_you_mean(args.name, CATALOGUE)
-        raise BadInput(f"there is no sweep {args.name!r}{meant or '; there are ' + ', '.join(CATALOGUE)}")
+        raise BadInput(_("there is no sweep {name}{near}", name=repr(args.name), near=there_are(args.name, CATALOGUE)))
     if args.runs is not None and args.runs < 1:
         raise BadInput(f"--runs {args.runs}: at least one is needed")
     if args.rows_a_task is not None and args.rows_a_task < 1:

@@ -12,6 +12,7 @@ from rmqlab.commands.arguments import seconds
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer, warn
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.processes import listened_to
 from rmqlab.program import program
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from rmqlab.runtime.tap import Tap, TapConfig
     from rmqlab.runtime.teller import Teller
+
+
+NOTHING = 4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -42,7 +46,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Record until a signal ends it or the time is over; return 0. Raise `BadInput` for an address or folder."""
+    """Record until a signal ends it or the time is over; return 0, or 4 if nothing came.
+
+    Raise `BadInput` for an address or folder.
+    """
     import asyncio
 
     from rmqlab.runtime.endpoint import Endpoint
@@ -71,8 +78,7 @@ def run(args: Namespace) -> int:
     finally:
         teller.close()
         errors.close()
-    _tell_end(tap, args)
-    return 0
+    return _tell_end(tap, args)
 
 
 async def _record(config: TapConfig, args: Namespace, teller: Teller) -> Tap:
@@ -101,8 +107,19 @@ async def _record(config: TapConfig, args: Namespace, teller: Teller) -> Tap:
     return tap
 
 
-def _tell_end(tap: Tap, args: Namespace) -> None:
-    out = printer(args)
-    out.say(f"{tap.recording.frames} frames in {tap.recording.folder}; replay it: {program()} replay {args.dir}")
+def _tell_end(tap: Tap, args: Namespace) -> int:
+    out, frames = printer(args), tap.recording.frames
+    write_json({"folder": str(args.dir), "frames": frames, **tap.summary.as_json()}, args.json)
+    if not frames:
+        out.say(
+            _(
+                "Nothing came: no client sent a frame through {address}. Clients must use that name server address, and"
+                " {namesrv} must be a name server that answers.",
+                address=tap.namesrv_addr,
+                namesrv=args.namesrv,
+            )
+        )
+        return NOTHING
+    out.say(f"{frames} frames in {tap.recording.folder}; replay it: {program()} replay {args.dir}")
     out.say(*tap.summary.lines())
-    write_json({"folder": str(args.dir), "frames": tap.recording.frames, **tap.summary.as_json()}, args.json)
+    return 0

@@ -261,6 +261,11 @@ def _addresses(namesrv: str) -> list[str]:
     """Split "host:port;host:port". Raises BadInput for what is none."""
     addresses = [part.strip() for part in namesrv.split(";") if part.strip()]
     for address in addresses or [namesrv]:
+        if "/" in address:
+            right = address.partition("://")[2].partition("/")[0] or address.partition("/")[0]
+            said = _("name server {address} is an address of the web; write HOST:PORT alone: {right}",
+                     address=f"{address!r}", right=right)  # fmt: skip
+            raise BadInput(said)
         host, _ignored, port = address.rpartition(":")
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
             raise BadInput(

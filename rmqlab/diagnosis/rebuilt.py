@@ -6,10 +6,10 @@ from itertools import chain, count, product
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.errors import BadInput, there_are
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _, joined
+from rmqlab.language import _
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import is_retry_topic
 
@@ -66,9 +66,7 @@ def _chosen(look: Look, name: str | None) -> GroupSeen:
             _("{namesrv}: no consumer group was found, so there is nothing to rebuild", namesrv=look.namesrv)
         )
     if name not in look.groups:
-        hint = did_you_mean(name, look.groups) or _(
-            "; there are {groups}", groups=joined(", ", look.groups) or _("none")
-        )
+        hint = there_are(name, look.groups)
         raise BadInput(_("no group {name} was looked at{hint}", name=f"{name!r}", hint=hint))
     return look.groups[name]
 

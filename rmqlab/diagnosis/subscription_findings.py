@@ -13,7 +13,8 @@ from rmqlab.filter.sql92.doctor import looks_like_sql92
 from rmqlab.lab.fates import LOSING
 from rmqlab.language import _, joined, ngettext
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.search.lint.findings import LintVerdict, TopicLint, Wish, shown
+from rmqlab.search.lint.findings import LintVerdict, TopicLint, Wish
+from rmqlab.search.lint.in_words import message_words
 from rmqlab.search.lint.meaning import fate
 from rmqlab.search.lint.members import as_meant
 from rmqlab.search.plan.change import parse_subscription
@@ -132,7 +133,7 @@ def example(case: GroupCase, topic: str, witness: ExampleLoss) -> dict[str, Any]
         lost += fate(None if own is None else as_meant(own), slot, witness.message) in LOSING
         waits += own is None
     return {
-        "message": dict(witness.message), "shown": shown(witness.message), "asked": list(witness.asked),
+        "message": dict(witness.message), "shown": message_words(witness.message), "asked": list(witness.asked),
         "lost": lost, "waits": waits, "queues": queues,
     }  # fmt: skip
 

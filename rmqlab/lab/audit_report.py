@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from rmqlab.errors import BadInput
-from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.errors import BadInput, there_are
+from rmqlab.lab.fates import LOSING, Fate, fate_words
 from rmqlab.language import N_, _, filled, joined
 
 CERTAINTIES = (N_("proved"), N_("implied"), N_("unknown"))
@@ -32,13 +32,8 @@ def topic_of(summary: Summary, group: str) -> str:
         BadInput: the audit knows no such group.
     """
     if group not in summary:
-        raise BadInput(
-            _(
-                "group {group} is not in this audit; there are {summary}",
-                group=f"{group!r}",
-                summary=joined(", ", sorted(summary)),
-            )
-        )
+        near = there_are(group, sorted(summary))
+        raise BadInput(_("group {group} is not in this audit{near}", group=f"{group!r}", near=near))
     topics = summary[group]
     return max(topics, key=lambda topic: (int(topics[topic]["lost"]), topic))
 
@@ -62,7 +57,7 @@ def summary_lines(summary: Summary) -> list[str]:
         fates = joined(
             ", ",
             (
-                _("{number} {fate} ({certainty})", number=number, fate=_(fate), certainty=_(certainty))
+                _("{number} {fate} ({certainty})", number=number, fate=fate_words(fate), certainty=_(certainty))
                 for certainty in CERTAINTIES
                 for fate, number in sorted(row["by_certainty"].get(certainty, {}).items())
             ),

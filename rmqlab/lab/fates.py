@@ -9,6 +9,7 @@ an offset went past and about which nothing else is known.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.events import ClientFiltered, Commit, DeadLetter, Filtered, Given, SubscriptionChanged
 from rmqlab.filter.filter import Filter
 from rmqlab.lab.recorded_events import Consumed, TopicDeleted
+from rmqlab.language import _
 from rmqlab.protocol.subscription_data import TAG
 
 if TYPE_CHECKING:
@@ -47,6 +49,42 @@ class Fate(StrEnum):
     WAITING = "waiting"
     RETRYING = "retrying"
     DEAD_LETTER = "dead_letter"
+
+
+FATE_WORDS = {
+    Fate.DELIVERED: _("delivered"),
+    Fate.DROPPED_BY_BROKER_TAG: _("dropped by the broker"),
+    Fate.DROPPED_BY_BROKER_BITMAP: _("dropped by the broker (bitmap)"),
+    Fate.DROPPED_BY_BROKER_SQL: _("dropped by the broker (SQL92)"),
+    Fate.DROPPED_BY_CLIENT: _("dropped by the client"),
+    Fate.DROPPED_BY_HOOK: _("dropped by a hook of the client"),
+    Fate.SKIPPED_BY_OFFSET: _("skipped: the offset passed it"),
+    Fate.PASSED: _("passed: nothing else is known"),
+    Fate.NO_OWNER: _("no owner"),
+    Fate.WAITING: _("waiting"),
+    Fate.RETRYING: _("to be retried"),
+    Fate.DEAD_LETTER: _("dead letter"),
+}
+"""What people read: data, JSON and code have the names."""
+_NAMED = re.compile(rf"(?<!\w)(?:{'|'.join(fate for fate in Fate if '_' in fate)})(?!\w)")
+
+
+def fate_words(fate: str) -> str:
+    """A fate, or its name, in the reader's words.
+
+    >>> fate_words("dropped_by_broker_tag")
+    'dropped by the broker'
+    """
+    return FATE_WORDS[Fate(fate)]
+
+
+def fates_in_words(text: str) -> str:
+    """A text in which fates are named, as an expected figure does, with their words.
+
+    >>> fates_in_words("dropped_by_client, A")
+    'dropped by the client, A'
+    """
+    return _NAMED.sub(lambda name: str(fate_words(name[0])), text)
 
 
 LOSING = frozenset({
@@ -157,7 +195,7 @@ class GroupMember:
         if not self._reads(message):
             return False
         mine = [entry for entry in self.asked if entry[1] == message.topic]
-        for index, (_, _, kind, expression) in enumerate(mine):
+        for index, (*_place, kind, expression) in enumerate(mine):
             if kind == NOTHING:
                 continue
             over = mine[index + 1][0] if index + 1 < len(mine) else None

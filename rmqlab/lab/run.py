@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.files import json_value, lines_of, read_text
 from rmqlab.lab.facts import FactLog
-from rmqlab.lab.fates import MessageFate, SendRecord
+from rmqlab.lab.fates import MessageFate, SendRecord, fate_words
 from rmqlab.lab.fault_steps import Freeze
 from rmqlab.lab.life_steps import Assign, CreateGroup, DeleteGroup, DeleteTopic, Unsubscribe
 from rmqlab.lab.recorded_events import require_event
@@ -175,7 +175,9 @@ def run_lines(run: Run) -> Iterator[str]:
     """A run in a line: the fates of its messages; below it what clients or the broker refused while it ran."""
     fates = Counter(str(fate.fate) for fate in run.fates)
     if fates:
-        counts = joined(", ", (_("{count} {fate}", count=count, fate=_(fate)) for fate, count in fates.items()))
+        counts = joined(
+            ", ", (_("{count} {fate}", count=count, fate=fate_words(fate)) for fate, count in fates.items())
+        )
         rest = _("; ended although {under_way}", under_way=run.under_way) if run.under_way else ""
         yield _(
             "{id}: {counts}; {lost} lost{rest}",

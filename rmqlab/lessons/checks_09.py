@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.filter.consistency import tell_apart
-from rmqlab.lab.fates import Fate
+from rmqlab.lab.fates import Fate, fate_words
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.life_steps import Unsubscribe
@@ -61,7 +61,7 @@ def _played(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES, seed:
 def _gone(fates: Iterable[Any], rules: Rules) -> list[str]:
     """Messages that were lost, or still wait; with rules of one's own, those that no member can pull too."""
     left = {Fate.WAITING} if rules is DEFAULT_RULES else {Fate.WAITING, Fate.NO_OWNER}
-    return [f"{fate.body} ({fate.tag}): {fate.fate}" for fate in fates if fate.lost or fate.fate in left]
+    return [f"{fate.body} ({fate.tag}): {fate_words(fate.fate)}" for fate in fates if fate.lost or fate.fate in left]
 
 
 def _runs(change: Callable[[Lab], object], rules: Rules) -> Iterator[tuple[str, list[str], Picture]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.fates import Fate
+from rmqlab.lab.fates import Fate, fate_words
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _
 from rmqlab.lessons.answers import needs_keys, recorded
@@ -128,7 +128,7 @@ def repair(answer: Any) -> str:
                 body=one.body,
                 tag=one.tag,
                 queue=one.queue,
-                fate=one.fate,
+                fate=fate_words(one.fate),
                 culprit=one.culprit,
             )
             for one in late[:3]

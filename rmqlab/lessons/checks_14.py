@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import data
 from rmqlab.diagnosis.doctor import doctor
-from rmqlab.lab.fates import Fate
+from rmqlab.lab.fates import Fate, fate_words
 from rmqlab.lessons.answers import needs_function, needs_number
 from rmqlab.lessons.check import OF_TASK, OPEN, CheckFailed
 from rmqlab.message.topics import is_retry_topic
@@ -106,7 +106,7 @@ def mend(answer: Any) -> str:
     after = lab.fates()[before:]
     gone = [fate for fate in after if fate.fate != Fate.DELIVERED]
     if gone:
-        lines = [f"{fate.body} {fate.tag}, queue {fate.queue}: {fate.fate}" for fate in gone[:3]]
+        lines = [f"{fate.body} {fate.tag}, queue {fate.queue}: {fate_words(fate.fate)}" for fate in gone[:3]]
         problem = f"{len(gone)} of {len(after)} messages that were sent afterwards did not arrive."
         raise CheckFailed(problem=problem, lines=lines)
     return f"All {len(after)} messages that were sent afterwards arrived."

@@ -27,6 +27,8 @@ class Endpoint:
     def parse(cls, text: str, what: str) -> Endpoint:
         """Read "host:port"; raises BadInput, naming the option."""
         host, colon, port = text.rpartition(":")
+        if "/" in text:
+            raise BadInput(f"{what} {text!r}: host:port alone is wanted, without http:// and without a path")
         if not colon or not port.isdecimal() or int(port) > MAX_PORT:
             raise BadInput(f"{what} {text!r}: host:port is wanted, such as 127.0.0.1:10911; port 0 takes a free one")
         return cls(host.strip("[]"), int(port))

@@ -13,6 +13,8 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from rmqlab.visible import in_line
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
@@ -102,7 +104,7 @@ class Teller:
                 if not self._lines:
                     return
                 line = self._lines.popleft()
-            data = line.encode("ascii", "backslashreplace") + b"\n"
+            data = in_line(line).encode("ascii", "backslashreplace") + b"\n"
             with contextlib.suppress(OSError):  # the reader is gone
                 while data:
                     data = data[os.write(self._fd, data) :]

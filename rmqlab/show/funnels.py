@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.fates import Fate
+from rmqlab.lab.fates import Fate, fate_words
 from rmqlab.language import N_, _, joined
 from rmqlab.show.canvas import Canvas, cut, painted
 from rmqlab.show.charts import checked, heat_map
@@ -139,7 +139,7 @@ def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
                 _(
                     "funnel: message {body} is {value} in group {group}: no filter has judged it",
                     body=f"{body!r}",
-                    value=fate.value,
+                    value=fate_words(fate),
                     group=f"{group!r}",
                 )
             )

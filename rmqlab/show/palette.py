@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.lab.fates import Fate
+from rmqlab.lab.fates import FATE_WORDS, Fate
 from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
@@ -39,18 +39,18 @@ class FateStyle(NamedTuple):
 
 
 LOOKS = {
-    Fate.DELIVERED: FateStyle(GREEN, "", "✓", _("delivered")),
-    Fate.DROPPED_BY_BROKER_TAG: FateStyle(VERMILLION, "", "✗", _("dropped by the broker")),
-    Fate.DROPPED_BY_BROKER_BITMAP: FateStyle(VERMILLION, "..", "✗", _("dropped by the broker (bitmap)")),
-    Fate.DROPPED_BY_BROKER_SQL: FateStyle(VERMILLION, "||", "✗", _("dropped by the broker (SQL92)")),
-    Fate.DROPPED_BY_CLIENT: FateStyle(PURPLE, "//", "✗", _("dropped by the client")),
-    Fate.DROPPED_BY_HOOK: FateStyle(PURPLE, "xx", "✗", _("dropped by a hook of the client")),
-    Fate.SKIPPED_BY_OFFSET: FateStyle(GREY, "\\\\", "»", _("skipped: the offset passed it")),
-    Fate.PASSED: FateStyle(WHITE, "--", "?", _("passed: nothing else is known")),
-    Fate.NO_OWNER: FateStyle(PALE, "", "∅", _("no owner")),
-    Fate.WAITING: FateStyle(SKY, "", "…", _("waiting")),
-    Fate.RETRYING: FateStyle(YELLOW, "", "↻", _("to be retried")),
-    Fate.DEAD_LETTER: FateStyle(BLACK, "", "†", _("dead letter")),
+    Fate.DELIVERED: FateStyle(GREEN, "", "✓", FATE_WORDS[Fate.DELIVERED]),
+    Fate.DROPPED_BY_BROKER_TAG: FateStyle(VERMILLION, "", "✗", FATE_WORDS[Fate.DROPPED_BY_BROKER_TAG]),
+    Fate.DROPPED_BY_BROKER_BITMAP: FateStyle(VERMILLION, "..", "✗", FATE_WORDS[Fate.DROPPED_BY_BROKER_BITMAP]),
+    Fate.DROPPED_BY_BROKER_SQL: FateStyle(VERMILLION, "||", "✗", FATE_WORDS[Fate.DROPPED_BY_BROKER_SQL]),
+    Fate.DROPPED_BY_CLIENT: FateStyle(PURPLE, "//", "✗", FATE_WORDS[Fate.DROPPED_BY_CLIENT]),
+    Fate.DROPPED_BY_HOOK: FateStyle(PURPLE, "xx", "✗", FATE_WORDS[Fate.DROPPED_BY_HOOK]),
+    Fate.SKIPPED_BY_OFFSET: FateStyle(GREY, "\\\\", "»", FATE_WORDS[Fate.SKIPPED_BY_OFFSET]),
+    Fate.PASSED: FateStyle(WHITE, "--", "?", FATE_WORDS[Fate.PASSED]),
+    Fate.NO_OWNER: FateStyle(PALE, "", "∅", FATE_WORDS[Fate.NO_OWNER]),
+    Fate.WAITING: FateStyle(SKY, "", "…", FATE_WORDS[Fate.WAITING]),
+    Fate.RETRYING: FateStyle(YELLOW, "", "↻", FATE_WORDS[Fate.RETRYING]),
+    Fate.DEAD_LETTER: FateStyle(BLACK, "", "†", FATE_WORDS[Fate.DEAD_LETTER]),
 }
 
 

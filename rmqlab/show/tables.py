@@ -10,7 +10,7 @@ from typing import Any
 
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, columns, language, translate
-from rmqlab.visible import in_line
+from rmqlab.visible import in_line, visible
 
 # Of a page that shows tables, on a wide screen and on a telephone.
 PAGE_STYLE = """
@@ -135,7 +135,7 @@ def page_of(title: str, told: str, parts: Iterable[str], *, is_fine: bool) -> st
         f"<title>{html.escape(title)}</title><style>{PAGE_STYLE}</style></head><body>",
         f"<h1>{html.escape(title)}</h1><p class='{'yes' if is_fine else 'no'}'>{told}</p>",
     ]
-    return "\n".join([*head, *parts, "</body></html>\n"])
+    return visible("\n".join([*head, *parts, "</body></html>\n"]))
 
 
 def as_rows(rows: Any, headers: Sequence[str] | None = None) -> list[Mapping[str, Any]]:

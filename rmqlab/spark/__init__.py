@@ -10,14 +10,16 @@ The room can be called: `spark = rmqlab.spark()` opens a session that reads `spa
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from rmqlab.errors import BadInput
 from rmqlab.extras import require
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -41,8 +43,15 @@ def read_store(
     [Row(tags='tagA', count=2), Row(tags='tagB', count=1)]
 
     Raises:
-        BadInput: the packages of the extra `spark` are missing.
+        BadInput: the packages of the extra `spark` are missing, or the path comes first.
     """
+    if isinstance(session, str | Path):
+        raise BadInput(
+            _(
+                "read_store({path}, ...): the session comes first; right is read_store(rmqlab.spark(), {path})",
+                path=repr(str(session)),
+            )
+        )
     require("spark")
     from rmqlab.spark.store_source import FORMAT, register
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from rmqlab.errors import BadInput
 from rmqlab.lab import records
+from rmqlab.program import program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,7 +97,7 @@ def views(spark: SparkSession, folder: str | Path) -> dict[str, DataFrame]:
     for name in TABLES:
         path = folder / f"{name}.parquet"
         if not path.is_file():
-            raise BadInput(f"{path} is not there; rmqlab events SOURCE --out {folder} makes it")
+            raise BadInput(f"{path} is not there; {program()} events SOURCE --out {folder} makes it")
         spark.read.parquet(str(path)).createOrReplaceTempView(name)
     found = {}
     for name in VIEWS:

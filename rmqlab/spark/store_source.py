@@ -21,8 +21,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
-from rmqlab.errors import BadInput
-from rmqlab.language import _, joined
+from rmqlab.errors import BadInput, there_are
+from rmqlab.language import _
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.spark.files.commit_log_files import (
     PROPERTY_PREFIX,
@@ -221,9 +221,7 @@ class Options:
         self.root = store_directory(known["path"])
         self.table = known.get("table", COMMIT_LOG).lower()
         if self.table not in TABLES:
-            raise BadInput(
-                _("no table {table}; there are {tables}", table=f"{self.table!r}", tables=joined(", ", TABLES))
-            )
+            raise BadInput(_("no table {table}{near}", table=f"{self.table!r}", near=there_are(self.table, TABLES)))
         self._types = TYPES if self.table == COMMIT_LOG else {one.name: one.type for one in SCHEMAS[self.table]}
         self.columns = _list(known, "columns") or tuple(self._types)
         self.split_bytes = _number(known, "splitBytes")
@@ -254,10 +252,10 @@ class Options:
                 )
                 raise BadInput(
                     _(
-                        "{table} has no column {name}; there are {known}{hint}",
+                        "{table} has no column {name}{near}{hint}",
                         table=self.table,
                         name=f"{name!r}",
-                        known=joined(", ", known),
+                        near=there_are(name, known),
                         hint=hint,
                     )
                 )

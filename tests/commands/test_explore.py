@@ -56,9 +56,16 @@ def test_outcomes_are_printed_saved_and_repeated_by_simulate(files, capsys):
     arguments = ["explore", f"{files / 'both.jsonl'}#x", "--budget", "30", "--samples", "10", "--json", str(target)]
     assert main([*arguments, "--schedules", str(schedules)]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("x: 2 outcomes, not exhausted: ")
+    answer, sure, *_ = printed.splitlines()
+    assert answer == "x loses 3 of 4 messages, in every run."
+    assert sure.startswith("2 outcomes in ")
+    assert sure.endswith(" by chance; not every order was tried.")
     assert "always: no message that a member asked for is lost: FAILS" in printed
+    assert '{"format"' not in printed
+    assert main([*arguments[:-2], "-v"]) == 0
+    printed = capsys.readouterr().out
     assert '{"format": "rmqlab-schedule/1"' in printed
+    assert "assumed by it: " in printed
     told = json.loads(target.read_text(encoding="utf-8"))
     assert set(told) >= {"scenario", "exhausted", "runs", "outcomes"}
     for number, outcome in enumerate(told["outcomes"], 1):

@@ -17,14 +17,17 @@ GOLDEN = folder("data") / "golden" / "broker-4.8.0"
 def test_members_as_arguments(capsys, tmp_path):
     assert main(["lint", "--member", "A:T=tagA", "--member", "B:T=tagB", "--queues", "4"]) == 1
     printed = capsys.readouterr().out
-    assert printed.startswith("group: inconsistent, 2 members\n")
-    assert "message with tag 'tagA': asked for by A" in printed
-    assert "slot B's: lost in 4 of 4 queues: A dropped_by_broker_tag, B dropped_by_broker_tag" in printed
+    answer, todo, *_ = printed.splitlines()
+    assert answer == "group: Inconsistent: the members want different messages. (2 members)"
+    assert todo.startswith("  What to do: Give all members of the group the same subscription.")
+    assert "A message with the tag tagA; A asked for it" in printed
+    told = "lost in 4 of 4 queues (A dropped by the broker, B dropped by the broker)"
+    assert f"The broker holds the subscription of B: {told}" in printed
     assert main(["lint", "--member", "A:T=a||b", "--member", "B:T=b||a"]) == 0
-    assert "proven" in capsys.readouterr().out
+    assert "This is proved." in capsys.readouterr().out
     target = tmp_path / "told.json"
     assert main(["lint", "--sql92", "A:T=a > b", "--sql92", "B:T=b < a", "--json", str(target)]) == 0
-    assert "not decided; no message among" in capsys.readouterr().out
+    assert "no message was found that tells them apart" in capsys.readouterr().out
     assert json.loads(target.read_text(encoding="ascii"))["verdict"] == "not decided"
 
 
@@ -57,7 +60,7 @@ def test_heartbeats_one_a_line_the_last_of_each_client_counts(capsys, tmp_path):
     file = tmp_path / "beats.jsonl"
     file.write_text("\n".join(beats), encoding="utf-8")
     assert main(["lint", str(file)]) == 0
-    assert capsys.readouterr().out.startswith("G: consistent, 2 members\n")
+    assert capsys.readouterr().out.startswith("G: Consistent: all members want the same messages. (2 members)\n")
 
 
 @pytest.mark.row("S-09", "S-10", "S-11")
@@ -133,7 +136,7 @@ def test_heartbeats_of_the_cpp_client_are_read_by_their_expression(capsys, tmp_p
     assert main(["lint", str(file)]) == 1
     printed = capsys.readouterr().out
     assert "TAG 'tagA' and TAG 'tagB' differ both ways" in printed
-    assert "slot J's: lost in all queues" in printed
+    assert "The broker holds the subscription of J: lost in all queues" in printed
     if said is None:
         assert "22750-127.0.0.1@DEFAULT has the codes" not in printed
     else:
@@ -174,3 +177,10 @@ def test_a_condition_given_as_a_tag_is_noted(tmp_path, capsys):
     path.write_text('{"members": [{"client": "A", "subscribe": {"T": "a > 3"}}]}')
     assert main(["lint", str(path)]) == 0
     assert "note: T: TAG 'a > 3' (A): it looks like SQL92; as a TAG expression" in capsys.readouterr().out
+
+
+def test_a_condition_that_no_broker_accepts_is_said_before_all_else(capsys):
+    assert main(["lint", "--member", "A:T=tagA", "--sql92", "B:T=a >"]) == 1
+    first, _, todo, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("No broker accepts SQL92 'a >' of B: ")
+    assert todo == "  What to do: Repair the condition first: until then its members do not start."

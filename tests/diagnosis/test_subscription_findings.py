@@ -123,7 +123,7 @@ def test_the_text_has_the_worst_first_and_the_healthy_together():
     found = diagnose(seen)
     first, second, *_, last = found.lines()
     assert (first, last) == ("G: at risk, 2 members", "healthy: H1, H2")
-    assert second.startswith("  T: A asks for TAG 'tagA'; B asks for TAG 'tagB'; A wants a message with tag 'tagA'")
+    assert second.startswith("  T: A asks for TAG 'tagA'; B asks for TAG 'tagB'; A wants a message with the tag tagA")
     assert json.loads(json.dumps(found.as_json()))["groups"][0]["findings"][0]["kind"] == "different_subscriptions"
     assert repr(found) == "\n".join(found.lines())
     assert "different_subscriptions" in found._repr_html_()

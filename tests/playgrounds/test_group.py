@@ -46,10 +46,25 @@ def test_the_verdict_is_that_of_the_command_the_page_prints(group, tmp_path, cap
 def test_the_message_that_tells_two_tags_apart_is_lost_in_each_queue_or_in_half(group):
     (topic,) = group.judge(TWO_TAGS)["topics"]
     first, second = topic["witnesses"]
-    assert first["message"] == {"tag": "tagA", "properties": {}}
-    assert [(one["holder"], one["lost"], one["queues"]) for one in first["losses"]] == [("B", 4, 4), ("A", 2, 4)]
-    assert [(one["holder"], one["lost"]) for one in second["losses"]] == [("B", 2), ("A", 4)]
-    assert first["losses"][1]["fates"][0] == {"fate": "delivered", "mark": "✓", "kind": "good", "unasked": False}
+    assert first["said"] == "A message with the tag tagA; A asked for it"
+    assert [(one["said"][-1], one["share"]) for one in first["losses"]] == [
+        ("B", "4 of 4 queues"),
+        ("A", "2 of 4 queues"),
+    ]
+    assert [(one["said"][-1], one["share"]) for one in second["losses"]] == [
+        ("B", "2 of 4 queues"),
+        ("A", "4 of 4 queues"),
+    ]
+    assert first["losses"][1]["fates"][0] == {"said": "✓ delivered", "kind": "good", "unasked": False}
+
+
+def test_the_page_says_what_to_do_in_the_words_of_the_command(group):
+    answer = group.judge(TWO_TAGS)
+    assert f"What to do: {answer['do']}" in answer["lines"]
+    for said in (answer["said"], *answer["topics"][0]["differences"]):
+        assert said in answer["lines"]
+    refused = group.judge({"members": [member("A", "tagA"), member("B", "a > 3", "SQL92")]})
+    assert refused["refused"] == []
 
 
 def test_two_tags_in_one_group_lose_six_of_eight_messages(group):

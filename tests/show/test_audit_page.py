@@ -86,7 +86,7 @@ def test_what_nobody_asked_for_is_no_loss_in_the_pictures():
         UNWANTED: 20,
     }  # fmt: skip
     over = losses_over_time("G_<1>", "T", COUNTS).table
-    assert list(over.headers) == ["from", "dropped_by_broker_tag", "dropped_by_client", "delivered", UNWANTED]
+    assert list(over.headers) == ["from", "dropped by the broker", "dropped by the client", "delivered", UNWANTED]
     assert [one[1:] for one in over.rows] == [(0, 0, 60, 0), (5, 0, 0, 20), (0, 0, 0, 0), (0, 7, 0, 0)]
 
 
@@ -104,7 +104,7 @@ def test_a_page_says_what_is_unknown_and_is_not_green():
     assert "Each message is refused by one of them" in page
     assert "So at most one member took it." in page
     assert "8 unknown: nobody knows." in page
-    assert re.search(r"passed</td><td[^>]*>unknown</td><td[^>]*>8<", page)
+    assert re.search(r"passed: nothing else is known</td><td[^>]*>unknown</td><td[^>]*>8<", page)
 
 
 def test_of_subscriptions_that_overlap_less_is_said():

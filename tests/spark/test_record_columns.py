@@ -326,7 +326,11 @@ def test_the_end_of_a_log_that_is_being_written(tmp_path):
     assert log_end(log_files(tmp_path), 0) == log.end - len(half)
 
 
-def test_a_folder_without_a_commit_log_is_refused(tmp_path):
-    (tmp_path / "store" / "commitlog").mkdir(parents=True)
-    with pytest.raises(BadInput, match=r"no store directory.*store is one"):
+def test_a_folder_without_a_commit_log_is_refused_and_a_store_in_it_is_taken(tmp_path):
+    with pytest.raises(BadInput, match="no store directory, since it has no folder 'commitlog'"):
         log_files(tmp_path)
+    (tmp_path / "store.tar.gz").write_bytes(b"")
+    with pytest.raises(BadInput, match=r"store\.tar\.gz is a packed store, and tables are read from a folder"):
+        log_files(tmp_path)
+    (tmp_path / "store" / "commitlog").mkdir(parents=True)
+    assert log_files(tmp_path) == []

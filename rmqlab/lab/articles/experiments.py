@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from rmqlab.checkout import carried
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, there_are
 from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.lab.articles.printed_e1 import (
     NOT_PRINTED,
@@ -172,13 +172,7 @@ def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[
             if key.startswith(name) and key[len(name)].isdigit() != name[-1:].isdigit()
         ]  # fmt: skip
         if not hits:
-            raise BadInput(
-                _(
-                    "no experiment {name}; there are {experiments}",
-                    name=f"{name!r}",
-                    experiments=joined(", ", experiments),
-                )
-            )
+            raise BadInput(_("no experiment {name}{near}", name=f"{name!r}", near=there_are(name, experiments)))
         found += [one for one in hits if one not in found]
     return found
 

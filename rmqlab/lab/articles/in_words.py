@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.experiments import OF_THE_ARTICLE, VERDICT, Result
 from rmqlab.lab.articles.printed_e1 import FigureKind
+from rmqlab.lab.fates import fates_in_words
 from rmqlab.language import ENGLISH, columns, language, translate
 from rmqlab.styled import BAD, GOOD, Line
 from rmqlab.wrapping import wrapped
@@ -118,7 +119,7 @@ def _style(is_good: bool) -> str:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return fates_in_words(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _lines(value: object) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import astuple
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, there_are
 from rmqlab.events import Commit, Heartbeat, Unregister
 from rmqlab.lab.facts import SCENARIO, Fact, FactLog
 from rmqlab.lab.fates import NOTHING, Fate, FateClassifier, GroupMember, MessageFate, SendRecord
@@ -65,7 +65,7 @@ def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[R
     wanted = list(ids) or list(scenarios)
     for name in wanted:
         if name not in scenarios:
-            raise BadInput(f"{folder}: no scenario {name!r} in it; there are {', '.join(list(scenarios)[:8])}, ...")
+            raise BadInput(f"{folder}: no scenario {name!r} in it{there_are(name, scenarios)}")
     lines = read_recording(folder).lines
     zeros = _zeros(events, lines)
     lines_of = _by_scenario(lines)

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.run import Outcome, Run
 from rmqlab.lab.scenario import Scenario
-from rmqlab.language import _, joined, ngettext
+from rmqlab.language import _, joined
 from rmqlab.search.explorer.choice_graph import Decision
-from rmqlab.search.explorer.deviations import MAX_RUNS
 from rmqlab.search.explorer.explanation import blame
-from rmqlab.search.explorer.properties import PropertyKind, RunProperty, duplicates
+from rmqlab.search.explorer.properties import RunProperty, duplicates
 from rmqlab.search.explorer.timings import assumed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rmqlab.runtime.schedule import Schedule
     from rmqlab.show.figure import Picture
 
@@ -163,6 +160,8 @@ class Exploration:
 
     def __repr__(self) -> str:
         """What the verb prints."""
+        from rmqlab.search.explorer.in_words import exploration_lines  # it knows this class
+
         return "\n".join(map(str, exploration_lines(self)))
 
     def tree(self) -> Picture:
@@ -205,116 +204,3 @@ class Exploration:
             "decisions": None if self.decisions is None else self.decisions.as_json(),
             "properties": [verdict.as_json() for verdict in self.verdicts],
         }
-
-
-MAX_SHOWN = 20
-SHARES = _("each option of each choice counts the same (not each order)")
-
-
-def exploration_lines(explored: Exploration) -> Iterator[str]:
-    """What an exploration found, line by line: its claim, the outcomes, the properties."""
-    count = len(explored.outcomes)
-    yield ngettext(
-        "{id}: {count} outcome, {claim}",
-        "{id}: {count} outcomes, {claim}",
-        count,
-        id=explored.scenario.id,
-        claim=_claim(explored),
-    )
-    if explored.out_of_time:
-        yield _("the limit of time came before the budget was used up: more runs may find more (--seconds)")
-    varied = joined(", ", [_("the order of frames"), *explored.varied])
-    yield _("varied by the search: {varied}", varied=varied)
-    yield _("assumed by it: {assumptions}", assumptions=joined("; ", explored.assumptions))
-    if explored.sampled:
-        yield _("varied by the runs by chance: all of that, with times as recorded")
-    yield _("share: {shares}", shares=SHARES if explored.exhausted else _("of the runs by chance"))
-    for number, found in enumerate(explored.outcomes[:MAX_SHOWN], 1):
-        yield f"{number:>3}  {_share(found, explored)}  {_told(found.outcome)}"
-        if found.lost:
-            yield ("     " + _("lost: {lost}", lost=joined(", ", found.lost)))
-        if found.run.under_way:
-            yield ("     " + _("ended although {under_way}", under_way=found.run.under_way))
-        for line in found.blame():
-            yield f"     {line}"
-        if found.schedule.taken:
-            yield f"     {found.schedule.to_json()}"
-    if count > MAX_SHOWN:
-        yield ("     " + _("and {count} more (--json has them all)", count=count - MAX_SHOWN))
-    if explored.not_shortened:
-        longer = _(
-            "the schedules of {not_shortened} outcomes may be longer than need be", not_shortened=explored.not_shortened
-        )
-        yield _(
-            "{longer}: shortening stopped after {shortening} runs (--shorten; at most {max_runs} for each)",
-            longer=longer,
-            shortening=explored.shortening,
-            max_runs=MAX_RUNS,
-        )
-    for verdict in explored.verdicts:
-        yield from _verdict_lines(verdict, explored.searched + explored.sampled)
-
-
-def _claim(explored: Exploration) -> str:
-    what = _("every order of frames") + ((" " + _("and what else was varied")) if explored.varied else "")
-    searched = _(
-        "{searched} runs through {states} states ({merged} merged)",
-        searched=explored.searched,
-        states=explored.states,
-        merged=explored.merged,
-    )
-    if explored.exhausted:
-        paths = sum(found.schedules or 0 for found in explored.outcomes)
-        beside = _("; {sampled} runs by chance found no other", sampled=explored.sampled) if explored.sampled else ""
-        return _(
-            "exhausted: {what}, {paths} schedules in {searched}{beside}",
-            what=what,
-            paths=f"{paths:,}",
-            searched=searched,
-            beside=beside,
-        )
-    if explored.beyond:
-        only = len(explored.beyond)
-        return _(
-            "not exhausted: {only} of them by other times only; {searched}, {sampled} by chance",
-            only=only,
-            searched=searched,
-            sampled=explored.sampled,
-        )
-    return _("not exhausted: {searched}, {sampled} by chance", searched=searched, sampled=explored.sampled)
-
-
-def _share(found: FoundOutcome, explored: Exploration) -> str:
-    if found.share is None:
-        return _("share unknown (no run by chance)")
-    text = f"{found.share:7.2%}"
-    if not explored.exhausted:
-        return _("{text} ({sampled} of {sampled2})", text=text, sampled=found.sampled, sampled2=explored.sampled)
-    chance = _("; by chance {sampled}", sampled=f"{found.sampled / explored.sampled:.0%}") if explored.sampled else ""
-    return _("{text} ({schedules} schedules{chance})", text=text, schedules=f"{found.schedules or 0:,}", chance=chance)
-
-
-def _told(outcome: Outcome) -> str:
-    told = outcome.as_json()
-    consumed = joined("; ", (f"{who}: {' '.join(bodies)}" for who, bodies in told["consumed"].items())) or _(
-        "nobody anything"
-    )
-    committed = " ".join(f"{queue}={offset}" for queue, offset in told["committed"].items())
-    return _("{consumed}   committed {committed}", consumed=consumed, committed=committed) if committed else consumed
-
-
-def _verdict_lines(verdict: PropertyVerdict, runs: int) -> Iterator[str]:
-    one = verdict.property
-    if verdict.proved:
-        said = "holds" if verdict.holds else "FAILS"
-    elif verdict.holds:
-        said = _("not proved: none of {runs} runs speaks against it", runs=runs)
-    else:
-        said = _("not proved: none of {runs} runs shows it", runs=runs)
-    yield f"{one.kind}: {one.name}: {said}"
-    if verdict.text is not None and not (one.kind is PropertyKind.SOMETIMES and verdict.holds):
-        yield f"     {verdict.text}"
-        if verdict.run is not None and verdict.run.schedule.taken:
-            yield f"     {verdict.run.schedule.to_json()}"
-        if not verdict.shortened:
-            yield ("     " + _("this schedule may be longer than need be: shortening stopped before its end"))

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.lab.fates import fate_words
 from rmqlab.lab.fault_steps import Kill
 from rmqlab.lab.life_steps import Unsubscribe
 from rmqlab.lab.run import Run
@@ -46,11 +47,10 @@ def no_loss(run: Run) -> str | None:
     lost = [fate for fate in run.fates if fate.lost]
     if not lost:
         return None
-    return _(
-        "{lost} lost: {body}",
-        lost=len(lost),
-        body=joined(", ", (f"{fate.body} {fate.fate} ({fate.culprit})" for fate in lost)),
+    named = (
+        _("{body} {fate} ({culprit})", body=one.body, fate=fate_words(one.fate), culprit=one.culprit) for one in lost
     )
+    return _("{lost} lost: {body}", lost=len(lost), body=joined(", ", named))
 
 
 def no_duplicates(run: Run) -> str | None:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.consistency import Apart
 from rmqlab.lab.fates import Fate
-from rmqlab.language import N_, _, joined, ngettext
+from rmqlab.language import N_, _
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
-from rmqlab.search.lint.limits import MOST_COMPARED, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -223,6 +222,8 @@ class GroupLint:
 
     def __repr__(self) -> str:
         """What the verb prints."""
+        from rmqlab.search.lint.in_words import lint_lines  # it knows this class
+
         return "\n".join(map(str, lint_lines(self)))
 
     @property
@@ -253,117 +254,3 @@ def _message(properties: Properties | None) -> dict[str, Any] | None:
         return None
     others = {name: value for name, value in properties.items() if name != PROPERTY_TAGS}
     return {"tag": properties.get(PROPERTY_TAGS), "properties": others}
-
-
-MARKS = {LintVerdict.CONSISTENT: "ok", LintVerdict.UNDECIDED: "??", LintVerdict.INCONSISTENT: "NO"}
-
-
-def lint_lines(found: GroupLint) -> Iterator[str]:
-    """What was found of a group, line by line: verdict, topics with their differences, notes."""
-    count = len(found.members)
-    yield ngettext(
-        "{group}: {verdict}, {count} member",
-        "{group}: {verdict}, {count} members",
-        count,
-        group=found.group,
-        verdict=found.verdict,
-    )
-    for one in found.shared_ids:
-        first, *others = one.lines()
-        yield f"  {MARKS[LintVerdict.INCONSISTENT]} " + first
-        yield from ("     " + line for line in others)
-    for topic in found.topics:
-        yield from _topic_lines(topic)
-    for text in found.missing:
-        yield f"  {MARKS[LintVerdict.UNDECIDED]} " + text
-    for note in found.notes:
-        yield ("  " + _("note: {note}", note=note))
-    if not (found.shared_ids or found.missing) and found.tool != (found.verdict is LintVerdict.CONSISTENT):
-        said = _("the same") if found.tool else _("not the same")
-        yield ("  " + _("note: the admin tool compares texts, and would call these subscriptions {said}", said=said))
-
-
-def _topic_lines(topic: TopicLint) -> Iterator[str]:
-    yield f"  {MARKS[topic.verdict]} {topic.topic}"
-    for wish in topic.wishes[: MOST_COMPARED + 1]:
-        yield f"     {joined(': ', (str(wish), named(wish.members)))}"
-    for one in topic.differences:
-        yield f"     {_told(one)}"
-    if topic.left_out:
-        yield "     " + _(
-            "{left_out} more subscriptions, which are different texts, were not compared: at most {most} are",
-            left_out=topic.left_out,
-            most=MOST_COMPARED,
-        )
-    for witness in topic.witnesses:
-        yield from _witness_lines(witness, topic)
-
-
-def _told(one: WishDifference) -> str:
-    first, second, apart = str(one.first), str(one.second), one.apart
-    if one.second.data is None:
-        return _(
-            "{first} and nothing: queues given to {members} are pulled by nobody",
-            first=first,
-            members=named(one.second.members),
-        )
-    if apart is None:
-        return _("{first} and {second}: not decided, a class filter cannot be looked into", first=first, second=second)
-    if one.verdict is LintVerdict.CONSISTENT:
-        return _("{first} and {second} let the same messages pass: proven", first=first, second=second)
-    if one.verdict is LintVerdict.UNDECIDED:
-        return _(
-            "{first} and {second}: not decided; no message among {tried} cases tells them apart",
-            first=first,
-            second=second,
-            tried=apart.tried,
-        )
-    if apart.only_first is not None and apart.only_second is not None:
-        return _("{first} and {second} differ both ways", first=first, second=second)
-    if apart.only_first is not None:
-        wider, narrower, missing = first, second, apart.only_second is None
-    else:
-        wider, narrower, missing = second, first, apart.only_first is None
-    told = _("{wider} lets more pass than {narrower}", wider=wider, narrower=narrower)
-    return told if apart.proven or not missing else _("{told} (nothing the other way round was found)", told=told)
-
-
-def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
-    yield (
-        "     "
-        + _(
-            "message with {message}: asked for by {asked}",
-            message=shown(witness.message),
-            asked=named(witness.asked),
-        )
-    )
-    by_fates: dict[tuple[tuple[str, str], ...], list[Loss]] = {}
-    for one in witness.losses:
-        by_fates.setdefault(tuple((client, str(fate)) for client, fate in one.fates.items()), []).append(one)
-    for fates, losses in by_fates.items():
-        holders = joined(", ", (_("{holder}'s", holder=one.holder) for one in losses))
-        told = named(_("{client} {fate}", client=client, fate=_(fate)) for client, fate in fates)
-        lost, stuck = losses[0].lost, losses[0].stuck
-        waits = _(", waits in {share}", share=_share(stuck, topic.queues)) if stuck else ""
-        line = _(
-            "slot {holders}: lost in {share}{waits}: {told}",
-            holders=holders,
-            share=_share(lost, topic.queues),
-            waits=waits,
-            told=told,
-        )
-        unasked = [_("not asked for by {unasked}", unasked=named(losses[0].unasked))] if losses[0].unasked else []
-        yield "       " + joined("; ", [line, *unasked])
-
-
-def _share(part: Fraction, queues: int | None) -> str:
-    if queues is not None and (part * queues).denominator == 1:
-        return ngettext("{part} of {count} queue", "{part} of {count} queues", queues, part=part * queues)
-    return _("no queue") if part == 0 else _("all queues") if part == 1 else _("{part} of the queues", part=part)
-
-
-def shown(message: Properties) -> str:
-    """A message in words."""
-    tag = message.get(PROPERTY_TAGS)
-    others = [f"{name}={value!r}" for name, value in message.items() if name != PROPERTY_TAGS]
-    return joined(", ", [_("no tag") if tag is None else _("tag {tag}", tag=f"{tag!r}"), *others])

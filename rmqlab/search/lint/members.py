@@ -26,6 +26,7 @@ from rmqlab.lab.scenario import Scenario, Start, Stop, Subscribe, convert_scenar
 from rmqlab.lab.scenario_inputs import chosen_scenario
 from rmqlab.language import _, joined
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
+from rmqlab.program import program
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import NULL, FrameError
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
@@ -373,6 +374,10 @@ def _of_frames(folder: Path) -> Groups:
             _of_beat(groups, command.body, _("{folder}, frame {number}", folder=folder, number=number))
     if not groups:
         raise BadInput(
-            _("{folder}: no heartbeat of a consumer in this recording; record one with rmqlab tap", folder=folder)
+            _(
+                "{folder}: no heartbeat of a consumer in this recording; record one with {program} tap",
+                folder=folder,
+                program=program(),
+            )
         )
     return groups

@@ -47,6 +47,8 @@ def parse_subscription(text: str, what: str) -> Subscription:
     """
     if not isinstance(text, str):
         raise BadInput(f"{what} is {text!r}; right is a text, such as 'tagA || tagB' or 'SQL92:a > 3'")
+    if not text.removeprefix("TAG:").strip():
+        raise BadInput(_("{what} is empty; right is a subscription: 'tagA || tagB', '*', or 'SQL92:a > 3'", what=what))
     prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
     one = Subscription(type=_PREFIXES.get(prefix, TAG), expr=text.removeprefix(prefix))  # type: ignore[arg-type]
     if not prefix and looks_like_sql92(text):

@@ -7,17 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.lab.run import Run
-from rmqlab.language import _, joined
 from rmqlab.search.explorer.timings import assumed
-from rmqlab.search.plan.change import Change, MessageKind, text_of
-from rmqlab.search.plan.checklist import asks_of_producers, checklist
+from rmqlab.search.plan.change import Change, text_of
+from rmqlab.search.plan.checklist import asks_of_producers
 from rmqlab.search.plan.procedures import Course, Procedure, Producers, Setting
 from rmqlab.search.plan.run_cost import LostByChange, RunCost, lost_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from rmqlab.runtime.schedule import Schedule
 
 
@@ -134,6 +130,8 @@ class Plan:
 
     def __repr__(self) -> str:
         """What the verb prints."""
+        from rmqlab.search.plan.in_words import plan_lines  # it knows this class
+
         return "\n".join(map(str, plan_lines(self)))
 
     def of(self, name: str, producers: Producers = Producers.KEEP) -> ProcedureResult:
@@ -172,125 +170,3 @@ class Plan:
 
 # A restart is what every deployment does; a gap, a second group, a second rollout, new code in producers ask for more.
 EASE = ("one-by-one", "stop-all", "new-group", "widen-then-narrow", "new-topic")
-
-
-MAX_NAMED = 6
-
-
-def plan_lines(found: Plan, saved: Mapping[str, Path] | None = None) -> Iterator[str]:
-    """What a plan found, line by line; ``saved`` names the files of the worst schedules."""
-    change, setting = found.change, found.setting
-    yield (
-        _(
-            "{expression} -> {expression2}: {members} members, {queues} queues, {pause_ms} ms "
-            "between restarts, messages every {every_ms} ms",
-            expression=text_of(change.old),
-            expression2=text_of(change.new),
-            members=setting.members,
-            queues=setting.queues,
-            pause_ms=setting.pause_ms,
-            every_ms=setting.every_ms,
-        )
-    )
-    if change.same:
-        yield _("Both take the same messages.")
-    names = {
-        MessageKind.OLD: _("only OLD takes"),
-        MessageKind.NEW: _("only NEW takes"),
-        MessageKind.BOTH: _("both take"),
-    }
-    for kind, properties in change.kinds.items():
-        yield (
-            "  "
-            + _(
-                "{names}, sent as {kind}-1, {kind}-2, ...: {properties}",
-                names=names[kind],
-                kind=kind,
-                properties=properties or _("a message without tag"),
-            )
-        )
-    if not change.proven:
-        yield ("  " + _("Other kinds of messages were looked for and not found; that there are none is not proven."))
-    for producers, headline in (
-        (Producers.KEEP, _("Producers send everything all the time:")),
-        (
-            Producers.WAIT,
-            _("Producers wait: what only NEW takes comes, and what only OLD takes ends, when it is time:"),
-        ),
-    ):
-        tried = [one for one in found.tried if one.producers is producers]
-        kept = [one.course for one in found.tried if one.producers is Producers.KEEP]
-        if producers is Producers.WAIT and [one.course for one in tried] == kept:
-            yield _("There is nothing to wait for: producers that wait do the same.")
-            continue
-        if tried:
-            yield headline
-        for one in tried:
-            yield from _tried_lines(one, saved)
-    if any(one.exhausted for one in found.tried):
-        yield _("every schedule: every order of frames; assumed: {assumed}", assumed=joined("; ", assumed(())))
-    yield _verdict(found)
-    if found.lossless:
-        best = found.lossless[0]
-        yield _("Checklist for {name}:", name=best.procedure.name)
-        for number, line in enumerate(checklist(best.procedure, change), 1):
-            yield f"  {number}. {line}"
-
-
-def _tried_lines(one: ProcedureResult, saved: Mapping[str, Path] | None) -> Iterator[str]:
-    best, median, worst = one.spread()
-    what = (
-        _("loses nothing")
-        if one.lossless
-        else _("LOSES up to {worst} (at best {best}, median {median})", worst=worst, best=best, median=median)
-    )
-    how = (
-        _("every schedule ({runs} runs)", runs=one.runs)
-        if one.exhausted
-        else _("{runs} schedules tried", runs=one.runs)
-    )
-    cost = _(
-        "takes up to {takes_ms} ms, a message waits up to {longest_wait_ms} ms, up to {duplicates} are taken twice",
-        takes_ms=one.takes_ms,
-        longest_wait_ms=one.longest_wait_ms,
-        duplicates=one.duplicates,
-    )
-    yield f"  {one.procedure.name:18} {_('{what}: {how}; {cost}', what=what, how=how, cost=cost)}"
-    if one.lossless and one.conditions:
-        yield ("    " + _("only if: {conditions}", conditions=" ".join(one.conditions)))
-    if one.lost:
-        for group in dict.fromkeys((lost.fate, lost.culprit, lost.subscription) for lost in one.lost):
-            bodies = [lost.body for lost in one.lost if (lost.fate, lost.culprit, lost.subscription) == group]
-            more = (" " + _("and {bodies} more", bodies=len(bodies) - MAX_NAMED)) if len(bodies) > MAX_NAMED else ""
-            fate, culprit, subscription = group
-            yield (
-                "    "
-                + _(
-                    "{bodies}{more}: {fate}, {culprit}'s pull, the broker held {subscription}",
-                    bodies=joined(", ", bodies[:MAX_NAMED]),
-                    more=more,
-                    fate=fate,
-                    culprit=culprit,
-                    subscription=subscription,
-                )
-            )
-        yield f"    {one.schedule.to_json()}"
-    if saved is not None:
-        yield f"    {saved[one.name]}"
-
-
-def _verdict(found: Plan) -> str:
-    if not found.lossless:
-        return _("Nothing safe was found.")
-    safe = list(dict.fromkeys(one.procedure.name for one in found.safe))
-    others = list(dict.fromkeys(one.procedure.name for one in found.lossless if one.procedure.name not in safe))
-    parts = [
-        _("Safe whatever the producers do: {safe}.", safe=joined(", ", safe))
-        if safe
-        else _("Nothing is safe whatever they do.")
-    ]
-    if others:
-        parts.append(_("Safe only if the producers do their part: {others}.", others=joined(", ", others)))
-    if not all(one.exhausted for one in found.lossless):
-        parts.append(_("Where not every schedule was tried, that means: no loss was found."))
-    return " ".join(parts)

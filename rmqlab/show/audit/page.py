@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.audit_report import CERTAINTIES, remarks
-from rmqlab.lab.fates import Fate
+from rmqlab.lab.fates import Fate, fate_words
 from rmqlab.language import _
 from rmqlab.show.audit.pictures import fates_by_group, losses_over_time, moment_text
 from rmqlab.show.tables import Table, page_of
@@ -75,7 +75,7 @@ def _groups(rows: Iterable[tuple[str, str, _Row]]) -> Table:
 
 def _stages(rows: Sequence[tuple[str, str, _Row]]) -> Table:
     table = [
-        (group, topic, fate, certainty, one["by_certainty"][certainty][fate])
+        (group, topic, fate_words(fate), certainty, one["by_certainty"][certainty][fate])
         for group, topic, one in rows
         for certainty in CERTAINTIES
         for fate in Fate

@@ -176,7 +176,8 @@ def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -
         group=group,
     )
     svg = _columns(kinds, cells, title, words, unit)
-    return Picture(svg, title=title, alt=alt, table=Table(title, (_("from"), *kinds), rows))
+    heads = (_("from"), *(look_of(kind).words for kind in kinds))
+    return Picture(svg, title=title, alt=alt, table=Table(title, heads, rows))
 
 
 def _kinds_of(cells: Iterable[tuple[object, str]]) -> list[str]:

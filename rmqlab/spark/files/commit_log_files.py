@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import pyarrow as pa
 
 from rmqlab.errors import BadInput
+from rmqlab.lab.recorded.store import PACKED
 from rmqlab.language import _
 from rmqlab.message.java import LONG_MAX, LONG_MIN
+from rmqlab.program import program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -101,13 +103,25 @@ class LogRange(NamedTuple):
 
 
 def store_directory(path: str | Path) -> Path:
-    """Return `path` if it holds a commit log; raise `BadInput` for anything else."""
+    """Return `path` if it holds a commit log, or its folder `store` if that does; raise `BadInput` for anything else.
+
+    A packed store is refused: tasks read parts of its files where they lie.
+    """
     root = Path(path)
-    if not (root / FOLDER).is_dir():
-        inside = root / "store"
-        hint = f"; {inside} is one" if (inside / FOLDER).is_dir() else ""
-        raise BadInput(f"{root}: no store directory, since it has no folder {FOLDER!r}{hint}")
-    return root
+    for folder in (root, root / "store"):
+        if (folder / FOLDER).is_dir():
+            return folder
+    packed = next((one for one in (root, root / PACKED) if one.is_file()), None)
+    if packed is not None:
+        raise BadInput(
+            _(
+                "{path} is a packed store, and tables are read from a folder: unpack it and load that folder, or audit"
+                " it ({program} audit, rmqlab.audit take it packed)",
+                path=packed,
+                program=program(),
+            )
+        )
+    raise BadInput(_("{path}: no store directory, since it has no folder {folder}", path=root, folder=repr(FOLDER)))
 
 
 def log_files(root: str | Path) -> list[LogFile]:

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rmqlab import checkout
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, there_are
 from rmqlab.files import atomic_write, json_value
+from rmqlab.program import program
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
 from rmqlab.spark.sweeps.sweep import ERROR, ROW, SEED, SweepRow, run_row
 
@@ -131,9 +132,9 @@ def stored_sweep(name: str) -> SweepResult:
         BadInput: no such sweep, or none kept; the text says how to make it.
     """
     if name not in CATALOGUE:
-        raise BadInput(f"sweep {name!r} is not known; there are {', '.join(CATALOGUE)}")
+        raise BadInput(f"sweep {name!r} is not known{there_are(name, CATALOGUE)}")
     path = checkout.carried("sweeps") / f"{name}.parquet"
-    return SweepResult(_records(path, f"./lab sweep {name} --table {path} makes it"))
+    return SweepResult(_records(path, f"{program()} sweep {name} --table {path} makes it"))
 
 
 def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = None) -> list[dict[str, Any]]:
@@ -196,7 +197,7 @@ def parameters_of(name: str, record: Record) -> dict[str, Any]:
         BadInput: no such sweep, or the row is one of another.
     """
     if name not in CATALOGUE:
-        raise BadInput(f"sweep {name!r} is not known; there are {', '.join(CATALOGUE)}")
+        raise BadInput(f"sweep {name!r} is not known{there_are(name, CATALOGUE)}")
     names = list(CATALOGUE[name].rows(1)[0])
     if missing := [one for one in (*names, SEED) if one not in record]:
         raise BadInput(f"this is no row of sweep {name!r}: it has no {', '.join(missing)}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, there_are
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,6 +117,6 @@ def chosen(names: Sequence[str], known: Mapping[str, Benchmark]) -> list[Benchma
     for name in names:
         meant = [name] if name in known else [one for one in known if one.startswith(f"{name}-")]
         if not meant:
-            raise BadInput(f"no benchmark {name!r}; there are {', '.join(known)}")
+            raise BadInput(f"no benchmark {name!r}{there_are(name, known)} (--list names all)")
         found |= {one: known[one] for one in meant}
     return list(found.values()) if names else [one for one in known.values() if not one.heavy]
