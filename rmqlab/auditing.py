@@ -20,6 +20,7 @@ from rmqlab.errors import BadInput
 from rmqlab.extras import require
 from rmqlab.lab.audit_report import damage_lines, summary_lines, topic_of
 from rmqlab.lab.results import LabResult
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,9 +125,9 @@ def open_audit(
             each_message=small if each_message is None else each_message,
             **options,
         )
-        known = [name for name, is_known in (("subscriptions", told.asked), ("deliveries", logs)) if is_known]
+        known = [name for name, is_known in ((_("subscriptions"), told.asked), (_("deliveries"), logs)) if is_known]
         done = Audit(session or _own_session, folder, chosen)
-        return AuditResult(done, " and ".join(known) or "the store alone", stack.pop_all())
+        return AuditResult(done, joined(" and ", known) or _("the store alone"), stack.pop_all())
 
 
 class AuditResult:
@@ -143,7 +144,7 @@ class AuditResult:
 
     def compute(self) -> None:
         """Do all of the work now."""
-        _ = self.groups, self.damage
+        _ignored = self.groups, self.damage
 
     @property
     def groups(self) -> dict[str, dict[str, dict[str, Any]]]:
@@ -194,7 +195,7 @@ class AuditResult:
         plans = {(one["group"], one["topic"]): one for one in self.plans()}
         found = plans.get((group, topic))
         if found is None or not found["messages"]:
-            raise BadInput(f"group {group!r} lost nothing: there is nothing to send again")
+            raise BadInput(_("group {group} lost nothing: there is nothing to send again", group=f"{group!r}"))
         return found
 
     def plans(self) -> list[dict[str, Any]]:
@@ -280,7 +281,7 @@ def _subscriptions(given: Given) -> Subscriptions:
 
     if isinstance(given, str | Path):
         return read_subscriptions(given)
-    return of_lines([(f"subscriptions, row {n}", row) for n, row in enumerate(_rows(given))], "subscriptions")
+    return of_lines([(_("subscriptions, row {n}", n=n), row) for n, row in enumerate(_rows(given))], "subscriptions")
 
 
 def _delivered(given: Given | Sequence[str | Path] | None, stack: ExitStack) -> list[str]:

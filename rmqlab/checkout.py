@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import _, joined
 
 PACKAGE = Path(__file__).resolve().parent
 ROOT = PACKAGE.parent
@@ -22,7 +23,9 @@ def folder(name: str) -> Path:
     """
     path = ROOT / name
     if not is_checkout() or not path.is_dir():
-        raise BadInput(f"this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout")
+        raise BadInput(
+            _("this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout", name=name)
+        )
     return path
 
 
@@ -53,4 +56,11 @@ def data(name: str) -> Path:
     missing = path.relative_to(near).parts[0]
     where = near.relative_to(carried(".").resolve()).as_posix()
     here = "data" if where == "." else f"data/{where}"
-    raise BadInput(f"no {missing!r} in {here}{did_you_mean(missing, there) or '; there are ' + ', '.join(there)}")
+    raise BadInput(
+        _(
+            "no {missing} in {here}{near}",
+            missing=f"{missing!r}",
+            here=here,
+            near=did_you_mean(missing, there) or _("; there are {known}", known=joined(", ", there)),
+        )
+    )

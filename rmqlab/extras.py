@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.java_runtime import find_java, home_from_wheel
-from rmqlab.language import _
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,7 +54,13 @@ def need(extra: str, *, wait: bool = False) -> None:
         return
     known = _extras()
     if known and extra not in known:
-        raise BadInput(f"no extra {extra!r}{did_you_mean(extra, known) or '; there are ' + ', '.join(known)}")
+        raise BadInput(
+            _(
+                "no extra {extra}{near}",
+                extra=f"{extra!r}",
+                near=did_you_mean(extra, known) or _("; there are {known}", known=joined(", ", known)),
+            )
+        )
     wanted = [extra] if any(not _is_there(name) for name in _packages(extra)) else []
     if extra == "spark" and "JAVA_HOME" not in os.environ and not _has_java():
         wanted.append(_JAVA)
@@ -88,7 +94,13 @@ def _start(extras: list[str]) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
         packages = [text for extra in extras for text in _requirements(extra)]
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
     else:
-        raise BadInput(f"this Python has no pip: install rmqlab[{','.join(extras)}] with what made it ({sys.prefix})")
+        raise BadInput(
+            _(
+                "this Python has no pip: install rmqlab[{extras}] with what made it ({prefix})",
+                extras=",".join(extras),
+                prefix=sys.prefix,
+            )
+        )
     said = tempfile.TemporaryFile()  # noqa: SIM115 - open until the process has ended
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)  # noqa: S603 - our own tools
     return process, said
@@ -110,19 +122,31 @@ def _finish(extra: str) -> None:
         said.seek(0)
         lines = said.read().decode(errors="replace").split("\n")
     if process.returncode:
-        why = next((line.strip() for line in reversed(lines) if line.strip()), f"status {process.returncode}")
-        raise BadInput(f"the packages of {extra} could not be installed: {why}")
+        why = next(
+            (line.strip() for line in reversed(lines) if line.strip()),
+            _("status {returncode}", returncode=process.returncode),
+        )
+        raise BadInput(_("the packages of {extra} could not be installed: {why}", extra=extra, why=why))
 
 
 def advice(missing: Iterable[str], extra: str = "") -> str:
     """Say how to get these packages, those of an extra or of the core."""
-    names = ", ".join(missing)
+    names = joined(", ", missing)
     if _by_lab():
         if extra:
-            return f"missing from {sys.prefix}: {names}; ./lab --install {extra} brings them"
-        return f"missing from {sys.prefix}: {names}; delete that folder, and the next ./lab makes it anew"
+            return _(
+                "missing from {prefix}: {names}; ./lab --install {extra} brings them",
+                prefix=sys.prefix,
+                names=names,
+                extra=extra,
+            )
+        return _(
+            "missing from {prefix}: {names}; delete that folder, and the next ./lab makes it anew",
+            prefix=sys.prefix,
+            names=names,
+        )
     what = f"rmqlab[{extra}]" if extra else "rmqlab"
-    return f"the packages of {what} are needed: pip install '{what}' (missing here: {names})"
+    return _("the packages of {what} are needed: pip install '{what}' (missing here: {names})", what=what, names=names)
 
 
 def _packages(extra: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rmqlab.diagnosis.finding import State
 from rmqlab.errors import BadInput
-from rmqlab.language import translate
+from rmqlab.language import _, joined
 from rmqlab.visible import in_line, visible
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ COLOURS = {
     State.AT_RISK: "yellow",
     State.LOSING: "bold red",
 }
-NUMBERS = ("members", "raw\nlag", "filtered\nlag", "lost", "flips\na min")
+NUMBERS = (_("members"), _("raw\nlag"), _("filtered\nlag"), _("lost"), _("flips\na min"))
 PIPE_WIDTH = 160
 """Columns of a table where no terminal says how many there are."""
 MAX_DETAILS = 5
@@ -58,7 +58,7 @@ def watch(
                 if not statuses:
                     raise
                 statuses.add(4)
-                parts: list[Table | Text] = [Text(visible(f"{time.strftime('%H:%M:%S')}: {translate(str(error))}"))]
+                parts: list[Table | Text] = [Text(visible(f"{time.strftime('%H:%M:%S')}: {error}"))]
             else:
                 statuses.add(diagnosis.status)
                 most = MAX_ROWS if console.is_terminal else None
@@ -80,13 +80,14 @@ def table(diagnosis: Diagnosis, most: int | None = None) -> Table:
     """The groups of a diagnosis, worst first, each with its numbers and the kinds of its findings."""
     look = diagnosis.look
     at = time.strftime("%H:%M:%S", time.localtime(look.at / 1000))
-    title = translate(f"{look.namesrv} at {at}, read in {look.took_ms / 1000:.1f} s")
+    seconds = f"{look.took_ms / 1000:.1f}"
+    title = str(_("{namesrv} at {at}, read in {seconds} s", namesrv=look.namesrv, at=at, seconds=seconds))
     made = Table(title=in_line(title), title_justify="left", box=SIMPLE_HEAD)
-    made.add_column(translate("group"), overflow="fold")
-    made.add_column(translate("state"), no_wrap=True)
+    made.add_column(str(_("group")), overflow="fold")
+    made.add_column(str(_("state")), no_wrap=True)
     for name in NUMBERS:
-        made.add_column(translate(name), justify="right")
-    made.add_column(translate("what is wrong"), min_width=20)
+        made.add_column(str(name), justify="right")
+    made.add_column(str(_("what is wrong")), min_width=20)
     for finding in diagnosis.cluster:
         made.add_row("(cluster)", _state(finding.state), *[""] * len(NUMBERS), Text(_kind(finding)))
     for group in diagnosis.groups[:most]:
@@ -95,11 +96,11 @@ def table(diagnosis: Diagnosis, most: int | None = None) -> Table:
             Text(in_line(group.group)),
             _state(group.state),
             *map(_number, numbers),
-            Text(", ".join(dict.fromkeys(_kind(finding) for finding in group.findings))),
+            Text(str(joined(", ", dict.fromkeys(_kind(finding) for finding in group.findings)))),
         )
     left_out = 0 if most is None else max(0, len(diagnosis.groups) - most)
     if left_out:
-        made.caption = translate(f"{left_out} more groups are not shown: none of them is worse")
+        made.caption = str(_("{left_out} more groups are not shown: none of them is worse", left_out=left_out))
     return made
 
 
@@ -107,16 +108,16 @@ def details(diagnosis: Diagnosis) -> Text:
     """The worst findings in full, a line each."""
     told = [("cluster", finding) for finding in diagnosis.cluster]
     told += [(group.group, finding) for group in diagnosis.groups for finding in group.findings]
-    worst = [f"{name}: {translate(finding.says)}" for name, finding in told if finding.state >= State.AT_RISK]
+    worst = [f"{name}: {finding.says}" for name, finding in told if finding.state >= State.AT_RISK]
     return Text("\n".join(map(in_line, worst[:MAX_DETAILS])))
 
 
 def _kind(finding: Finding) -> str:
-    return translate(finding.kind.replace("_", " "))
+    return str(_(finding.kind.replace("_", " ")))
 
 
 def _state(state: State) -> Text:
-    return Text(translate(str(state)), style=COLOURS[state])
+    return Text(str(state), style=COLOURS[state])
 
 
 def _number(value: float | None) -> str:

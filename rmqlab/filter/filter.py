@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, Self
 
 from rmqlab.filter.sql92.compiler import ParseCache
 from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.language import _, joined
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, build_subscription
@@ -50,9 +51,13 @@ def compile_expression(expression_type: str | None, expression: str | None) -> C
     """
     compiler = None if expression_type is None else EXPRESSION_TYPES.get(expression_type)
     if compiler is None:
-        known = ", ".join(EXPRESSION_TYPES)
+        known = joined(", ", EXPRESSION_TYPES)
         raise UnknownExpressionTypeError(
-            f"expression type {expression_type!r}: no filter of this name; right is {known}"
+            _(
+                "expression type {expression_type}: no filter of this name; right is {known}",
+                expression_type=f"{expression_type!r}",
+                known=known,
+            )
         )
     return compiler(expression)
 

@@ -102,7 +102,7 @@ def remarks(summary: Summary) -> list[str]:
     for *_ignored, one in rows:
         because.update(one["unknown_because"])
     told += [
-        _("{number} unknown: {reason}.", number=number, reason=reason) for reason, number in sorted(because.items())
+        _("{number} unknown: {reason}.", number=number, reason=_(reason)) for reason, number in sorted(because.items())
     ]
     may, sum_of = (sum(one[name] for *_, one in rows) for name in ("may_be_lost", "unknown"))
     if may:

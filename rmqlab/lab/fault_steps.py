@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from rmqlab.language import _
 from rmqlab.message.java import camel_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BROKER = "broker"  # what the broker is called where a step may mean a client or the broker
-FAULT = "fault"  # the kind of the lane, with open orders, in which a fault waits for its turn
+FAULT = _("fault")  # the kind of the lane, with open orders, in which a fault waits for its turn
 MOMENTS = 9  # how many moments of its span a fault may choose among, both ends included
 LONGEST_FAULT_MS = 24 * 3_600_000
 
@@ -121,20 +122,38 @@ class FaultOrder:
         yield from _out_of_range(step, field)
         last = step.at + step.within
         if step.within and last > self._end:
-            yield f"{field}.within ends at {last} ms, after the last step of the scenario at {self._end}"
+            yield _(
+                "{field}.within ends at {last} ms, after the last step of the scenario at {end}",
+                field=field,
+                last=last,
+                end=self._end,
+            )
         match step:
             case Kill(who=who):
                 self._killed[who] = last
             case RestartBroker(down_ms=down_ms):
                 if step.at < self._broker_back:
-                    yield f"{field}.at is {step.at}, but the broker is down until {self._broker_back}; restart it later"
+                    yield _(
+                        "{field}.at is {at}, but the broker is down until {broker_back}; restart it later",
+                        field=field,
+                        at=step.at,
+                        broker_back=self._broker_back,
+                    )
                 self._broker_back = last + down_ms
             case NamesrvDown() | NamesrvUp():
                 if isinstance(step, NamesrvDown) == self._namesrv_down:
-                    yield f"{field}: the name server is {'down' if self._namesrv_down else 'up'} already"
+                    yield (
+                        _("{field}: the name server is down already", field=field)
+                        if self._namesrv_down
+                        else _("{field}: the name server is up already", field=field)
+                    )
                 self._namesrv_down = isinstance(step, NamesrvDown)
                 if step.within:
-                    yield f"{field}.within is {step.within}; the name server's steps have no span"
+                    yield _(
+                        "{field}.within is {within}; the name server's steps have no span",
+                        field=field,
+                        within=step.within,
+                    )
             case _:
                 pass
 
@@ -142,7 +161,13 @@ class FaultOrder:
         """A consumer starts: not before the span of its last kill is over."""
         killed = self._killed.pop(who, at)
         if at < killed:
-            yield f"{field}.at is {at}, but {who!r} may live until {killed}; start it later"
+            yield _(
+                "{field}.at is {at}, but {who} may live until {killed}; start it later",
+                field=field,
+                at=at,
+                who=f"{who!r}",
+                killed=killed,
+            )
 
 
 def _out_of_range(step: FaultStep, field: str) -> Iterator[str]:
@@ -150,6 +175,18 @@ def _out_of_range(step: FaultStep, field: str) -> Iterator[str]:
     for name, low in least.items():
         value = getattr(step, name, None)
         if value is not None and not low <= value <= LONGEST_FAULT_MS:
-            yield f"{field}.{camel_case(name)} is {value}; it must lie between {low} and {LONGEST_FAULT_MS}"
+            yield _(
+                "{field}.{camel_case} is {value}; it must lie between {low} and {longest_fault_ms}",
+                field=field,
+                camel_case=camel_case(name),
+                value=value,
+                low=low,
+                longest_fault_ms=LONGEST_FAULT_MS,
+            )
     if isinstance(step, SetClock) and not 0 < abs(step.by_ms) <= LONGEST_FAULT_MS:
-        yield f"{field}.byMs is {step.by_ms}; give 1 to {LONGEST_FAULT_MS}, or as much below 0 to set the clock back"
+        yield _(
+            "{field}.byMs is {by_ms}; give 1 to {longest_fault_ms}, or as much below 0 to set the clock back",
+            field=field,
+            by_ms=step.by_ms,
+            longest_fault_ms=LONGEST_FAULT_MS,
+        )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 import msgspec
 
 from rmqlab.errors import did_you_mean
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 _TOKEN: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _WORDS: Final = {
     "object": "an object {...}",
-    "array": "a list [...]",
-    "str": "a text",
-    "int": "a whole number",
-    "bool": "true or false",
+    "array": _("a list [...]"),
+    "str": _("a text"),
+    "int": _("a whole number"),
+    "bool": _("true or false"),
     "null": "null",
-    "float": "a number",
+    "float": _("a number"),
 }
 _LONGEST: Final = 60
 # The places of objects that are no steps, by the last name on the way there.
@@ -42,30 +43,53 @@ def explained(
     ``steps``: the class of a step by its "do". ``others``: that of the scenario (by ""), of a message and of a
     subscription (by the last name on the way there).
     """
-    problem, _, path = str(error).partition(" - at `$")
+    problem, _ignored, path = str(error).partition(" - at `$")
     names, value = _walk(fields, path.rstrip("`"))
     place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in names).removeprefix(".")
     if problem == "Object missing required field `do`":
-        return f'{place}: "do" is missing; it is one of {", ".join(steps)}'
+        return _('{place}: "do" is missing; it is one of {steps}', place=place, steps=joined(", ", steps))
     if names[-1:] == ["do"]:
-        right = did_you_mean(str(value), steps) or f'; "do" is one of {", ".join(steps)}'
-        return f"{place} is {_shown(value)}, and there is no such step{right}"
+        right = did_you_mean(str(value), steps) or _('; "do" is one of {steps}', steps=joined(", ", steps))
+        return _("{place} is {value}, and there is no such step{right}", place=place, value=_shown(value), right=right)
     owner = _owner(fields, names, steps, others)
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         meant = did_you_mean(found[1], _known(owner))
-        return f"{place or 'the scenario'}: there is no field {found[1]!r} here{meant}; {_has(owner, value)}"
+        return _(
+            "{place}: there is no field {found} here{meant}; {has}",
+            place=place or _("the scenario"),
+            found=f"{found[1]!r}",
+            meant=meant,
+            has=_has(owner, value),
+        )
     if found := re.fullmatch(r"Object missing required field `(.*)`", problem):
-        return f"{place or 'the scenario'}: {found[1]!r} is missing; {_has(owner, value)}"
+        return _(
+            "{place}: {found} is missing; {has}",
+            place=place or _("the scenario"),
+            found=f"{found[1]!r}",
+            has=_has(owner, value),
+        )
     within = next((str(one) for one in names[-2:] if one in EXAMPLES), "")
     if found := re.match(r"Expected `(.*?)`, got", problem):
-        wanted = " or ".join(_WORDS.get(one, one) for one in found[1].split(" | "))
-        right = f'{wanted}, as in "{within}": {EXAMPLES[within]}' if within else wanted
-        return f"{place or 'the scenario'} is {_shown(value)}; right is {right}"
+        wanted = joined(" or ", (_WORDS.get(one, one) for one in found[1].split(" | ")))
+        right = (
+            _('{wanted}, as in "{within}": {examples}', wanted=wanted, within=within, examples=EXAMPLES[within])
+            if within
+            else wanted
+        )
+        return _(
+            "{place} is {value}; right is {right}", place=place or _("the scenario"), value=_shown(value), right=right
+        )
     parent = _owner(fields, names[:-1], steps, others)
     choices = _choices(parent, str(names[-1])) if names else ()
     if choices:
         meant = did_you_mean(str(value), choices)
-        return f"{place} is {_shown(value)}; it is one of {', '.join(choices)}{meant}"
+        return _(
+            "{place} is {value}; it is one of {choices}{meant}",
+            place=place,
+            value=_shown(value),
+            choices=joined(", ", choices),
+            meant=meant,
+        )
     return f"{place}: {problem}"
 
 
@@ -113,8 +137,12 @@ def _known(owner: type | None) -> dict[str, msgspec.structs.FieldInfo]:
 
 
 def _has(owner: type | None, value: object) -> str:
-    what = f"a {value['do']!r} step" if isinstance(value, dict) and "do" in value else "it"
-    return f"{what} has {', '.join(name if one.required else f'[{name}]' for name, one in _known(owner).items())}"
+    what = _("a {do} step", do=f"{value['do']!r}") if isinstance(value, dict) and "do" in value else _("it")
+    return _(
+        "{what} has {name}",
+        what=what,
+        name=joined(", ", (name if one.required else f"[{name}]" for name, one in _known(owner).items())),
+    )
 
 
 def _choices(owner: type | None, name: str) -> tuple[str, ...]:

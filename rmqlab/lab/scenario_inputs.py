@@ -11,6 +11,7 @@ from rmqlab.errors import BadInput
 from rmqlab.files import json_value, lines_of, read_text
 from rmqlab.lab.cluster import ClusterConfig, cluster_of, settings_beside
 from rmqlab.lab.scenario import Scenario, convert_scenario, numbered_scenarios, parse_scenario
+from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.runtime.schedule import Schedule
 
@@ -26,17 +27,31 @@ def chosen_scenario(text: str) -> tuple[Path, Scenario]:
     """
     path, wanted = Path(text), None
     if not path.exists() and "#" in text:
-        name, _, wanted = text.rpartition("#")
+        name, _ignored, wanted = text.rpartition("#")
         path = Path(name)
     numbered = numbered_scenarios(path)
     by_id = {scenario.id: scenario for scenario in numbered.values()}
     if wanted is None:
         if len(by_id) == 1:
             return path, next(iter(by_id.values()))
-        raise BadInput(f"{path} has {len(by_id)} scenarios; choose one with {path}#ID: {_some(by_id)}")
+        raise BadInput(
+            _(
+                "{path} has {by_id} scenarios; choose one with {path}#ID: {some}",
+                path=path,
+                by_id=len(by_id),
+                some=_some(by_id),
+            )
+        )
     found = by_id.get(wanted) or (numbered.get(int(wanted)) if wanted.isdecimal() else None)
     if found is None:
-        raise BadInput(f"{wanted}: no scenario of {path} has this id or line; it has {_some(by_id)}")
+        raise BadInput(
+            _(
+                "{wanted}: no scenario of {path} has this id or line; it has {some}",
+                wanted=wanted,
+                path=path,
+                some=_some(by_id),
+            )
+        )
     return path, found
 
 
@@ -55,14 +70,19 @@ def scenario_and_settings(
     if isinstance(given, Mapping):
         return convert_scenario(given), cluster_of(settings, rules)
     if not isinstance(given, str | Path):
-        raise BadInput(f"scenario is {given!r}; right is lab.scenario(), its JSON as a dict or a text, or a file")
+        raise BadInput(
+            _(
+                "scenario is {given}; right is lab.scenario(), its JSON as a dict or a text, or a file",
+                given=f"{given!r}",
+            )
+        )
     path, scenario = chosen_scenario(str(given))
     return scenario, cluster_of(settings, rules) if settings else replace(settings_beside(path.parent), rules=rules)
 
 
 def _some(names: Iterable[str]) -> str:
     known = list(names)
-    return ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+    return joined(", ", known[:8]) + (", ..." if len(known) > 8 else "")
 
 
 def named_scenarios(path: Path, ids: Sequence[str] | None) -> dict[int, Scenario]:
@@ -75,7 +95,7 @@ def named_scenarios(path: Path, ids: Sequence[str] | None) -> dict[int, Scenario
     known = [scenario.id for scenario in numbered.values()]
     for name in ids or ():
         if name not in known:
-            raise BadInput(f"--id {name}: not in {path}; it has {_some(known)}")
+            raise BadInput(_("--id {name}: not in {path}; it has {some}", name=name, path=path, some=_some(known)))
     return {number: scenario for number, scenario in numbered.items() if not ids or scenario.id in ids}
 
 
@@ -85,20 +105,27 @@ def read_schedules(path: Path, scenarios: Sequence[str]) -> dict[str, Schedule]:
     Raises:
         BadInput: the file cannot be read, or a schedule is malformed or belongs to none of ``scenarios``.
     """
-    text = read_text(path, "a file that --schedule-out has written")
+    text = read_text(path, _("a file that --schedule-out has written"))
     found: dict[str, Schedule] = {}
     for where, part in _parts(str(path), text):
         schedule = Schedule.from_json(part, where)
         name = schedule.scenario or (scenarios[0] if len(scenarios) == 1 else "")
         if name not in scenarios:
             raise BadInput(
-                f'{where}: "scenario" is {schedule.scenario!r}; it must be one of those run: {_some(scenarios)}'
+                _(
+                    '{where}: "scenario" is {scenario}; it must be one of those run: {some}',
+                    where=where,
+                    scenario=f"{schedule.scenario!r}",
+                    some=_some(scenarios),
+                )
             )
         if name in found:
-            raise BadInput(f"{where}: a second schedule for scenario {name!r}; one is enough")
+            raise BadInput(
+                _("{where}: a second schedule for scenario {name}; one is enough", where=where, name=f"{name!r}")
+            )
         found[name] = schedule
     if not found:
-        raise BadInput(f"{path}: no schedule in it; one JSON object, or one a line, is expected")
+        raise BadInput(_("{path}: no schedule in it; one JSON object, or one a line, is expected", path=path))
     return found
 
 
@@ -106,5 +133,5 @@ def _parts(name: str, text: str) -> list[tuple[str, str]]:
     try:
         json_value(text)
     except ValueError:
-        return [(f"{name}, line {number}", line) for number, line in lines_of(text)]
+        return [(_("{name}, line {number}", name=name, number=number), line) for number, line in lines_of(text)]
     return [(name, text)]

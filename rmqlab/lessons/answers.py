@@ -15,6 +15,7 @@ from rmqlab.lab.evidence import line
 from rmqlab.lab.lab import Lab
 from rmqlab.lab.recorded.store import RECORDED
 from rmqlab.lab.run_view import RunView
+from rmqlab.language import _, joined
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 from rmqlab.lessons.mutants import WRONG
 from rmqlab.rules import Rules
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 SHOWN = 3  # differences of two runs
-BY_HAND = "Call your function by hand, with small inputs."
+BY_HAND = _("Call your function by hand, with small inputs.")
 # Facts that say in a line what broker and clients do; of views and stored offsets there are more, for the recordings.
 TELLING = (
     "heartbeat", "restamp", "subscription", "register", "unregister", "expired", "notify", "rebalance", "pull",
@@ -36,18 +37,20 @@ TELLING = (
 def needs_keys(answer: object, names: Iterable[str], form: str = "", *, rule: str = "") -> None:
     """Raise `CheckFailed` unless the answer is a dict with just these keys; `form` says otherwise what to give."""
     if not isinstance(answer, Mapping) or set(answer) != set(names):
-        raise CheckFailed(form or f"Give a dict with the keys {', '.join(map(repr, names))}.", rule=rule)
+        raise CheckFailed(
+            form or _("Give a dict with the keys {names}.", names=joined(", ", map(repr, names))), rule=rule
+        )
 
 
 def needs_function(
-    answer: object, form: str = "Give the function itself, not what it returns.", *, rule: str = ""
+    answer: object, form: str = _("Give the function itself, not what it returns."), *, rule: str = ""
 ) -> None:
     """Raise `CheckFailed` unless the answer can be called; `form` says what to give."""
     if not callable(answer):
         raise CheckFailed(form, rule=rule)
 
 
-def needs_rules(answer: object, form: str = 'Give rules: rmqlab.RULES["4.8.0"].replace(...).') -> None:
+def needs_rules(answer: object, form: str = _('Give rules: rmqlab.RULES["4.8.0"].replace(...).')) -> None:
     """Raise `CheckFailed` unless the answer is a set of rules; `form` says what to give."""
     if not isinstance(answer, Rules):
         raise CheckFailed(form)
@@ -76,7 +79,7 @@ def rows_of(answer: Any) -> list[dict[str, Any]]:
     if hasattr(answer, "to_dict"):
         answer = answer.to_dict("records")
     if not isinstance(answer, list) or not all(isinstance(row, dict) for row in answer):
-        raise BadInput("rows are a Spark frame, a pandas frame, or a list of dicts")
+        raise BadInput(_("rows are a Spark frame, a pandas frame, or a list of dicts"))
     return answer
 
 
@@ -124,14 +127,14 @@ def in_a_sentence(error: BaseException, mine: object) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, NotImplementedError):
-        return "your function is not written yet."
+        return _("your function is not written yet.")
     if isinstance(error, RecursionError):
-        why = "it calls itself without an end"
+        why = _("it calls itself without an end")
     if not frames or frames[-1].lineno is None:
-        return f"your function stops: {why}."
+        return _("your function stops: {why}.", why=why)
     if frames[-1].line:
-        return f"your function stops at `{frames[-1].line}`: {why}."
-    return f"your function stops in line {frames[-1].lineno}: {why}."
+        return _("your function stops at `{line}`: {why}.", line=frames[-1].line, why=why)
+    return _("your function stops in line {lineno}: {why}.", lineno=frames[-1].lineno, why=why)
 
 
 def hunt_by_name(
@@ -147,7 +150,9 @@ def hunt_by_name(
         needs_keys(answer, names)
         for name, said in answer.items():
             if said not in known:
-                raise CheckFailed(f"{name}: {said!r} is none of {', '.join(known)}.")
+                raise CheckFailed(
+                    _("{name}: {said} is none of {known}.", name=name, said=f"{said!r}", known=joined(", ", known))
+                )
         for name, said in answer.items():
             if said not in WRONG[name]:
                 raise evidence(name, said)
@@ -162,8 +167,8 @@ def differences(sound: Run, here: Run) -> list[str]:
     for run in (sound, here):
         reading = RunView(run)
         tables.append({str(one): one.t for one in (line(fact, reading) for fact in reading.facts(*TELLING))})
-    told = [("only on a sound broker", one) for one in tables[0].items() if one[0] not in tables[1]]
-    told += [("only here", one) for one in tables[1].items() if one[0] not in tables[0]]
+    told = [(_("only on a sound broker"), one) for one in tables[0].items() if one[0] not in tables[1]]
+    told += [(_("only here"), one) for one in tables[1].items() if one[0] not in tables[0]]
     return [f"{where}  {text.strip()}" for where, (text, _) in sorted(told, key=lambda one: one[1][1])[:SHOWN]]
 
 
@@ -193,6 +198,9 @@ def hunt_by_example(hunted: Iterable[str], example: Callable[[str, Any], HuntExa
                 raise CheckFailed(problem=one.same, picture=one.picture)
             if one.rule not in WRONG[name]:
                 raise CheckFailed(case="rule-is-sound", problem=one.differs, picture=one.picture)
-        return f"You found all three: {', '.join(f'{name} in {next(iter(WRONG[name]))}' for name in names)}."
+        return _(
+            "You found all three: {name}.",
+            name=joined(", ", (_("{name} in {iter}", name=name, iter=next(iter(WRONG[name]))) for name in names)),
+        )
 
     return hunt

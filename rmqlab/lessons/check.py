@@ -99,13 +99,13 @@ class Passed:
 
     def __repr__(self) -> str:
         """One line."""
-        return f"{self.name}: {RIGHT} {translate(self.text)}"
+        return f"{self.name}: {RIGHT} {_(self.text)}"
 
     def _repr_html_(self) -> str | None:
         """In another language than English; else the one line is shown."""
         if language() == ENGLISH:
             return None
-        return f"<b>{html.escape(self.name)}: {translate(RIGHT)}</b> {html.escape(translate(self.text))}"
+        return f"<b>{html.escape(self.name)}: {_(RIGHT)}</b> {html.escape(translate(self.text))}"
 
 
 class NotYet:
@@ -141,19 +141,17 @@ class NotYet:
 
     def __repr__(self) -> str:
         """In lines."""
-        shown = [f"{self.name}: {NOT_YET} {translate(self.hint)}", *self._told()]
-        shown += (
-            [translate(_("What shows it:")), *(f"  {translate(line)}" for line in self.lines)] if self.lines else []
-        )
+        shown = [f"{self.name}: {NOT_YET} {_(self.hint)}", *self._told()]
+        shown += [str(_("What shows it:")), *(f"  {_(line)}" for line in self.lines)] if self.lines else []
         shown += [repr(self.picture)] if self.picture else []
         return "\n".join([*shown, str(_("More: {more}", more=self.more()))] if self.next_step else shown)
 
     def _repr_html_(self) -> str:
-        parts = [f"<b>{html.escape(self.name)}: {translate(NOT_YET)}</b> {html.escape(translate(self.hint))}"]
+        parts = [f"<b>{html.escape(self.name)}: {_(NOT_YET)}</b> {html.escape(translate(self.hint))}"]
         parts += ["<br>".join(html.escape(one).splitlines()) for one in self._told()]
         if self.lines:
             listed = "\n".join(map(translate, self.lines))
-            parts.append(f"{translate(_('What shows it:'))}<pre>{html.escape(listed)}</pre>")
+            parts.append(f"{_('What shows it:')!s}<pre>{html.escape(listed)}</pre>")
         if self.picture:
             parts.append(self.picture.html())
         if self.next_step:

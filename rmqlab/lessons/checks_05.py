@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import data
 from rmqlab.lab.lab import Lab
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import called, needs_function, needs_keys
 from rmqlab.lessons.check import CheckFailed
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from rmqlab.filter.filter import CompiledExpression
 
 MESSAGES, GROUPS = 100, 8
-STAGES: Final = ("decode", "bitmap", "write unit", "read unit", "check bits", "layer 2, off", "layer 2, on")
-WAYS = {False: "without the switch", True: "with the switch"}
+STAGES: Final = ("decode", _("bitmap"), _("write unit"), _("read unit"), _("check bits"), "layer 2, off", "layer 2, on")
+WAYS = {False: _("without the switch"), True: _("with the switch")}
 
 
 def _article(ns: Sequence[float]) -> float:
@@ -41,16 +42,19 @@ COLLEAGUES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 
 def count(answer: Any) -> str:
     """Evaluations in all, without the switch and with it: {"nobody": (without, with), "everybody": (without, with)}."""
-    form = 'Give {"nobody": (without, with), "everybody": (without, with)}.'
-    needs_keys(answer, ("nobody", "everybody"), form)
-    for name, condition in (("nobody", "TAGS = 'B'"), ("everybody", "TAGS = 'A'")):
+    form = _('Give {"nobody": (without, with), "everybody": (without, with)}.')
+    needs_keys(answer, (_("nobody"), "everybody"), form)
+    for name, condition in ((_("nobody"), "TAGS = 'B'"), ("everybody", "TAGS = 'A'")):
         said = answer[name]
         if not isinstance(said, tuple | list) or len(said) != len(("without", "with")):
             raise CheckFailed(form)
         for (switch, way), number in zip(WAYS.items(), said, strict=True):
             if number != sum(evaluations(condition, GROUPS, MESSAGES, switch=switch)):
-                raise CheckFailed(problem=f"{name}, {way}: not {number} evaluations.", lines=_other_case())
-    return "All four counts are what the broker did."
+                raise CheckFailed(
+                    problem=_("{name}, {way}: not {number} evaluations.", name=name, way=way, number=number),
+                    lines=_other_case(),
+                )
+    return _("All four counts are what the broker did.")
 
 
 def _other_case() -> list[str]:
@@ -59,8 +63,13 @@ def _other_case() -> list[str]:
     for switch, way in WAYS.items():
         at_write, on_pull = evaluations("TAGS = 'B'", 1, 10, switch=switch, tags=("A", "B"))
         told.append(
-            f"broker  10 messages, 1 group that wants half of them, {way}: {at_write} evaluations at the "
-            f"write, {on_pull} on pull"
+            _(
+                "broker  10 messages, 1 group that wants half of them, {way}: {at_write} evaluations at "
+                "the write, {on_pull} on pull",
+                way=way,
+                at_write=at_write,
+                on_pull=on_pull,
+            )
         )
     return told
 
@@ -107,12 +116,18 @@ def evaluations(
 def ratio(answer: Any) -> str:
     """A function of the seven stage times of a process that gives the cost with the switch / without it."""
     needs_function(answer)
-    runs = [ns for by in ("java", "ours") for processes in stored(by).values() for ns in processes]
+    runs = [ns for by in ("java", _("ours")) for processes in stored(by).values() for ns in processes]
     for ns in runs:
         found = called(answer, ns)
         if not isinstance(found, Real) or not math.isclose(found, _all_parts(ns), rel_tol=1e-6):
-            raise CheckFailed(problem=f"for {dict(zip(STAGES, ns, strict=True))} your function gives {found!r}.")
-    return f"All {len(runs)} measured processes."
+            raise CheckFailed(
+                problem=_(
+                    "for {dict} your function gives {found}.",
+                    dict=dict(zip(STAGES, ns, strict=True)),
+                    found=f"{found!r}",
+                )
+            )
+    return _("All {runs} measured processes.", runs=len(runs))
 
 
 def advise(answer: Any) -> str:
@@ -123,25 +138,44 @@ def advise(answer: Any) -> str:
     for ratios in cases:
         found = called(answer, ratios)
         if found != verdict(ratios):
-            told = ", ".join(f"{one:.2f}" for one in ratios)
-            raise CheckFailed(problem=f"for the ratios {told} your function gives {found!r}.")
-    return f"All {len(cases)} cases."
+            told = joined(", ", (f"{one:.2f}" for one in ratios))
+            raise CheckFailed(
+                problem=_("for the ratios {told} your function gives {found}.", told=told, found=f"{found!r}")
+            )
+    return _("All {cases} cases.", cases=len(cases))
 
 
 def hunt(answer: Any) -> str:
     """Whose ratio is wrong, and a cell (share, groups, expression) in which it gives another advice."""
-    needs_keys(answer, ("who", "cell"), 'Give {"who": name, "cell": (share, groups, expression)}.')
+    needs_keys(answer, ("who", "cell"), _('Give {"who": name, "cell": (share, groups, expression)}.'))
     if answer["who"] not in COLLEAGUES:
-        raise CheckFailed(f"{answer['who']!r} is none of {', '.join(COLLEAGUES)}.")
+        raise CheckFailed(
+            _("{who} is none of {colleagues}.", who=f"{answer['who']!r}", colleagues=joined(", ", COLLEAGUES))
+        )
     cell = tuple(answer["cell"])
     if cell not in stored("java"):
-        raise CheckFailed(f"{cell} was not measured; the columns selectivity, groups and expression say what was.")
+        raise CheckFailed(
+            _("{cell} was not measured; the columns selectivity, groups and expression say what was.", cell=cell)
+        )
     right, theirs = ([rule(ns) for ns in stored("java")[cell]] for rule in (_all_parts, COLLEAGUES[answer["who"]]))
     if verdict(right) == verdict(theirs):
-        ranges = {"all parts": right, answer["who"]: theirs}
-        lines = [f"{name} {min(one):.2f} to {max(one):.2f}" for name, one in ranges.items()]
-        raise CheckFailed(problem=f"{answer['who']} says {verdict(theirs)!r} there, and that is right.", lines=lines)
-    return f"{answer['who']} says {verdict(theirs)!r}; with all parts it is {verdict(right)!r}."
+        ranges = {_("all parts"): right, answer["who"]: theirs}
+        lines = [
+            _("{name} {one} to {one2}", name=name, one=f"{min(one):.2f}", one2=f"{max(one):.2f}")
+            for name, one in ranges.items()
+        ]
+        raise CheckFailed(
+            problem=_(
+                "{who} says {verdict} there, and that is right.", who=answer["who"], verdict=f"{verdict(theirs)!r}"
+            ),
+            lines=lines,
+        )
+    return _(
+        "{who} says {verdict}; with all parts it is {verdict2}.",
+        who=answer["who"],
+        verdict=f"{verdict(theirs)!r}",
+        verdict2=f"{verdict(right)!r}",
+    )
 
 
 def verdict(ratios: Sequence[float]) -> str:

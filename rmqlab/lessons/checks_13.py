@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from rmqlab.checkout import data
 from rmqlab.lab.fates import Fate
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import needs_number, recorded, rows_of
 from rmqlab.lessons.check import OF_TASK, CheckFailed
 
@@ -18,11 +19,11 @@ GIB, STORE_GIB, LIMIT_S = 1 << 30, 2048, 600
 TOO_MANY = 1.34
 NEEDED: Final = {
     "a Java": True,
-    "Python with the packages of the extra spark": True,
-    "the store's files, under the same path": True,
-    "rmqlab itself": False,
+    _("Python with the packages of the extra spark"): True,
+    _("the store's files, under the same path"): True,
+    _("rmqlab itself"): False,
     "JupyterLab": False,
-    "RocketMQ's jars": False,
+    _("RocketMQ's jars"): False,
 }
 
 
@@ -30,18 +31,18 @@ def query(answer: Any) -> str:
     """Rows of queueId, sent and lost, one for each queue of ``TOPIC``."""
     rows = rows_of(answer)
     if not rows or not {"queueId", "sent", "lost"} <= set(rows[0]):
-        raise CheckFailed("Give one row for each queue, with the columns queueId, sent and lost.")
+        raise CheckFailed(_("Give one row for each queue, with the columns queueId, sent and lost."))
     sent, arrived = _recorded()
     found = {int(row["queueId"]): (int(row["sent"]), int(row["lost"])) for row in rows}
     if len(found) != len(rows) or set(found) != set(sent):
-        raise CheckFailed(problem=f"Your rows are of queues {sorted(found)}.")
+        raise CheckFailed(problem=_("Your rows are of queues {found}.", found=sorted(found)))
     for queue, (count, lost) in sorted(found.items()):
         if count != sent[queue]:
-            raise CheckFailed(problem=f"Queue {queue}: {count} were not sent.")
+            raise CheckFailed(problem=_("Queue {queue}: {count} were not sent.", queue=queue, count=count))
         if lost != sent[queue] - arrived[queue]:
-            raise CheckFailed(problem=f"Queue {queue}: {lost} were not lost.")
+            raise CheckFailed(problem=_("Queue {queue}: {lost} were not lost.", queue=queue, lost=lost))
     total = sum(lost for _, lost in found.values())
-    return f"{total} of {sum(sent.values())} lost, and each queue lost some."
+    return _("{total} of {sent} lost, and each queue lost some.", total=total, sent=sum(sent.values()))
 
 
 def _recorded() -> tuple[Counter[int], Counter[int]]:
@@ -54,13 +55,20 @@ def size(answer: Any) -> str:
     """How many workers of one core audit ``STORE_GIB`` within ``LIMIT_S``, if each byte costs the upper bound."""
     fixed, data = measured()
     least = ceil(data / (LIMIT_S - fixed))
-    needs_number(answer, "Give a whole number of workers.", least=1)
+    needs_number(answer, _("Give a whole number of workers."), least=1)
     if answer < least:
-        lines = [f"{answer} workers take up to {(fixed + data / answer) / 60:.1f} minutes"]
-        raise CheckFailed(problem=f"{answer} are too few.", lines=lines)
+        lines = [
+            _("{answer} workers take up to {fixed} minutes", answer=answer, fixed=f"{(fixed + data / answer) / 60:.1f}")
+        ]
+        raise CheckFailed(problem=_("{answer} are too few.", answer=answer), lines=lines)
     if answer > least * TOO_MANY:
-        raise CheckFailed(problem=f"{answer} are more than a third too many.")
-    return f"{answer} workers take up to {(fixed + data / answer) / 60:.1f} minutes; {least} would just do."
+        raise CheckFailed(problem=_("{answer} are more than a third too many.", answer=answer))
+    return _(
+        "{answer} workers take up to {fixed} minutes; {least} would just do.",
+        answer=answer,
+        fixed=f"{(fixed + data / answer) / 60:.1f}",
+        least=least,
+    )
 
 
 def measured() -> tuple[float, float]:
@@ -75,13 +83,13 @@ def needs(answer: Any) -> str:
     """Which of ``NEEDED`` must be on each worker before a session comes: a set of names."""
     given = set(answer) if isinstance(answer, set | list | tuple | frozenset) else None
     if given is None or not given <= set(NEEDED):
-        raise CheckFailed(f"Give a set of these: {', '.join(NEEDED)}.", rule=OF_TASK)
+        raise CheckFailed(_("Give a set of these: {needed}.", needed=joined(", ", NEEDED)), rule=OF_TASK)
     right = {name for name, needed in NEEDED.items() if needed}
     if right - given:
-        raise CheckFailed(problem="Something is missing: without it no task runs there.")
+        raise CheckFailed(problem=_("Something is missing: without it no task runs there."))
     if given - right:
-        raise CheckFailed(problem="No worker needs all of that before the session comes.")
-    return "These three. The package comes with the session, the notebook stays with you."
+        raise CheckFailed(problem=_("No worker needs all of that before the session comes."))
+    return _("These three. The package comes with the session, the notebook stays with you.")
 
 
 CHECKS = {"13-query": query, "13-size": size, "13-needs": needs}

@@ -68,7 +68,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def html(self) -> str:
         """The question and its choices; what is said of each choice is folded. Needs no script."""
         choices = "".join(f"<li>{html.escape(choice.text)}</li>" for choice in self.choices)
-        mark = f"<strong>{translate(RIGHT)}</strong> "
+        mark = f"<strong>{_(RIGHT)}</strong> "
         said = "".join(
             f"<li>{mark if number == self.answer else ''}{html.escape(choice.says)}</li>"
             for number, choice in enumerate(self.choices)
@@ -76,7 +76,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         letters = '<ol type="a">'
         return (
             f"<p><strong>{html.escape(self.question)}</strong></p>{letters}{choices}</ol>"
-            f"<details><summary>{translate(SHOW)}</summary><p>{LETTERS[self.answer]}) "
+            f"<details><summary>{_(SHOW)}</summary><p>{LETTERS[self.answer]}) "
             f"{html.escape(self.choices[self.answer].text)}</p>{letters}{said}</ol>{_small(self.rule)}</details>"
         )
 
@@ -166,9 +166,9 @@ def verdict(question: Question, choice: int) -> str:
     """What is said of a choice (from 0), as HTML: whether it is right, why one may take it, and what is right."""
     right = question.choices[question.answer]
     if choice == question.answer:
-        return f"<p><strong>{translate(RIGHT)}</strong> {html.escape(right.says)}</p>{_small(question.rule)}"
+        return f"<p><strong>{_(RIGHT)}</strong> {html.escape(right.says)}</p>{_small(question.rule)}"
     return (
-        f"<p><strong>{translate(WRONG)}</strong> {html.escape(question.choices[choice].says)}</p>"
+        f"<p><strong>{_(WRONG)}</strong> {html.escape(question.choices[choice].says)}</p>"
         f"<p><strong>{LETTERS[question.answer]}) {html.escape(right.text)}</strong> {html.escape(right.says)}</p>"
         f"{_small(question.rule)}"
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.language import _, joined, translate
+from rmqlab.language import _, joined
 from rmqlab.show.canvas import WIDTH, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, BLUE, GREY, ORANGE, VERDICTS, WHITE, ink
@@ -186,7 +186,7 @@ def heat_map(
 
 def _named(column: str, value: object) -> str:
     """A value behind the name of its column, if it has one; each is translated by itself."""
-    return f"{translate(column)} {translate(number_text(value))}".strip()
+    return f"{_(column)} {_(number_text(value))}".strip()
 
 
 def _cell_text(value: Any) -> str:

@@ -7,7 +7,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from rmqlab.language import translate
+from rmqlab.language import _, translate
 from rmqlab.visible import visible
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rmqlab.show.tables import Table
 
 SVG = "image/svg+xml"
-FOLDED = "This picture in words and as a table"
+FOLDED = _("This picture in words and as a table")
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 WIDEST_PX = 1100  # JupyterLab's column in a window of 1280 pixels, with its list of files folded
 LEGIBLE_PX = 900  # so wide, the smallest letters of a picture have 11 pixels
@@ -55,7 +55,7 @@ class Picture:
     def words(self) -> str:
         """Description and table as folded HTML."""
         return (
-            f'<details class="rmqlab-words"><summary>{translate(FOLDED)}</summary>'
+            f'<details class="rmqlab-words"><summary>{_(FOLDED)}</summary>'
             f"<p>{html.escape(self.alt)}</p>{self.table.html()}</details>"
         )
 
@@ -76,7 +76,7 @@ class Picture:
 def _described(svg: str, title: str, alt: str) -> str:
     """The SVG with role, title and description, its own size or less, and no wider than the page."""
     mark = hashlib.sha256((title + alt + svg).encode()).hexdigest()[:8]
-    head, _, rest = svg.partition(">")
+    head, _ignored, rest = svg.partition(">")
     sizes = {name: float(number) for name, number in _SIZE.findall(head)}
     scale = min(1.0, WIDEST_PX / sizes["width"]) if sizes else 1.0
     head = _SIZE.sub(lambda size: f'{size[1]}="{sizes[size[1]] * scale:.0f}"', head)
@@ -99,11 +99,11 @@ def stacked(title: str, *pictures: Picture, labels: Sequence[str] = ()) -> Pictu
             place = f'x="8" y="{height + LABEL - 8:g}" font-size="14" font-weight="bold"'
             parts.append(f"<text {place}>{html.escape(translate(label))}</text>")
             height += LABEL
-        told.append(f"{translate(label)}: {picture.alt}" if label else picture.alt)
+        told.append(f"{_(label)}: {picture.alt}" if label else picture.alt)
         size = _PLACE.search(picture.svg)
         if size is None:
             raise ValueError(f"picture {picture.title!r} has no size and viewBox: only pictures of ours can be stacked")
-        wide, high, units, _ = map(float, size.groups())
+        wide, high, units, _ignored = map(float, size.groups())
         inner = picture.svg.partition("</desc>")[2].rpartition("</svg>")[0]
         parts.append(f'<g transform="translate(0 {height:g}) scale({wide / units:.4g})">{inner}</g>')
         width, height = max(width, wide), height + high + GAP

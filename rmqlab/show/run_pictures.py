@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.run_view import Beat, RunView, seconds, short
-from rmqlab.language import _, joined, translate
+from rmqlab.language import _, joined
 from rmqlab.show.canvas import WIDTH, RunCanvas, legend, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.moments import telling_beats
@@ -120,7 +120,7 @@ def _box(canvas: RunCanvas, fate: MessageFate, x: float, y: float, column: float
     canvas.block(x + GAP / 2, y + 0.02, column - GAP, BOX - 0.04, look.colour, hatch=look.hatch)
     wide = column >= ROOMY
     body = fate.body if wide else fate.body.removeprefix("MsgStr")
-    words = f"{look.mark} {translate(_where(fate))}" if wide else look.mark
+    words = f"{look.mark} {_(_where(fate))}" if wide else look.mark
     # Letters stand on plain colour, not on hatching.
     ground = look.colour if look.hatch else None
     canvas.text(x + column / 2, y + 0.16, body, colour=ink(look.colour), bold=True, ground=ground)

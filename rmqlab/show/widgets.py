@@ -50,7 +50,7 @@ class Controls:
 
     def _changed(self, change: object = None) -> None:
         values = {name: widget.value for name, widget in self.widgets.items()}
-        self.busy.value = f'<p role="status"><em>{translate(BUSY)}</em></p>'
+        self.busy.value = f'<p role="status"><em>{_(BUSY)}</em></p>'
         try:
             self.view.value = _html(self._draw(**values))
         except BadInput as error:
@@ -95,7 +95,7 @@ class Live:
 
     def __repr__(self) -> str:
         """What is shown where no kernel runs."""
-        return translate(_("{name} appear here when the notebook runs.", name=self.name))
+        return str(_("{name} appear here when the notebook runs.", name=self.name))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         import ipywidgets
@@ -211,4 +211,4 @@ def _html(shown: Any) -> str:
 
 
 def _alert(text: str) -> str:
-    return f'<p role="alert"><strong>{translate(REFUSED)}</strong> {html.escape(translate(text))}</p>'
+    return f'<p role="alert"><strong>{_(REFUSED)}</strong> {html.escape(translate(text))}</p>'

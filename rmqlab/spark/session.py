@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.java_runtime import MINIMUM, archive_options, find_java, home_from_wheel
-from rmqlab.language import _, joined, translate
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping
@@ -236,9 +236,7 @@ def say_what_is_waited_for(address: str | None = None) -> None:
             return
     text = set_address(address)
     where = _("on this machine: that takes some seconds") if text.startswith("local") else _("elsewhere: it is asked")
-    print(
-        translate(_("Spark starts {where}.", where=where)), file=sys.stdout if in_notebook else sys.stderr, flush=True
-    )
+    print(str(_("Spark starts {where}.", where=where)), file=sys.stdout if in_notebook else sys.stderr, flush=True)
 
 
 def knock(address: str) -> None:

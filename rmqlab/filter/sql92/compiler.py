@@ -15,6 +15,7 @@ from rmqlab.filter.sql92.errors import (
 from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION, closure, evaluate_in_steps, nesting
 from rmqlab.filter.sql92.parser import parse
 from rmqlab.filter.sql92.tokens import Kind, as_units, position
+from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class ParseCache:
     def compile(self, expression: str | None) -> CompiledSql92:
         """Compile, or repeat an earlier result. Raises `MQFilterException`, and `NullExpressionError` for None."""
         if expression is None:
-            raise NullExpressionError("SQL92: there is no expression; give one such as \"TAGS = 'TagA'\"")
+            raise NullExpressionError(_("SQL92: there is no expression; give one such as \"TAGS = 'TagA'\""))
         result = self._parsed(expression)
         if isinstance(result, MQFilterException):
             raise result.with_traceback(None)
@@ -132,15 +133,17 @@ def compile_sql92(expression: str, version: Version = DEFAULT_VERSION) -> Compil
 def _refusal(expression: str, reason: JavaError) -> MQFilterException:
     offset = reason.offset
     if offset is None:
-        explanation = "brackets or prefixes are nested too deeply: the broker's parser runs out of stack"
+        explanation = _("brackets or prefixes are nested too deeply: the broker's parser runs out of stack")
         return MQFilterException(reason, f"SQL92: {explanation}", 0, 0)
     line, column = position(as_units(expression), offset)
     if isinstance(reason, SyntaxFault):
-        told = f"read {reason.found}, where {_any_of(reason.expected)} could stand"
+        told = _("read {found}, where {any_of} could stand", found=reason.found, any_of=_any_of(reason.expected))
     else:
         told = reason.text or reason.java_name
-    return MQFilterException(reason, f"SQL92: line {line}, column {column}: {told}", line, column)
+    return MQFilterException(
+        reason, _("SQL92: line {line}, column {column}: {told}", line=line, column=column, told=told), line, column
+    )
 
 
 def _any_of(words: tuple[str, ...]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    return words[0] if len(words) == 1 else _("{words} or {words2}", words=joined(", ", words[:-1]), words2=words[-1])

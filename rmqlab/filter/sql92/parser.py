@@ -16,6 +16,7 @@ from rmqlab.filter.sql92.factories import as_boolean, create_between, create_com
 from rmqlab.filter.sql92.nodes import NOWHERE, NULL, And, Constant, Equal, Negate, Node, Not, Or, Property, TextTest
 from rmqlab.filter.sql92.tokens import IMAGES, WORDING, Kind, Token, Tokens, escaped, position, string_value
 from rmqlab.filter.sql92.values import decimal_literal, float_literal
+from rmqlab.language import _
 from rmqlab.rules import DEFAULT_VERSION
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ class _Parser:
             f"Was expecting{' one of' if len(images) > 1 else ''}:\n    "
             + "".join(f"{image} ...\n    " for image in images)
         )
-        read = "the end of the expression" if token.kind is Kind.EOF else token.image
+        read = _("the end of the expression") if token.kind is Kind.EOF else token.image
         # JavaCC forgets the plus because of its look-ahead.
         possible = [*sorted(expected), Kind.PLUS] if expected is _OPERAND_STARTS else sorted(expected)
         words = dict.fromkeys(WORDING[kind] for kind in possible)

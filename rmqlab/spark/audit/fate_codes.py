@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from rmqlab.lab.fates import LOSING, Fate
+from rmqlab.language import N_
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,22 +15,22 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int8]
 
 FATES: Final = tuple(Fate)
-CERTAINTIES: Final = ("proved", "implied", "unknown")
+CERTAINTIES: Final = (N_("proved"), N_("implied"), "unknown")
 """Proved by a trace, a delivery log or the store itself; implied by offsets and subscriptions; or nothing tells."""
 PROVED, IMPLIED, UNKNOWN = range(3)
-ASKED: Final = ("no", "yes", "unknown")
+ASKED: Final = (N_("no"), "yes", "unknown")
 NO, YES, MAYBE = range(3)
 WHY: Final = (
     None,
-    "another subscription or owner may have met it: one changed soon",
-    "nobody knows who owned the queue, or what that member asked for",
-    "nobody knows what the broker held for the group",
-    "stored before the group was seen, or nobody knows when that was: it may have begun behind it",
-    "the subscription lets it pass, and the evidence names no delivery",
-    "no committed offset is past it: it may have been consumed all the same",
-    "the group's offsets were set by hand: it may have been passed",
-    "members subscribe different topics, so pulls fail now and then: another subscription may have met it",
-    "the committed offsets cannot be read: nobody knows whether one is past it",
+    N_("another subscription or owner may have met it: one changed soon"),
+    N_("nobody knows who owned the queue, or what that member asked for"),
+    N_("nobody knows what the broker held for the group"),
+    N_("stored before the group was seen, or nobody knows when that was: it may have begun behind it"),
+    N_("the subscription lets it pass, and the evidence names no delivery"),
+    N_("no committed offset is past it: it may have been consumed all the same"),
+    N_("the group's offsets were set by hand: it may have been passed"),
+    N_("members subscribe different topics, so pulls fail now and then: another subscription may have met it"),
+    N_("the committed offsets cannot be read: nobody knows whether one is past it"),
 )
 """Why a fate is unknown; None where it is not."""
 CHANGED, NOBODYS, NOT_HELD, EARLY, UNTOLD, NOT_PASSED, RESET, MIXED, NO_OFFSETS = range(1, 10)

@@ -38,7 +38,9 @@ def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
     Looks no further than the first one, which is near the beginning of most logs, and not behind `LOOKED_AT`.
     """
     if since > until:
-        raise BadInput(f"from {_moment(since)} to {_moment(until)}: that ends before it begins")
+        raise BadInput(
+            _("from {moment} to {moment2}: that ends before it begins", moment=_moment(since), moment2=_moment(until))
+        )
     bounds: list[int] = []
     looked_at = 0
     for part in log_ranges(files, LOOKED_AT >> 3):
@@ -55,11 +57,15 @@ def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
             return
     if not bounds:
         size = sum(file.size for file in files)
-        what = f"no whole message in its {size} bytes" if size else "no message in it"
-        raise BadInput(f"the commit log has {what}: nothing can be said of a store without messages")
+        what = _("no whole message in its {size} bytes", size=size) if size else _("no message in it")
+        raise BadInput(_("the commit log has {what}: nothing can be said of a store without messages", what=what))
     first, last = min(bounds), max(bounds)
     raise BadInput(
-        f"no message was stored in that time: those of this store are from {_moment(first)} to {_moment(last)}"
+        _(
+            "no message was stored in that time: those of this store are from {moment} to {moment2}",
+            moment=_moment(first),
+            moment2=_moment(last),
+        )
     )
 
 
@@ -115,14 +121,24 @@ def require_groups(
     if not known and because:
         raise BadInput(_("{root}: no group is known: {because}; give --subscriptions", root=root, because=because))
     if not known:
-        raise BadInput(f"{root}: no group is known: config/consumerOffset.json names none; give --subscriptions")
+        raise BadInput(
+            _("{root}: no group is known: config/consumerOffset.json names none; give --subscriptions", root=root)
+        )
     for group in asked:
         if group not in known:
-            says = f"group {group!r}: neither offsets nor subscriptions of it; there are {_some(known)}"
+            says = _(
+                "group {group}: neither offsets nor subscriptions of it; there are {some}",
+                group=f"{group!r}",
+                some=_some(known),
+            )
             raise BadInput(_("{says} ({because})", says=says, because=because) if because else says)
     if told_of and not set(told_of) & set(known):
         raise BadInput(
-            f"the delivery log names {_some(told_of)}, of which nothing is known here; there are {_some(known)}"
+            _(
+                "the delivery log names {some}, of which nothing is known here; there are {some2}",
+                some=_some(told_of),
+                some2=_some(known),
+            )
         )
 
 
@@ -131,8 +147,13 @@ def require_topics(known: Collection[str], told_of: Iterable[Key]) -> None:
     for group, topic in sorted(told_of):
         if known and topic not in known:
             raise BadInput(
-                f"the subscriptions name topic {topic!r} (group {group!r}), which the store does not have; there "
-                f"are {_some(one for one in known if is_audited(group, one))}"
+                _(
+                    "the subscriptions name topic {topic} (group {group}), which the store does not have; "
+                    "there are {some}",
+                    topic=f"{topic!r}",
+                    group=f"{group!r}",
+                    some=_some(one for one in known if is_audited(group, one)),
+                )
             )
 
 
@@ -155,13 +176,17 @@ def require_logs_of(details: DataFrame, logs: pa.Table, groups: Iterable[str]) -
     for group in sorted(set(groups).intersection(of_group) - here):
         names = {key for one, key in zip(of_group, keys, strict=True) if one == group}
         raise BadInput(
-            f"the delivery log names messages of group {group!r}, and none of them is in the store: "
-            f"{_some(names)}; is it the log of another store?"
+            _(
+                "the delivery log names messages of group {group}, and none of them is in the store: "
+                "{some}; is it the log of another store?",
+                group=f"{group!r}",
+                some=_some(names),
+            )
         )
 
 
 def _some(names: Iterable[str]) -> str:
     """The first names, and how many more there are."""
     found = sorted(names)
-    more = f" and {len(found) - _MAX_NAMES} more" if len(found) > _MAX_NAMES else ""
-    return ", ".join(found[:_MAX_NAMES]) + more or "none"
+    more = (" " + _("and {found} more", found=len(found) - _MAX_NAMES)) if len(found) > _MAX_NAMES else ""
+    return joined(", ", found[:_MAX_NAMES]) + more or _("none")
