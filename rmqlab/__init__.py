@@ -52,8 +52,6 @@ Nothing is imported before it is used. `rmqlab VERB --help` is the same on the c
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -98,10 +96,6 @@ _MODULES = {
 }  # fmt: skip
 __all__ = list(_MODULES)
 __version__ = "1.0.0"
-
-if "IPython" in sys.modules and os.environ.get("RMQLAB_LANG"):
-    import_module("rmqlab.lessons.shown_values").in_notebook()
-
 
 if not TYPE_CHECKING:  # else a name that is none would be right to mypy
 

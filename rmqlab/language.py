@@ -19,15 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from rmqlab.translations import Words
-
 SETTING: Final = "RMQLAB_LANG"
 ENGLISH: Final = "en"
 LANGUAGES: Final = (ENGLISH, "zh")
 LOCALE: Final = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 """What names the language of a locale, the first that is set first: gettext's order."""
 C_LOCALES: Final = {"C", "POSIX"}
-_WORD = re.compile(r"[^\W\d_](?![^{}]*\})")
 _CODESET = re.compile(r"[._@-]")
 _forced: ContextVar[str | None] = ContextVar("language", default=None)
 
@@ -96,7 +93,12 @@ class Message(str):
     def _shown(cls, *args: Any) -> str:
         text, many, count, values, asked = args
         english = text if count in {None, 1} else many
-        text = english if asked == ENGLISH else catalogue_of(asked).find(text, count) or english
+        if asked != ENGLISH:
+            catalogue = catalogue_of(asked)
+            text = catalogue.find(text, count) or english
+            values = {name: catalogue.of_data(value) for name, value in values.items()}
+        else:
+            text = english
         return str(text.format(**values) if values else text)
 
     def __str__(self) -> str:
@@ -145,7 +147,8 @@ class Joined(Message):
     def _shown(cls, *args: Any) -> str:
         separator, parts, asked = args
         if asked != ENGLISH:
-            separator = catalogue_of(asked).find(separator) or separator
+            catalogue = catalogue_of(asked)
+            separator, parts = catalogue.find(separator) or separator, map(catalogue.of_data, parts)
         return str(separator).join(map(str, parts))
 
 
@@ -183,7 +186,7 @@ def joined(separator: str, parts: Iterable[object]) -> str:
     return Joined(separator, tuple(parts))
 
 
-SEPARATORS: Final = (N_(", "), N_("; "), N_(" and "), N_(" or "), N_(": "))
+SEPARATORS: Final = (N_(", "), N_(". "), N_(" · "), N_("; "), N_(" and "), N_(" or "), N_(": "))
 """What `joined` is given between words."""
 
 
@@ -225,8 +228,14 @@ class Catalogue:
         """The translation of a text, in the form for `count`; None where there is none."""
         forms = self._texts.get(text)
         if forms is None:
-            return None
+            inner = text.strip()
+            found = self.find(inner, count) if inner not in {"", text} else None
+            return None if found is None else text.replace(inner, found)
         return forms[0] if count is None else forms.get(self._form(count), forms[0])
+
+    def of_data(self, value: object) -> object:
+        """A value; one of several words that the catalogue has as they are, such as a picture's title, by it."""
+        return (self.find(value) or value) if type(value) is str and " " in value else value
 
 
 @cache
@@ -236,15 +245,8 @@ def catalogue_of(asked: str) -> Catalogue:
 
 
 def translate(text: str) -> str:
-    """A text in the reader's language; one that is no message is looked up, or taken apart by what is known of it.
-
-    Raises:
-        BadInput: `RMQLAB_LANG` names a language that there is not.
-    """
-    asked = language()
-    if asked == ENGLISH:
-        return text
-    return str(text) if isinstance(text, Message) else words_of(asked).of(text)
+    """A text as it is shown: a message, or a text of data that the catalogue has as it is; any other stays."""
+    return str(_(text))
 
 
 def columns(text: str) -> int:
@@ -262,17 +264,6 @@ def filled(text: str, width: int, *, right: bool = False) -> str:
     """
     blanks = " " * (width - columns(text))
     return f"{blanks}{text}" if right else f"{text}{blanks}"
-
-
-@cache
-def words_of(asked: str) -> Words:
-    """What package and lessons say in a language that is not English."""
-    from rmqlab.translations import Words
-
-    entries: dict[str, str] = {}
-    for path in _catalogues(asked):
-        entries = read_catalogue(path) | entries
-    return Words(entries)
 
 
 def _catalogues(asked: str) -> list[Path]:
@@ -294,7 +285,7 @@ def read_catalogue(path: Path) -> dict[str, str]:
     told: dict[str, str] = {}
     for one in entries:
         if not one.fuzzy and not one.obsolete:
-            told |= {text: said for text, said in _forms(one) if said and _WORD.search(text)}
+            told |= {text: said for text, said in _forms(one) if said}
     return told
 
 

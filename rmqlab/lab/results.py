@@ -93,7 +93,7 @@ class Records(Sequence[R]):
         """The records as a Spark frame of ``session``, a column for each of ``columns``."""
         hints = get_type_hints(self.record)
         kinds = [next(text for kind, text in _SPARK.items() if hint in (kind, kind | None)) for hint in hints.values()]
-        schema = joined(", ", (f"`{column}` {kind}" for column, kind in zip(self.columns, kinds, strict=True)))
+        schema = ", ".join(f"`{column}` {kind}" for column, kind in zip(self.columns, kinds, strict=True))
         doubles = [hint is float for hint in hints.values()]
         rows = [tuple(float(v) if double else v for v, double in zip(row, doubles, strict=True)) for row in self._rows]
         return session.createDataFrame(rows, schema)

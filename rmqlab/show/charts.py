@@ -86,7 +86,8 @@ def bars(
                 canvas.text(left + row[high or value] * scale + 0.1, y + BAR / 2, words[number], ha="left")
 
     svg = painted(WIDTH, TITLE + len(found) * (BAR + BAR_GAP) + FOOT, draw)
-    alt = f"{title}: {', '.join(f'{row[x]} {word}' for row, word in zip(found, words, strict=True))}."
+    bars = joined(", ", (f"{_(str(row[x]))} {word}" for row, word in zip(found, words, strict=True)))
+    alt = _("{title}: {bars}.", title=_(title), bars=bars)
     columns = [x, *dict.fromkeys(filter(None, (low, value, high)))]
     table = Table(
         title,
@@ -175,10 +176,10 @@ def heat_map(
     svg = painted(WIDTH, top + len(down) * CELL_HEIGHT + FOOT, draw)
     said = [f"{number_text(row[value])} ({_named(x, row[x])}, {_named(y, row[y])})" for row in found]
     if isinstance(least, str):
-        alt = alt or f"{title}: {', '.join(said)}."
+        alt = alt or _("{title}: {bars}.", title=_(title), bars=joined(", ", said))
     else:
         low, high = (said[numbers.index(end)] for end in (least, most))
-        alt = alt or _("{title}: from {low} to {high}.", title=title, low=low, high=high)
+        alt = alt or _("{title}: from {low} to {high}.", title=_(title), low=low, high=high)
     table_rows = [[under, *(at.get((over, under), {}).get(value) for over in across)] for under in down]
     table = Table(f"{title}: {value}", [y, *(_named(x, over) for over in across)], table_rows)
     return Picture(svg, title=title, alt=alt, table=table)

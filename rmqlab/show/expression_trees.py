@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.filter.sql92.answer import NOT_ASKED
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, sentences
 from rmqlab.show.canvas import MIN_TEXT, WIDTH, cut, painted, text_width
 from rmqlab.show.figure import Picture
 from rmqlab.show.palette import BLACK, GREY, PALE, VERDICTS, VERMILLION, WHITE, ink
@@ -159,7 +159,7 @@ def _refused(answer: Sql92) -> Picture:
         [(_("refused because"), answer.error), (_("meant?"), answer.meant)],
     )
     return Picture(
-        svg, title=_("Refused: {text}", text=text[:LONGEST] or _("nothing")), alt=" ".join(folded), table=table
+        svg, title=_("Refused: {text}", text=text[:LONGEST] or _("nothing")), alt=sentences(*folded), table=table
     )
 
 

@@ -7,7 +7,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from rmqlab.language import _, translate
+from rmqlab.language import _, sentences, translate
 from rmqlab.visible import visible
 
 if TYPE_CHECKING:
@@ -111,4 +111,4 @@ def stacked(title: str, *pictures: Picture, labels: Sequence[str] = ()) -> Pictu
         f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}" font-family="{FONTS}" xmlns="http://www.w3.org/2000/svg" version="1.1">'
     )
-    return Picture(f"{head}{''.join(parts)}</svg>\n", title=title, alt=" ".join(told), table=pictures[0].table)
+    return Picture(f"{head}{''.join(parts)}</svg>\n", title=title, alt=sentences(*told), table=pictures[0].table)

@@ -239,7 +239,7 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = _("Who own
         title=_("{title}; framed: the queue moved", title=title),
         colour=lambda who: WHITE if who == NONE else colours.get(who.partition("+")[0], NEWCOMER),
         framed=lambda cell: cell["moved"],
-        alt=_("{title}: {pop} queues. {told}.", title=title, pop=queues.pop(), told=". ".join(told)),
+        alt=_("{title}: {pop} queues. {told}.", title=title, pop=queues.pop(), told=joined(". ", told)),
     )
 
 

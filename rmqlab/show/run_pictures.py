@@ -313,7 +313,7 @@ def _slot_alt(reading: RunView) -> str:
     )
     last = writers[-1].expression if writers else _("empty")
     parts = [_("The broker keeps one subscription for the group"), said, kept_out, _("It ends as {last}", last=last)]
-    return ". ".join(filter(None, parts)) + "."
+    return _("{parts}.", parts=joined(". ", filter(None, parts)))
 
 
 def _slot_table(reading: RunView) -> Table:

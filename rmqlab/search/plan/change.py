@@ -15,7 +15,7 @@ from rmqlab.filter.sql92.errors import MQFilterException
 from rmqlab.filter.sql92.nodes import And
 from rmqlab.filter.sql92.satisfiability import Can, Search
 from rmqlab.lab.scenario import OutgoingMessage, Subscription
-from rmqlab.language import _, joined
+from rmqlab.language import _
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import (
     SEPARATOR,
@@ -195,5 +195,5 @@ def _missed(both: Iterable[SubscriptionData], union: Subscription) -> tuple[Mapp
 def _as_condition(one: Subscription) -> str:
     if not data_of(one).is_tag:
         return one.expr
-    tags = joined(", ", (f"'{tag}'" for tag in dict.fromkeys(split_tags(one.expr))))
+    tags = ", ".join(f"'{tag}'" for tag in dict.fromkeys(split_tags(one.expr)))
     return f"{PROPERTY_TAGS} IN ({tags})"

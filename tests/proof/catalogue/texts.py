@@ -78,7 +78,7 @@ def texts_of(source: str, *, raised: bool = False) -> list[Text]:
     if raised:
         tree = ast.List([one.exc for one in ast.walk(tree) if isinstance(one, ast.Raise) and one.exc is not None])
     found: dict[str, int] = {}
-    for node, shown in _strings(tree, shown=False):
+    for node, shown in strings(tree, shown=False):
         for text in _ways(node):
             if is_text(text, shown=shown or text in _WORDS):
                 found.setdefault(text, node.lineno)
@@ -112,13 +112,13 @@ def is_text(text: str, *, shown: bool = False) -> bool:
     return bool(_WORD.search(words) if shown else _WORD.search(words) and _PROSE.search(text))
 
 
-def _strings(node: ast.AST, *, shown: bool) -> Iterator[tuple[ast.Constant | ast.JoinedStr, bool]]:
+def strings(node: ast.AST, *, shown: bool) -> Iterator[tuple[ast.Constant | ast.JoinedStr, bool]]:
     """The strings below a node that are no docstrings, no annotations and not hidden from the reader."""
     if isinstance(node, ast.JoinedStr):
         yield node, shown
         for part in node.values:
-            if isinstance(part, ast.FormattedValue) and not _constants(part.value):
-                yield from _strings(part.value, shown=False)
+            if isinstance(part, ast.FormattedValue) and not constants(part.value):
+                yield from strings(part.value, shown=False)
         return
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str):
@@ -127,7 +127,7 @@ def _strings(node: ast.AST, *, shown: bool) -> Iterator[tuple[ast.Constant | ast
     if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and _name(node.exc.func) in _UNSEEN:
         return
     for child in _children(node):
-        yield from _strings(child, shown=_is_shown(node, child, shown=shown))
+        yield from strings(child, shown=_is_shown(node, child, shown=shown))
 
 
 def _children(node: ast.AST) -> Iterable[ast.AST]:
@@ -199,27 +199,31 @@ def _ways(node: ast.Constant | ast.JoinedStr) -> list[str]:
     return ["".join(way) for way in product(*parts)]
 
 
+def part_of(part: ast.expr) -> str:
+    """The text of a constant part of an f-string, as a template has it."""
+    return str(part.value).replace("{", "{{").replace("}", "}}") if isinstance(part, ast.Constant) else ""
+
+
 def _part(part: ast.expr, names: dict[str, str]) -> list[str]:
     if isinstance(part, ast.Constant):
-        text = str(part.value)
-        return [text.replace("{", "{{").replace("}", "}}")]
+        return [part_of(part)]
     if not isinstance(part, ast.FormattedValue):
         return [""]
-    return _constants(part.value) or [f"{{{_placeholder(part.value, names)}}}"]
+    return constants(part.value) or [f"{{{placeholder(part.value, names)}}}"]
 
 
-def _constants(node: ast.expr) -> list[str]:
+def constants(node: ast.expr) -> list[str]:
     """Both texts of `"one" if condition else "other"`; of anything else nothing."""
     if not isinstance(node, ast.IfExp):
         return []
     both = [
-        [one.value] if isinstance(one, ast.Constant) and isinstance(one.value, str) else _constants(one)
+        [one.value] if isinstance(one, ast.Constant) and isinstance(one.value, str) else constants(one)
         for one in (node.body, node.orelse)
     ]
     return [text for one in both for text in one] if all(both) else []
 
 
-def _placeholder(node: ast.expr, names: dict[str, str]) -> str:
+def placeholder(node: ast.expr, names: dict[str, str]) -> str:
     """A short name for an expression: itself if it is a name or an attribute, else the first name in it."""
     whole = ast.unparse(node)
     if whole not in names:

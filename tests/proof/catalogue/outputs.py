@@ -1,0 +1,82 @@
+"""What the cells of a lesson show in another language: they are run in it, and what comes out is kept with the words.
+
+`notebooks/locale/zh/outputs/NAME.json` has the outputs by cell, and of each the digest of the English ones, as
+committed, beside which it was made: what is older than its lesson is named by `stale`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.checkout import ROOT
+from rmqlab.language import SETTING
+from tests.proof.notebook_files import clean, execute, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.proof.notebook_files import Notebook
+
+NOTEBOOKS = ROOT / "notebooks"
+
+
+def place_of(name: str, language: str) -> Path:
+    """Where the outputs of a lesson, or of its tasks with their solutions, are kept."""
+    return NOTEBOOKS / "locale" / language / "outputs" / f"{name}.json"
+
+
+def source_of(name: str) -> Path:
+    """The notebook in English: a lesson, or the solutions of its tasks."""
+    return NOTEBOOKS / "solutions" / f"{name}.ipynb" if name.endswith("_tasks") else NOTEBOOKS / f"{name}.ipynb"
+
+
+def kept(name: str, language: str) -> dict[str, dict[str, Any]]:
+    """The outputs by cell: `made_for` is the digest of the English ones, `outputs` those in ``language``."""
+    place = place_of(name, language)
+    return json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+
+
+def digest(outputs: list[dict[str, Any]]) -> str:
+    """The digest of a cell's outputs."""
+    return hashlib.sha256(json.dumps(outputs, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def stale(name: str, language: str) -> list[str]:
+    """The cells whose English outputs changed since, or that were never run in ``language``."""
+    have = kept(name, language)
+    shown = ((cell["id"], cell["outputs"]) for cell in read(source_of(name))["cells"] if cell.get("outputs"))
+    return [cell for cell, outputs in shown if have.get(cell, {}).get("made_for") != digest(outputs)]
+
+
+def renew(name: str, language: str) -> None:
+    """Run a notebook with its code in ``language``, in a kernel that speaks it, and keep what comes out."""
+    from tests.proof.catalogue.lessons import translated
+
+    source = source_of(name)
+    english = read(source)
+    told = translated(english, name.removesuffix("_tasks"), language)
+    before = os.environ.get(SETTING)
+    os.environ[SETTING] = language
+    try:
+        done = clean(execute(_plain(told), source.parent))
+    finally:
+        if before is None:
+            del os.environ[SETTING]
+        else:
+            os.environ[SETTING] = before
+    found = {}
+    for cell, mine in zip(english["cells"], done["cells"], strict=True):
+        if cell.get("outputs"):
+            found[cell["id"]] = {"made_for": digest(cell["outputs"]), "outputs": mine["outputs"]}
+    place = place_of(name, language)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _plain(notebook: Notebook) -> Notebook:
+    """The notebook for a kernel of this environment."""
+    notebook["metadata"] = {}
+    return notebook
