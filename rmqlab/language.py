@@ -212,8 +212,10 @@ class Catalogue:
     def _read(self, path: Path) -> None:
         from gettext import c2py  # what GNUTranslations reads plural rules by
 
-        import polib  # type: ignore[import-untyped]
-
+        try:
+            import polib  # type: ignore[import-untyped]
+        except ModuleNotFoundError:  # `./lab` before anything is installed
+            return
         if not path.exists():
             return
         file = polib.pofile(path.read_text(encoding="utf-8"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.filter.bloom import ERROR_RATE_END
+from rmqlab.language import _
 from rmqlab.message.java import parse_long
 from rmqlab.message.message import Host
 from rmqlab.protocol.namesrv import MASTER_ID
@@ -80,7 +81,7 @@ class BrokerConfig(Settings):
     no machine, so the defaults are the loopback address and "broker-a". `inert` (ours) is what was set without effect.
     """
 
-    origin: ClassVar[str] = "broker properties"
+    origin: ClassVar[str] = _("broker properties")
 
     broker_cluster_name: str = "DefaultCluster"
     broker_name: str = "broker-a"
@@ -179,7 +180,13 @@ def unknown_keys(properties: Mapping[str, str]) -> list[str]:
 def refuse_unknown(properties: Mapping[str, str]) -> None:
     """Refuse names that no setting of a 4.8.0 broker has. Raises BadInput, with the name that may be meant."""
     for name in unknown_keys(properties):
-        raise BadInput(f"setting {name!r}: a 4.8.0 broker has none of this name{did_you_mean(name, known_keys())}")
+        raise BadInput(
+            _(
+                "setting {name}: a 4.8.0 broker has none of this name{near}",
+                name=f"{name!r}",
+                near=did_you_mean(name, known_keys()),
+            )
+        )
 
 
 def refuse_unworkable(broker: BrokerConfig, store: MessageStoreConfig, where: str) -> None:
@@ -198,26 +205,44 @@ def refuse_unworkable(broker: BrokerConfig, store: MessageStoreConfig, where: st
     clean, queues = store.clean_resource_interval, broker.default_topic_queue_nums
     may_be_master = store.broker_role is not BrokerRole.SLAVE
     settings = (
-        ("listenPort", port, 0 <= port <= MAX_PORT, f"a port of at most {MAX_PORT}"),
-        ("brokerIP1", broker.broker_ip1, broker.broker_ip1.strip(), "the address that clients are told"),
-        ("brokerName", broker.broker_name, broker.broker_name.strip(), "a name"),
-        ("brokerId", broker.broker_id, may_be_master or broker.broker_id > MASTER_ID, "above 0 for brokerRole=SLAVE"),
+        ("listenPort", port, 0 <= port <= MAX_PORT, _("a port of at most {max_port}", max_port=MAX_PORT)),
+        ("brokerIP1", broker.broker_ip1, broker.broker_ip1.strip(), _("the address that clients are told")),
+        ("brokerName", broker.broker_name, broker.broker_name.strip(), _("a name")),
+        (
+            "brokerId",
+            broker.broker_id,
+            may_be_master or broker.broker_id > MASTER_ID,
+            _("above 0 for brokerRole=SLAVE"),
+        ),
         (
             "maxErrorRateOfBloomFilter",
             rate,
             1 <= rate < ERROR_RATE_END,
-            f"a percentage from 1 up, below {ERROR_RATE_END}",
+            _("a percentage from 1 up, below {error_rate_end}", error_rate_end=ERROR_RATE_END),
         ),
-        ("defaultTopicQueueNums", queues, queues <= MAX_QUEUES, f"at most {MAX_QUEUES}, so that clients can list them"),
-        ("expectConsumerNumUseFilter", consumers, consumers >= 1, "1 or more"),
-        ("mappedFileSizeCommitLog", log_bytes, log_bytes > 0, "a number of bytes above 0"),
-        ("mappedFileSizeConsumeQueue", queue_bytes, queue_bytes > 0, "a number of bytes above 0"),
+        (
+            "defaultTopicQueueNums",
+            queues,
+            queues <= MAX_QUEUES,
+            _("at most {max_queues}, so that clients can list them", max_queues=MAX_QUEUES),
+        ),
+        ("expectConsumerNumUseFilter", consumers, consumers >= 1, _("1 or more")),
+        ("mappedFileSizeCommitLog", log_bytes, log_bytes > 0, _("a number of bytes above 0")),
+        ("mappedFileSizeConsumeQueue", queue_bytes, queue_bytes > 0, _("a number of bytes above 0")),
         # Java's `scheduleAtFixedRate` refuses a period of 0 or less
-        ("flushConsumerOffsetInterval", offsets, offsets > 0, "1 or more"),
-        ("flushDelayOffsetInterval", delay_offsets, delay_offsets > 0 or not may_be_master, "1 or more"),
-        ("cleanResourceInterval", clean, clean > 0, "1 or more"),
-        ("messageDelayLevel", delays, DelayLevels(delays).parse_ok, "times such as 1s 5s 1m 2h"),
+        ("flushConsumerOffsetInterval", offsets, offsets > 0, _("1 or more")),
+        ("flushDelayOffsetInterval", delay_offsets, delay_offsets > 0 or not may_be_master, _("1 or more")),
+        ("cleanResourceInterval", clean, clean > 0, _("1 or more")),
+        ("messageDelayLevel", delays, DelayLevels(delays).parse_ok, _("times such as 1s 5s 1m 2h")),
     )
     for name, value, works, right in settings:
         if not works:
-            raise BadInput(f"{where}: {name} is {value!r}; right is {right}")
+            raise BadInput(
+                _(
+                    "{where}: {name} is {value}; right is {right}",
+                    where=where,
+                    name=name,
+                    value=f"{value!r}",
+                    right=right,
+                )
+            )

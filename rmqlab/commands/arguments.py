@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import carried
 from rmqlab.commands.printing import Printer
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -17,7 +18,7 @@ FORMATS = {
     "simulate": "scenario",
     "explore": "scenario",
     "lint": "members",
-    "audit": "subscriptions",
+    "audit": _("subscriptions"),
 }
 """Verb to the format of its file."""
 MAX_SECONDS = 10**9
@@ -38,7 +39,13 @@ def seconds(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value <= MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text!r}: a number of seconds above 0 is wanted, at most {MAX_SECONDS}")
+        raise argparse.ArgumentTypeError(
+            _(
+                "{text}: a number of seconds above 0 is wanted, at most {max_seconds}",
+                text=f"{text!r}",
+                max_seconds=MAX_SECONDS,
+            )
+        )
     return value
 
 
@@ -68,5 +75,5 @@ def add_example(parser: ArgumentParser, verb: str) -> None:
         action=PrintExample,
         nargs=0,
         const=FORMATS[verb],
-        help=f"print a complete file of its format, {FORMATS[verb]}, and what the fields mean",
+        help=_("print a complete file of its format, {formats}, and what the fields mean", formats=FORMATS[verb]),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import Progress, make_folder, write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -39,48 +40,63 @@ def add_arguments(parser: ArgumentParser) -> None:
         "store",
         type=Path,
         metavar="STORE",
-        help="a store directory (it has a folder commitlog), also packed as .tar.gz or .zip; or a folder with one as "
-        "store/ or store.tar.gz: if events lie there too (events.jsonl.gz, events/), they give subscriptions and "
-        "deliveries",
+        help=_(
+            "a store directory (it has a folder commitlog), also packed as .tar.gz or .zip; or a "
+            "folder with one as store/ or store.tar.gz: if events lie there too (events.jsonl.gz, "
+            "events/), they give subscriptions and deliveries"
+        ),
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write a report (index.html), Parquet tables and the resend plan there"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help=_("write a report (index.html), Parquet tables and the resend plan there"),
     )
-    parser.add_argument("--group", action="append", default=[], metavar="NAME", help="only this group; may be repeated")
+    parser.add_argument(
+        "--group", action="append", default=[], metavar="NAME", help=_("only this group; may be repeated")
+    )
     parser.add_argument(
         "--subscriptions",
         type=Path,
         metavar="FILE",
-        help='who asked for what, one object a line: {"group", "topic", "type", "expr", "client", "from", "until"}, '
-        'with "post": true if it comes with every pull (postSubscriptionWhenPull, lite pull); {"group", "topic", '
-        '"type", "expr", "held": true, "from"}: what the broker held; {"group", "clients", "from", "strategy"}: who '
-        'was there; {"group", "topic", "reset"}: when offsets were set by hand; or scenarios, or their events in a '
-        "file or a folder; or the folder of `rmqlab tap`: then what was stored meanwhile is audited. A store has only "
-        "subscriptions of SQL92",
+        help=_(
+            'who asked for what, one object a line: {"group", "topic", "type", "expr", "client", '
+            '"from", "until"}, with "post": true if it comes with every pull '
+            '(postSubscriptionWhenPull, lite pull); {"group", "topic", "type", "expr", "held": true, '
+            '"from"}: what the broker held; {"group", "clients", "from", "strategy"}: who was there; '
+            '{"group", "topic", "reset"}: when offsets were set by hand; or scenarios, or their '
+            "events in a file or a folder; or the folder of `rmqlab tap`: then what was stored "
+            "meanwhile is audited. A store has only subscriptions of SQL92"
+        ),
     )
     parser.add_argument(
         "--delivered",
         action="append",
         default=[],
         metavar="FILE",
-        help='what consumers got, one object a line: {"group", "msgId"}; taken to be complete for its groups',
+        help=_('what consumers got, one object a line: {"group", "msgId"}; taken to be complete for its groups'),
     )
     parser.add_argument(
-        "--from", dest="since", metavar="TIME", help="only messages stored since (ISO 8601 or epoch ms)"
+        "--from", dest="since", metavar="TIME", help=_("only messages stored since (ISO 8601 or epoch ms)")
     )
-    parser.add_argument("--to", dest="until", metavar="TIME", help="only messages stored until then")
-    parser.add_argument("--trace-topic", metavar="NAME", help="where consumers write their trace (RMQ_SYS_TRACE_TOPIC)")
+    parser.add_argument("--to", dest="until", metavar="TIME", help=_("only messages stored until then"))
+    parser.add_argument(
+        "--trace-topic", metavar="NAME", help=_("where consumers write their trace (RMQ_SYS_TRACE_TOPIC)")
+    )
     parser.add_argument(
         "-c",
         "--conf",
         type=Path,
         metavar="FILE",
-        help="the broker's settings, if they are not in broker.conf beside the store: accessMessageInMemoryMaxRatio "
-        "decides where a new group begins, notifyConsumerIdsChangedEnable how soon members know of each other",
+        help=_(
+            "the broker's settings, if they are not in broker.conf beside the store: "
+            "accessMessageInMemoryMaxRatio decides where a new group begins, "
+            "notifyConsumerIdsChangedEnable how soon members know of each other"
+        ),
     )
-    parser.add_argument("--no-crc", action="store_true", help="do not compare bodies with their checksums")
+    parser.add_argument("--no-crc", action="store_true", help=_("do not compare bodies with their checksums"))
     parser.add_argument(
-        "--spark", metavar="ADDRESS", help="a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])"
+        "--spark", metavar="ADDRESS", help=_("a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])")
     )
 
 
@@ -135,7 +151,13 @@ def _time(text: str | None) -> int | None:
     try:
         at = datetime.fromisoformat(text)
     except ValueError as error:
-        raise BadInput(f"time {text!r}: {error}; right would be 2024-05-01T12:00:00 (UTC) or epoch ms") from error
+        raise BadInput(
+            _(
+                "time {text}: {error}; right would be 2024-05-01T12:00:00 (UTC) or epoch ms",
+                text=f"{text!r}",
+                error=error,
+            )
+        ) from error
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
@@ -155,6 +177,8 @@ def _write(audit: AuditResult, folder: Path, name: str) -> None:
         with atomic_write(folder / "index.html") as part:
             part.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise BadInput(f"--out {folder}: {error.strerror}; name a folder that can be written") from error
+        raise BadInput(
+            _("--out {folder}: {strerror}; name a folder that can be written", folder=folder, strerror=error.strerror)
+        ) from error
     write_json(plan, str(folder / "resend.json"))
     write_json(audit.damage, str(folder / "damage.json"))

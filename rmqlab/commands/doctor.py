@@ -9,6 +9,7 @@ from rmqlab.commands.arguments import seconds
 from rmqlab.commands.output import make_folder, write_json
 from rmqlab.commands.printing import printer, warn
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -28,51 +29,58 @@ WORDS = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Which cluster, which groups, how often, where the answer goes."""
     parser.epilog = WORDS
-    parser.add_argument("--namesrv", metavar="HOST:PORT[;…]", default="127.0.0.1:9876", help="its name servers (9876)")
-    parser.add_argument("--group", metavar="G", action="append", default=[], help="only this group; repeatable")
-    parser.add_argument("--topic", metavar="T", action="append", default=[], help="only this topic; repeatable")
     parser.add_argument(
-        "--looks", metavar="N", type=int, help="look so often (1; with --watch: until Ctrl-C); two or more tell losses"
+        "--namesrv", metavar="HOST:PORT[;…]", default="127.0.0.1:9876", help=_("its name servers (9876)")
     )
-    parser.add_argument("--every", metavar="SECONDS", type=seconds, default=10.0, help="between two looks (10)")
+    parser.add_argument("--group", metavar="G", action="append", default=[], help=_("only this group; repeatable"))
+    parser.add_argument("--topic", metavar="T", action="append", default=[], help=_("only this topic; repeatable"))
+    parser.add_argument(
+        "--looks",
+        metavar="N",
+        type=int,
+        help=_("look so often (1; with --watch: until Ctrl-C); two or more tell losses"),
+    )
+    parser.add_argument("--every", metavar="SECONDS", type=seconds, default=10.0, help=_("between two looks (10)"))
     parser.add_argument(
         "--watch",
         metavar="SECONDS",
         type=seconds,
-        help="look again and again, as a table that renews; --json - writes a JSON value a look, a FILE has the last",
+        help=_(
+            "look again and again, as a table that renews; --json - writes a JSON value a look, a FILE has the last"
+        ),
     )
     parser.add_argument(
-        "--metrics", metavar="PORT", type=int, help="serve what is found for Prometheus, and look again and again"
+        "--metrics", metavar="PORT", type=int, help=_("serve what is found for Prometheus, and look again and again")
     )
     parser.add_argument(
-        "--metrics-host", metavar="HOST", default="127.0.0.1", help="where --metrics listens (127.0.0.1)"
+        "--metrics-host", metavar="HOST", default="127.0.0.1", help=_("where --metrics listens (127.0.0.1)")
     )
-    parser.add_argument("--report", metavar="DIR", type=Path, help="write a page with a picture of each group")
-    parser.add_argument("--save", metavar="DIR", type=Path, help="keep each look as a file there")
+    parser.add_argument("--report", metavar="DIR", type=Path, help=_("write a page with a picture of each group"))
+    parser.add_argument("--save", metavar="DIR", type=Path, help=_("keep each look as a file there"))
     parser.add_argument(
         "--recorded",
         metavar="FILE",
         type=Path,
         nargs="+",
-        help="judge looks that were saved, in their order; ask nobody",
+        help=_("judge looks that were saved, in their order; ask nobody"),
     )
     parser.add_argument(
-        "--look", metavar="N", type=int, default=0, help="read so many messages a queue, to say what they are"
+        "--look", metavar="N", type=int, default=0, help=_("read so many messages a queue, to say what they are")
     )
     parser.add_argument(
-        "--window", metavar="N", type=int, default=64, help="queue entries read on each side of an offset (64)"
+        "--window", metavar="N", type=int, default=64, help=_("queue entries read on each side of an offset (64)")
     )
     parser.add_argument(
-        "--rate", metavar="N", type=int, default=500, help="requests a second to one server, at most (500)"
+        "--rate", metavar="N", type=int, default=500, help=_("requests a second to one server, at most (500)")
     )
-    parser.add_argument("--timeout", metavar="SECONDS", type=seconds, default=3.0, help="for one request (3)")
+    parser.add_argument("--timeout", metavar="SECONDS", type=seconds, default=3.0, help=_("for one request (3)"))
     parser.add_argument(
-        "--acl", metavar="FILE", help="keys, as in conf/tools.yml; else RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY"
+        "--acl", metavar="FILE", help=_("keys, as in conf/tools.yml; else RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY")
     )
     parser.add_argument(
-        "--tls", metavar="FILE", nargs="?", const=True, default=False, help="encrypt; FILE has settings tls.client.*"
+        "--tls", metavar="FILE", nargs="?", const=True, default=False, help=_("encrypt; FILE has settings tls.client.*")
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="every finding of every group, notes too")
+    parser.add_argument("-v", "--verbose", action="store_true", help=_("every finding of every group, notes too"))
 
 
 def run(args: Namespace) -> int:
@@ -84,7 +92,7 @@ def run(args: Namespace) -> int:
     from rmqlab.diagnosis.look import LookOptions
 
     if args.looks is not None and args.looks < 1:
-        raise BadInput(f"--looks {args.looks}: 1 or more are needed")
+        raise BadInput(_("--looks {looks}: 1 or more are needed", looks=args.looks))
     if args.metrics is not None and args.watch is None:
         args.watch = args.every
     make_folder(args.report, "--report")

@@ -12,6 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
 from rmqlab.lab.replay.frames import frames_folder
+from rmqlab.language import _, joined
 from rmqlab.program import program
 from rmqlab.show.tables import table
 
@@ -31,16 +32,18 @@ def add_arguments(parser: ArgumentParser) -> None:
         "source",
         type=Path,
         metavar="SOURCE",
-        help="the folder of a recorded set or of `rmqlab tap`, or scenarios to simulate (.jsonl)",
+        help=_("the folder of a recorded set or of `rmqlab tap`, or scenarios to simulate (.jsonl)"),
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write the tables there, one NAME.parquet each")
-    parser.add_argument("--id", action="append", default=[], metavar="ID", help="only this scenario; may be repeated")
-    parser.add_argument("--seed", type=int, metavar="N", help="of scenarios: draw delays and wake-ups from seed N")
+    parser.add_argument("--out", type=Path, metavar="DIR", help=_("write the tables there, one NAME.parquet each"))
     parser.add_argument(
-        "--view", action="append", default=[], choices=VIEWS, help="print this view of the tables; may be repeated"
+        "--id", action="append", default=[], metavar="ID", help=_("only this scenario; may be repeated")
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help=_("of scenarios: draw delays and wake-ups from seed N"))
+    parser.add_argument(
+        "--view", action="append", default=[], choices=VIEWS, help=_("print this view of the tables; may be repeated")
     )
     parser.add_argument(
-        "--spark", metavar="ADDRESS", help="for --view: a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])"
+        "--spark", metavar="ADDRESS", help=_("for --view: a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])")
     )
 
 
@@ -49,7 +52,7 @@ def run(args: Namespace) -> int:
     from rmqlab.spark.events import write_events
 
     if args.out is None and not args.view:
-        raise BadInput("nothing to do: give --out DIR for the tables, or --view NAME, or both")
+        raise BadInput(_("nothing to do: give --out DIR for the tables, or --view NAME, or both"))
     if args.view:
         from rmqlab.spark.session import require_address
 
@@ -57,7 +60,7 @@ def run(args: Namespace) -> int:
     recording = frames_folder(args.source)
     is_recorded = recording is not None or args.source.is_dir()
     if is_recorded and args.seed is not None:
-        raise BadInput("--seed is for scenarios; a recording has happened")
+        raise BadInput(_("--seed is for scenarios; a recording has happened"))
     if recording is not None:
         accounts: Iterable[Run] = [_tapped(args, recording)]
     else:
@@ -67,7 +70,7 @@ def run(args: Namespace) -> int:
     with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
         folder = args.out or Path(temporary)
         counts = write_events(accounts, folder)
-        out.say(", ".join(f"{number} {name}" for name, number in counts.items()))
+        out.say(joined(", ", (f"{number} {name}" for name, number in counts.items())))
         if isinstance(accounts, list):
             _print_unknown(accounts[0], out)
         if args.view:
@@ -89,7 +92,9 @@ def run(args: Namespace) -> int:
 def _tapped(args: Namespace, folder: Path) -> Run:
     account = tap_account(folder)
     if set(args.id) - {account.scenario.id}:
-        raise BadInput(f"--id: a recording of frames has no scenarios; all of it is {account.scenario.id!r}")
+        raise BadInput(
+            _("--id: a recording of frames has no scenarios; all of it is {id}", id=f"{account.scenario.id!r}")
+        )
     return account
 
 

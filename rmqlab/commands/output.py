@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 from rmqlab.commands.printing import width_of
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
+from rmqlab.language import _
 from rmqlab.visible import in_line, own_stream
 
 if TYPE_CHECKING:
@@ -45,7 +46,13 @@ def write_json(value: object, target: str | None, *, indent: int | None = 1) -> 
     try:
         Path(target).write_text(text, encoding="ascii")
     except OSError as error:
-        raise BadInput(f"--json {target}: {error.strerror}; name a file that can be written, or '-'") from error
+        raise BadInput(
+            _(
+                "--json {target}: {strerror}; name a file that can be written, or '-'",
+                target=target,
+                strerror=error.strerror,
+            )
+        ) from error
 
 
 def _finite(value: Any) -> Any:
@@ -101,7 +108,14 @@ def only_json(target: str | None) -> Iterator[None]:
 def check_target(path: Path | None, option: str) -> None:
     """Before long work: raise `BadInput` if the folder in which `path` shall be made is not there."""
     if path is not None and not path.absolute().parent.is_dir():
-        raise BadInput(f"{option} {path}: there is no folder {path.absolute().parent}; make it first")
+        raise BadInput(
+            _(
+                "{option} {path}: there is no folder {parent}; make it first",
+                option=option,
+                path=path,
+                parent=path.absolute().parent,
+            )
+        )
 
 
 def make_folder(path: Path | None, option: str) -> None:
@@ -110,7 +124,14 @@ def make_folder(path: Path | None, option: str) -> None:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BadInput(f"{option} {path}: {error.strerror}; name a folder that can be made") from error
+            raise BadInput(
+                _(
+                    "{option} {path}: {strerror}; name a folder that can be made",
+                    option=option,
+                    path=path,
+                    strerror=error.strerror,
+                )
+            ) from error
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -125,7 +146,9 @@ def replace_file(path: Path, text: str) -> None:
         with atomic_write(path) as part:
             part.write_text(text, encoding="ascii")
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}; name a file that can be written") from error
+        raise BadInput(
+            _("{path}: {strerror}; name a file that can be written", path=path, strerror=error.strerror)
+        ) from error
 
 
 class Progress(AbstractContextManager["Progress"]):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import Progress, write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("dir", type=Path, metavar="DIR", help="a recorded set: broker.conf and frames.jsonl[.gz]")
-    parser.add_argument("--show", type=int, default=10, metavar="N", help="differences to print (10)")
+    parser.add_argument("dir", type=Path, metavar="DIR", help=_("a recorded set: broker.conf and frames.jsonl[.gz]"))
+    parser.add_argument("--show", type=int, default=10, metavar="N", help=_("differences to print (10)"))
 
 
 def run(args: Namespace) -> int:
@@ -27,7 +28,7 @@ def run(args: Namespace) -> int:
     from rmqlab.lab.replay.replay import replay, replay_lines
 
     if args.show < 0:
-        raise BadInput(f"--show {args.show}: a number of differences is wanted, 0 or more")
+        raise BadInput(_("--show {show}: a number of differences is wanted, 0 or more", show=args.show))
     with Progress("replay") as progress:
         result = replay(args.dir, progress.now)
     printer(args).say(*replay_lines(result, args.show))

@@ -13,7 +13,7 @@ from rmqlab.commands.printing import Printer, printer
 from rmqlab.extras import require
 from rmqlab.lab.articles.experiments import chosen, read_manifest, reproduce
 from rmqlab.lab.articles.in_words import SCREEN, all_lines, short_lines, summary, verdict
-from rmqlab.language import translate
+from rmqlab.language import _
 from rmqlab.styled import BAD, GOOD, Line
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("--only", nargs="+", metavar="ID", help="only these (E2 stands for all that begin with it)")
-    parser.add_argument("-v", "--verbose", action="store_true", help="every figure, and where it comes from")
+    parser.add_argument("--only", nargs="+", metavar="ID", help=_("only these (E2 stands for all that begin with it)"))
+    parser.add_argument("-v", "--verbose", action="store_true", help=_("every figure, and where it comes from"))
     parser.add_argument(
-        "--report", type=Path, metavar="DIR", help="write an HTML report with the executed notebooks (minutes)"
+        "--report", type=Path, metavar="DIR", help=_("write an HTML report with the executed notebooks (minutes)")
     )
     parser.epilog = "With -v, = marks a figure that an article printed; data/articles/README.md explains the rest."
 
@@ -42,12 +42,12 @@ def run(args: Namespace) -> int:
         results.append(reproduce(experiment))
         out.say(*(all_lines if args.verbose else short_lines)(results[-1], out.width or SCREEN))
     agree = all(result.agrees for result in results)
-    out.say(Line((translate(verdict(results, verbose=args.verbose)), GOOD if agree else BAD)))
-    out.say(*(f"  {translate(line)}" for line in summary(results)))
+    out.say(Line((verdict(results, verbose=args.verbose), GOOD if agree else BAD)))
+    out.say(*(f"  {line}" for line in summary(results)))
     write_json([result.as_json() for result in results], args.json)
     if args.report is not None:
         # as a verb of the checkout: the report runs its lessons, and `folder` has said that it is there
         report = import_module("tests.proof.report")
         index = report.write_report(args.report, results, summary(results), Printer.on(sys.stderr).say)
-        out.say(translate(f"report: {index}"))
+        out.say(_("report: {index}", index=index))
     return 0 if agree else 1

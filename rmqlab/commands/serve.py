@@ -11,6 +11,7 @@ from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer, warn
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregister
+from rmqlab.language import _, joined
 from rmqlab.processes import listened_to
 from rmqlab.program import program
 
@@ -33,27 +34,38 @@ MAX_LOOKED_AT = 1_000  # messages of a queue for the filtered lag: meanwhile nob
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Addresses, the settings, the folder of the store."""
-    parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="settings, a broker.conf of RocketMQ 4.8.0")
-    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="one more setting; repeatable")
-    parser.add_argument("--listen", metavar="HOST:PORT", help="the broker's address (127.0.0.1:10911); port 0: any")
-    parser.add_argument("--namesrv", metavar="HOST:PORT", help="the name server's address (127.0.0.1:9876)")
-    parser.add_argument("--join", metavar="HOST:PORT[;…]", help="register with these name servers and start none")
-    parser.add_argument("--store", metavar="DIR", type=Path, help="keep messages in this folder (else: in memory)")
-    parser.add_argument("--acl", metavar="FILE", type=Path, help="check every request by these rules, a plain_acl.yml")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", type=Path, help=_("settings, a broker.conf of RocketMQ 4.8.0")
+    )
+    parser.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", default=[], help=_("one more setting; repeatable")
+    )
+    parser.add_argument("--listen", metavar="HOST:PORT", help=_("the broker's address (127.0.0.1:10911); port 0: any"))
+    parser.add_argument("--namesrv", metavar="HOST:PORT", help=_("the name server's address (127.0.0.1:9876)"))
+    parser.add_argument("--join", metavar="HOST:PORT[;…]", help=_("register with these name servers and start none"))
+    parser.add_argument("--store", metavar="DIR", type=Path, help=_("keep messages in this folder (else: in memory)"))
+    parser.add_argument(
+        "--acl", metavar="FILE", type=Path, help=_("check every request by these rules, a plain_acl.yml")
+    )
     parser.add_argument(
         "--topic",
         metavar="NAME:QUEUES",
         action="append",
         default=[],
-        help="make this topic, or change its number of queues; repeatable. Else a topic comes with its first message, "
-        "and consumers that wait for it find it up to 50 s later: they ask for routes every 30 s, rebalance every 20 s",
+        help=_(
+            "make this topic, or change its number of queues; repeatable. Else a topic comes with "
+            "its first message, and consumers that wait for it find it up to 50 s later: they ask "
+            "for routes every 30 s, rebalance every 20 s"
+        ),
     )
-    parser.add_argument("--quiet", action="store_true", help="do not tell who joins, leaves and changes subscriptions")
+    parser.add_argument(
+        "--quiet", action="store_true", help=_("do not tell who joins, leaves and changes subscriptions")
+    )
     parser.add_argument(
         "--gauges",
         metavar="SECONDS",
         type=int,
-        help="print a JSON line for each consumer group that often: ages of heartbeats, raw and filtered lag, flips",
+        help=_("print a JSON line for each consumer group that often: ages of heartbeats, raw and filtered lag, flips"),
     )
 
 
@@ -66,7 +78,7 @@ def run(args: Namespace) -> int:
     from rmqlab.runtime.teller import Teller
 
     if args.gauges is not None and args.gauges < 1:
-        raise BadInput(f"--gauges {args.gauges}: give the seconds between two readings, 1 or more")
+        raise BadInput(_("--gauges {gauges}: give the seconds between two readings, 1 or more", gauges=args.gauges))
     topics = dict(map(_topic, args.topic))
     config = ServeConfig.of_file(
         args.config,
@@ -81,9 +93,9 @@ def run(args: Namespace) -> int:
         hint = did_you_mean(name, known_keys())
         warn("serve", f"no setting of a 4.8.0 broker is called {name!r}; it has no effect{hint}")
     if config.inert:
-        told = ", ".join(config.inert)
+        told = joined(", ", config.inert)
         warn("serve", f"kept and shown to who asks, without effect here: {told}")
-    for what, endpoint in (("broker", config.listen), ("name server", config.namesrv)):
+    for what, endpoint in (("broker", config.listen), (_("name server"), config.namesrv)):
         if not endpoint.is_loopback and not (what == "name server" and config.name_servers):
             warn(
                 "serve",
@@ -101,14 +113,14 @@ def run(args: Namespace) -> int:
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise BadInput(f"--set {text!r}: NAME=VALUE is wanted, enablePropertyFilter=true for example")
+        raise BadInput(_("--set {text}: NAME=VALUE is wanted, enablePropertyFilter=true for example", text=f"{text!r}"))
     return name, value
 
 
 def _topic(text: str) -> tuple[str, int]:
     name, colon, queues = text.rpartition(":")
     if not colon or not queues.isdecimal() or int(queues) < 1:
-        raise BadInput(f"--topic {text!r}: NAME:QUEUES is wanted, Orders:4 for example")
+        raise BadInput(_("--topic {text}: NAME:QUEUES is wanted, Orders:4 for example", text=f"{text!r}"))
     return name, int(queues)
 
 

@@ -11,6 +11,7 @@ from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import VERSIONS
 from rmqlab.lab.sql92_report import sql92_report
+from rmqlab.language import _
 from rmqlab.program import program
 
 if TYPE_CHECKING:
@@ -21,17 +22,17 @@ _PROPERTY = re.compile(r"[^\s=]+=.*", re.DOTALL)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("expr", nargs="?", metavar="EXPR", help="the expression, in quotes; - reads standard input")
+    parser.add_argument("expr", nargs="?", metavar="EXPR", help=_("the expression, in quotes; - reads standard input"))
     parser.add_argument(
         "--set",
         nargs="*",
         action="extend",
         metavar="NAME=VALUE",
-        help="properties of a message to evaluate it on; none at all after --set: a message without properties",
+        help=_("properties of a message to evaluate it on; none at all after --set: a message without properties"),
     )
-    parser.add_argument("--version", choices=VERSIONS, default=VERSIONS[0], help="the broker's version (4.8.0)")
-    parser.add_argument("--strict", action="store_true", help="return 1 as well when the broker ignores part of it")
-    parser.add_argument("--witness", action="store_true", help="find a message that passes and one that does not")
+    parser.add_argument("--version", choices=VERSIONS, default=VERSIONS[0], help=_("the broker's version (4.8.0)"))
+    parser.add_argument("--strict", action="store_true", help=_("return 1 as well when the broker ignores part of it"))
+    parser.add_argument("--witness", action="store_true", help=_("find a message that passes and one that does not"))
 
 
 def run(args: Namespace) -> int:
@@ -56,7 +57,13 @@ def _apart(expression: str | None, pairs: list[str] | None) -> tuple[str, list[s
     if len(others) == 1 and pairs is not None:
         return others[0], [one for one in pairs if one is not others[0]]
     said = f" (taken for properties: {', '.join(pairs)})" if pairs else ""
-    raise BadInput(f"the expression is missing{said}; write it first: {program()} sql92 'a > 3' --set a=5")
+    raise BadInput(
+        _(
+            "the expression is missing{said}; write it first: {program} sql92 'a > 3' --set a=5",
+            said=said,
+            program=program(),
+        )
+    )
 
 
 def _properties(pairs: list[str]) -> dict[str, str]:
@@ -64,9 +71,15 @@ def _properties(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise BadInput(f"--set {pair!r}: a property is NAME=VALUE, such as a=5")
+            raise BadInput(_("--set {pair}: a property is NAME=VALUE, such as a=5", pair=f"{pair!r}"))
         if not _PROPERTY.fullmatch(pair):
             right = f"{name.strip()}={value.strip()}"
-            raise BadInput(f"--set {pair!r}: the name of a property has no blank in it; write {right!r}")
+            raise BadInput(
+                _(
+                    "--set {pair}: the name of a property has no blank in it; write {right}",
+                    pair=f"{pair!r}",
+                    right=f"{right!r}",
+                )
+            )
         properties[name] = value
     return properties

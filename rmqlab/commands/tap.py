@@ -28,21 +28,31 @@ NOTHING = 4
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Where the recording goes, whom to tap, where to listen."""
-    parser.add_argument("dir", type=Path, metavar="DIR", help="a new folder for frames.jsonl and broker.conf")
+    parser.add_argument("dir", type=Path, metavar="DIR", help=_("a new folder for frames.jsonl and broker.conf"))
     parser.epilog = (
         "Begin before the first message: what the broker held already, and what does not come through the tap, is not "
         "in the recording, and a replay cannot answer with it."
     )
-    parser.add_argument("--namesrv", metavar="HOST:PORT", default="127.0.0.1:9876", help="the real name server (9876)")
-    parser.add_argument("--broker", metavar="HOST:PORT", help="the broker to record (else: the first one in a route)")
-    parser.add_argument("--listen", metavar="HOST:PORT", default="127.0.0.1:19876", help="name server for the clients")
     parser.add_argument(
-        "--broker-listen", metavar="HOST:PORT", default="127.0.0.1:20911", help="broker for the clients"
+        "--namesrv", metavar="HOST:PORT", default="127.0.0.1:9876", help=_("the real name server (9876)")
     )
-    parser.add_argument("--control", metavar="HOST:PORT", help='take lines "freeze CLIENT", "cut CLIENT", "mark TEXT"')
-    parser.add_argument("--with-namesrv", action="store_true", help="record the name server's frames too")
-    parser.add_argument("--seconds", type=seconds, metavar="N", help="stop after so long (else: at SIGINT or SIGTERM)")
-    parser.add_argument("--quiet", action="store_true", help="no live lines")
+    parser.add_argument(
+        "--broker", metavar="HOST:PORT", help=_("the broker to record (else: the first one in a route)")
+    )
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", default="127.0.0.1:19876", help=_("name server for the clients")
+    )
+    parser.add_argument(
+        "--broker-listen", metavar="HOST:PORT", default="127.0.0.1:20911", help=_("broker for the clients")
+    )
+    parser.add_argument(
+        "--control", metavar="HOST:PORT", help=_('take lines "freeze CLIENT", "cut CLIENT", "mark TEXT"')
+    )
+    parser.add_argument("--with-namesrv", action="store_true", help=_("record the name server's frames too"))
+    parser.add_argument(
+        "--seconds", type=seconds, metavar="N", help=_("stop after so long (else: at SIGINT or SIGTERM)")
+    )
+    parser.add_argument("--quiet", action="store_true", help=_("no live lines"))
 
 
 def run(args: Namespace) -> int:

@@ -11,20 +11,21 @@ import msgspec
 from rmqlab.diagnosis.printed import printed_value
 from rmqlab.errors import BadInput
 from rmqlab.filter.consistency import CannotTellError, tell_apart
+from rmqlab.language import _
 from rmqlab.protocol.subscription_data import TAG, build_subscription
 
 Effect = Literal["loss", "stop", "watch", "normal"]
 EFFECTS: Final[dict[Effect, str]] = {
-    "loss": "messages can be lost for the group",
-    "stop": "something does not work until somebody changes it",
-    "watch": "often harmless, but not when it goes on",
-    "normal": "part of ordinary work",
+    "loss": _("messages can be lost for the group"),
+    "stop": _("something does not work until somebody changes it"),
+    "watch": _("often harmless, but not when it goes on"),
+    "normal": _("part of ordinary work"),
 }
 """How bad it is, the worst first."""
 SURE: Final = {
-    "recorded": "a real broker said it in a recording of data/golden",
-    "provoked": "our broker or client says it in a test, as the source does",
-    "read": "read in the source",
+    "recorded": _("a real broker said it in a recording of data/golden"),
+    "provoked": _("our broker or client says it in a test, as the source does"),
+    "read": _("read in the source"),
 }
 """How we know an entry."""
 LONGEST_COMPARED: Final = 1_000

@@ -116,7 +116,8 @@ def _package(root: Path) -> list[Entry]:
     verbs = sorted((root / "rmqlab").glob("commands/*.py"))
     plurals: dict[str, str] = {}
     paths = [*paths, *verbs]
-    for path in [*paths, *sorted(set((root / "rmqlab").rglob("*.py")) - set(paths))]:
+    others = {*(root / "rmqlab").rglob("*.py"), *root.glob("tests/proof/commands/__init__.py")} - set(paths)
+    for path in [*paths, *sorted(others)]:
         texts = texts_of(path.read_text(encoding="utf-8"), raised=path in verbs) if path in paths else ()
         for text, plural in [*((one.text.strip(), "") for one in texts), *_messages(path)]:
             found.setdefault(text, []).append(path.relative_to(root).as_posix())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rmqlab.diagnosis.decoder import entries
 from rmqlab.diagnosis.decoder_entry import EFFECTS, SURE, Case, Entry
 from rmqlab.diagnosis.explained import MANY
-from rmqlab.language import ENGLISH, words_of
+from rmqlab.language import spoken, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,7 +108,11 @@ def texts_of_entries() -> set[str]:
 def page(language: str) -> str:
     """The page, in MyST."""
     labels = LABELS[language]
-    say = str if language == ENGLISH else words_of(language).of
+
+    def say(text: str) -> str:
+        with spoken(language):
+            return translate(text)
+
     order = list(SECTIONS.values())
     every = sorted(entries().values(), key=lambda one: order.index(_section(one)))
     lines = [
