@@ -179,6 +179,11 @@ def _of_the_checkout() -> dict[str, Verb]:
 VERBS |= _of_the_checkout()
 
 
+def no_verb(verb: str, near: str) -> str:
+    """That there is no such verb, and which one may be meant."""
+    return str(_("no verb {verb}{near}", verb=repr(verb), near=near))
+
+
 def listing(program: str) -> str:
     """The text that names every verb, one a line."""
     width = max(map(len, VERBS))

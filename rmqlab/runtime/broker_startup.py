@@ -15,6 +15,7 @@ from rmqlab.broker.broker import Broker
 from rmqlab.broker.extra.access_requests import AccessRequests
 from rmqlab.broker.extra.plain_access import PlainPermissionManager
 from rmqlab.broker.extra.registration import register_extras
+from rmqlab.language import _
 from rmqlab.message.message import Host
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.codes import PULLS, SENDS, RequestCode, code_name
@@ -154,7 +155,7 @@ class BrokerStartup:
         name_servers, own = config.name_servers, None
         if namesrv_socket is not None:
             own = NameServer(now, _port(namesrv_socket))
-            own.on_unknown = SaidOnce("name server")
+            own.on_unknown = SaidOnce(_("name server"))
             self._name_server = SocketServer(own, tls=config.tls)
             await self._name_server.start(namesrv_socket)
             self.namesrv_addr = _address(_reachable(config.namesrv.host), _port(namesrv_socket))

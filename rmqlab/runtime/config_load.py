@@ -22,7 +22,7 @@ class FileState(StrEnum):
 
     GOOD = "good"
     MISSING = "missing"
-    EMPTY = "empty"
+    EMPTY = N_("empty")
     DAMAGED = "damaged"
 
 

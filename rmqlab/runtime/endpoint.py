@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rmqlab.broker.broker_config import MAX_PORT
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.runtime.system import LOOPBACK
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,13 @@ class Endpoint:
         if "/" in text:
             raise BadInput(f"{what} {text!r}: host:port alone is wanted, without http:// and without a path")
         if not colon or not port.isdecimal() or int(port) > MAX_PORT:
-            raise BadInput(f"{what} {text!r}: host:port is wanted, such as 127.0.0.1:10911; port 0 takes a free one")
+            raise BadInput(
+                _(
+                    "{what} {text}: host:port is wanted, such as 127.0.0.1:10911; port 0 takes a free one",
+                    what=what,
+                    text=f"{text!r}",
+                )
+            )
         return cls(host.strip("[]"), int(port))
 
     @property
@@ -44,7 +51,14 @@ class Endpoint:
         try:
             return socket.create_server((self.host, self.port), family=family, backlog=1024)
         except OSError as error:
-            raise BadInput(f"cannot listen on {self.host}:{self.port}: {error.strerror or error}") from error
+            raise BadInput(
+                _(
+                    "cannot listen on {host}:{port}: {strerror}",
+                    host=self.host,
+                    port=self.port,
+                    strerror=error.strerror or error,
+                )
+            ) from error
 
 
 def bind_with_vip(endpoint: Endpoint) -> tuple[socket.socket, socket.socket | None]:
@@ -55,7 +69,7 @@ def bind_with_vip(endpoint: Endpoint) -> tuple[socket.socket, socket.socket | No
     start then. Raises BadInput when the port itself cannot be had.
     """
     failure: BadInput | None = None
-    for _ in range(_TRIES if endpoint.port == 0 else 1):
+    for _ignored in range(_TRIES if endpoint.port == 0 else 1):
         listening = endpoint.bind()
         port = int(listening.getsockname()[1])
         try:
@@ -67,5 +81,7 @@ def bind_with_vip(endpoint: Endpoint) -> tuple[socket.socket, socket.socket | No
             listening.close()
     else:
         listening = endpoint.bind()
-    logger.warning("no VIP channel, to which Java clients before 4.5.1 send: %s", failure or "there is no such port")
+    logger.warning(
+        _("no VIP channel, to which Java clients before 4.5.1 send: %s"), failure or _("there is no such port")
+    )
     return listening, None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rmqlab.errors import BadInput, whole_number
 from rmqlab.files import json_value
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -111,16 +112,25 @@ class Schedule:
         try:
             data = json_value(text)
         except ValueError as error:
-            raise BadInput(f"{where}: not JSON ({error}); a schedule is one JSON object") from error
+            raise BadInput(
+                _("{where}: not JSON ({error}); a schedule is one JSON object", where=where, error=error)
+            ) from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise BadInput(f'{where}: field "format" must be "{FORMAT}"')
+            raise BadInput(_('{where}: field "format" must be "{format}"', where=where, format=FORMAT))
         taken: dict[int, tuple[str, int]] = {}
         for index, row in enumerate(data.get("choices", [])):
             match row:
                 case [int(number), str(label), int(option)] if number >= 0 and option >= 0:
                     taken[number] = (label, option)
                 case _:
-                    raise BadInput(f"{where}: choices[{index}] is {row!r}; it must be [number, label, option]")
+                    raise BadInput(
+                        _(
+                            "{where}: choices[{index}] is {row}; it must be [number, label, option]",
+                            where=where,
+                            index=index,
+                            row=f"{row!r}",
+                        )
+                    )
         return cls(str(data.get("scenario", "")), taken, _timing(data.get("timing", {}), where))
 
 
@@ -129,19 +139,41 @@ def _timing(data: object, where: str) -> Timing:
     usual = Timing()
     known = {one.name: getattr(usual, one.name) for one in fields(Timing)}
     if not isinstance(data, dict):
-        raise BadInput(f'{where}: "timing" is {data!r}; it must be an object')
+        raise BadInput(_('{where}: "timing" is {data}; it must be an object', where=where, data=f"{data!r}"))
     given: dict[str, Any] = {}
     for name, value in data.items():
         if name not in known:
-            raise BadInput(f"{where}: timing.{name} is unknown; there are {', '.join(known)}")
+            raise BadInput(
+                _(
+                    "{where}: timing.{name} is unknown; there are {known}",
+                    where=where,
+                    name=name,
+                    known=joined(", ", known),
+                )
+            )
         if isinstance(known[name], tuple):
             if not (isinstance(value, list) and value and all(type(option) is int for option in value)):
-                raise BadInput(f"{where}: timing.{name} is {value!r}; it must be a list of whole numbers")
+                raise BadInput(
+                    _(
+                        "{where}: timing.{name} is {value}; it must be a list of whole numbers",
+                        where=where,
+                        name=name,
+                        value=f"{value!r}",
+                    )
+                )
             given[name] = tuple(value)
         elif type(value) is type(known[name]):
             given[name] = value
         else:
-            raise BadInput(f"{where}: timing.{name} is {value!r}; it must be like {known[name]!r}")
+            raise BadInput(
+                _(
+                    "{where}: timing.{name} is {value}; it must be like {known}",
+                    where=where,
+                    name=name,
+                    value=f"{value!r}",
+                    known=f"{known[name]!r}",
+                )
+            )
     return Timing(**given)
 
 
@@ -215,7 +247,9 @@ class ScheduledChooser(Chooser):
     def __init__(self, schedule: Schedule) -> None:
         """Raises `BadInput` for what is no schedule."""
         if not isinstance(schedule, Schedule):
-            raise BadInput(f"schedule is a {type(schedule).__name__}; right is a Schedule, such as lab.schedule()")
+            raise BadInput(
+                _("schedule is a {name}; right is a Schedule, such as lab.schedule()", name=type(schedule).__name__)
+            )
         super().__init__()
         self._taken: Mapping[int, tuple[str, int]] = schedule.taken
 
@@ -231,7 +265,15 @@ class ScheduledChooser(Chooser):
         written, option = entry
         if written != label or option >= n:
             raise BadInput(
-                f"schedule: choice {number} is written as option {option} of {written!r}, but this run asks {label!r} "
-                f"with options 0..{n - 1}; it belongs to another scenario, other parameters or another version",
+                _(
+                    "schedule: choice {number} is written as option {option} of {written}, but this run asks "
+                    "{label} with options 0..{n}; it belongs to another scenario, other parameters or "
+                    "another version",
+                    number=number,
+                    option=option,
+                    written=f"{written!r}",
+                    label=f"{label!r}",
+                    n=n - 1,
+                ),
             )
         return option

@@ -9,6 +9,7 @@ from typing import Any
 
 from rmqlab.broker.broker_config import BrokerConfig, refuse_unknown, refuse_unworkable, unknown_keys
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.runtime.configuration_files import ACL_FILE, read_properties
 from rmqlab.runtime.endpoint import Endpoint
 from rmqlab.runtime.socket_server import IDLE_SECONDS
@@ -90,7 +91,13 @@ class ServeConfig:
             config.acl = Path(acl) if isinstance(acl, str) else acl
             broker.acl_enable = True
         elif broker.acl_enable:
-            raise BadInput(f"{where}: aclEnable=true needs rules: {ACL_FILE} beside broker.conf, or --acl FILE")
+            raise BadInput(
+                _(
+                    "{where}: aclEnable=true needs rules: {acl_file} beside broker.conf, or --acl FILE",
+                    where=where,
+                    acl_file=ACL_FILE,
+                )
+            )
         folder = properties.get("storePathRootDir") if store is None else store
         if folder is not None:
             config.folder = Path(folder).expanduser()
@@ -123,5 +130,12 @@ def _idle_seconds(text: str | None, where: str) -> int:
     if text is None:
         return IDLE_SECONDS
     if not (text.isascii() and text.isdecimal() and 0 < int(text) < 1 << 31):
-        raise BadInput(f"{where}: {IDLE_SETTING} must be a number of seconds above 0, not {text!r}")
+        raise BadInput(
+            _(
+                "{where}: {idle_setting} must be a number of seconds above 0, not {text}",
+                where=where,
+                idle_setting=IDLE_SETTING,
+                text=f"{text!r}",
+            )
+        )
     return int(text)

@@ -12,6 +12,7 @@ import logging
 from typing import TYPE_CHECKING, cast
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
@@ -350,7 +351,7 @@ class SocketServer:
         try:
             self.handler.run_timers(epoch_ms())
         except Exception:
-            logger.exception("a timer")
+            logger.exception(_("a timer"))
         self.arm_timer()
 
     def _sweep(self) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +63,15 @@ class TlsConfig:
         mode = properties.get("tls.server.mode", "permissive").lower()
         if mode not in MODES:
             hint = did_you_mean(mode, MODES)
-            raise BadInput(f"{where}: tls.server.mode is {mode!r}; right is one of {', '.join(MODES)}{hint}")
+            raise BadInput(
+                _(
+                    "{where}: tls.server.mode is {mode}; right is one of {modes}{hint}",
+                    where=where,
+                    mode=f"{mode!r}",
+                    modes=joined(", ", MODES),
+                    hint=hint,
+                )
+            )
         cert, key = properties.get("tls.server.certPath"), properties.get("tls.server.keyPath")
         test_mode = properties.get("tls.test.mode.enable", "true" if cert is None and key is None else "false")
         config = cls(
@@ -78,7 +87,13 @@ class TlsConfig:
         if mode != "disabled" and not config.test_mode:
             if cert is None or key is None:
                 missing = "tls.server.certPath" if cert is None else "tls.server.keyPath"
-                raise BadInput(f"{where}: {missing} is missing: TLS needs a certificate and its key, files in PEM")
+                raise BadInput(
+                    _(
+                        "{where}: {missing} is missing: TLS needs a certificate and its key, files in PEM",
+                        where=where,
+                        missing=missing,
+                    )
+                )
             config.context()
         return config
 
@@ -102,8 +117,10 @@ class TlsConfig:
                 context.verify_mode = CLIENT_AUTH.get(self.need_client_auth, ssl.CERT_NONE)
         except OSError as error:
             files = [self.cert_path, self.key_path, self.trust_cert_path if self.auth_client else None]
-            named = ", ".join(name for name in files if name is not None)
-            raise BadInput(f"TLS: {named}: {error}; certificate and key are wanted as PEM") from error
+            named = joined(", ", (name for name in files if name is not None))
+            raise BadInput(
+                _("TLS: {named}: {error}; certificate and key are wanted as PEM", named=named, error=error)
+            ) from error
         return context
 
 
@@ -117,8 +134,10 @@ def self_signed(host: str = "localhost") -> bytes:
         serialization: Any = import_module(f"{hazmat}.serialization")
     except ImportError as error:
         raise BadInput(
-            "TLS needs a certificate: give tls.server.certPath and tls.server.keyPath, or have one made: "
-            "pip install 'rmqlab[tls]'"
+            _(
+                "TLS needs a certificate: give tls.server.certPath and tls.server.keyPath, or have one "
+                "made: pip install 'rmqlab[tls]'"
+            )
         ) from error
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
@@ -164,7 +183,7 @@ class TlsSession:
         except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
             pass
         except ssl.SSLError as error:
-            raise TlsError(f"TLS: {error.reason or error}") from error
+            raise TlsError(_("TLS: {reason}", reason=error.reason or error)) from error
         return b"".join(parts)
 
     def sealed(self, data: bytes) -> bytes:
@@ -172,7 +191,7 @@ class TlsSession:
         try:
             self._tls.write(data)
         except ssl.SSLError as error:
-            raise TlsError(f"TLS: {error.reason or error}") from error
+            raise TlsError(_("TLS: {reason}", reason=error.reason or error)) from error
         return self.outgoing()
 
     def outgoing(self) -> bytes:
