@@ -21,6 +21,7 @@ from rmqlab.diagnosis import decoder
 from rmqlab.errors import BadInput
 from rmqlab.lessons.rule_judge import rule_text
 from rmqlab.rules import DEFAULT_RULES
+from tests.proof.catalogue import outputs
 from tests.proof.catalogue.differences import differences
 from tests.proof.catalogue.texts import MESSAGES, names_of, texts_of
 from tests.proof.site.readme import CHINESE, in_chinese
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 LANGUAGES = {"zh": "zh_CN"}
 PLURALS = {"zh": "nplurals=1; plural=0;"}
 CELL, SHOWN = "a text cell", "shown by code"
+STALE_OUTPUT = "was not run since the English cell showed what it shows: ./lab catalogue --run"
 MISSING, EMPTY = "is missing", "is not translated"
 WIDTH = 118
 OF_CHECKOUT = (
@@ -265,6 +267,10 @@ def problems(root: Path = ROOT) -> list[Problem]:
             catalogue = name.replace("LANG", language)
             path = root / catalogue
             found += [Problem(catalogue, *one) for one in _of_one(entries, _old(path))]
+    for name in outputs.names() if root == ROOT else ():
+        for language in LANGUAGES:
+            place = outputs.place_of(name, language).relative_to(root).as_posix()
+            found += [Problem(place, cell, "", STALE_OUTPUT) for cell in outputs.stale(name, language)]
     if root == ROOT and in_chinese((ROOT / "README.md").read_text(encoding="utf-8")) != _readme():
         found.append(Problem(CHINESE.name, "the file", "", "is not what README.md and its catalogue make"))
     return found

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, TypeGuard
 
 from tests.proof.catalogue.texts import PLACEHOLDER, constants, is_text, part_of, placeholder
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 
-def code_in(source: str, told: Mapping[str, str], names: Collection[str] = ()) -> str:
+def code_in(source: str, told: Mapping[str, str], names: Collection[str] = (), asked: Collection[str] = ()) -> str:
     """Python source with its texts in another language; `told` maps each text to its translation.
 
     `names` are texts that are called so in several places, such as the columns of a frame: they are replaced wherever
-    they stand.
+    they stand. An f-string that may have made what is `asked` for by its name stays.
 
     >>> code_in('print(f"{n} of {len(rows)} lost")', {"{n} of {rows} lost": "{rows} 条中丢失 {n} 条"})
     'print(f"{len(rows)} 条中丢失 {n} 条")'
@@ -39,9 +40,10 @@ def code_in(source: str, told: Mapping[str, str], names: Collection[str] = ()) -
         if not isinstance(node, ast.JoinedStr | ast.Constant):
             continue
         if isinstance(node, ast.JoinedStr):
-            text = _written(node, told, names) or (
-                ast.unparse(_named(node, told, names)) if _has(node, names) else None
-            )
+            is_asked = _makes_names(node) and any(_pattern(node).fullmatch(name) for name in asked)
+            text = None if is_asked else _written(node, told, names)
+            if text is None and _has(node, names):
+                text = ast.unparse(_named(node, told, names))
         elif node not in inside and isinstance(node.value, str):
             text = _written(node, told) if node in printed or node.value in names else None
         if text is not None and node.end_lineno is not None and node.end_col_offset is not None:
@@ -57,16 +59,42 @@ def code_in(source: str, told: Mapping[str, str], names: Collection[str] = ()) -
 def names_in(sources: Iterable[str], told: Mapping[str, str]) -> set[str]:
     """The texts of several words that stand alone in code, such as titles and columns of frames.
 
-    What stands in a cell that asks for a check or a guess is compared there, so it stays.
+    What stands in a cell that asks for a check or a guess is compared there, and what an f-string may have made is
+    asked for by what comes out: both stay.
     """
     found: set[str] = set()
     kept: set[str] = set()
-    for source in sources:
-        nodes = ast.walk(ast.parse(source))
-        texts = {one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    trees = [(source, ast.parse(source)) for source in sources]
+    for source, tree in trees:
+        texts = {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
         kept |= texts if "rmqlab.check(" in source or "guess" in source else set()
         found |= texts
+    asked = asked_in(source for source, _ in trees)
+    made = [_pattern(node) for _, tree in trees for node in ast.walk(tree) if _makes_names(node)]
+    kept |= {text for text in asked if any(pattern.fullmatch(text) for pattern in made)}
+    kept |= {text for text in found if any(text in name for name in asked & kept)}
     return {text for text in found - kept if " " in text and text in told and is_text(text, shown=True)}
+
+
+def asked_in(sources: Iterable[str]) -> set[str]:
+    """What is asked for by its name, as in `row["A beats"]`: an f-string that may have made it stays as it is."""
+    asked = (one.slice for source in sources for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Subscript))
+    texts = (one.value for node in asked for one in ast.walk(node) if isinstance(one, ast.Constant))
+    return {text for text in texts if isinstance(text, str) and " " in text}
+
+
+def _makes_names(node: ast.AST) -> TypeGuard[ast.JoinedStr]:
+    """Whether it is an f-string of several values or words."""
+    return isinstance(node, ast.JoinedStr) and any(
+        isinstance(part, ast.Constant) and " " in str(part.value) for part in node.values
+    )
+
+
+def _pattern(node: ast.JoinedStr) -> re.Pattern[str]:
+    """What an f-string can come to."""
+    return re.compile(
+        "".join(re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+" for part in node.values)
+    )
 
 
 class _Named(ast.NodeTransformer):

@@ -33,6 +33,11 @@ def source_of(name: str) -> Path:
     return NOTEBOOKS / "solutions" / f"{name}.ipynb" if name.endswith("_tasks") else NOTEBOOKS / f"{name}.ipynb"
 
 
+def names() -> list[str]:
+    """The lessons, and the tasks with their solutions."""
+    return [path.stem for folder in (NOTEBOOKS, NOTEBOOKS / "solutions") for path in sorted(folder.glob("*.ipynb"))]
+
+
 def kept(name: str, language: str) -> dict[str, dict[str, Any]]:
     """The outputs by cell: `made_for` is the digest of the English ones, `outputs` those in ``language``."""
     place = place_of(name, language)

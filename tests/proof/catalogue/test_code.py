@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.proof.catalogue.code import code_in, names_in
+from tests.proof.catalogue.code import asked_in, code_in, names_in
 
 TOLD = {
     "{n} of {rows} lost": "{rows} 条中丢失 {n} 条",
@@ -49,3 +49,11 @@ def test_a_name_of_several_words_is_the_same_wherever_it_stands():
 
 def test_what_a_check_or_a_guess_compares_stays():
     assert names_in(['x["messages went to"]', 'rmqlab.check("01-a", {"messages went to": 1})'], TOLD) == set()
+
+
+def test_what_is_asked_for_by_a_made_name_stays():
+    cells = ['told = {f"{who} goes": 1 for who in names}', 'told["A goes"], told["all of them"]']
+    words = TOLD | {"A goes": "A 走了"}
+    names, asked = names_in(cells, words), asked_in(cells)
+    assert (names, asked) == ({"all of them"}, {"A goes", "all of them"})
+    assert [code_in(cell, words, names, asked) for cell in cells] == [cells[0], 'told["A goes"], told["全部"]']

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from rmqlab.checkout import ROOT, folder
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
+from rmqlab.language import LANGUAGES
 from tests.proof.catalogue.catalogues import problems, state, update
+from tests.proof.catalogue.outputs import names, renew
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -17,6 +19,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument("--check", action="store_true", help="change nothing; name what is missing, stale or at odds")
     parser.add_argument(
+        "--run", metavar="NAME", help="run the lessons and tasks whose name has NAME in it in each other language"
+    )
+    parser.add_argument(
         "--only", metavar="NAME", default="", help="of the report: catalogues whose path has NAME in it"
     )
 
@@ -25,6 +30,11 @@ def run(args: Namespace) -> int:
     """Bring the catalogues up to date and say how far they are; or, with `--check`, return 1 if anything is wrong."""
     folder("notebooks")
     out = printer(args)
+    for name in names() if args.run is not None else ():
+        if args.run in name:
+            for language in LANGUAGES[1:]:
+                renew(name, language)
+                out.say(f"{name}: run in {language}")
     changed = [] if args.check else [path.relative_to(ROOT).as_posix() for path in update(ROOT)]
     wrong = [one for one in problems(ROOT) if args.only in one.catalogue]
     counts = {name: count for name, count in state(wrong, ROOT).items() if args.only in name}
