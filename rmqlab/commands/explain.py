@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
 from rmqlab.diagnosis.evidence.door import explain, explain_pipe
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -32,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "what",
         nargs="+",
         metavar="CODE|TEXT|FILE|FOLDER",
-        help="a code (24, SUBSCRIPTION_NOT_EXIST), a text in quotes, files or folders; - reads a pipe",
+        help=_("a code (24, SUBSCRIPTION_NOT_EXIST), a text in quotes, files or folders; - reads a pipe"),
     )
 
 

@@ -16,7 +16,7 @@ from rmqlab.checkout import folder, is_checkout, lessons
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput
-from rmqlab.language import LANGUAGES, SETTING, language
+from rmqlab.language import LANGUAGES, SETTING, _, language
 from rmqlab.lessons.learner_copy import FOLDER, INDEX, folder_in, install_kernels, learner_folder, make_copy
 from rmqlab.processes import run_until_ended
 
@@ -34,17 +34,24 @@ QUIET = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb: those it does not know go to JupyterLab."""
     parser.add_argument(
-        "--folder", default=FOLDER, metavar="DIR", help=f"of your copy ({FOLDER}; in a checkout beside notebooks/)"
+        "--folder",
+        default=FOLDER,
+        metavar="DIR",
+        help=_("of your copy ({folder}; in a checkout beside notebooks/)", folder=FOLDER),
     )
     parser.add_argument(
-        "--copy", nargs="?", const="", metavar="DIR", help="make your copy and its kernels, and open nothing"
-    )
-    parser.add_argument("--read", action="store_true", help="open the lessons as they ran, in notebooks/, to read them")
-    parser.add_argument(
-        "--execute", nargs="+", type=Path, metavar="FILE", help="of a checkout: run these, write them clean"
+        "--copy", nargs="?", const="", metavar="DIR", help=_("make your copy and its kernels, and open nothing")
     )
     parser.add_argument(
-        "--exercises", action="store_true", help="in a checkout: generate notebooks/exercises from notebooks/solutions"
+        "--read", action="store_true", help=_("open the lessons as they ran, in notebooks/, to read them")
+    )
+    parser.add_argument(
+        "--execute", nargs="+", type=Path, metavar="FILE", help=_("of a checkout: run these, write them clean")
+    )
+    parser.add_argument(
+        "--exercises",
+        action="store_true",
+        help=_("in a checkout: generate notebooks/exercises from notebooks/solutions"),
     )
     parser.epilog = (
         f"Your copy, {FOLDER}/, has no outputs and asks for a guess first; what you have there is never written over.\n"
@@ -102,9 +109,15 @@ def _copy(args: Namespace, notebooks: Path) -> Path:
             copied = make_copy(notebooks, mine, one)
             _trust(copied.folder)
         except BadInput as error:  # a file of the learner's that is broken
-            raise BadInput(f"{error}; rename it or delete it, and you get it anew") from error
+            raise BadInput(_("{error}; rename it or delete it, and you get it anew", error=error)) from error
         except OSError as error:
-            raise BadInput(f"{mine}: cannot be written ({error.strerror}); name a --folder that can be") from error
+            raise BadInput(
+                _(
+                    "{mine}: cannot be written ({strerror}); name a --folder that can be",
+                    mine=mine,
+                    strerror=error.strerror,
+                )
+            ) from error
         if one == first:
             printer(args).say(f"your lessons: {copied.folder} ({len(copied.written)} new files)")
     install_kernels(Path(sys.prefix))

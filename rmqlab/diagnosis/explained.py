@@ -15,7 +15,7 @@ from rmqlab.diagnosis.decoder_entry import EFFECTS, SURE, Case, Effect, Entry
 from rmqlab.diagnosis.finding import counted
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import opened
-from rmqlab.language import ENGLISH, language, translate
+from rmqlab.language import ENGLISH, N_, _, joined, language, translate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 
 if TYPE_CHECKING:
@@ -33,7 +33,24 @@ MANY: Final = 6
 LONGEST_SHOWN: Final = 300
 _TRACE: Final = re.compile(r"\s*$|\s+at [\w.$<>/]+\(|\s*\.\.\. \d+ (?:more|common)")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?")
-_HEADINGS: Final = {"means": "what it means", "do": "what to do", "known": "how it is known", "see": "see also"}
+_KINDS: Final = {
+    "response": _("answer code"), "request": _("request code"), "status": _("status of a pull,"),
+    "remark": _("remark"), "log": _("log"), "exception": _("exception"), "print": _("print"),
+}  # fmt: skip
+"""What an entry is, in words."""
+_SPEAKERS: Final = (N_("broker"), N_("name server"), N_("client"), N_("admin tool"), N_("proxy"))
+_EFFECT_NAMES: Final = (N_("loss"), N_("stop"), N_("watch"), N_("normal"))
+"""Words of entries as they are translated."""
+_HEADINGS: Final = {
+    "here": _("here"),
+    "rule": _("rule"),
+    "doctor": _("doctor"),
+    "said by": _("said by"),
+    "means": _("what it means"),
+    "do": _("what to do"),
+    "known": _("how it is known"),
+    "see": _("see also"),
+}
 """Headings of one word, as they are translated."""
 _PATH: Final = re.compile(r"\S+\.(log|txt|out|gz)(\.\d+)?|\S*/\S*")
 
@@ -71,20 +88,33 @@ class Explanation:
     def lines(self, *, brief: bool = False) -> Iterator[str]:
         """The lines that a person reads, in the reader's language; `brief`: what it is and what to do."""
         entry = self.entry
-        kind = {"response": "answer code", "request": "request code", "status": "status of a pull,"}.get(
-            entry.kind, entry.kind
-        )
+        kind = _KINDS[entry.kind]
         if brief:
-            times = f", {self.first_time} to {self.last_time}" if self.first_time != self.last_time else ""
-            where = f"lines {self.first} to {self.last}{times}" if self.count > 1 else f"line {self.first}"
-            yield translate(f"{self.effect}: {counted(self.count, 'line')}, {where}")
+            times = (
+                _(", {first_time} to {last_time}", first_time=self.first_time, last_time=self.last_time)
+                if self.first_time != self.last_time
+                else ""
+            )
+            where = (
+                _("lines {first} to {last}{times}", first=self.first, last=self.last, times=times)
+                if self.count > 1
+                else _("line {first}", first=self.first)
+            )
+            lines = counted(self.count, "line")
+            yield str(_("{effect}: {lines}, {where}", effect=_(self.effect), lines=lines, where=where))
         yield from _wrapped("", self.text or entry.title, code=True)
         if self.as_now:
             now = textwrap.shorten(self.as_now, LONGEST_SHOWN, placeholder=" ...")
-            yield f"  {translate('as 4.8.0 says it:')} {now}"
+            yield f"  {_('as 4.8.0 says it:')} {now}"
         if not brief:
-            who = f"{kind} of the {entry.speaker}, {', '.join(entry.versions)}"
-            yield f"  {translate(who)}; {self.effect}: {translate(EFFECTS[self.effect])}"
+            who = _(
+                "{kind} of the {speaker}, {versions}",
+                kind=kind,
+                speaker=_(entry.speaker),
+                versions=joined(", ", entry.versions),
+            )
+            effect = joined(": ", (_(self.effect), EFFECTS[self.effect]))
+            yield f"  {joined('; ', (who, effect))}"
         for name, value in self.values.items():
             if value:
                 shown = f"  {name} = {textwrap.shorten(value, LONGEST_SHOWN, placeholder=' ...')}"
@@ -93,19 +123,22 @@ class Explanation:
             yield from _wrapped("  here     ", self.case.means)
         elif self.effect != entry.effect:
             yield from _wrapped(
-                "  here     ", "old and new let the same messages pass: only the version moved, or the text"
+                "  here     ", _("old and new let the same messages pass: only the version moved, or the text")
             )
         yield from _wrapped("  means    ", entry.means)
         yield from _wrapped("  do       ", entry.do if self.case is None else self.case.do or entry.do)
         if not brief:
             rules = [*(f'RULES["4.8.0"].{name}' for name in entry.rules), *entry.rows]
-            yield from _wrapped("  rule     ", ", ".join(rules), code=True)
-            yield from _wrapped("  doctor   ", ", ".join(entry.findings) and f"finds it as {', '.join(entry.findings)}")
+            yield from _wrapped("  rule     ", joined(", ", rules), code=True)
+            yield from _wrapped(
+                "  doctor   ",
+                joined(", ", entry.findings) and _("finds it as {findings}", findings=joined(", ", entry.findings)),
+            )
             said = [f"{one.by} ({', '.join(filter(None, (*one.versions, one.level, one.file)))})" for one in entry.said]
             rest = [f"+{len(said) - MANY}"] if len(said) > MANY else []
-            yield from _wrapped("  said by  ", ", ".join([*said[:MANY], *rest]), code=True)
+            yield from _wrapped("  said by  ", joined(", ", [*said[:MANY], *rest]), code=True)
             yield from _wrapped("  known    ", SURE[entry.sure])
-            yield from _wrapped("  see      ", ", ".join(entries()[one].title for one in entry.see), code=True)
+            yield from _wrapped("  see      ", joined(", ", (entries()[one].title for one in entry.see)), code=True)
 
 
 def _wrapped(head: str, text: str, *, code: bool = False) -> list[str]:
@@ -114,9 +147,8 @@ def _wrapped(head: str, text: str, *, code: bool = False) -> list[str]:
     Where words have no blanks between them, it is a terminal that breaks the lines.
     """
     if language() != ENGLISH:
-        told = text if code else translate(text)
-        name = head.strip()
-        return [f"  {translate(_HEADINGS.get(name, name))}  {told}" if head else told] if text else []
+        told = str(text) if code else translate(text)
+        return [f"  {_HEADINGS[head.strip()]}  {told}" if head else told] if text else []
     return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) if text else []
 
 
@@ -157,16 +189,21 @@ class Explained:
         """The text for people."""
         blocks = ["\n".join(one.lines(brief=self.lines > 1)) for one in self.found]
         if self.lines > 1:
-            told = f"{self.lines} lines: {self.known} known, {self.unknown} of which nothing is known"
-            trace = f"; {self.trace} blank or of a stack trace" if self.trace else ""
-            blocks.insert(0, translate(told) + translate(trace))
+            told = _(
+                "{lines} lines: {known} known, {unknown} of which nothing is known",
+                lines=self.lines,
+                known=self.known,
+                unknown=self.unknown,
+            )
+            trace = _("; {trace} blank or of a stack trace", trace=self.trace) if self.trace else ""
+            blocks.insert(0, f"{told}{trace}")
         elif not self.lines and not self.found:
-            blocks.append(translate("there is no line in it"))
+            blocks.append(str(_("there is no line in it")))
         for line, texts in self.near:
-            head = translate("nothing is known of this line")
+            head = _("nothing is known of this line")
             shown = [f"  {textwrap.shorten(line, LONGEST_SHOWN, placeholder=' ...')}"] if self.lines > 1 else []
-            near = [translate("the nearest known texts:"), *(f"  {text}" for text in texts)] if texts else []
-            blocks.append("\n".join([f"{head}:" if shown else head, *shown, *near]))
+            near = [str(_("the nearest known texts:")), *(f"  {text}" for text in texts)] if texts else []
+            blocks.append("\n".join([f"{head}:" if shown else str(head), *shown, *near]))
         return "\n\n".join(blocks)
 
     __repr__ = __str__
@@ -191,16 +228,21 @@ def explain(what: int | str | Path) -> Explained:
     """
     text = str(what).strip()
     if isinstance(what, Path) or (not isinstance(what, int) and text and "\n" not in text and _is_file(text)):
-        with opened(Path(text), "a log, plain or .gz") as stream:
+        with opened(Path(text), _("a log, plain or .gz")) as stream:
             return explain_lines(_lines(stream), text)
     if not text:
         raise BadInput(
-            'nothing to explain: give a code (24), the text of a line in quotes, or a log; "-" reads a log from a pipe'
+            _(
+                'nothing to explain: give a code (24), the text of a line in quotes, or a log; "-" reads '
+                "a log from a pipe"
+            )
         )
     if isinstance(what, int) or re.fullmatch(r"-?\d+|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", text):
         return Explained(text, tuple(Explanation(one, one.effect) for one in _of_code(text)))
     if _PATH.fullmatch(text):
-        raise BadInput(f"{text}: there is no such file; give a log, a code, or the text of a line in quotes")
+        raise BadInput(
+            _("{text}: there is no such file; give a log, a code, or the text of a line in quotes", text=text)
+        )
     return explain_lines(text.splitlines(), text)
 
 
@@ -249,11 +291,20 @@ def _of_code(text: str) -> list[Entry]:
     for name, value in every.items():
         if text in {name, str(value)}:
             raise BadInput(
-                f"{text}: {name} {value} of RocketMQ 4.8.0 is none about subscriptions, filters or heartbeats"
+                _(
+                    "{text}: {name} {value} of RocketMQ 4.8.0 is none about subscriptions, filters or heartbeats",
+                    text=text,
+                    name=name,
+                    value=value,
+                )
             )
     known = {one.name for one in entries().values() if one.name}
     raise BadInput(
-        f"{text} is no code that is known here{did_you_mean(text, known)}; codes are 24, or SUBSCRIPTION_NOT_EXIST"
+        _(
+            "{text} is no code that is known here{near}; codes are 24, or SUBSCRIPTION_NOT_EXIST",
+            text=text,
+            near=did_you_mean(text, known),
+        )
     )
 
 

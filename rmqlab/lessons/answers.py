@@ -29,8 +29,8 @@ SHOWN = 3  # differences of two runs
 BY_HAND = _("Call your function by hand, with small inputs.")
 # Facts that say in a line what broker and clients do; of views and stored offsets there are more, for the recordings.
 TELLING = (
-    "heartbeat", "restamp", "subscription", "register", "unregister", "expired", "notify", "rebalance", "pull",
-    "filtered", "pull_result", "client_filtered", "correct_offset", "consume", "commit",
+    _("heartbeat"), "restamp", "subscription", "register", "unregister", "expired", "notify", _("rebalance"), "pull",
+    "filtered", "pull_result", "client_filtered", "correct_offset", "consume", _("commit"),
 )  # fmt: skip
 
 

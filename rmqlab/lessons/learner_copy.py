@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from rmqlab.checkout import carried
 from rmqlab.errors import BadInput
-from rmqlab.language import ENGLISH, LANGUAGES, SETTING, words_of
+from rmqlab.language import ENGLISH, LANGUAGES, SETTING, _, spoken, translate
 from rmqlab.lessons.in_language import translated
 from rmqlab.lessons.notebooks import KERNEL, Notebook, clean, code_cell, made_of, read, tags, text_cell, write
 
@@ -30,23 +30,24 @@ IGNORED = "*\n"
 GUESS = "guess"
 NAMES = {ENGLISH: "English", "zh": "中文"}
 STATE = "import rmqlab\n\nrmqlab.progress()"
-ABOUT = """\
-# Lessons on RocketMQ's subscriptions, filters and heartbeats · 课程目录
-
-Begin with [01](01_eight_messages.ipynb). Each lesson asks for a guess first: enter it where `...` stands, then run on.
-Change what you like: this folder is your own copy, and it is never written over. To get a lesson anew, rename your file
-or delete it, and start `./lab notebook` again. `./lab notebook --read` opens the lessons as they ran here. The list of
-files is folded, so that pictures have room: Ctrl+B shows it.
-
-| lesson | question | minutes | tasks | done |
-|---|---|---|---|---|
-"""
+ABOUT = (
+    _(
+        "# Lessons on RocketMQ's subscriptions, filters and heartbeats · 课程目录\n\nBegin with "
+        "[01](01_eight_messages.ipynb). Each lesson asks for a guess first: enter it where `...` "
+        "stands, then run on.\nChange what you like: this folder is your own copy, and it is "
+        "never written over. To get a lesson anew, rename your file\nor delete it, and start "
+        "`./lab notebook` again. `./lab notebook --read` opens the lessons as they ran here. The "
+        "list of\nfiles is folded, so that pictures have room: Ctrl+B shows it.\n\n| lesson | "
+        "question | minutes | tasks | done |\n|---|---|---|---|---|"
+    )
+    + "\n"
+)
 ARTICLES = "articles.md"
 _TO_ARTICLES = re.compile(r"\]\((?:\.\./)+data/articles/README\.md")
 _ROW = re.compile(r"^\| \S.*? \| (.+) \|$", re.MULTILINE)
 OLDER_MARK = "\\*"
-OLDER = f"\n{OLDER_MARK} The lesson has changed since this copy was made.\n"
-HOW = "A task counts when it was right once, a question by its first answer. Run this cell to see how far you are."
+OLDER = "\n" + _("{older_mark} The lesson has changed since this copy was made.", older_mark=OLDER_MARK) + "\n"
+HOW = _("A task counts when it was right once, a question by its first answer. Run this cell to see how far you are.")
 
 
 class Copied(NamedTuple):
@@ -66,7 +67,13 @@ def learner_folder(root: Path, name: str | Path = FOLDER) -> Path:
     mark = path / ".gitignore"  # written first, the index last: a copy that was interrupted is gone on with
     ours = (path / INDEX).exists() or (mark.is_file() and mark.read_text(encoding="utf-8") == IGNORED)
     if path.exists() and not ours and (not path.is_dir() or any(path.iterdir())):
-        raise BadInput(f"{path} holds something else than a learner's copy: name a new folder, such as {FOLDER}")
+        raise BadInput(
+            _(
+                "{path} holds something else than a learner's copy: name a new folder, such as {folder}",
+                path=path,
+                folder=FOLDER,
+            )
+        )
     return path
 
 
@@ -193,7 +200,8 @@ def index_lesson(notebooks: Path, folder: Path, language: str = ENGLISH) -> Note
     """The index: each lesson with its question, its minutes, and how many of its tasks are done."""
 
     def say(text: str) -> str:
-        return text if language == ENGLISH else words_of(language).of(text)
+        with spoken(language):
+            return translate(text)
 
     rows, changed = [], False
     for source in sorted(notebooks.glob("*.ipynb")):
@@ -202,14 +210,14 @@ def index_lesson(notebooks: Path, folder: Path, language: str = ENGLISH) -> Note
         older = _is_older(lesson, folder / source.name)
         exercise = next((folder / "exercises").glob(f"{source.stem}*.ipynb"), None)
         done, tasks = (0, 0) if exercise is None else tasks_done(read(exercise))
-        link = "" if exercise is None else f"[{say(f'{tasks} tasks')}](exercises/{exercise.name})"
+        link = "" if exercise is None else f"[{say(_('{tasks} tasks', tasks=tasks))}](exercises/{exercise.name})"
         title = _first(r"^# (.+)$", header) or source.stem
         question = _first(r"^\*\*[^*]+\*\*[:：]? *(.+)$", header).replace("|", r"\|")
         minutes = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", _minutes("".join(english["cells"][0]["source"]), header))
         shown = f"[{title}]({source.name}){OLDER_MARK if older else ''}"
         rows.append(f"| {shown} | {question} | {minutes} | {link} | {say(_state(done, tasks))} |")
         changed = changed or older
-    about = say(ABOUT) + "\n".join(rows) + "\n" + (say(OLDER) if changed else "")
+    about = say(ABOUT) + "\n".join(map(str, rows)) + "\n" + (say(OLDER) if changed else "")
     return clean(made_of(text_cell("lessons", about), text_cell("how", say(HOW)), code_cell("state", STATE)))
 
 
@@ -220,7 +228,7 @@ def tasks_done(exercise: Notebook) -> tuple[int, int]:
 
 
 def _state(done: int, tasks: int) -> str:
-    return "" if not tasks else "all" if done == tasks else f"{done} of {tasks}"
+    return "" if not tasks else _("all") if done == tasks else _("{done} of {tasks}", done=done, tasks=tasks)
 
 
 def _minutes(english: str, header: str) -> str:

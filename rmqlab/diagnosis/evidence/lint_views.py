@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rmqlab.search.lint.findings import GroupLint
     from rmqlab.search.lint.members import Groups
 
-_OF_A_GROUP = {"consumer_connection", "running_info", "consumer_status", "client_ids", "heartbeat", "members"}
+_OF_A_GROUP = {"consumer_connection", "running_info", "consumer_status", "client_ids", _("heartbeat"), "members"}
 
 
 def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups, dict[str, GroupLint]]:

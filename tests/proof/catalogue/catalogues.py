@@ -19,11 +19,12 @@ from babel.messages.extract import extract_from_file
 from rmqlab.checkout import ROOT
 from rmqlab.diagnosis import decoder
 from rmqlab.errors import BadInput
+from rmqlab.lessons.in_language import outputs_file
 from rmqlab.lessons.rule_judge import rule_text
+from rmqlab.lessons.shown_texts import MESSAGES, names_of, texts_of
 from rmqlab.rules import DEFAULT_RULES
 from tests.proof.catalogue import outputs
 from tests.proof.catalogue.differences import differences
-from tests.proof.catalogue.texts import MESSAGES, names_of, texts_of
 from tests.proof.site.readme import CHINESE, in_chinese
 from tests.proof.site.words import texts_of_pages
 
@@ -41,6 +42,7 @@ OF_CHECKOUT = (
     "tests/proof/notebook_files.py", "tests/proof/rare_outcomes.py",
     "tests/proof/recorded_outcomes.py", "tests/proof/report.py",
 )  # fmt: skip
+CODE = ("code_in_language.py", "shown_texts.py")  # they are about texts, and show none
 # The modules whose texts a lesson or a verb shows, besides all of lessons/ and show/; of the rest of a verb, its help
 # for one, only what it refuses is translated.
 MODULES = (
@@ -111,7 +113,7 @@ def wanted(root: Path = ROOT) -> dict[str, list[Entry]]:
 
 def _package(root: Path) -> list[Entry]:
     folders = ("lessons", "show")
-    paths = [path for one in folders for path in sorted((root / "rmqlab" / one).rglob("*.py"))]
+    paths = [path for one in folders for path in sorted((root / "rmqlab" / one).rglob("*.py")) if path.name not in CODE]
     paths += [path for one in OF_CHECKOUT if (path := root / one).exists()]
     found: dict[str, list[str]] = {}
     paths += [path for one in MODULES if (path := root / "rmqlab" / one).exists()]
@@ -269,7 +271,7 @@ def problems(root: Path = ROOT) -> list[Problem]:
             found += [Problem(catalogue, *one) for one in _of_one(entries, _old(path))]
     for name in outputs.names() if root == ROOT else ():
         for language in LANGUAGES:
-            place = outputs.place_of(name, language).relative_to(root).as_posix()
+            place = outputs_file(name, language).relative_to(root).as_posix()
             found += [Problem(place, cell, "", STALE_OUTPUT) for cell in outputs.stale(name, language)]
     if root == ROOT and in_chinese((ROOT / "README.md").read_text(encoding="utf-8")) != _readme():
         found.append(Problem(CHINESE.name, "the file", "", "is not what README.md and its catalogue make"))

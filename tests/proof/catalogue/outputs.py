@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import ROOT
 from rmqlab.language import SETTING
-from tests.proof.notebook_files import clean, execute, read
+from rmqlab.lessons.in_language import kept_outputs, outputs_file, translated
+from rmqlab.lessons.notebooks import clean, read
+from tests.proof.notebook_files import execute
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.proof.notebook_files import Notebook
+    from rmqlab.lessons.notebooks import Notebook
 
 NOTEBOOKS = ROOT / "notebooks"
-
-
-def place_of(name: str, language: str) -> Path:
-    """Where the outputs of a lesson, or of its tasks with their solutions, are kept."""
-    return NOTEBOOKS / "locale" / language / "outputs" / f"{name}.json"
 
 
 def source_of(name: str) -> Path:
@@ -38,12 +35,6 @@ def names() -> list[str]:
     return [path.stem for folder in (NOTEBOOKS, NOTEBOOKS / "solutions") for path in sorted(folder.glob("*.ipynb"))]
 
 
-def kept(name: str, language: str) -> dict[str, dict[str, Any]]:
-    """The outputs by cell: `made_for` is the digest of the English ones, `outputs` those in ``language``."""
-    place = place_of(name, language)
-    return json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
-
-
 def digest(outputs: list[dict[str, Any]]) -> str:
     """The digest of a cell's outputs."""
     return hashlib.sha256(json.dumps(outputs, sort_keys=True).encode()).hexdigest()[:16]
@@ -51,15 +42,13 @@ def digest(outputs: list[dict[str, Any]]) -> str:
 
 def stale(name: str, language: str) -> list[str]:
     """The cells whose English outputs changed since, or that were never run in ``language``."""
-    have = kept(name, language)
+    have = kept_outputs(name, language)
     shown = ((cell["id"], cell["outputs"]) for cell in read(source_of(name))["cells"] if cell.get("outputs"))
     return [cell for cell, outputs in shown if have.get(cell, {}).get("made_for") != digest(outputs)]
 
 
 def renew(name: str, language: str) -> None:
     """Run a notebook with its code in ``language``, in a kernel that speaks it, and keep what comes out."""
-    from tests.proof.catalogue.lessons import translated
-
     source = source_of(name)
     english = read(source)
     told = translated(english, name.removesuffix("_tasks"), language)
@@ -76,7 +65,7 @@ def renew(name: str, language: str) -> None:
     for cell, mine in zip(english["cells"], done["cells"], strict=True):
         if cell.get("outputs"):
             found[cell["id"]] = {"made_for": digest(cell["outputs"]), "outputs": mine["outputs"]}
-    place = place_of(name, language)
+    place = outputs_file(name, language)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 

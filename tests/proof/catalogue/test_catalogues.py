@@ -8,9 +8,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
+from rmqlab.lessons.shown_texts import texts_of
 from tests.proof.catalogue.catalogues import MODULES, OF_CHECKOUT, WIDTH, problems, update
 from tests.proof.catalogue.differences import differences
-from tests.proof.catalogue.texts import texts_of
 from tests.proof.notebook_files import write
 
 CELL = "Read `lab.run` in [the rules](rules.md): 30 s, four queues."

@@ -9,7 +9,10 @@ import shutil
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
-from rmqlab.lessons.in_language import marked_up, translated
+from rmqlab.lab.articles.eight_messages import EightMessages
+from rmqlab.language import spoken
+from rmqlab.lessons.in_language import translated
+from rmqlab.show.run_pictures import fate_grid
 from tests.proof import notebook_files
 from tests.proof.notebook_files import write
 from tests.proof.site import api_page, decoder_page, quiz_page, rules_page, verbs_page
@@ -48,8 +51,9 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
     for picture in sorted((ROOT / "data" / "pictures").glob("*.svg")):
         place = target / picture.relative_to(ROOT)
         _copy(picture, place)
-        if language != "en":
-            place.write_text(marked_up(picture.read_text(encoding="utf-8"), language), encoding="utf-8")
+    with spoken(language):  # the picture of README, as tests/show/test_readme_picture.py has it
+        drawn = fate_grid(EightMessages().run()).svg
+    (target / "data" / "pictures" / "eight_messages.svg").write_text(drawn, encoding="utf-8")
     times = target / "data" / "workshop" / "times.txt"  # docs/instructors/times.md shows it
     times.parent.mkdir(parents=True, exist_ok=True)
     measured = json.loads((ROOT / "data" / "workshop" / "times.json").read_text(encoding="utf-8"))

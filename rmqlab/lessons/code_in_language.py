@@ -12,7 +12,7 @@ import copy
 import re
 from typing import TYPE_CHECKING, TypeGuard
 
-from tests.proof.catalogue.texts import PLACEHOLDER, constants, is_text, part_of, placeholder
+from rmqlab.lessons.shown_texts import PLACEHOLDER, constants, is_text, part_of, placeholder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
