@@ -63,7 +63,7 @@ def expression_tree(answer: Sql92) -> Picture:
             + _(
                 "For a message with {removeprefix}: {verdict}.",
                 removeprefix=message.removeprefix("message: "),
-                verdict=verdict[2:],
+                verdict=str(verdict)[2:],
             )
         )
         if verdict

@@ -44,8 +44,8 @@ def outcome_tree(explored: Exploration) -> Picture:
     counts: dict[str, list[float]] = {}
     if explored.exhausted:
         orders = sum(found.schedules or 0 for found in explored.outcomes)
-        counts["each option of each choice alike"] = [found.share or 0.0 for found in shown]
-        counts["each order alike"] = [(found.schedules or 0) / orders for found in shown]
+        counts[_("each option of each choice alike")] = [found.share or 0.0 for found in shown]
+        counts[_("each order alike")] = [(found.schedules or 0) / orders for found in shown]
     if explored.sampled:
         name = _("{sampled} runs with times as on a network", sampled=explored.sampled)
         counts[name] = [found.sampled / explored.sampled for found in shown]
@@ -75,7 +75,10 @@ def outcome_tree(explored: Exploration) -> Picture:
     headers = (_("who got which messages"), *counts, _("messages lost"), _("schedules"))
     told = joined(
         "; ",
-        (f"{row[0]}: {', '.join(f'{way} {cell}' for way, cell in zip(counts, row[1:], strict=False))}" for row in rows),
+        (
+            joined(": ", (row[0], joined(", ", (f"{way} {cell}" for way, cell in zip(counts, row[1:], strict=False)))))
+            for row in rows
+        ),
     )
     places = () if explored.decisions is None else explored.decisions.branches
     first = joined(", ", (_("{made} first: {odds}", made=_short(one.made), odds=_odds(one, winners)) for one in places))

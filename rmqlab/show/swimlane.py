@@ -86,7 +86,11 @@ def swimlane(
         canvas.block(0.02, y - ROW - 0.05, lanes.width - 0.04, ROW + 0.05, "none", edge=BLACK, edge_width=1.4, layer=6)
         last = told[-1].moments[-1]
         alt = _(
-            "Moment {step}: {kind}, {text}. {alt}", step=step, kind=last.kind, text=last.text or last.at_broker, alt=alt
+            "Moment {step}: {kind}, {text}. {alt}",
+            step=step,
+            kind=_(last.kind.value),
+            text=last.text or last.at_broker,
+            alt=alt,
         )
     return Picture(
         canvas.svg(), title=title or _("Timeline of group {group}", group=reading.group), alt=alt, table=_table(told)
@@ -161,7 +165,12 @@ def _moment(canvas: RunCanvas, lanes: LanePlaces, moment: Moment, y: float) -> N
 
 def _in_words(moment: Moment) -> str:
     """What the pointer is told: when, who, what, on both sides."""
-    parts = (f"{seconds(moment.t)}: {moment.kind}", joined(", ", moment.who), moment.text, moment.at_broker)
+    parts = (
+        joined(": ", (seconds(moment.t), _(moment.kind.value))),
+        joined(", ", moment.who),
+        moment.text,
+        moment.at_broker,
+    )
     return joined("; ", filter(None, parts))
 
 
@@ -216,7 +225,7 @@ def _table(story: list[Scene]) -> Table:
         (
             seconds(moment.t),
             joined(", ", moment.who) or "–",
-            moment.kind.value,
+            _(moment.kind.value),
             moment.text,
             moment.at_broker,
             moment.slot,
