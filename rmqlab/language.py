@@ -25,6 +25,7 @@ LANGUAGES: Final = (ENGLISH, "zh")
 LOCALE: Final = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 """What names the language of a locale, the first that is set first: gettext's order."""
 C_LOCALES: Final = {"C", "POSIX"}
+_WORDS = re.compile(r"\w .*\w")  # several of them
 _CODESET = re.compile(r"[._@-]")
 _forced: ContextVar[str | None] = ContextVar("language", default=None)
 
@@ -237,7 +238,7 @@ class Catalogue:
 
     def of_data(self, value: object) -> object:
         """A value; one of several words that the catalogue has as they are, such as a picture's title, by it."""
-        return (self.find(value) or value) if type(value) is str and " " in value else value
+        return (self.find(value) or value) if type(value) is str and _WORDS.search(value) else value
 
 
 @cache

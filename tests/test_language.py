@@ -9,6 +9,7 @@ import pickle
 import re
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -180,6 +181,43 @@ def test_what_a_verb_prints_is_translated_and_its_json_is_not(arguments, capsys,
     assert CHINESE.search(" ".join(told["zh"][2]))
 
 
+DOCTOR = [f"data/doctor/4.8.0-{number}.json" for number in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "wrong"),
+    [
+        (["doctor", "--recorded", *DOCTOR], "确定丢失 6 条，很可能丢失 23 条", "很可能丢失 确定丢失"),
+        (["doctor", "--recorded", *DOCTOR], "没有人拉取 broker-a 的队列 2、3", "queues 2"),
+        (["doctor", "--recorded", *DOCTOR, "--verbose"], "17 V4_8_0、16 V5_3_3", "17 V4_8_0, 16"),
+        (["replay", "data/golden/broker-4.8.0/lite"], "消息的存储时间", "the store time of a message"),
+        (["explain", "24"], "停止工作", "; stop"),
+        (["plan", "--help"], "用法：", "usage"),
+        (["lint", "--help"], "退出码：", "exit status"),
+        (["lint", "--queues", "x"], "不是有效的 int 值", "invalid"),
+        (["lint", "--nothing"], "无法识别的参数：--nothing", "unknown"),
+        (["lnt"], "没有命令 'lnt'", "no verb"),
+        ([], "规划一次不丢消息的订阅变更", "plan a change"),
+    ],
+)
+def test_what_was_said_wrongly_in_chinese_is_right(root, monkeypatch, capsys, arguments, said, wrong):
+    """By halves, in English, or with values in each other's places, while finished English was taken apart."""
+    monkeypatch.setenv("RMQLAB_LANG", "zh")
+    monkeypatch.chdir(root)
+    with suppress(SystemExit):
+        main(arguments)
+    told = "".join(capsys.readouterr())
+    assert said in told
+    assert wrong not in told
+
+
+def test_the_locale_alone_makes_the_command_line_chinese(root, monkeypatch, capsys):
+    monkeypatch.delenv("RMQLAB_LANG")
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert main([]) == 0
+    assert "用法：" in capsys.readouterr().out
+
+
 def test_headings_and_severities_are_translated(capsys, monkeypatch):
     monkeypatch.setenv("RMQLAB_LANG", "zh")
     main(["explain", "24"])
@@ -205,7 +243,7 @@ try:
     rmqlab.explain(9999)
 except rmqlab.errors.BadInput as error:
     print(error)
-    print(str(error).startswith("9999 is no code"))
+    print(error.args[0].startswith("9999 is no code"))
 
 rmqlab.sql92("a", version="3")
 """

@@ -25,6 +25,7 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.lab.replay.exchange import number_of
 from rmqlab.lab.replay.frames import LineKind
 from rmqlab.lab.replay.recorded_looks import find_looks
+from rmqlab.language import _
 from rmqlab.message.properties import PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.bodies import KVTable, ProducerConnection
@@ -70,7 +71,7 @@ class RecordedClock:
     look_every: float = DEFAULT_RULES.hold_check_period_ms
     short_poll: int | None = None
     epoch: float = 0.0
-    epoch_from: str = "nothing"
+    epoch_from: str = _("nothing")
     boot: int | None = None
     store_times: dict[int, int] = field(default_factory=dict)
     places: dict[PlaceKey, int] = field(default_factory=dict)
@@ -224,12 +225,13 @@ def _find_epoch(clock: RecordedClock, exchanges: Collection[Exchange]) -> None:
         shared = lows[-1] < highs[0]
         low, high = (lows[-1], highs[0]) if shared else (lows[len(lows) // 2], highs[len(highs) // 2])
         clock.epoch = (low + high) / 2
-        clock.epoch_from = f"store times of {len(bounds)} messages, to {max(high - low, 0):.1f} ms"
+        error = f"{max(high - low, 0):.1f}"
+        clock.epoch_from = _("store times of {messages} messages, to {error} ms", messages=len(bounds), error=error)
         return
     stamps = [stamp - exchange.line.t for exchange in exchanges if (stamp := _stamp(exchange))]
     if stamps:
         clock.epoch = max(stamps)
-        clock.epoch_from = f"stamps of clients in {len(stamps)} requests"
+        clock.epoch_from = _("stamps of clients in {requests} requests", requests=len(stamps))
 
 
 def _stamp(exchange: Exchange) -> int:

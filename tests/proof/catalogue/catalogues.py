@@ -7,6 +7,7 @@ a page of the site, or of README, are in `docs/locale/zh/LC_MESSAGES/`.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
@@ -36,6 +37,8 @@ LANGUAGES = {"zh": "zh_CN"}
 PLURALS = {"zh": "nplurals=1; plural=0;"}
 CELL, SHOWN = "a text cell", "shown by code"
 STALE_OUTPUT = "was not run since the English cell showed what it shows: ./lab catalogue --run"
+TERMS = {"标签": "Tag", "消费组": "消费者组", "忘掉": "移除", "检查单": "检查清单", "名字服务": "NameServer"}
+"""One thing has one name: a word that is not ours, and the one that is."""
 MISSING, EMPTY = "is missing", "is not translated"
 WIDTH = 118
 OF_CHECKOUT = (
@@ -141,10 +144,17 @@ def _package(root: Path) -> list[Entry]:
 
 
 def _messages(path: Path) -> Iterator[tuple[str, str]]:
-    """The messages of a module as Babel finds them: text and plural."""
+    """The messages of a module as Babel finds them, and those in f-strings, which it reads as of Python 3.12 only."""
     for _, found, _, _ in extract_from_file("python", path, keywords=MESSAGES):
         text, plural = (found, "") if isinstance(found, str) else found
         yield text, plural
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = (one for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for one in ast.walk(node))
+    for call in inside:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in MESSAGES:
+            texts = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            if texts:
+                yield texts[0], texts[1] if call.func.id == "ngettext" else ""
 
 
 def _strings(told: Any) -> Iterator[str]:
@@ -285,17 +295,22 @@ def _of_one(entries: Iterable[Entry], old: Iterable[polib.POEntry]) -> list[tupl
     for entry in entries:
         texts.add(entry.text)
         mine = told.get(entry.text)
-        what = [MISSING] if mine is None else _of_entry(entry, mine)
+        what = [MISSING] if mine is None else of_entry(entry, mine)
         found += [(entry.places[0], entry.text, one) for one in what]
     gone = [("no place", text, "is stale: no cell and no line says it") for text in told if text not in texts]
     return [*found, *gone]
 
 
-def _of_entry(entry: Entry, mine: polib.POEntry) -> list[str]:
+def of_entry(entry: Entry, mine: polib.POEntry) -> list[str]:
+    """What is wrong in an entry of a catalogue, in words."""
     told = list(mine.msgstr_plural.values()) if entry.plural else [mine.msgstr]
     if not told or not all(map(str.strip, told)):
         return [EMPTY]
     unsure = ["is marked fuzzy"] if "fuzzy" in mine.flags else []
+    if entry.kind == SHOWN and entry.places[0].startswith(("rmqlab/", "data/")):
+        unsure += [
+            f"says {word}, which is {right} here" for word, right in TERMS.items() for text in told if word in text
+        ]
     wrong = [one for text in told for one in differences(entry.plural or entry.text, text, cell=entry.kind == CELL)]
     return [*unsure, *wrong]
 

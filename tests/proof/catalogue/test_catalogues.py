@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import polib
 import pytest
+from babel.messages.pofile import read_po
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.lessons.shown_texts import texts_of
-from tests.proof.catalogue.catalogues import MODULES, OF_CHECKOUT, WIDTH, problems, update
+from tests.proof.catalogue.catalogues import CODE as ABOUT_TEXTS
+from tests.proof.catalogue.catalogues import MODULES, OF_CHECKOUT, SHOWN, WIDTH, Entry, of_entry, problems, update
 from tests.proof.catalogue.differences import differences
 from tests.proof.notebook_files import write
 
@@ -121,3 +125,48 @@ def test_a_file_with_the_marks_of_a_merge_is_named_and_not_written_over(tree):
         with pytest.raises(BadInput, match=r"01_one\.po: Syntax error in po file .*line 1.*as it was committed"):
             verb(tree)
     assert path.read_text(encoding="utf-8") == before
+
+
+IDS = {
+    "rmqlab/diagnosis/doctor.py": {"rmqlab doctor"},  # a thread
+    "rmqlab/diagnosis/loss_findings.py": {"dropped by the broker", "dropped by the owner"},  # of JSON
+    "rmqlab/diagnosis/watch.py": {"bold red"},
+    "rmqlab/lab/cluster.py": {"delay level", "broker uptime", "broker: {label}"},  # labels of choices and timers
+    "rmqlab/lab/articles/experiments.py": {"send results", "from ids and bodies"},  # names of figures, shown by `_`
+    "rmqlab/diagnosis/explained.py": {"said by", "  said by  "},  # a key of headings
+    "rmqlab/language.py": {"{SETTING} is {asked}; it is one of {LANGUAGES}"},  # no language is known then
+    "rmqlab/search/plan/checklist.py": {"Have the producers "},  # how a step begins
+    "rmqlab/show/audit/pictures.py": {"no tag"},
+}  # fmt: skip
+"""Texts of several words that are no words for people, by module."""
+
+
+def test_every_text_for_people_is_a_message():
+    rooms = [*(ROOT / "rmqlab" / "lessons").glob("*.py"), *(ROOT / "rmqlab" / "show").rglob("*.py")]
+    verbs = [ROOT / "rmqlab" / "cli.py", *(ROOT / "rmqlab" / "commands").glob("*.py")]
+    modules = [one for one in rooms if one.name not in ABOUT_TEXTS] + [ROOT / "rmqlab" / one for one in MODULES]
+    bare = {}
+    for path in [*modules, *verbs]:
+        place = path.relative_to(ROOT).as_posix()
+        texts = {one.text for one in texts_of(path.read_text(encoding="utf-8"), raised=path in verbs)}
+        left = {text for text in texts if " " in text.strip()} - IDS.get(place, set())
+        if left:
+            bare[place] = left
+    assert bare == {}, "make them with _() or ngettext() of rmqlab.language"
+
+
+def test_babel_finds_nothing_wrong_in_the_catalogue_of_the_package():
+    with (ROOT / "rmqlab" / "locale" / "zh.po").open("rb") as file:
+        catalogue = read_po(file, locale="zh_CN")
+    for message in catalogue:
+        ids = message.id if isinstance(message.id, tuple) else (message.id,)
+        if not any(re.search(r"%[(srd]", text) for text in ids):  # argparse's; "% o" of a sentence is none
+            message.flags.discard("python-format")
+    assert catalogue.num_plurals == 1
+    assert [(message.id, str(error)) for message, errors in catalogue.check() for error in errors] == []
+
+
+def test_a_word_that_is_not_the_one_of_its_thing_is_a_problem():
+    entry = Entry("a tag", SHOWN, ("rmqlab/one.py",))
+    assert of_entry(entry, polib.POEntry(msgid="a tag", msgstr="标签")) == ["says 标签, which is Tag here"]
+    assert of_entry(entry, polib.POEntry(msgid="a tag", msgstr="Tag")) == []
