@@ -9,6 +9,7 @@ from rmqlab.commands.doubts import print_doubts
 from rmqlab.commands.output import Progress, make_folder, replace_file, write_json
 from rmqlab.commands.printing import printer
 from rmqlab.filter.remarks import told
+from rmqlab.language import _, joined
 from rmqlab.search.plan.checklist import checklist
 from rmqlab.search.plan.in_words import plan_lines
 from rmqlab.search.plan.planner import BUDGET, plan
@@ -24,44 +25,57 @@ USUAL = Setting()
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("old", metavar="OLD", help="what the group subscribes now: tagA, tagA||tagB, *, SQL92:a > 3")
-    parser.add_argument("new", metavar="NEW", help="what it shall subscribe")
+    parser.add_argument("old", metavar="OLD", help=_("what the group subscribes now: tagA, tagA||tagB, *, SQL92:a > 3"))
+    parser.add_argument("new", metavar="NEW", help=_("what it shall subscribe"))
     parser.add_argument("--members", type=int, default=USUAL.members, metavar="N", help=f"({USUAL.members})")
-    parser.add_argument("--queues", type=int, metavar="N", help="of the topic (as many as members)")
+    parser.add_argument("--queues", type=int, metavar="N", help=_("of the topic (as many as members)"))
     parser.add_argument(
-        "--pause", type=int, default=USUAL.pause_ms, metavar="MS", help=f"between two restarts ({USUAL.pause_ms})"
+        "--pause",
+        type=int,
+        default=USUAL.pause_ms,
+        metavar="MS",
+        help=_("between two restarts ({pause_ms})", pause_ms=USUAL.pause_ms),
     )
     parser.add_argument(
         "--every",
         type=int,
         default=USUAL.every_ms,
         metavar="MS",
-        help=f"between two rounds of messages, one of each kind for each queue ({USUAL.every_ms})",
+        help=_("between two rounds of messages, one of each kind for each queue ({every_ms})", every_ms=USUAL.every_ms),
     )
     parser.add_argument(
-        "--among", action="store_true", help="send messages among the frames of each start too; a far larger space"
+        "--among", action="store_true", help=_("send messages among the frames of each start too; a far larger space")
     )
     parser.add_argument(
         "--procedure",
         action="append",
         metavar="NAME",
-        help=f"only this one (may be given several times): {', '.join(one.name for one in PROCEDURES)}",
+        help=_(
+            "only this one (may be given several times): {name}", name=joined(", ", (one.name for one in PROCEDURES))
+        ),
     )
     parser.add_argument(
         "--producers",
         choices=[*(one.value for one in Producers), "both"],
         default="both",
-        help="keep: they send everything all the time; wait: what only NEW takes comes, and what only OLD takes ends,"
-        " when the procedure says so (both)",
+        help=_(
+            "keep: they send everything all the time; wait: what only NEW takes comes, and what only "
+            "OLD takes ends, when the procedure says so (both)"
+        ),
     )
     parser.add_argument(
         "--budget",
         type=int,
         default=BUDGET,
         metavar="N",
-        help=f"runs of the search at most for each ({BUDGET}); runs drawn by chance and to shorten come on top",
+        help=_(
+            "runs of the search at most for each ({budget}); runs drawn by chance and to shorten come on top",
+            budget=BUDGET,
+        ),
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the first seed of those drawn by chance (0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help=_("the first seed of those drawn by chance (0)")
+    )
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="show what each way lost, and the schedule of its worst run"
     )
@@ -69,7 +83,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--schedules",
         type=Path,
         metavar="DIR",
-        help="write each procedure's scenario and the schedule of its worst run there, for simulate --schedule",
+        help=_("write each procedure's scenario and the schedule of its worst run there, for simulate --schedule"),
     )
 
 

@@ -28,6 +28,7 @@ from rmqlab.lab.fault_steps import (
 )
 from rmqlab.lab.life_steps import Assign, CreateGroup, DeleteGroup, DeleteTopic, LifeOrder, LifeStep, Unsubscribe
 from rmqlab.lab.scenario_errors import MESSAGES, SUBSCRIBE, explained
+from rmqlab.language import _, joined
 from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.message import Message
 from rmqlab.message.topics import is_valid_name, validate_topic
@@ -185,7 +186,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         try:
             Path(path).write_text(self.to_json() + "\n", encoding="ascii")
         except OSError as error:
-            raise BadInput(f"{path}: {error.strerror}; name a file that can be written") from error
+            raise BadInput(
+                _("{path}: {strerror}; name a file that can be written", path=path, strerror=error.strerror)
+            ) from error
 
 
 _KINDS: dict[str, type] = {str(step.__struct_config__.tag): step for step in get_args(Step)}
@@ -204,7 +207,7 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
 def numbered_scenarios(path: str | Path) -> dict[int, Scenario]:
     """All scenarios of a JSON-lines file by the number of their line; raises as ``read_scenarios``."""
     path = Path(path)
-    return dict(_numbered(str(path), read_text(path, "a file of scenarios, one JSON object a line")))
+    return dict(_numbered(str(path), read_text(path, _("a file of scenarios, one JSON object a line"))))
 
 
 @lru_cache(maxsize=4)  # who runs scenarios of one file hundreds of times parses it once
@@ -212,14 +215,22 @@ def _numbered(name: str, text: str) -> dict[int, Scenario]:
     scenarios: dict[int, Scenario] = {}
     seen: dict[str, int] = {}
     for number, line in lines_of(text):
-        scenario = parse_scenario(line, f"{name}, line {number}")
+        scenario = parse_scenario(line, _("{name}, line {number}", name=name, number=number))
         if scenario.id in seen:
             used = seen[scenario.id]
-            raise BadInput(f'{name}, line {number}: "id" {scenario.id!r} was used by line {used}; ids must differ')
+            raise BadInput(
+                _(
+                    '{name}, line {number}: "id" {id} was used by line {used}; ids must differ',
+                    name=name,
+                    number=number,
+                    id=f"{scenario.id!r}",
+                    used=used,
+                )
+            )
         seen[scenario.id] = number
         scenarios[number] = scenario
     if not scenarios:
-        raise BadInput(f"{name}: no scenario in it; one JSON object a line is expected")
+        raise BadInput(_("{name}: no scenario in it; one JSON object a line is expected", name=name))
     return scenarios
 
 
@@ -233,7 +244,7 @@ def parse_scenario(text: str, where: str = "scenario") -> Scenario:
         # not msgspec's own parser: it refuses lone surrogates, which a body may have
         fields = json_value(text)
     except ValueError as error:
-        raise BadInput(f"{where}: not one JSON object ({error})") from error
+        raise BadInput(_("{where}: not one JSON object ({error})", where=where, error=error)) from error
     return convert_scenario(fields, where)
 
 
@@ -255,20 +266,37 @@ def refusal_of(scenario: Scenario) -> str | None:
     """Why a scenario cannot be simulated, naming the field; None if it can."""
     for index, step in enumerate(scenario.steps):
         if isinstance(step, Start) and step.kind == "pop":
-            return f"steps[{index}].kind is {step.kind!r}: POP mode is of 5.x and not simulated; use push or lite"
+            return _(
+                "steps[{index}].kind is {kind}: POP mode is of 5.x and not simulated; use push or lite",
+                index=index,
+                kind=f"{step.kind!r}",
+            )
     return None
 
 
 def _problems(scenario: Scenario) -> Iterator[str]:
     """What a well-formed scenario can still have wrong, each with its field."""
     if not is_valid_name(scenario.id):
-        yield f'"id" is {scenario.id!r}; it becomes part of names, so letters, digits, % | _ and - only, and not empty'
+        yield _(
+            '"id" is {id}; it becomes part of names, so letters, digits, % | _ and - only, and not empty',
+            id=f"{scenario.id!r}",
+        )
     for topic, queues in scenario.topics.items():
         wire = topic if scenario.plain_names else f"{topic}_{scenario.id}"
-        if refusal := validate_topic(wire) if topic else "empty":
-            yield f"topics: {topic!r} (on the wire {wire}) is no name for a topic: {refusal}"
+        if refusal := validate_topic(wire) if topic else _("empty"):
+            yield _(
+                "topics: {topic} (on the wire {wire}) is no name for a topic: {refusal}",
+                topic=f"{topic!r}",
+                wire=wire,
+                refusal=refusal,
+            )
         if not 1 <= queues <= MAX_QUEUES:
-            yield f"topics.{topic} is {queues}; a topic has 1 to {MAX_QUEUES} queues"
+            yield _(
+                "topics.{topic} is {queues}; a topic has 1 to {max_queues} queues",
+                topic=topic,
+                queues=queues,
+                max_queues=MAX_QUEUES,
+            )
     last = 0
     running: dict[str, bool] = {}
     made = {step.group for step in scenario.steps if isinstance(step, CreateGroup)}
@@ -277,11 +305,21 @@ def _problems(scenario: Scenario) -> Iterator[str]:
     for index, step in enumerate(scenario.steps):
         field = f"steps[{index}]"
         if step.at < 0:
-            yield f"{field}.at is {step.at}; it counts ms after the topics exist, so 0 or more"
+            yield _("{field}.at is {at}; it counts ms after the topics exist, so 0 or more", field=field, at=step.at)
         if step.at < last:
-            yield f"{field}.at is {step.at}, but the step before it is at {last}; steps are ordered by time (ms)"
+            yield _(
+                "{field}.at is {at}, but the step before it is at {last}; steps are ordered by time (ms)",
+                field=field,
+                at=step.at,
+                last=last,
+            )
         if step.at > LONGEST_MS:
-            yield f"{field}.at is {step.at} ms; a scenario lasts at most a week ({LONGEST_MS} ms)"
+            yield _(
+                "{field}.at is {at} ms; a scenario lasts at most a week ({longest_ms} ms)",
+                field=field,
+                at=step.at,
+                longest_ms=LONGEST_MS,
+            )
         last = step.at
         match step:
             case Start():
@@ -300,13 +338,25 @@ def _problems(scenario: Scenario) -> Iterator[str]:
             case Subscribe(topic=topic) | Send(topic=topic) | Resize(topic=topic) | ResetOffset(topic=topic) if (
                 topic not in scenario.topics
             ):
-                yield f"{field}.topic is {topic!r}; known topics: {', '.join(scenario.topics) or 'none'}"
+                yield _(
+                    "{field}.topic is {topic}; known topics: {topics}",
+                    field=field,
+                    topic=f"{topic!r}",
+                    topics=joined(", ", scenario.topics) or _("none"),
+                )
             case Subscribe(who=who, topic=topic):
                 yield from life.subscribes(who, topic, field)
             case Resize(topic=topic, queues=queues):
                 least = 1 if life.is_deleted(topic) else life.queues_of[topic]
                 if not least <= queues <= MAX_QUEUES:
-                    yield f"{field}.queues is {queues}; {topic!r} has {least} and may grow to {MAX_QUEUES}"
+                    yield _(
+                        "{field}.queues is {queues}; {topic} has {least} and may grow to {max_queues}",
+                        field=field,
+                        queues=queues,
+                        topic=f"{topic!r}",
+                        least=least,
+                        max_queues=MAX_QUEUES,
+                    )
                 life.resized(topic, queues)
             case Unsubscribe() | Assign() | DeleteTopic() | CreateGroup() | DeleteGroup():
                 yield from life.problems(step, field)
@@ -316,7 +366,13 @@ def _problems(scenario: Scenario) -> Iterator[str]:
                 for number, message in enumerate(messages):
                     if message.queue is not None and not 0 <= message.queue < life.queues_of[topic]:
                         at = f"{field}.messages[{number}].queue"
-                        yield f"{at} is {message.queue}; {topic!r} has queues 0..{life.queues_of[topic] - 1}"
+                        yield _(
+                            "{at} is {queue}; {topic} has queues 0..{queues_of}",
+                            at=at,
+                            queue=message.queue,
+                            topic=f"{topic!r}",
+                            queues_of=life.queues_of[topic] - 1,
+                        )
 
 
 def _fault_problems(step: FaultStep, field: str, running: dict[str, bool]) -> Iterator[str]:
@@ -332,31 +388,56 @@ def _fault_problems(step: FaultStep, field: str, running: dict[str, bool]) -> It
 
 def _not_running(field: str, who: str, running: dict[str, bool]) -> str:
     if who in running:
-        return f"{field}.who is {who!r}, who was stopped before"
-    return f"{field}.who is {who!r}, who was not started before; started: {', '.join(sorted(running)) or 'nobody'}"
+        return _("{field}.who is {who}, who was stopped before", field=field, who=f"{who!r}")
+    return _(
+        "{field}.who is {who}, who was not started before; started: {running}",
+        field=field,
+        who=f"{who!r}",
+        running=joined(", ", sorted(running)) or _("nobody"),
+    )
 
 
 def _reset_problems(field: str, group: str, to: int) -> Iterator[str]:
     if not group:
-        yield f"{field}.group is empty; name the group whose offsets are reset"
+        yield _("{field}.group is empty; name the group whose offsets are reset", field=field)
     if to < -1:
-        yield f"{field}.to is {to}; give ms on the scenario's clock, or -1 for the end of each queue"
+        yield _(
+            "{field}.to is {to}; give ms on the scenario's clock, or -1 for the end of each queue", field=field, to=to
+        )
 
 
 def _start_problems(step: Start, field: str, topics: dict[str, int], running: dict[str, bool]) -> Iterator[str]:
     if not step.who or step.who in {PRODUCER, BROKER}:
-        taken = f"{PRODUCER!r} is the producer, {BROKER!r} the broker"
-        yield f"{field}.who is {step.who!r}; give the consumer a name of its own ({taken})"
+        taken = _("{producer} is the producer, {broker} the broker", producer=f"{PRODUCER!r}", broker=f"{BROKER!r}")
+        yield _(
+            "{field}.who is {who}; give the consumer a name of its own ({taken})",
+            field=field,
+            who=f"{step.who!r}",
+            taken=taken,
+        )
     if step.who != from_utf8(to_utf8(step.who)):
-        yield f"{field}.who is {step.who!r}; a lone surrogate is no character"
+        yield _("{field}.who is {who}; a lone surrogate is no character", field=field, who=f"{step.who!r}")
     if running.get(step.who):
-        yield f"{field}.who is {step.who!r}, who runs already; stop or kill it first, or give another name"
+        yield _(
+            "{field}.who is {who}, who runs already; stop or kill it first, or give another name",
+            field=field,
+            who=f"{step.who!r}",
+        )
     if not step.group:
-        yield f"{field}.group is empty; a consumer belongs to a group"
+        yield _("{field}.group is empty; a consumer belongs to a group", field=field)
     if not step.subscribe and step.kind != "lite":
-        yield f"{field}.subscribe is empty; a consumer subscribes at least one topic"
+        yield _("{field}.subscribe is empty; a consumer subscribes at least one topic", field=field)
     for topic in step.subscribe:
         if topic not in topics:
-            yield f"{field}.subscribe names topic {topic!r}; known topics: {', '.join(topics) or 'none'}"
+            yield _(
+                "{field}.subscribe names topic {topic}; known topics: {topics}",
+                field=field,
+                topic=f"{topic!r}",
+                topics=joined(", ", topics) or _("none"),
+            )
     if step.later_times < 0:
-        yield f"{field}.laterTimes is {step.later_times}; it counts answers, so 0 or more"
+        yield _(
+            "{field}.laterTimes is {later_times}; it counts answers, so 0 or more",
+            field=field,
+            later_times=step.later_times,
+        )

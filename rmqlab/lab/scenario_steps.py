@@ -61,6 +61,7 @@ from rmqlab.lab.scenario import (
     Stop,
     Subscribe,
 )
+from rmqlab.language import _
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.message import UserPropertyError
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, MessageQueue
@@ -141,7 +142,7 @@ class ScenarioSteps:
         config.rebalance_wait_interval = self.cluster.config.rules.rebalance_period_ms
         config.client_ip, config.instance_name = self.settings.client_ip, self.recorder.long(who)
         if who in self.settings.client_ids:
-            config.client_ip, _, config.instance_name = self.settings.client_ids[who].partition("@")
+            config.client_ip, _ignored, config.instance_name = self.settings.client_ids[who].partition("@")
         observer = self.recorder.observer(who)
         return MQClientManager(node, self._unique_ids, observer, self.cluster.config.rules).get_or_create(config)
 
@@ -246,7 +247,7 @@ class ScenarioSteps:
     def _killed(self, who: str) -> None:
         consumer = self.consumers.pop(who, None)
         if consumer is not None:
-            for _, done in consumer.between_polls:  # nobody does it any more
+            for _ignored, done in consumer.between_polls:  # nobody does it any more
                 done.set()
             consumer.member.until = self.world.now_ms()
 
@@ -262,7 +263,7 @@ class ScenarioSteps:
     def _running(self, who: str) -> Consumer:
         consumer = self.consumers.get(who)
         if consumer is None:
-            raise _NotRunningError(f"{who} did not start")
+            raise _NotRunningError(_("{who} did not start", who=who))
         return consumer
 
     async def _shutdown(self, consumer: Consumer) -> None:

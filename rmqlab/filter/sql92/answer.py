@@ -15,7 +15,7 @@ from rmqlab.filter.sql92.nodes import And, Constant, Equal, In, Node, Or, Proper
 from rmqlab.filter.sql92.repair.repair import repair
 from rmqlab.filter.sql92.tokens import as_units
 from rmqlab.filter.sql92.values import class_name, java_text
-from rmqlab.language import _
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,12 +38,12 @@ def label(node: Node) -> str:
     if isinstance(node, Equal) and isinstance(node.right, Constant) and node.right.value is None:
         return "IS NULL"
     if isinstance(node, In):
-        shown = ", ".join(map(repr, node.elements[:_WIDEST_LIST]))
-        more = f", ... {len(node.elements)} in all" if len(node.elements) > _WIDEST_LIST else ""
+        shown = joined(", ", map(repr, node.elements[:_WIDEST_LIST]))
+        more = _(", ... {elements} in all", elements=len(node.elements)) if len(node.elements) > _WIDEST_LIST else ""
         return f"{node.symbol} ({shown}{more})"
     if isinstance(node, Constant):
         return f"{_cut(node.symbol)} ({class_name(node.value)})"
-    return _WORDS.get(node.symbol, node.symbol) or "as a condition"
+    return _WORDS.get(node.symbol, node.symbol) or _("as a condition")
 
 
 def _cut(text: str) -> str:
@@ -54,7 +54,9 @@ def describe(outcome: StepOutcome) -> str:
     """Tell what a node came to, with the Java class of a value."""
     if outcome.error is not None:
         text = outcome.error.text
-        return f"throws {outcome.error.java_name}{'' if text is None else f': {text}'}"
+        return _(
+            "throws {java_name}{text}", java_name=outcome.error.java_name, text="" if text is None else f": {text}"
+        )
     value = outcome.value
     if value is None or isinstance(value, bool):
         return java_text(value)
@@ -83,7 +85,7 @@ def draw(compiled: CompiledSql92, properties: Mapping[str, str] | None = None) -
 
 
 def _told(outcome: StepOutcome | None) -> str:
-    return "not asked" if outcome is None else f"= {describe(outcome)}"
+    return _("not asked") if outcome is None else f"= {describe(outcome)}"
 
 
 def _rows(root: Node) -> Iterator[tuple[str, Node]]:
@@ -99,7 +101,7 @@ def _rows(root: Node) -> Iterator[tuple[str, Node]]:
             waiting.append((branch, f"{indent}{'└─ ' if last else '├─ '}", f"{indent}{'   ' if last else '│  '}"))
 
 
-TRUE, FALSE, NULL, ERROR, OTHER, NOT_ASKED = "true", "false", "null", "error", "value", "not asked"
+TRUE, FALSE, NULL, ERROR, OTHER, NOT_ASKED = "true", "false", "null", "error", "value", _("not asked")
 MAX_PARTS = 80
 
 
@@ -147,19 +149,19 @@ class Sql92:
         """The answer, its steps and the findings, a line each."""
         if not self.accepted:
             return (
-                f"{self.expression!r} is refused: {self.error}"
+                _("{expression} is refused: {error}", expression=f"{self.expression!r}", error=self.error)
                 + (f" ({self.meant})" if self.meant else "")
                 + (_("; write {expression}", expression=self.write) if self.write else "")
             )
         what = repr(self.expression)
         passes = {
-            None: f"{what} is accepted",
-            True: f"{what} is accepted; the message passes",
-            False: f"{what} is accepted; the message is dropped",
+            None: _("{what} is accepted", what=what),
+            True: _("{what} is accepted; the message passes", what=what),
+            False: _("{what} is accepted; the message is dropped", what=what),
         }
-        read = [f"{self.ignored!r} is ignored"] if self.ignored else []
+        read = [_("{ignored} is ignored", ignored=f"{self.ignored!r}")] if self.ignored else []
         found = (f"{one.severity}: {one.message}" for one in self.findings)
-        return "\n".join([passes[self.matches], *read, *self.steps, *found])
+        return "\n".join(map(str, [passes[self.matches], *read, *self.steps, *found]))
 
 
 def answer(expression: str, properties: Mapping[str, str] | None, version: Version) -> Sql92:
@@ -226,9 +228,9 @@ def _part(
         told = NOT_ASKED if asked else ""
         return ExpressionPart(label(node), text, told, told, parts)
     if outcome.error is not None:
-        told = f"throws {_value(outcome)}"
+        told = _("throws {value}", value=_value(outcome))
     elif isinstance(node, Property) and outcome.value is None:
-        told = "missing: null"
+        told = _("missing: null")
     else:
         told = describe(outcome)
     return ExpressionPart(label(node), text, told, _kind(outcome), parts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from rmqlab.filter.sql92.errors import SyntaxFault
 from rmqlab.filter.sql92.repair.characters import shown
+from rmqlab.language import _
 from rmqlab.message.java import utf16_units
 
 if TYPE_CHECKING:
@@ -81,11 +82,11 @@ IMAGES: Final[Mapping[Kind, str]] = {
 
 # The same for people.
 WORDING: Final[Mapping[Kind, str]] = {
-    Kind.EOF: "the end",
-    Kind.DECIMAL: "a number",
-    Kind.FLOATING: "a number",
-    Kind.STRING: "a text in single quotes",
-    Kind.ID: "a property",
+    Kind.EOF: _("the end"),
+    Kind.DECIMAL: _("a number"),
+    Kind.FLOATING: _("a number"),
+    Kind.STRING: _("a text in single quotes"),
+    Kind.ID: _("a property"),
     **{kind: kind.name for kind in WORDS["5.3.3"].values()},
     **{kind: text for text, kind in SYMBOLS.items()},
 }
@@ -198,14 +199,14 @@ def _token_mgr_error(text: str, start: int) -> SyntaxFault:
     rest = text[start:]
     if rest[0] == "'" or rest.startswith("/*"):
         read = len(rest)
-        found = "a text without its closing quote" if rest[0] == "'" else "a comment without its end"
+        found = _("a text without its closing quote") if rest[0] == "'" else _("a comment without its end")
         expected: tuple[str, ...] = ("'",) if rest[0] == "'" else ("*/",)
     else:
         read = 2 if rest[0] in "/." and len(rest) > 1 else 1
         # of a character beyond U+FFFF Java reads the first half alone
         found = shown(rest[: 2 if "\ud800" <= rest[0] < "\udc00" else 1])
         is_point = rest[0] == "." and not (start and text[start - 1].isalnum())
-        expected = ("a digit after the point" if is_point else "a value, an operator or a bracket",)
+        expected = (_("a digit after the point") if is_point else _("a value, an operator or a bracket"),)
     line, column = position(text, start + read - 1)
     if start + read == len(text):
         line, column = (line + 1, 0) if text[-1] in "\r\n" else (line, column + 1)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.broker.broker_config import OF_MACHINE
 from rmqlab.lab.replay.exchange import number_of
+from rmqlab.language import N_
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import FrameError
@@ -26,88 +27,88 @@ if TYPE_CHECKING:
 class Tolerated(Enum):
     """What is taken from the recording, or not compared; the value is the reason."""
 
-    STORE_TIME = (
-        "the store time of a message is the broker's clock at a moment between frame and answer: taken from the "
-        "recording if it lies there"
+    STORE_TIME = N_(
+        "the store time of a message is the broker's clock at a moment between frame and answer: taken from "
+        "the recording if it lies there"
     )
-    BORN_PORT = (
-        "a connection's port at the broker was not recorded (the recorder stood between): learnt from its first "
-        "message or refusal that names it, the same for all others"
+    BORN_PORT = N_(
+        "a connection's port at the broker was not recorded (the recorder stood between): learnt from its "
+        "first message or refusal that names it, the same for all others"
     )
-    OVERTAKEN = (
-        "requests under way at the same moment are handled by different threads: one may be handled after another that "
-        "was seen later, if its own answer had not been seen by then, and an answer asks for it"
+    OVERTAKEN = N_(
+        "requests under way at the same moment are handled by different threads: one may be handled after "
+        "another that was seen later, if its own answer had not been seen by then, and an answer asks for it"
     )
-    DISPATCH_LAG = (
-        "the reput thread makes a stored message visible a moment after it is stored: a pull may still miss it for a "
-        "while, in the order of the commit log"
+    DISPATCH_LAG = N_(
+        "the reput thread makes a stored message visible a moment after it is stored: a pull may still miss "
+        "it for a while, in the order of the commit log"
     )
-    REPUT_STALL = (
-        "the reput thread may stand still for up to 1 s: a message stays invisible, and all after it in the commit "
-        "log, until the first answer that shows one of them, if answers ask for it"
+    REPUT_STALL = N_(
+        "the reput thread may stand still for up to 1 s: a message stays invisible, and all after it in the "
+        "commit log, until the first answer that shows one of them, if answers ask for it"
     )
-    MISSED_WAKE_UP = (
-        "a message that becomes visible between a pull's look at the queue and its being held does not wake it: the "
-        "pull waits for the next message or for the hold service"
+    MISSED_WAKE_UP = N_(
+        "a message that becomes visible between a pull's look at the queue and its being held does not wake "
+        "it: the pull waits for the next message or for the hold service"
     )
-    LOOK_PHASE = (
+    LOOK_PHASE = N_(
         "the hold service looks every 5 s and the time its own look takes: the phase is that of the recorded "
         "time-outs, and it may come to a queue some ms after it began"
     )
-    SCAN_PHASE = "the housekeeping scans every 10 s: the phase is that of a connection it closed"
-    SEEN_MIDWAY = (
+    SCAN_PHASE = N_("the housekeeping scans every 10 s: the phase is that of a connection it closed")
+    SEEN_MIDWAY = N_(
         "a message became visible while the broker answered a pull, which has it, and the highest offset from before"
     )
-    LATE_SUSPEND = (
-        "a pull's time counts from when it was held, some ms after its frame was seen: taken as later when it was not "
-        "answered at the look 15 s after its frame"
+    LATE_SUSPEND = N_(
+        "a pull's time counts from when it was held, some ms after its frame was seen: taken as later when "
+        "it was not answered at the look 15 s after its frame"
     )
-    HALF_HEARTBEAT = (
-        "a heartbeat makes the retry topic if need be, then changes the group's subscriptions, then its compiled "
-        "filters: a pull may look in between"
+    HALF_HEARTBEAT = N_(
+        "a heartbeat makes the retry topic if need be, then changes the group's subscriptions, then its "
+        "compiled filters: a pull may look in between"
     )
-    LOST = (
-        "a request without an answer when its connection ended may be handled after that, or never: so assumed where "
-        "later answers show it"
+    LOST = N_(
+        "a request without an answer when its connection ended may be handled after that, or never: so "
+        "assumed where later answers show it"
     )
-    TORN_HEARTBEAT = (
-        "of two heartbeats handled at once the older subscription may be written last, for 4.8.0 compares versions "
-        "before it writes, without a lock: so assumed where later answers show it"
+    TORN_HEARTBEAT = N_(
+        "of two heartbeats handled at once the older subscription may be written last, for 4.8.0 compares "
+        "versions before it writes, without a lock: so assumed where later answers show it"
     )
-    TIMER_LAG = (
-        "a delayed message, due on its ms as far as the recording tells it (to 1 ms), is stored when the timer thread "
-        "gets to it"
+    TIMER_LAG = N_(
+        "a delayed message, due on its ms as far as the recording tells it (to 1 ms), is stored when the "
+        "timer thread gets to it"
     )
-    NOTIFY_OPAQUE = (
-        "the number of a request the broker sends by itself counts all commands of the process, the observer's "
-        "unrecorded ones too"
+    NOTIFY_OPAQUE = N_(
+        "the number of a request the broker sends by itself counts all commands of the process, the "
+        "observer's unrecorded ones too"
     )
-    MEMBER_ORDER = (
+    MEMBER_ORDER = N_(
         "members are listed in the order of a hash table whose keys are connections with random ids: compared as a set"
     )
-    SHED = (
-        "a broker whose threads cannot keep up turns requests away unhandled (code 2, broker busy); ours has no "
-        "threads and is never busy"
+    SHED = N_(
+        "a broker whose threads cannot keep up turns requests away unhandled (code 2, broker busy); ours has "
+        "no threads and is never busy"
     )
-    STATS_PHASE = (
-        "counters are sampled every 10 s by a thread that may be a few ms late: the phase is one that explains all "
-        "recorded sums and rates, and a rate may differ by that lateness (a fifth of a per cent)"
+    STATS_PHASE = N_(
+        "counters are sampled every 10 s by a thread that may be a few ms late: the phase is one that "
+        "explains all recorded sums and rates, and a rate may differ by that lateness (a fifth of a per cent)"
     )
-    MEASURED = (
-        "how fast, busy and full the broker and its disk were, how long its puts took, since when it ran: measured at "
-        "that moment on another machine"
+    MEASURED = N_(
+        "how fast, busy and full the broker and its disk were, how long its puts took, since when it ran: "
+        "measured at that moment on another machine"
     )
-    INSTALLATION = (
+    INSTALLATION = N_(
         "settings that come from the machine (number of processors, addresses) or from the folders of the "
         "installation, which a recording leaves out, and when the broker read its settings"
     )
-    TABLE_ORDER = (
-        "settings whose names share a place of Java's hash table stand in the order in which that table grew: compared "
-        "as a table"
+    TABLE_ORDER = N_(
+        "settings whose names share a place of Java's hash table stand in the order in which that table "
+        "grew: compared as a table"
     )
-    TAPPED = "the recorder put its own address for the broker's into the name server's answers"
-    FROZEN = "the recorder kept nothing of a connection after it froze it"
-    CUT_OFF = "what the broker sent just before a connection or the recording ended may not have been seen"
+    TAPPED = N_("the recorder put its own address for the broker's into the name server's answers")
+    FROZEN = N_("the recorder kept nothing of a connection after it froze it")
+    CUT_OFF = N_("what the broker sent just before a connection or the recording ended may not have been seen")
 
 
 class Uses(Counter[Tolerated]):
