@@ -252,6 +252,12 @@ def translate(text: str) -> str:
     return str(_(text))
 
 
+def english(text: object) -> str:
+    """What an object is in English, whatever the reader's language: for JSON, and what else programs read."""
+    with spoken(ENGLISH):
+        return str(text)
+
+
 def columns(text: str) -> int:
     """How many columns a terminal needs for a text as it is shown: a Chinese character takes two."""
     import unicodedata

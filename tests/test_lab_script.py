@@ -42,7 +42,7 @@ def tree(tmp_path):
     """A small project: the real script, the real tables, packages that do not exist."""
     top = tmp_path / "a project"
     (top / "rmqlab").mkdir(parents=True)
-    for name in ("lab", "rmqlab/errors.py", "rmqlab/java_runtime.py"):
+    for name in ("lab", "rmqlab/errors.py", "rmqlab/java_runtime.py", "rmqlab/language.py"):
         shutil.copy(ROOT / name, top / name)
     shutil.copytree(ROOT / "rmqlab" / "commands", top / "rmqlab" / "commands")
     (top / "tests" / "proof" / "commands").mkdir(parents=True)

@@ -64,10 +64,10 @@ def remarks(expression_type: str | None, expression: str | None, version: Versio
 def _refused(kind: str | None, text: str, refusal: ExpressionRefused, version: Version) -> Hint:
     if not isinstance(refusal, MQFilterException):
         near = did_you_mean(kind, (TAG, *EXPRESSION_TYPES)).removeprefix("; ")
-        return Hint(REFUSED, WARNING, 0, 0, 0, 0, str(refusal), near)
+        return Hint(REFUSED, WARNING, 0, 0, 0, 0, refusal.args[0], near)
     found = repair(text, version)
     at = 0 if refusal.offset is None else refusal.offset
-    return Hint(REFUSED, WARNING, at, at, refusal.line, refusal.column, str(refusal), found.told or "", found.write)
+    return Hint(REFUSED, WARNING, at, at, refusal.line, refusal.column, refusal.args[0], found.told or "", found.write)
 
 
 def doubts(expression_type: str | None, expression: str | None) -> tuple[Hint, ...]:

@@ -11,7 +11,7 @@ from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.repair.repair import repair
 from rmqlab.filter.sql92.satisfiability import NOT_TRUE, Can, Found, Search
 from rmqlab.filter.sql92.tokens import as_units
-from rmqlab.language import _, columns, translate
+from rmqlab.language import ENGLISH, _, columns, english, spoken, translate
 
 if TYPE_CHECKING:
     from rmqlab.filter.sql92 import CompiledSql92
@@ -68,7 +68,7 @@ def _refusal(refusal: MQFilterException, text: str, version: Version, lines: Lin
         "error": {
             "cause": refusal.cause_name,
             "message": refusal.java_message,
-            "explanation": str(refusal),
+            "explanation": english(refusal),
             "line": refusal.line,
             "column": refusal.column,
             "offset": refusal.offset,
@@ -88,11 +88,13 @@ def _accepted(compiled: CompiledSql92, properties: dict[str, str] | None, lines:
             value="..." * (len(canonical) > WIDEST),
         )
     )
+    with spoken(ENGLISH):
+        told = draw(compiled, properties)
     tree = draw(compiled, properties)
     lines.extend(f"  {line}" for line in tree[:MAX_LINES])
     if len(tree) > MAX_LINES:
         lines.append("  " + _("and {tree} more nodes", tree=len(tree) - MAX_LINES))
-    return {"ok": True, "canonical": canonical, "ignored": compiled.ignored, "tree": tree}
+    return {"ok": True, "canonical": canonical, "ignored": compiled.ignored, "tree": told}
 
 
 def _evaluated(compiled: CompiledSql92, properties: dict[str, str], lines: Lines) -> Json:

@@ -75,7 +75,7 @@ def bars(
         for number, row in enumerate(found):
             y = TITLE + number * (BAR + BAR_GAP)
             colour = ORANGE if stand_out[number] else BLUE
-            with canvas.saying(f"{row[x]}: {words[number]}"):
+            with canvas.saying(f"{_(str(row[x]))}: {words[number]}"):
                 canvas.text(left - 0.1, y + BAR / 2, names[number], ha="right", bold=stand_out[number])
                 canvas.block(left, y, max(0.02, row[value] * scale), BAR, colour)
                 if low and high:

@@ -148,7 +148,7 @@ class Sql92:
     def __repr__(self) -> str:
         """The answer, its steps and the findings, a line each."""
         if not self.accepted:
-            return (
+            return str(
                 _("{expression} is refused: {error}", expression=f"{self.expression!r}", error=self.error)
                 + (f" ({self.meant})" if self.meant else "")
                 + (_("; write {expression}", expression=self.write) if self.write else "")
@@ -173,7 +173,7 @@ def answer(expression: str, properties: Mapping[str, str] | None, version: Versi
         return Sql92(
             expression,
             accepted=False,
-            error=str(refusal),
+            error=refusal.args[0],
             offset=refusal.offset,
             meant=meant.told,
             write=meant.write,

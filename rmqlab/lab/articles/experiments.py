@@ -108,7 +108,7 @@ class Result:
 
     def __repr__(self) -> str:
         """The experiment and whether it agrees."""
-        return (
+        return str(
             _("{id} agrees: {title}", id=self.experiment.id, title=self.experiment.title)
             if self.agrees
             else _("{id} DIFFERS: {title}", id=self.experiment.id, title=self.experiment.title)

@@ -85,11 +85,13 @@ class ReplayResult:
 
     def __repr__(self) -> str:
         """How many requests there were, and how many answers are those of the recording."""
-        return _(
-            "{name}: {identical} of {requests} answers are the recorded ones",
-            name=self.name,
-            identical=self.identical,
-            requests=self.requests,
+        return str(
+            _(
+                "{name}: {identical} of {requests} answers are the recorded ones",
+                name=self.name,
+                identical=self.identical,
+                requests=self.requests,
+            )
         )
 
     def as_json(self) -> dict[str, object]:

@@ -39,11 +39,13 @@ class FoundOutcome:
     def __repr__(self) -> str:
         """Its share, who got what, and what is lost."""
         share = _("no share") if self.share is None else f"{self.share:.2%}"
-        return _(
-            "<outcome, {share}: {words}; lost: {lost}>",
-            share=share,
-            words=self.words,
-            lost=joined(", ", self.lost) or _("nothing"),
+        return str(
+            _(
+                "<outcome, {share}: {words}; lost: {lost}>",
+                share=share,
+                words=self.words,
+                lost=joined(", ", self.lost) or _("nothing"),
+            )
         )
 
     @property

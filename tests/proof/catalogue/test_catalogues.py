@@ -131,10 +131,13 @@ IDS = {
     "rmqlab/diagnosis/doctor.py": {"rmqlab doctor"},  # a thread
     "rmqlab/diagnosis/loss_findings.py": {"dropped by the broker", "dropped by the owner"},  # of JSON
     "rmqlab/diagnosis/watch.py": {"bold red"},
-    "rmqlab/lab/cluster.py": {"delay level", "broker uptime", "broker: {label}"},  # labels of choices and timers
+    "rmqlab/lab/cluster.py": {"delay level", "broker uptime", "broker: {label}", "register broker"},  # labels of choices and timers
     "rmqlab/lab/articles/experiments.py": {"send results", "from ids and bodies"},  # names of figures, shown by `_`
     "rmqlab/diagnosis/explained.py": {"said by", "  said by  "},  # a key of headings
     "rmqlab/language.py": {"{SETTING} is {asked}; it is one of {LANGUAGES}"},  # no language is known then
+    "rmqlab/search/explorer/timings.py": {
+        "register broker", "thread PullMessageService", "thread RebalanceService", "thread RebalanceService heartbeat",
+    },
     "rmqlab/search/plan/checklist.py": {"Have the producers "},  # how a step begins
     "rmqlab/show/audit/pictures.py": {"no tag"},
 }  # fmt: skip
