@@ -15,10 +15,11 @@ from pathlib import Path
 
 from rmqlab.commands import VERBS, listing
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.language import language
+from rmqlab.language import _, joined, language
 from rmqlab.processes import Stopped, ended_by_signals
 from rmqlab.program import PROGRAM, called, program
 from rmqlab.visible import visible_streams
+from rmqlab.wrapping import wrapped
 
 WIDEST = 118
 OF_A_CHECKOUT = (
@@ -26,7 +27,7 @@ OF_A_CHECKOUT = (
     "test",
 )  # fmt: skip
 SPARK_ENDED = 5
-STATUSES = {2: "bad input, nothing was done", 130: "stopped by Ctrl-C", 143: "ended by SIGTERM"}
+STATUSES = {2: _("bad input, nothing was done"), 130: _("stopped by Ctrl-C"), 143: _("ended by SIGTERM")}
 
 
 def start() -> int:
@@ -100,9 +101,14 @@ def _spark_ended(error: BaseException) -> str | None:
 
 def _no_verb(verb: str) -> str:
     if verb in OF_A_CHECKOUT:
-        where = "a verb of a checkout, not of an installed package"
-        return f"{program()} {verb}: {where}: clone the repository, or unpack its sdist, and run ./lab {verb} there"
-    return f"{program()}: no verb {verb!r}{did_you_mean(verb, VERBS) or '; there are: ' + ', '.join(VERBS)}"
+        return _(
+            "{program} {verb}: a verb of a checkout, not of an installed package: clone the repository, or unpack its "
+            "sdist, and run ./lab {verb} there",
+            program=program(),
+            verb=verb,
+        )
+    near = did_you_mean(verb, VERBS) or _("; there are: {verbs}", verbs=joined(", ", VERBS))
+    return _("{program}: no verb {verb}{near}", program=program(), verb=repr(verb), near=near)
 
 
 def _interrupted(verb: str, stop: KeyboardInterrupt) -> int:
@@ -111,7 +117,7 @@ def _interrupted(verb: str, stop: KeyboardInterrupt) -> int:
 
     status = 128 + stop.number if isinstance(stop, Stopped) else 130
     with suppress(OSError):  # the terminal may be gone
-        warn(verb, {129: "its terminal was closed", 143: "ended by SIGTERM"}.get(status, "interrupted"))
+        warn(verb, {129: _("its terminal was closed"), 143: _("ended by SIGTERM")}.get(status, _("interrupted")))
     return status
 
 
@@ -122,9 +128,12 @@ def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
     """The parser of a verb's arguments, with its help as `--help` prints it."""
+    from rmqlab.commands.argparse_texts import translate_argparse
+
+    translate_argparse()
     parser = argparse.ArgumentParser(
         prog=f"{program()} {verb}",
-        description=VERBS[verb].help,
+        description=str(_(VERBS[verb].help)),
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -150,7 +159,7 @@ def _add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument(
         "--json",
         metavar="FILE",
-        help="write the result as JSON to FILE ('-': to standard output, all text goes to standard error then)",
+        help=_("write the result as JSON to FILE ('-': to standard output, all text goes to standard error then)"),
     )
     module.add_arguments(parser)
     if verb in FORMATS:
@@ -167,7 +176,7 @@ def _run(verb: str, rest: list[str]) -> int:
     args, unknown = parser.parse_known_args(rest)
     args.rest = unknown
     if unknown and not getattr(module, "PASSES_ON", False):
-        parser.error(f"unknown arguments: {' '.join(unknown)}")
+        parser.error(str(_("unknown arguments: {arguments}", arguments=" ".join(unknown))))
     _check_packages(verb, rest)
     check_target(None if args.json in {None, "-"} else Path(args.json), "--json")
     with only_json(args.json):
@@ -178,17 +187,17 @@ def _run(verb: str, rest: list[str]) -> int:
 def _ending(verb: str, before: str | None) -> str:
     """The text at the end of a verb's help: its exit statuses and an example, after what the verb itself says there."""
     import shutil
-    import textwrap
 
     width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
     lines = []
-    of_spark = {SPARK_ENDED: "Spark ended in the middle: a worker or the JVM was killed"}
+    of_spark = {SPARK_ENDED: _("Spark ended in the middle: a worker or the JVM was killed")}
     more = of_spark if "spark" in VERBS[verb].extras else {}
     for number, meaning in sorted({**STATUSES, **more, **VERBS[verb].statuses}.items()):
-        lines += textwrap.wrap(f"{number:>5}  {meaning}", width, subsequent_indent=" " * 7)
-    parts = ["exit status:", *lines, "", "example:", f"  {program()} {VERBS[verb].example}", ""]
+        lines += wrapped(str(_(meaning)), width, f"{number:>5}  ", " " * 7)
+    parts = [str(_("exit status:")), *lines, "", str(_("example:")), f"  {program()} {VERBS[verb].example}", ""]
     if before is not None:
-        parts = [before.rstrip() if "\n" in before else textwrap.fill(before, width), "", *parts]
+        told = str(before)
+        parts = [*([told.rstrip()] if "\n" in told else wrapped(told, width)), "", *parts]
     return "\n".join(parts)
 
 

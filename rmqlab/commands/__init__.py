@@ -1,8 +1,8 @@
 """One module a verb of the command line: its arguments, and a call into the rooms.
 
 A verb's module has `add_arguments(parser)` and `run(args) -> int` (the exit status). This file is the table of verbs;
-a checkout adds those of tests/proof/commands. It imports the standard library only: `./lab` reads it before anything is
-installed.
+a checkout adds those of tests/proof/commands. It imports only what needs the standard
+library alone: `./lab` reads it before anything is installed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
+
+from rmqlab.language import N_, _
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,110 +56,117 @@ class Verb(NamedTuple):
 
 VERBS = {
     "reproduce": Verb(
-        "run the articles' experiments, article figure beside figure here",
-        {0: "every figure agrees", 1: "a figure that must agree does not"},
+        _("run the articles' experiments, article figure beside figure here"),
+        {0: _("every figure agrees"), 1: _("a figure that must agree does not")},
         "reproduce --only E1",
         # the report runs the notebooks, and some of them are on Spark
         options=("--report",),
         option_extras=("notebook", "spark", "java"),
     ),
     "simulate": Verb(
-        "run scenarios in virtual time, write their events and the fate of every message",
+        _("run scenarios in virtual time, write their events and the fate of every message"),
         {
-            0: "all of them ran, whatever was lost; with --compare: every recorded outcome was reached",
-            1: "with --compare: an outcome was not reached",
-            2: "bad input, or a scenario was refused (the others ran)",
+            0: _("all of them ran, whatever was lost; with --compare: every recorded outcome was reached"),
+            1: _("with --compare: an outcome was not reached"),
+            2: _("bad input, or a scenario was refused (the others ran)"),
         },
         f"simulate {_SCENARIOS} --id p-article-000 --out events.jsonl",
     ),
     "explore": Verb(
-        "every outcome a scenario can have, with its share and its shortest schedule",
+        _("every outcome a scenario can have, with its share and its shortest schedule"),
         {
-            0: "it was explored; what FAILS in the report is a finding and changes nothing",
-            1: "a property that you asked for with --property fails",
+            0: _("it was explored; what FAILS in the report is a finding and changes nothing"),
+            1: _("a property that you asked for with --property fails"),
         },
         f"explore {_SCENARIOS}#p-article-000 --budget 300",
     ),
     "replay": Verb(
-        "feed a recording of a real broker to this one and compare every answer",
-        {0: "every answer is the recorded one", 1: "one differs"},
+        _("feed a recording of a real broker to this one and compare every answer"),
+        {0: _("every answer is the recorded one"), 1: _("one differs")},
         "replay data/golden/broker-4.8.0/lite",
     ),
     "serve": Verb(
-        "broker and name server for real clients",
-        {0: "it was stopped, by Ctrl-C too"},
+        _("broker and name server for real clients"),
+        {0: _("it was stopped, by Ctrl-C too")},
         "serve --set enablePropertyFilter=true",
         extras=("tls",),
         options=("--acl", "--config", "-c", "--set"),  # each can turn access control on
         option_extras=("acl",),
     ),
     "tap": Verb(
-        "record the frames between real clients and a real broker",
-        {0: "the recording is complete, after Ctrl-C too", 4: "nothing came, so nothing is known"},
+        _("record the frames between real clients and a real broker"),
+        {0: _("the recording is complete, after Ctrl-C too"), 4: N_("nothing came, so nothing is known")},
         "tap my-recording --seconds 60",
     ),
     "audit": Verb(
-        "which messages of a store directory were lost, to whom, and why",
-        {0: "nothing was lost", 3: "messages were lost", 4: "too little is known to say"},
+        _("which messages of a store directory were lost, to whom, and why"),
+        {0: _("nothing was lost"), 3: _("messages were lost"), 4: _("too little is known to say")},
         "audit data/golden/broker-4.8.0/audit --out report",
         extras=("spark", "java"),
     ),
     "events": Verb(
-        "events as Parquet tables; funnel, losses, rebalances, heartbeats in SQL",
-        {0: "the tables are there"},
+        _("events as Parquet tables; funnel, losses, rebalances, heartbeats in SQL"),
+        {0: _("the tables are there")},
         "events data/golden/broker-4.8.0/base --view losses",
         extras=("spark", "java"),
     ),
     "sweep": Verb(
-        "a sweep of the catalogue on Spark: losses, heartbeats, storms",
-        {0: "every row ran; with --row: its figures came out again", 1: "a row failed, or a figure came out otherwise"},
+        _("a sweep of the catalogue on Spark: losses, heartbeats, storms"),
+        {
+            0: _("every row ran; with --row: its figures came out again"),
+            1: _("a row failed, or a figure came out otherwise"),
+        },
         "sweep heartbeats --set clients=1000 --spark none",
         extras=("spark", "java"),
     ),
     "doctor": Verb(
-        "who is losing messages in a live cluster, now; only reads",
-        {0: "every group is healthy", 3: "a group loses messages, or is about to", 4: "too little is known to say"},
+        _("who is losing messages in a live cluster, now; only reads"),
+        {
+            0: _("every group is healthy"),
+            3: _("a group loses messages, or is about to"),
+            4: _("too little is known to say"),
+        },
         "doctor --namesrv 127.0.0.1:9876 --watch 10",
         options=("--watch", "--metrics"),
         option_extras=("doctor",),
     ),
     "explain": Verb(
-        "what codes, logs, output of mqadmin, JSON and config files say, each and together",
+        _("what codes, logs, output of mqadmin, JSON and config files say, each and together"),
         {
-            0: "what is known tells of no loss",
-            3: "a group loses messages, or can",
-            4: "too little is known to say",
+            0: _("what is known tells of no loss"),
+            3: _("a group loses messages, or can"),
+            4: _("too little is known to say"),
         },
         "explain SUBSCRIPTION_NOT_LATEST",
     ),
     "sql92": Verb(
-        "compile a SQL92 filter, explain it, evaluate it step by step",
-        {0: "the broker takes it, hints or not", 1: "the broker refuses it, or with --strict ignores part of it"},
+        _("compile a SQL92 filter, explain it, evaluate it step by step"),
+        {0: _("the broker takes it, hints or not"), 1: _("the broker refuses it, or with --strict ignores part of it")},
         """sql92 "a > 3 AND b IS NULL" --set a=5""",
     ),
     "plan": Verb(
-        "plan a change of subscriptions that loses nothing",
-        {0: "a way is safe whatever the producers do", 1: "none is, at most on a condition"},
+        _("plan a change of subscriptions that loses nothing"),
+        {0: _("a way is safe whatever the producers do"), 1: _("none is, at most on a condition")},
         'plan tagA "tagA || tagB" --budget 200',
     ),
     "lint": Verb(
-        "check the subscriptions of a group for inconsistencies",
+        _("check the subscriptions of a group for inconsistencies"),
         {
-            0: "no inconsistency was shown (read what is not decided)",
-            1: "a group is inconsistent",
-            4: "what was given is a part of the group: it tells too little",
+            0: _("no inconsistency was shown (read what is not decided)"),
+            1: _("a group is inconsistent"),
+            4: _("what was given is a part of the group: it tells too little"),
         },
         "lint --member A:TopicTest=tagA --member B:TopicTest=tagB",
     ),
     "completion": Verb(
-        "a script by which bash or zsh complete verbs, options and file names",
-        {0: "it is written"},
+        N_("a script by which bash or zsh complete verbs, options and file names"),
+        {0: N_("it is written")},
         "completion bash",
         extras=("completion",),
     ),
     "notebook": Verb(
-        "open JupyterLab on your own copy of the lessons",
-        {0: "it ended well", 1: "a cell failed, or JupyterLab did"},
+        _("open JupyterLab on your own copy of the lessons"),
+        {0: _("it ended well"), 1: _("a cell failed, or JupyterLab did")},
         "notebook --no-browser",
         extras=("notebook",),  # a lesson that needs Spark brings it
         bare_options=("--copy",),
@@ -187,5 +196,5 @@ def no_verb(verb: str, near: str) -> str:
 def listing(program: str) -> str:
     """The text that names every verb, one a line."""
     width = max(map(len, VERBS))
-    lines = [f"usage: {program} VERB [ARGUMENTS]   ({program} VERB --help explains one)", ""]
-    return "\n".join([*lines, *(f"  {name:<{width}}  {verb.help}" for name, verb in VERBS.items())]) + "\n"
+    lines = [_("usage: {program} VERB [ARGUMENTS]   ({program} VERB --help explains one)", program=program), ""]
+    return "\n".join(map(str, [*lines, *(f"  {name:<{width}}  {_(verb.help)}" for name, verb in VERBS.items())])) + "\n"

@@ -12,7 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.lab.scenario_doubts import doubtful
 from rmqlab.lab.scenario_inputs import chosen_scenario
-from rmqlab.language import ngettext
+from rmqlab.language import _, joined, ngettext
 from rmqlab.search.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
 from rmqlab.search.explorer.in_words import exploration_lines
 from rmqlab.search.explorer.properties import BUILT_IN, RECEIVES, property_named
@@ -32,57 +32,71 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "scenario",
         metavar="SCENARIO",
-        help="a scenario file, one scenario a line; FILE#ID or FILE#LINE chooses one; not needed when there is one",
-    )
-    parser.add_argument("--budget", type=int, default=BUDGET, metavar="N", help=f"at most about N runs ({BUDGET})")
-    parser.add_argument(
-        "--seconds", type=float, metavar="S", help="begin no further run after S seconds (the budget alone ends it)"
+        help=_("a scenario file, one scenario a line; FILE#ID or FILE#LINE chooses one; not needed when there is one"),
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="the first seed of the runs drawn by chance (0)"
+        "--budget", type=int, default=BUDGET, metavar="N", help=_("at most about N runs ({budget})", budget=BUDGET)
+    )
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help=_("begin no further run after S seconds (the budget alone ends it)")
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help=_("the first seed of the runs drawn by chance (0)")
     )
     parser.add_argument(
         "--samples",
         type=int,
         default=SAMPLES,
         metavar="N",
-        help=f"runs drawn by chance, with times as recorded, beside a search that comes to its end ({SAMPLES})",
+        help=_(
+            "runs drawn by chance, with times as recorded, beside a search that comes to its end ({samples})",
+            samples=SAMPLES,
+        ),
     )
     parser.add_argument(
         "--shorten",
         type=int,
         default=SHORTENING,
         metavar="N",
-        help=f"at most N more runs to shorten the schedules of outcomes that only chance has found ({SHORTENING})",
+        help=_(
+            "at most N more runs to shorten the schedules of outcomes that only chance has found ({shortening})",
+            shortening=SHORTENING,
+        ),
     )
     parser.add_argument(
         "--vary",
         metavar="NAMES",
-        help="what the search opens beside the order of frames, with commas: "
-        + ", ".join(ASSUMED)
-        + " (nothing at first; more when a run by chance shows that the order of frames is not all)",
+        help=_(
+            "what the search opens beside the order of frames, with commas: {assumed} (nothing at first; more when a "
+            "run by chance shows that the order of frames is not all)",
+            assumed=", ".join(ASSUMED),
+        ),
     )
-    parser.add_argument("--conf", type=Path, metavar=FILE_NAME, help="the broker's settings, as for simulate")
+    parser.add_argument("--conf", type=Path, metavar=FILE_NAME, help=_("the broker's settings, as for simulate"))
     parser.add_argument(
         "--property",
         action="append",
         metavar="NAME",
-        help=f"check this one: {', '.join(BUILT_IN)}, {RECEIVES}WHO (all of them); may be given several times",
+        help=_(
+            "check this one: {built_in}, {receives}WHO (all of them); may be given several times",
+            built_in=joined(", ", BUILT_IN),
+            receives=RECEIVES,
+        ),
     )
     parser.add_argument(
-        "-v", "--verbose", action="store_true", help="show schedules, offsets, what was varied and what assumed"
+        "-v", "--verbose", action="store_true", help=_("show schedules, offsets, what was varied and what assumed")
     )
     parser.add_argument(
         "--schedules",
         type=Path,
         metavar="DIR",
-        help="write the schedule of each outcome there, for simulate --schedule",
+        help=_("write the schedule of each outcome there, for simulate --schedule"),
     )
     parser.add_argument(
         "--picture",
         type=Path,
         metavar="FILE",
-        help="draw the shortest schedule of the first property that fails (else of the first outcome): .svg or .txt",
+        help=_("draw the shortest schedule of the first property that fails (else of the first outcome): .svg or .txt"),
     )
 
 
@@ -93,11 +107,17 @@ def run(args: Namespace) -> int:
     """
     if args.picture is not None:
         if args.picture.suffix not in PICTURES:
-            raise BadInput(f"--picture {args.picture}: a picture ends in {' or '.join(PICTURES)}")
+            raise BadInput(
+                _(
+                    "--picture {picture}: a picture ends in {pictures}",
+                    picture=args.picture,
+                    pictures=joined(" or ", PICTURES),
+                )
+            )
         check_target(args.picture, "--picture")
     path, scenario = chosen_scenario(args.scenario)
     if not scenario.groups():
-        raise BadInput(f"{scenario.id}: no consumer is started in it, so there is nothing to explore")
+        raise BadInput(_("{id}: no consumer is started in it, so there is nothing to explore", id=scenario.id))
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(path.parent)
     properties = None if args.property is None else [property_named(name, scenario) for name in args.property]
     explorer = Explorer(

@@ -28,8 +28,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "file",
         nargs="*",
         metavar="FILE",
-        help="members or heartbeats as JSON, a scenario (FILE#ID), the folder of a recording; or what brokers, members "
-        "and mqadmin say: consumerConnection, consumerStatus, ConsumerRunningInfo, several files of one group together",
+        help=_(
+            "members or heartbeats as JSON, a scenario (FILE#ID), the folder of a recording; or what "
+            "brokers, members and mqadmin say: consumerConnection, consumerStatus, "
+            "ConsumerRunningInfo, several files of one group together"
+        ),
     )
     for name, kind, what in (("--member", TAG, "tag expression"), ("--sql92", SQL92, "SQL92 condition")):
         parser.add_argument(
@@ -38,11 +41,13 @@ def add_arguments(parser: ArgumentParser) -> None:
             dest="given",
             type=partial(_subscription, kind),
             metavar="CLIENT:TOPIC=EXPR",
-            help=f"a member's {what}; the client named last was heard last",
+            help=_("a member's {what}; the client named last was heard last", what=what),
         )
-    parser.add_argument("--group", metavar="NAME", help="only this group of the file (what --member makes is this one)")
     parser.add_argument(
-        "--queues", type=int, metavar="N", help="queues of a topic, where the file does not say; else even shares"
+        "--group", metavar="NAME", help=_("only this group of the file (what --member makes is this one)")
+    )
+    parser.add_argument(
+        "--queues", type=int, metavar="N", help=_("queues of a topic, where the file does not say; else even shares")
     )
 
 
@@ -56,9 +61,9 @@ def run(args: Namespace) -> int:
     Raise `BadInput` for a file or an argument that cannot be used.
     """
     if args.queues is not None and args.queues < 1:
-        raise BadInput(f"--queues is {args.queues}; a topic has 1 queue or more")
+        raise BadInput(_("--queues is {queues}; a topic has 1 queue or more", queues=args.queues))
     if bool(args.given) == bool(args.file):
-        raise BadInput("give either a FILE or members, such as --member A:TopicTest=tagA --member B:TopicTest=tagB")
+        raise BadInput(_("give either a FILE or members, such as --member A:TopicTest=tagA --member B:TopicTest=tagB"))
     views: dict[str, GroupLint] = {}
     if args.given:
         made = group_of(args.given, args.group or "group")
@@ -76,7 +81,9 @@ def run(args: Namespace) -> int:
             views = {name: view for name, view in views.items() if name == args.group}
     if not views and not any(member.subscriptions for group in groups.values() for member in group.members):
         where = " ".join(args.file)
-        raise BadInput(f"{where}: no member of a consumer group subscribes anything in it: nothing to compare")
+        raise BadInput(
+            _("{where}: no member of a consumer group subscribes anything in it: nothing to compare", where=where)
+        )
     if args.queues is not None:
         for group in groups.values():
             for topic in {topic for member in group.members for topic in member.subscriptions}:

@@ -51,7 +51,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         metavar="NAME",
         help=_(
-            "only this one (may be given several times): {name}", name=joined(", ", (one.name for one in PROCEDURES))
+            "only this one (may be given several times): {name}",
+            name=joined((_(",") + " "), (one.name for one in PROCEDURES)),
         ),
     )
     parser.add_argument(
@@ -77,7 +78,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help=_("the first seed of those drawn by chance (0)")
     )
     parser.add_argument(
-        "-v", "--verbose", action="store_true", help="show what each way lost, and the schedule of its worst run"
+        "-v", "--verbose", action="store_true", help=_("show what each way lost, and the schedule of its worst run")
     )
     parser.add_argument(
         "--schedules",

@@ -46,39 +46,45 @@ FAULTS = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument(
-        "scenarios", nargs="?", type=Path, metavar="SCENARIOS.jsonl", help="one scenario a line (.gz: packed)"
+        "scenarios", nargs="?", type=Path, metavar="SCENARIOS.jsonl", help=_("one scenario a line (.gz: packed)")
     )
     parser.add_argument(
         "--link",
         metavar="LINK",
-        help="instead: the run in a link of a playground (the address, or what stands behind its #)",
+        help=_("instead: the run in a link of a playground (the address, or what stands behind its #)"),
     )
-    parser.add_argument("--id", action="append", metavar="ID", help="only this scenario (may be given several times)")
-    parser.add_argument("--out", type=Path, metavar="EVENTS.jsonl", help="write the events there (else to a pipe)")
+    parser.add_argument(
+        "--id", action="append", metavar="ID", help=_("only this scenario (may be given several times)")
+    )
+    parser.add_argument("--out", type=Path, metavar="EVENTS.jsonl", help=_("write the events there (else to a pipe)"))
     parser.add_argument(
         "--conf",
         type=Path,
         metavar=FILE_NAME,
-        help="the broker's settings (the broker.conf beside the scenarios, else 4.8.0's defaults with"
-        " enablePropertyFilter=true, as the recordings were made)",
+        help=_(
+            "the broker's settings (the broker.conf beside the scenarios, else 4.8.0's defaults with "
+            "enablePropertyFilter=true, as the recordings were made)"
+        ),
     )
     choices = parser.add_mutually_exclusive_group()
-    choices.add_argument("--schedule", type=Path, metavar="FILE", help="repeat the choices of runs that were saved")
-    choices.add_argument("--seed", type=int, metavar="N", help="draw delays, wake-ups and timer phases from seed N")
-    parser.add_argument("--schedule-out", type=Path, metavar="FILE", help="save the choices, one schedule a line")
+    choices.add_argument("--schedule", type=Path, metavar="FILE", help=_("repeat the choices of runs that were saved"))
+    choices.add_argument("--seed", type=int, metavar="N", help=_("draw delays, wake-ups and timer phases from seed N"))
+    parser.add_argument("--schedule-out", type=Path, metavar="FILE", help=_("save the choices, one schedule a line"))
     parser.add_argument(
         "--compare",
         type=Path,
         metavar="DIR",
-        help="instead: compare each scenario (of the set) with the recorded set DIR; 1 if an outcome is not reached",
+        help=_("instead: compare each scenario (of the set) with the recorded set DIR; 1 if an outcome is not reached"),
     )
-    parser.add_argument("--seeds", type=int, default=40, metavar="K", help="seeded runs to compare with (40)")
+    parser.add_argument("--seeds", type=int, default=40, metavar="K", help=_("seeded runs to compare with (40)"))
     parser.add_argument(
         "--gauges",
         type=int,
         metavar="MS",
-        help="every MS of virtual time an event 'gauge' for each group: age of the heartbeats, raw and filtered lag,"
-        " flips of the subscription in the last minute",
+        help=_(
+            "every MS of virtual time an event 'gauge' for each group: age of the heartbeats, raw "
+            "and filtered lag, flips of the subscription in the last minute"
+        ),
     )
     parser.epilog = (
         f"{ENDS} {FAULTS} A terminal gets a table of the messages. The events are one JSON object a line: in the file"
@@ -99,9 +105,9 @@ def run(args: Namespace) -> int:
         status: int = import_module("tests.proof.recorded_outcomes").run(args)
         return status
     if args.scenarios is None and args.link is None:
-        raise BadInput("name a file of scenarios, a playground's link with --link, or a recorded set with --compare")
+        raise BadInput(_("name a file of scenarios, a playground's link with --link, or a recorded set with --compare"))
     if args.gauges is not None and args.gauges < 1:
-        raise BadInput(f"--gauges {args.gauges}: give the ms between two readings, 1 or more")
+        raise BadInput(_("--gauges {gauges}: give the ms between two readings, 1 or more", gauges=args.gauges))
     check_target(args.out, "--out")
     check_target(args.schedule_out, "--schedule-out")
     if args.link is not None:
@@ -168,7 +174,10 @@ def _linked(args: Namespace) -> int:
     for name in ("scenarios", "id", "conf", "schedule", "seed", "gauges"):
         if getattr(args, name) is not None:
             raise BadInput(
-                f"--link has the whole run in it: no {'file' if name == 'scenarios' else f'--{name}'} with it"
+                _(
+                    "--link has the whole run in it: no {name} with it",
+                    name="file" if name == "scenarios" else f"--{name}",
+                )
             )
     link = Link.read(args.link, "--link")
     print_doubts("simulate", doubtful(link.scenario))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.commands.output import Progress, check_target, write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput, there_are
-from rmqlab.language import _
+from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -20,35 +20,44 @@ if TYPE_CHECKING:
 
     from rmqlab.commands.printing import Printer
 
-PLAIN = "none"
+PLAIN = _("none")
 LONGEST = 40  # characters of a figure that is shown
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="which sweep; none: list them")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="keep the rows there (sweep-NAME)")
-    parser.add_argument("--seed", type=int, metavar="N", help="of which every row's own seed is made (the catalogue's)")
-    parser.add_argument("--runs", type=int, metavar="N", help="runs a row, where a row has several")
+    parser.add_argument("name", nargs="?", metavar="NAME", help=_("which sweep; none: list them"))
+    parser.add_argument("--out", type=Path, metavar="DIR", help=_("keep the rows there (sweep-NAME)"))
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help=_("of which every row's own seed is made (the catalogue's)")
+    )
+    parser.add_argument("--runs", type=int, metavar="N", help=_("runs a row, where a row has several"))
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="AXIS=V,...",
-        help="other values of an axis than the usual grid has; may be given several times",
+        help=_("other values of an axis than the usual grid has; may be given several times"),
     )
-    parser.add_argument("--rows-a-task", type=int, metavar="N", help="rows that share a Spark task (the catalogue's)")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="write all rows into one Parquet file, too")
+    parser.add_argument(
+        "--rows-a-task", type=int, metavar="N", help=_("rows that share a Spark task (the catalogue's)")
+    )
+    parser.add_argument("--table", type=Path, metavar="FILE", help=_("write all rows into one Parquet file, too"))
     parser.add_argument(
         "--spark",
         metavar="ADDRESS",
-        help=f"local[*], a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*]); {PLAIN}: in this process",
+        help=_(
+            "local[*], a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*]); {plain}: in this process",
+            plain=PLAIN,
+        ),
     )
     parser.add_argument(
         "--row",
         metavar="ROW",
-        help="instead: run this row again (an id, or a number from 0), from --table, --out or the rows that come with"
-        " rmqlab, and compare its figures; 1 if one differs",
+        help=_(
+            "instead: run this row again (an id, or a number from 0), from --table, --out or the "
+            "rows that come with rmqlab, and compare its figures; 1 if one differs"
+        ),
     )
 
 
@@ -61,7 +70,13 @@ def run(args: Namespace) -> int:
     if args.name is None:
         given = [name for name in ("set", "runs", "row", "out", "table") if getattr(args, name)]
         if given:
-            raise BadInput(f"--{given[0]} is for one sweep, and none is named; there are {', '.join(CATALOGUE)}")
+            raise BadInput(
+                _(
+                    "--{given} is for one sweep, and none is named; there are {catalogue}",
+                    given=given[0],
+                    catalogue=joined(", ", CATALOGUE),
+                )
+            )
         width = max(map(len, CATALOGUE))
         out.say(*(f"{name:<{width}}  {one.about}" for name, one in CATALOGUE.items()))
         write_json({name: one.about for name, one in CATALOGUE.items()}, args.json)
@@ -69,9 +84,9 @@ def run(args: Namespace) -> int:
     if args.name not in CATALOGUE:
         raise BadInput(_("there is no sweep {name}{near}", name=repr(args.name), near=there_are(args.name, CATALOGUE)))
     if args.runs is not None and args.runs < 1:
-        raise BadInput(f"--runs {args.runs}: at least one is needed")
+        raise BadInput(_("--runs {runs}: at least one is needed", runs=args.runs))
     if args.rows_a_task is not None and args.rows_a_task < 1:
-        raise BadInput(f"--rows-a-task {args.rows_a_task}: at least one is needed")
+        raise BadInput(_("--rows-a-task {rows_a_task}: at least one is needed", rows_a_task=args.rows_a_task))
     if args.row is not None:
         return _again(args, out)
     named = CATALOGUE[args.name]
@@ -111,7 +126,7 @@ def _axes(given: list[str], rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     for text in given:
         axis, equals, values = text.partition("=")
         if not equals or not values:
-            raise BadInput(f"--set {text}: write AXIS=VALUE,VALUE")
+            raise BadInput(_("--set {text}: write AXIS=VALUE,VALUE", text=text))
         kind = type(rows[0].get(axis))
         axes[axis] = [_value(value, kind, text) for value in values.split(",")]
     return axes
@@ -124,8 +139,10 @@ def _value(text: str, kind: type, given: str) -> Any:
             return known[text.lower()]
         return kind(text) if kind in (int, float) else text
     except (KeyError, ValueError) as error:
-        what = {bool: "true or false", int: "a whole number"}.get(kind, "a number")
-        raise BadInput(f"--set {given}: this axis takes {what}, not {text!r}") from error
+        what = {bool: _("true or false"), int: _("a whole number")}.get(kind, "a number")
+        raise BadInput(
+            _("--set {given}: this axis takes {what}, not {text}", given=given, what=what, text=f"{text!r}")
+        ) from error
 
 
 def _again(args: Namespace, out: Printer) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.checkout import data
 from rmqlab.diagnosis.doctor import doctor
 from rmqlab.lab.fates import Fate, fate_words
+from rmqlab.language import _, joined
 from rmqlab.lessons.answers import needs_function, needs_number
 from rmqlab.lessons.check import OF_TASK, OPEN, CheckFailed
 from rmqlab.message.topics import is_retry_topic
@@ -45,22 +46,32 @@ def recorded(version: str) -> Diagnosis:
 
 def disagree(answer: Any) -> str:
     """A function from members (client to topic to tag expression) to the set of topics on which they disagree."""
-    needs_function(answer, "Give a function of one argument, the members.", rule=OF_TASK)
+    needs_function(answer, _("Give a function of one argument, the members."), rule=OF_TASK)
     for number, (where, members) in enumerate(_cases(), 1):
         right, given = _disagreeing(members), answer({client: dict(asked) for client, asked in members.items()})
         if given is ...:
             raise CheckFailed(OPEN)
         if not isinstance(given, set | frozenset):
-            raise CheckFailed("Return a set of topics.", rule=OF_TASK)
+            raise CheckFailed(_("Return a set of topics."), rule=OF_TASK)
         if set(given) != right:
-            problem = f"Case {number}, {where}: {members}: your rule gives {sorted(given) or 'no topic'}."
+            problem = _(
+                "Case {number}, {where}: {members}: your rule gives {given}.",
+                number=number,
+                where=where,
+                members=members,
+                given=sorted(given) or _("no topic"),
+            )
             raise CheckFailed(problem=problem)
-    return f"It agrees with rmqlab.lint in {number} groups, real ones of {' and '.join(VERSIONS)} among them."
+    return _(
+        "It agrees with rmqlab.lint in {number} groups, real ones of {versions} among them.",
+        number=number,
+        versions=joined(" and ", VERSIONS),
+    )
 
 
 def _cases() -> Iterator[tuple[str, Members]]:
     """Small groups first, then those of the recorded clusters that ask by tags alone and all told."""
-    yield from (("a small group", members) for members in SMALL)
+    yield from ((_("a small group"), members) for members in SMALL)
     for version in VERSIONS:
         for name, group in recorded(version).look.groups.items():
             told = {client: member.subscriptions or {} for client, member in group.members.items()}
@@ -69,7 +80,7 @@ def _cases() -> Iterator[tuple[str, Members]]:
                     client: {topic: str(data.sub_string) for topic, data in asked.items() if not is_retry_topic(topic)}
                     for client, asked in told.items()
                 }
-                yield f"group {name} on {version}", asked_for
+                yield _("group {name} on {version}", name=name, version=version), asked_for
 
 
 def _disagreeing(members: Members) -> set[str]:
@@ -81,35 +92,49 @@ def _disagreeing(members: Members) -> set[str]:
 
 def lost(answer: Any) -> str:
     """How many entries of the group `Wider` on the real 5.3.3 were asked for and dropped: a whole number."""
-    needs_number(answer, "Give a whole number.")
+    needs_number(answer, _("Give a whole number."))
     version, name = COUNTED
     judged = next(group for group in recorded(version).groups if group.group == name)
     if answer != judged.lost:
         read = sum(passed.read for passed in recorded(version).look.groups[name].passed.values())
-        raise CheckFailed(problem=f"Not {answer} of {read} entries.")
-    return "The owner that asks for one tag drops the others, in its own queues."
+        raise CheckFailed(problem=_("Not {answer} of {read} entries.", answer=answer, read=read))
+    return _("The owner that asks for one tag drops the others, in its own queues.")
 
 
 def mend(answer: Any) -> str:
     """A function that takes the lab of the group `Article`, and does steps after which nothing is lost any more."""
-    needs_function(answer, "Give a function of one argument, the lab.", rule=OF_TASK)
+    needs_function(answer, _("Give a function of one argument, the lab."), rule=OF_TASK)
     lab = recorded("4.8.0").lab("Article")
     if answer(lab) is ...:
         raise CheckFailed(OPEN)
     if sorted(lab.clients) != ["A", "B"]:
-        raise CheckFailed("Both members must run in the end.", problem=f"{', '.join(lab.clients) or 'Nobody'} runs.")
+        raise CheckFailed(
+            _("Both members must run in the end."),
+            problem=_("{clients} runs.", clients=joined(", ", lab.clients) or _("Nobody")),
+        )
     before = len(lab.fates())
-    for _ in range(ROUNDS):
+    for _ignored in range(ROUNDS):
         lab.send("Orders", tags=["tagA", "tagB"] * 4, queues=[0, 0, 1, 1, 2, 2, 3, 3])
         lab.run(seconds=1)
     lab.run(seconds=60)
     after = lab.fates()[before:]
     gone = [fate for fate in after if fate.fate != Fate.DELIVERED]
     if gone:
-        lines = [f"{fate.body} {fate.tag}, queue {fate.queue}: {fate_words(fate.fate)}" for fate in gone[:3]]
-        problem = f"{len(gone)} of {len(after)} messages that were sent afterwards did not arrive."
+        lines = [
+            _(
+                "{body} {tag}, queue {queue}: {fate_words}",
+                body=fate.body,
+                tag=fate.tag,
+                queue=fate.queue,
+                fate_words=fate_words(fate.fate),
+            )
+            for fate in gone[:3]
+        ]
+        problem = _(
+            "{gone} of {after} messages that were sent afterwards did not arrive.", gone=len(gone), after=len(after)
+        )
         raise CheckFailed(problem=problem, lines=lines)
-    return f"All {len(after)} messages that were sent afterwards arrived."
+    return _("All {after} messages that were sent afterwards arrived.", after=len(after))
 
 
 CHECKS = {"14-disagree": disagree, "14-lost": lost, "14-mend": mend}

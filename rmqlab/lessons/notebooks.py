@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write, json_value
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,14 @@ def read(path: Path) -> Notebook:
     try:
         notebook: Notebook = json_value(path.read_text(encoding="utf-8"))
         if notebook["nbformat"] != FORMAT:
-            raise BadInput(f"{path}: not a notebook of format {FORMAT} but {notebook['nbformat']}")
+            raise BadInput(
+                _(
+                    "{path}: not a notebook of format {format} but {nbformat}",
+                    path=path,
+                    format=FORMAT,
+                    nbformat=notebook["nbformat"],
+                )
+            )
         for cell in notebook["cells"]:
             cell["source"] = "".join(cell["source"])
             for output in cell.get("outputs", []):
@@ -39,7 +47,7 @@ def read(path: Path) -> Notebook:
                 for kind, text in shown.items():
                     shown[kind] = "".join(text) if isinstance(text, list) else text
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"{path}: not a notebook ({error})") from error
+        raise BadInput(_("{path}: not a notebook ({error})", path=path, error=error)) from error
     return notebook
 
 

@@ -9,7 +9,7 @@ from math import isnan
 from typing import Any
 
 from rmqlab.errors import BadInput
-from rmqlab.language import ENGLISH, columns, language, translate
+from rmqlab.language import ENGLISH, _, columns, joined, language, translate
 from rmqlab.visible import in_line, visible
 
 # Of a page that shows tables, on a wide screen and on a telephone.
@@ -88,7 +88,7 @@ class Table:
             for line in lines
         ]
         shown[1:] = [line + ("  <" if number in self.marked else "") for number, line in enumerate(shown[1:])]
-        return "\n".join([self.title(), *shown])
+        return "\n".join(map(str, [self.title(), *shown]))
 
     def __repr__(self) -> str:
         """The plain text."""
@@ -135,7 +135,7 @@ def page_of(title: str, told: str, parts: Iterable[str], *, is_fine: bool) -> st
         f"<title>{html.escape(title)}</title><style>{PAGE_STYLE}</style></head><body>",
         f"<h1>{html.escape(title)}</h1><p class='{'yes' if is_fine else 'no'}'>{told}</p>",
     ]
-    return visible("\n".join([*head, *parts, "</body></html>\n"]))
+    return visible("\n".join(map(str, [*head, *parts, "</body></html>\n"])))
 
 
 def as_rows(rows: Any, headers: Sequence[str] | None = None) -> list[Mapping[str, Any]]:
@@ -158,10 +158,16 @@ def as_rows(rows: Any, headers: Sequence[str] | None = None) -> list[Mapping[str
         if columns is not None and all(isinstance(row, Sequence) and not isinstance(row, str) for row in listed):
             for row in listed:
                 if len(row) != len(columns):
-                    raise BadInput(f"rows: {row!r} does not fit the headers {', '.join(map(str, columns))}")
+                    raise BadInput(
+                        _(
+                            "rows: {row} does not fit the headers {columns}",
+                            row=f"{row!r}",
+                            columns=joined(", ", columns),
+                        )
+                    )
             return [dict(zip(columns, row, strict=True)) for row in listed]
-    right = "a list of dicts, a pandas frame, or tuples with headers="
-    raise BadInput(f"rows are a {type(rows).__name__}; right is {right}")
+    right = _("a list of dicts, a pandas frame, or tuples with headers=")
+    raise BadInput(_("rows are a {name}; right is {right}", name=type(rows).__name__, right=right))
 
 
 def number_text(value: object) -> str:
@@ -188,10 +194,10 @@ def _text(value: object) -> str:
         case float():
             return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}"
         case dict():
-            return "; ".join(f"{key}: {_text(one)}" for key, one in value.items())
+            return joined("; ", (f"{key}: {_text(one)}" for key, one in value.items()))
         case list() if any(isinstance(one, list) for one in value):
-            return "; ".join(map(_text, value))
+            return joined("; ", map(_text, value))
         case list():
-            return ", ".join(map(_text, value)) or "none"
+            return joined(", ", map(_text, value)) or _("none")
         case _:
             return str(value)

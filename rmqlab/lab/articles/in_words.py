@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.articles.experiments import OF_THE_ARTICLE, VERDICT, Result
 from rmqlab.lab.articles.printed_e1 import FigureKind
 from rmqlab.lab.fates import fates_in_words
-from rmqlab.language import ENGLISH, columns, language, translate
+from rmqlab.language import _, columns, joined, translate
 from rmqlab.styled import BAD, GOOD, Line
 from rmqlab.wrapping import wrapped
 
@@ -19,16 +20,17 @@ if TYPE_CHECKING:
     from rmqlab.lab.articles.printed_e1 import Figure
     from rmqlab.styled import Part
 
+_NAMED = re.compile(r"(?P<text>.+) (?P<joint>of|by|at) (?P<end>(?<=at )\d+|(?<!at )[A-Z]\w*)")
 LABEL = 23  # of a figure's name, unless a word is longer
 SCREEN = 100
 """Columns where nothing says how many there are."""
 WIDTH = 32  # of a value: an id has 32 digits; what is longer goes on in the next line
 # What the summary says of each kind of figure; what is ours has nothing to agree with.
 COUNTED = {
-    FigureKind.PRINTED: "{equal} of {count} figures that the articles print are equal here",
-    FigureKind.FOLLOWS: "{equal} of {count} that follow from their prints and programs come out",
+    FigureKind.PRINTED: _("{equal} of {count} figures that the articles print are equal here"),
+    FigureKind.FOLLOWS: _("{equal} of {count} that follow from their prints and programs come out"),
     FigureKind.EXPECTED: (
-        "{equal} of {count} that they do not state (from the source of 4.8.0, or a real broker) come out"
+        _("{equal} of {count} that they do not state (from the source of 4.8.0, or a real broker) come out")
     ),
 }
 
@@ -44,8 +46,8 @@ def verdict(results: Sequence[Result], *, verbose: bool) -> str:
     """How many experiments agree, in words."""
     agreeing = sum(result.agrees for result in results)
     if verbose:
-        return f"{agreeing} of {len(results)} experiments agree"
-    return f"{agreeing} of {len(results)} experiments agree; -v shows all figures"
+        return _("{agreeing} of {results} experiments agree", agreeing=agreeing, results=len(results))
+    return _("{agreeing} of {results} experiments agree; -v shows all figures", agreeing=agreeing, results=len(results))
 
 
 def short_lines(result: Result, screen: int = SCREEN) -> Iterator[str]:
@@ -59,41 +61,56 @@ def short_lines(result: Result, screen: int = SCREEN) -> Iterator[str]:
     for figure in differing or result.figures.get("printed", []):
         theirs, ours = _text(figure.article), _text(figure.here)
         of_article = figure.kind in OF_THE_ARTICLE
-        text = f"article {theirs}, here {ours}" if of_article else f"expected {theirs}, here {ours}"
+        text = (
+            _("article {theirs}, here {ours}", theirs=theirs, ours=ours)
+            if of_article
+            else _("expected {theirs}, here {ours}", theirs=theirs, ours=ours)
+        )
         yield from wrapped(_told(figure.what, text), max(SCREEN // 2, screen), " " * 17, " " * 19)
 
 
 def all_lines(result: Result, screen: int = SCREEN) -> Iterator[str]:
     """Every figure, and where the experiment comes from."""
     experiment = result.experiment
-    yield f"{experiment.id}  {translate(experiment.title)}"
-    cited = "; ".join([*map(str, experiment.headings), *filter(None, [translate(experiment.source)])])
-    about = {"from": cited, "what must come out": experiment.verdict, "put in": experiment.chosen}
+    yield f"{experiment.id}  {_(experiment.title)}"
+    cited = joined("; ", [*map(str, experiment.headings), *(_(one) for one in [experiment.source] if one)])
+    about = {_("from"): cited, _("what must come out"): experiment.verdict, _("put in"): experiment.chosen}
     for what, text in about.items():
         if text:
             yield from wrapped(_told(what, text), screen, "  ", "    ")
     for name, figures in result.figures.items():
         if not figures:
             continue
-        names = [translate(text) for text in (name, *(figure.what for figure in figures))]
+        names = [figure_words(text) for text in (name, *(figure.what for figure in figures))]
         column = max(min(LABEL, max(map(columns, names))), *(columns(word) for one in names for word in one.split()))
         theirs = (
-            "article" if all(figure.kind in {*OF_THE_ARTICLE, FigureKind.OURS} for figure in figures) else "expected"
+            _("article")
+            if all(figure.kind in {*OF_THE_ARTICLE, FigureKind.OURS} for figure in figures)
+            else _("expected")
         )
-        head = _padded("" if name == VERDICT else translate(name), column)
-        yield f"\n  {head} {_padded(translate(theirs), WIDTH)} {translate('here')}"
+        head = _padded("" if name == VERDICT else figure_words(name), column)
+        yield f"\n  {head} {_padded(str(theirs), WIDTH)} {_('here')}"
         for figure in figures:
             yield from _rows(figure, column)
     yield Line(f"\n  {experiment.id} ", (_word(result), _style(result.agrees)), "\n")
 
 
+def figure_words(name: str) -> str:
+    """What a figure is called, in the reader's language; a client or a time at its end stays."""
+    parts = _NAMED.fullmatch(name)
+    if parts is None:
+        return translate(name)
+    template = {"at": "{text} at {{seconds}}"}.get(parts["joint"], "{text} {joint} {{who}}").format(**parts.groupdict())
+    return str(_(template, seconds=parts["end"], who=parts["end"]))
+
+
 def _word(result: Result) -> str:
-    return translate("agrees" if result.agrees else "DIFFERS")
+    return str(_("agrees") if result.agrees else _("DIFFERS"))
 
 
 def _told(what: str, text: str) -> str:
     """Two texts in the reader's language, the first a heading of the second."""
-    return f"{translate(what)}{': ' if language() == ENGLISH else '：'}{translate(text)}"
+    return str(joined(": ", (figure_words(what), translate(text))))
 
 
 def _padded(text: str, width: int) -> str:
@@ -101,7 +118,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _rows(figure: Figure, column: int) -> Iterator[str]:
-    cells = wrapped(translate(figure.what), column), _lines(figure.article), _lines(figure.here)
+    cells = wrapped(figure_words(figure.what), column), _lines(figure.article), _lines(figure.here)
     for number, (what, theirs, ours) in enumerate(zip_longest(*cells, fillvalue="")):
         row = f"  {_padded(what, column)} {_padded(theirs, WIDTH)} {_padded(ours, WIDTH)}"
         yield row.rstrip() if number else Line(f"{row} ", _mark(figure))
@@ -109,9 +126,9 @@ def _rows(figure: Figure, column: int) -> Iterator[str]:
 
 def _mark(figure: Figure) -> Part:
     if figure.kind is FigureKind.OURS:
-        return translate(figure.kind), ""
-    word = "DIFFERS" if figure.differs else "=" if figure.kind is FigureKind.PRINTED else figure.kind
-    return translate(word), _style(figure.equal)
+        return str(_(figure.kind.value)), ""
+    word = _("DIFFERS") if figure.differs else "=" if figure.kind is FigureKind.PRINTED else _(figure.kind.value)
+    return str(word), _style(figure.equal)
 
 
 def _style(is_good: bool) -> str:

@@ -95,7 +95,7 @@ WIDEN_ONLY = (
 NARROW_ONLY = (
     _("{old} takes all that {new} takes: there is nothing to widen."), END_OLD, DRAINED, ROLL_OUT_NEW, AGREED,
 )  # fmt: skip
-ASKS_PRODUCERS = ("Producers ", "Have the producers ")  # how the steps begin that somebody else has to take
+ASKS_PRODUCERS = ("Producers ", (_("Have the producers") + " "))  # how the steps begin that somebody else has to take
 
 
 def asks_of_producers(procedure: Procedure, change: Change) -> list[str]:

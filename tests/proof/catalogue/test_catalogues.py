@@ -131,7 +131,7 @@ IDS = {
     "rmqlab/diagnosis/doctor.py": {"rmqlab doctor"},  # a thread
     "rmqlab/diagnosis/loss_findings.py": {"dropped by the broker", "dropped by the owner"},  # of JSON
     "rmqlab/diagnosis/watch.py": {"bold red"},
-    "rmqlab/lab/cluster.py": {"delay level", "broker uptime", "broker: {label}", "register broker"},  # labels of choices and timers
+    "rmqlab/lab/cluster.py": {"delay level", "broker uptime", "broker: {label}", "register broker"},  # labels
     "rmqlab/lab/articles/experiments.py": {"send results", "from ids and bodies"},  # names of figures, shown by `_`
     "rmqlab/diagnosis/explained.py": {"said by", "  said by  "},  # a key of headings
     "rmqlab/language.py": {"{SETTING} is {asked}; it is one of {LANGUAGES}"},  # no language is known then
