@@ -452,7 +452,7 @@ def test_ready_means_quick(tree, installed):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
-    assert imported.isdisjoint({"tomllib", "json", "venv", "argparse", "asyncio", "rmqlab"})
+    assert imported.isdisjoint({"tomllib", "json", "venv", "argparse", "asyncio", "polib", "rmqlab.cli"})
 
 
 def test_an_option_may_need_more_than_its_verb():

@@ -29,7 +29,13 @@ class Endpoint:
         """Read "host:port"; raises BadInput, naming the option."""
         host, colon, port = text.rpartition(":")
         if "/" in text:
-            raise BadInput(f"{what} {text!r}: host:port alone is wanted, without http:// and without a path")
+            raise BadInput(
+                _(
+                    "{what} {text}: host:port alone is wanted, without http:// and without a path",
+                    what=what,
+                    text=f"{text!r}",
+                )
+            )
         if not colon or not port.isdecimal() or int(port) > MAX_PORT:
             raise BadInput(
                 _(

@@ -47,7 +47,7 @@ def test_the_scenario_runs(file, capsys):
 @pytest.mark.parametrize(("file", "status"), [("members", 1), ("scenario", 1)], indirect=["file"])
 def test_lint_finds_who_differs(file, status, capsys):
     assert main(["lint", str(file)]) == status
-    assert "inconsistent" in capsys.readouterr().out
+    assert "inconsistent" in capsys.readouterr().out.lower()
 
 
 @pytest.mark.parametrize("file", ["subscriptions"], indirect=True)
