@@ -233,7 +233,7 @@ def test_members_with_one_client_id(tmp_path, capsys):
     file.write_text(json.dumps({"group": "G1", "queues": {"T1": 4}, "members": members}), "utf-8")
     assert main(["lint", str(file), "--json", str(tmp_path / "told.json")]) == 1
     printed = capsys.readouterr().out
-    assert printed.startswith("G1: inconsistent, 3 members\n")
+    assert printed.startswith("G1: Inconsistent")
     assert "2 of 3 members have the client id h@170" in printed
     (group,) = json.loads((tmp_path / "told.json").read_text("ascii"))["groups"]
     (shared,) = group["shared_ids"]
