@@ -26,7 +26,7 @@ from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicCo
 from rmqlab.message.topics import SCHEDULE_TOPIC, is_retry_topic
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import FrameError, RemotingCommandException, remark_of
-from rmqlab.protocol.topic_config import PERM_READ_WRITE, BrokerRegistration, TopicConfig
+from rmqlab.protocol.topic_config import PERM_READ_WRITE, BrokerRegistration, DataVersion, TopicConfig
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import BrokerRole
 
@@ -85,6 +85,7 @@ class Broker:
         self.message_store = store
         self.choose = choose
         self.on_register = on_register
+        self._registered_permission = PERM_READ_WRITE
         self.hooks = hooks = BrokerHooks(observe, observe)
         self.rpc_hooks: list[RpcHook] = []
         self.on_unknown: Callable[[int], None] = lambda _code: None
@@ -94,9 +95,7 @@ class Broker:
         self.broker2client = Broker2Client(timers)
 
         self.consumer_offset_manager = ConsumerOffsetManager(hooks)
-        self.topic_config_manager = TopicConfigManager(
-            config, timers, partial(self.register_broker_all, check_order_config=False, oneway=True)
-        )
+        self.topic_config_manager = TopicConfigManager(config, timers, self._register_topic)
         self.subscription_group_manager = SubscriptionGroupManager(config, timers)
         self.pull_request_hold_service = PullRequestHoldService(config, store, timers, rules, hooks, self.wake_up)
         self.consumer_filter_manager = ConsumerFilterManager(config, store.config, timers, rules)
@@ -265,7 +264,14 @@ class Broker:
         self.timers.now = max(self.timers.now, now)
         self.timers.run(now)
 
-    def register_broker_all(self, *, check_order_config: bool = True, oneway: bool = False) -> None:
+    def _register_topic(self, topic: str, since: DataVersion | None) -> None:
+        """Tell the name servers of a topic that was made on demand."""
+        created = None if since is None else (topic, since)
+        self.register_broker_all(check_order_config=False, oneway=True, created=created)
+
+    def register_broker_all(
+        self, *, check_order_config: bool = True, oneway: bool = False, created: tuple[str, DataVersion] | None = None
+    ) -> None:
         """Tell the name servers about this broker and its topics (`on_register`).
 
         Without `forceRegister` 4.8.0 asks each name server first whether its data is older; here the receiver decides.
@@ -277,6 +283,8 @@ class Broker:
         topics: Mapping[str, TopicConfig] = manager.topic_config_table
         if config.broker_permission & PERM_READ_WRITE != PERM_READ_WRITE:
             topics = _with_permission(topics, config.broker_permission)
+        if config.broker_permission != self._registered_permission:
+            self._registered_permission, created = config.broker_permission, None
         self.on_register(
             BrokerRegistration(
                 cluster_name=config.broker_cluster_name,
@@ -289,6 +297,7 @@ class Broker:
                 filter_server_list=self.filter_servers(),
                 check_order_config=check_order_config,
                 oneway=oneway,
+                created=created,
             )
         )
 

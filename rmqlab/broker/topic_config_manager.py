@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.processor import Timers
 
+    OnCreate = Callable[[str, DataVersion | None], None]
 
 SCHEDULE_TOPIC_QUEUE_NUM = 18
 BENCHMARK_QUEUE_NUM = 1024
@@ -57,15 +58,17 @@ class TopicConfigManager(ConfigManager):
     """Name to configuration of every topic of the broker, and the version of that table.
 
     `system_topics` are the names nobody may create or delete: 4.8.0's own, and the broker's and the cluster's names.
-    `on_create` is called when a topic was made on demand. Persisting is left to whoever runs the broker.
+    `on_create` is called when a topic was made on demand, with its name and the table's version before,
+    None when another topic changed without a new version. Persisting is left to whoever runs the broker.
     """
 
     file_name = "topics.json"
 
-    def __init__(self, config: BrokerConfig, timers: Timers, on_create: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, config: BrokerConfig, timers: Timers, on_create: OnCreate = lambda _topic, _since: None) -> None:
         self._config = config
         self._timers = timers
         self._on_create = on_create
+        self._changed_quietly = False
         self.topic_config_table: dict[str, TopicConfig] = {}
         self.data_version = DataVersion(timers.now)
         self.system_topics = dict.fromkeys(SYSTEM_TOPICS_IN_ORDER)
@@ -129,6 +132,7 @@ class TopicConfigManager(ConfigManager):
         if default is None:
             return None
         if default_topic == AUTO_CREATE_TOPIC_KEY_TOPIC and not self._config.auto_create_topic_enable:
+            self._changed_quietly |= default.perm != PERM_READ_WRITE
             default.perm = PERM_READ_WRITE
         if not is_inherited(default.perm):
             return None
@@ -175,8 +179,10 @@ class TopicConfigManager(ConfigManager):
             self.data_version.next_version(self._timers.now)
 
     def _create(self, config: TopicConfig) -> TopicConfig:
+        since = None if self._changed_quietly else DataVersion(self.data_version.timestamp, self.data_version.counter)
+        self._changed_quietly = False
         self.update_topic_config(config)
-        self._on_create()
+        self._on_create(config.topic_name, since)
         return config
 
 

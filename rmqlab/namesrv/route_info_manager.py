@@ -30,12 +30,16 @@ _TOPICS, _BROKERS, _CLUSTERS = 1024, 128, 32
 
 @dataclass(slots=True)
 class BrokerLiveInfo:
-    """The last sign of life of a broker (epoch ms), with the connection it came over."""
+    """The last sign of life of a broker (epoch ms), with the connection it came over.
+
+    `is_whole`: nothing has touched the queues of its topics since they were registered.
+    """
 
     last_update_timestamp: int
     data_version: DataVersion
     channel: Channel
     ha_server_addr: str | None
+    is_whole: bool = False
 
 
 class RouteInfoManager:
@@ -54,7 +58,8 @@ class RouteInfoManager:
         """Take in a broker's registration; return (HA address of its master, address of its master) for a slave.
 
         The topics of a master are looked at only when it is new or its data version (time and counter) is another one
-        than before. Topics it no longer has stay. `now` is epoch ms.
+        than before. Topics it no longer has stay. `now` is epoch ms. Where the registration says which topic alone is
+        new since the one before, only that one is looked at: what a new topic costs does not grow with their number.
         """
         broker_addr, broker_name, broker_id = registration[1:4]
         data_version, filter_server_list = registration.data_version, registration.filter_server_list
@@ -65,15 +70,25 @@ class RouteInfoManager:
         addrs = broker.broker_addrs
         for other_id in [key for key, addr in addrs.items() if addr == broker_addr and key != broker_id]:
             del addrs[other_id]  # the same address has one id: a slave became master, say
-        is_first = broker_id not in addrs
+        is_first, was_addr = broker_id not in addrs, addrs.get(broker_id)
         addrs[broker_id] = broker_addr
         before = self.broker_live_table.get(broker_addr)
         is_changed = before is None or before.data_version != data_version
         if broker_id == MASTER_ID and (is_first or is_changed):
-            for config in registration.topic_config_table.values():
+            topics, created = registration.topic_config_table, registration.created
+            if created is not None and before is not None and before.is_whole and was_addr == broker_addr:
+                name, since = created
+                if since == before.data_version:
+                    topics = {name: topics[name]}
+            for config in topics.values():
                 self._update_queue_data(broker_name, config)
         version = DataVersion(data_version.timestamp, data_version.counter)
-        self.broker_live_table[broker_addr] = BrokerLiveInfo(now, version, channel, registration.ha_server_addr)
+        self.broker_live_table[broker_addr] = info = BrokerLiveInfo(
+            now, version, channel, registration.ha_server_addr
+        )
+        if broker_id == MASTER_ID:
+            was_whole = before is not None and before.is_whole and was_addr == broker_addr
+            info.is_whole = is_first or is_changed or was_whole
         if filter_server_list:
             self.filter_server_table[broker_addr] = filter_server_list
         elif filter_server_list is not None:
@@ -105,6 +120,7 @@ class RouteInfoManager:
 
     def _remove_broker_name(self, broker_name: str, clusters: Iterable[str]) -> None:
         del self.broker_addr_table[broker_name]
+        self._touched()
         for cluster in clusters:
             names = self.cluster_addr_table.get(cluster, [])
             if broker_name in names:
@@ -144,12 +160,19 @@ class RouteInfoManager:
     def delete_topic(self, topic: str) -> None:
         """Forget a topic; brokers that still have it bring it back when their data version changes."""
         self.topic_queue_table.pop(topic, None)
+        self._touched()
+
+    def _touched(self) -> None:
+        """Have every broker's topics looked at again when its data version changes."""
+        for info in self.broker_live_table.values():
+            info.is_whole = False
 
     def wipe_write_perm_of_broker(self, broker_name: str) -> int:
         """Take the right to be written from all topics of a broker; return how many topics that were."""
         queues = [data for row in self.topic_queue_table.values() for data in row if data.broker_name == broker_name]
         for data in queues:
             data.perm &= ~PERM_WRITE
+        self._touched()
         return len(queues)
 
     def pickup_topic_route_data(self, topic: str) -> TopicRouteData | None:

@@ -90,7 +90,8 @@ class BrokerRegistration(NamedTuple):
 
     `filter_server_list` None: it says nothing of them. `oneway`: nobody waits for the name server's answer. With
     `check_order_config` the answer's ordered topics go to `TopicConfigManager.update_order_topic_config`. The table and
-    its version live on: copy them to keep them.
+    its version live on: copy them to keep them. `created`: a topic, and the version of the table of which it alone is
+    missing; None when more may be new. It never leaves this process.
     """
 
     cluster_name: str
@@ -103,6 +104,7 @@ class BrokerRegistration(NamedTuple):
     filter_server_list: list[str] | None
     check_order_config: bool = False
     oneway: bool = False
+    created: tuple[str, DataVersion] | None = None
 
 
 class SubscriptionGroupConfig(RemotingSerializable):

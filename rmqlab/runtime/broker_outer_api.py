@@ -55,11 +55,8 @@ class BrokerOuterAPI:
 
     def register_broker_all(self, registration: BrokerRegistration) -> None:
         """Send what `Broker.on_register` gets; its tables are read now, not later."""
-        topics, filter_servers = dict(registration.topic_config_table), list(registration.filter_server_list or ())
-        version = copy(registration.data_version)
-        registration = registration._replace(
-            topic_config_table=topics, data_version=version, filter_server_list=filter_servers
-        )
+        filter_servers = list(registration.filter_server_list or ())
+        registration = registration._replace(filter_server_list=filter_servers)
         if self._own is not None:
             self._own.route_info_manager.register_broker(registration, self._link, epoch_ms())
             if registration.check_order_config:
@@ -67,6 +64,8 @@ class BrokerOuterAPI:
                 self._broker.topic_config_manager.update_order_topic_config(ordered)
         if not self._name_servers:
             return
+        topics, version = dict(registration.topic_config_table), copy(registration.data_version)
+        registration = registration._replace(topic_config_table=topics, data_version=version)
         body = RegisterBrokerBody(TopicConfigSerializeWrapper(topics, version), filter_servers)
         self._queue.put_nowait((registration, body.encode()))
         if self._worker is None:

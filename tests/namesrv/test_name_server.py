@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import zlib
+from copy import copy
+from random import Random
 
 import pytest
 
+from rmqlab.broker.broker import Broker
+from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.namesrv.name_server import NameServer
+from rmqlab.namesrv.route_info_manager import RouteInfoManager
 from rmqlab.protocol import namesrv as headers
 from rmqlab.protocol.bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -17,6 +22,8 @@ from rmqlab.protocol.topic_config import (
     TopicConfig,
     TopicConfigSerializeWrapper,
 )
+from rmqlab.store.config import MessageStoreConfig
+from rmqlab.store.message_store import MessageStore
 
 
 class Connection:
@@ -249,3 +256,69 @@ def test_no_answer_to_unknown_one_way_and_response_commands(channel):
     oneway.flag |= ONEWAY
     assert server.handle(channel, oneway, 0) is None
     assert server.kv_config == {"n": {"k": "v"}}
+
+
+def _created_on_demand(topics: int) -> tuple[RouteInfoManager, Broker, int]:
+    """A broker that made topics on demand, its name server, and how often one looked at a topic."""
+    routes, looked = RouteInfoManager(), 0
+    update = routes._update_queue_data
+
+    def count(*arguments):
+        nonlocal looked
+        looked += 1
+        update(*arguments)
+
+    routes._update_queue_data = count
+    link = Connection("broker")
+    broker = Broker(
+        BrokerConfig(), MessageStore(MessageStoreConfig()), now=0,
+        on_register=lambda sent: routes.register_broker(sent, link, 0),
+    )  # fmt: skip
+    for number in range(topics):
+        broker.topic_config_manager.create_topic_in_send_message_back_method(f"%RETRY%g{number}", 1, 6, 0)
+    return routes, broker, looked
+
+
+def test_what_a_new_topic_costs_does_not_grow_with_their_number():
+    routes, broker, looked = _created_on_demand(1_000)
+    assert looked == len(routes.topic_queue_table) == len(broker.topic_config_manager.topic_config_table)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_registration_that_names_its_new_topic_leaves_the_tables_as_a_whole_one(seed):
+    """Topics made, changed, forgotten, wiped, brokers that come, go and take each other's name: in any order."""
+    random, named, whole, link = Random(seed), RouteInfoManager(), RouteInfoManager(), Connection("broker")
+    brokers = []
+    for name, addr in (("b", "b:1"), ("b", "b:2"), ("c", "c:1")):
+        one = BrokerConfig(broker_name=name)
+        brokers.append(Broker(one, MessageStore(MessageStoreConfig()), now=0))
+
+        def tell(sent, addr=addr):
+            sent = sent._replace(broker_addr=addr, data_version=copy(sent.data_version))
+            named.register_broker(sent, link, 0)
+            whole.register_broker(sent._replace(created=None), link, 0)
+
+        brokers[-1].on_register = tell
+    for number in range(60):
+        broker = random.choice(brokers)
+        topics = broker.topic_config_manager
+        topic = f"T{random.randrange(12)}"
+        match random.randrange(9):
+            case 0 | 1 | 2:
+                topics.create_topic_in_send_message_back_method(f"N{number}", 1, 6, 0)
+            case 3:
+                topics.update_topic_config(TopicConfig(topic, random.randrange(1, 5), 1, 6))  # nobody is told
+            case 4:
+                broker.register_broker_all()
+            case 5:
+                for routes in (named, whole):
+                    routes.delete_topic(topic)
+            case 6:
+                for routes in (named, whole):
+                    routes.wipe_write_perm_of_broker("b")
+            case 7:
+                for routes in (named, whole):
+                    routes.unregister_broker("DefaultCluster", "b:1", "b", 0)
+            case _:
+                broker.config.broker_permission = random.choice([2, 4, 6])
+        assert named.topic_queue_table == whole.topic_queue_table
