@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
+import stat
 import zlib
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final, cast
@@ -14,9 +16,56 @@ from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedReader
     from pathlib import Path
 
+MOST_TEXT_BYTES: Final = 512 << 20
+"""Bytes of a text file that is read at once, unpacked: what holds more is no file of ours."""
 _CHUNK: Final = 1 << 20  # bytes looked at together
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file to read. A pipe or a device may have no end, so none is read but standard input, by its name.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file; `strerror` says what it is instead.
+    """
+    _check_regular(path.stat())
+    # should it be another one by now: to open a pipe must not wait for a writer
+    stream = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
+    try:
+        _check_regular(os.fstat(stream.fileno()))
+        os.set_blocking(stream.fileno(), True)
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def _check_regular(found: os.stat_result) -> None:
+    mode = found.st_mode
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    kind = _("a device")
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        try:
+            if os.path.samestat(found, os.fstat(0)):
+                return
+        except OSError:
+            pass
+        kind = _("a pipe") if stat.S_ISFIFO(mode) else _("a socket")
+    raise OSError(errno.EINVAL, _("it is {kind}, and only files are read", kind=kind))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds; errors are those of `open_regular`, and `OSError` for more than a text may have."""
+    with open_regular(path) as stream:
+        data = stream.read(MOST_TEXT_BYTES + 1)
+    if len(data) > MOST_TEXT_BYTES:
+        raise OSError(errno.EFBIG, _("it holds more than {most} bytes", most=f"{MOST_TEXT_BYTES:,}"))
+    return data
 
 
 @contextmanager
@@ -26,8 +75,8 @@ def opened(path: Path, wanted: str) -> Iterator[IO[bytes]]:
     A file that is not there or cannot be read raises `BadInput`; `wanted` says what would be right.
     """
     try:
-        with path.open("rb") as raw:
-            if path.suffix == ".gz" or raw.peek(2)[:2] == b"\x1f\x8b":
+        with open_regular(path) as raw:
+            if path.suffix == ".gz" or cast("BufferedReader", raw).peek(2)[:2] == b"\x1f\x8b":
                 with gzip.open(raw) as stream:
                     yield cast("IO[bytes]", stream)
             else:
@@ -57,7 +106,11 @@ def read_text(path: Path, wanted: str) -> str:
     """Return the text of a UTF-8 file, unpacked if need be; errors are those of `opened`."""
     try:
         with opened(path, wanted) as stream:
-            return stream.read().decode("utf-8-sig")
+            data = stream.read(MOST_TEXT_BYTES + 1)
+            if len(data) > MOST_TEXT_BYTES:
+                most = f"{MOST_TEXT_BYTES:,}"
+                raise BadInput(_("{path}: more than {most} bytes; give {wanted}", path=path, most=most, wanted=wanted))
+            return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(
             _(

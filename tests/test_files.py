@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from rmqlab import cli
+from rmqlab import cli, files
 from rmqlab.checkout import ROOT
-from rmqlab.files import atomic_write, end_of_data, json_value
+from rmqlab.errors import BadInput
+from rmqlab.files import atomic_write, end_of_data, json_value, read_bytes, read_text
 
 
 def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path):
@@ -94,3 +101,33 @@ def test_json_from_outside_is_read_in_one_way():
         if "json.loads(" in path.read_text(encoding="utf-8")
     }
     assert reading <= ours
+
+
+def test_what_has_no_end_is_not_read(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, words in ((pipe, "it is a pipe"), (Path("/dev/zero"), "it is a device"), (tmp_path, "Is a directory")):
+        with pytest.raises(BadInput, match=words):
+            read_text(path, "a text")
+        with pytest.raises(OSError, match=words):
+            read_bytes(path)
+
+
+def test_standard_input_is_read_by_its_name(tmp_path):
+    program = "from pathlib import Path; from rmqlab.files import read_text; print(read_text(Path('/dev/stdin'), 'x'))"
+    ended = subprocess.run([sys.executable, "-c", program], input=b"a line", capture_output=True, check=True)
+    assert ended.stdout == b"a line\n"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_text_has_a_largest_size(tmp_path, monkeypatch, packed):
+    monkeypatch.setattr(files, "MOST_TEXT_BYTES", 1_000)
+    path = tmp_path / "text"
+    for size in (1_000, 1_001):
+        data = b"x" * size
+        path.write_bytes(gzip.compress(data) if packed else data)
+        if size == 1_000:
+            assert len(read_text(path, "a text")) == size
+        else:
+            with pytest.raises(BadInput, match="more than 1,000 bytes; give a text"):
+                read_text(path, "a text")

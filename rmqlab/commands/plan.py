@@ -75,6 +75,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help=_("stop the search after about S seconds (the budget alone ends it)"),
+    )
+    parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help=_("the first seed of those drawn by chance (0)")
     )
     parser.add_argument(
@@ -102,7 +108,7 @@ def run(args: Namespace) -> int:
     with Progress("plan") as progress:
         found = plan(
             args.old, args.new, setting=setting, budget=args.budget, seed=args.seed, procedures=args.procedure,
-            producers=producers, progress=progress.now,
+            producers=producers, progress=progress.now, seconds=args.seconds,
         )  # fmt: skip
     saved = None if args.schedules is None else _save(found, args.schedules)
     print_doubts("plan", (text for one in (found.change.old, found.change.new) for text in told(one.type, one.expr)))

@@ -22,6 +22,7 @@ from rmqlab.diagnosis.look_json import read_look
 from rmqlab.diagnosis.looking import take_look
 from rmqlab.diagnosis.read_client import ReadClient
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.files import read_bytes
 from rmqlab.language import _
 from rmqlab.message.java_properties import load_properties
 from rmqlab.protocol.acl import AclClientRPCHook
@@ -257,7 +258,7 @@ def tls_context(file: str | Path | None = None) -> ssl.SSLContext:
     name = file
     try:
         if file is not None:
-            settings = load_properties(Path(file).read_bytes())
+            settings = load_properties(read_bytes(Path(file)))
         if settings.get("tls.client.authServer", "false").lower() == "true":
             context.verify_mode = ssl.CERT_REQUIRED
             name = settings.get("tls.client.trustCertPath")

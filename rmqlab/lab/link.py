@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import json_value
 from rmqlab.lab.cluster import cluster_of
-from rmqlab.lab.scenario import Scenario, convert_scenario, refusal_of
+from rmqlab.lab.scenario import Scenario, Send, Start, convert_scenario, refusal_of
 from rmqlab.lab.simulate import simulate
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_VERSION, RULES
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FORMAT = "rmqlab-link/1"
 MAX_BYTES = 2_000_000  # unpacked: a page must not be filled by a short link
+MOST_STEPS, MOST_MEMBERS, MOST_MESSAGES = 1_000, 100, 10_000
+"""Of a link's scenario: whoever opens one waits while it runs."""
 FIELDS = ("format", "scenario", "seed", "schedule", "version", "settings", "step")
 DIGEST_LETTERS = 16
 
@@ -131,6 +133,7 @@ class Link:
         refusal = refusal_of(scenario)
         if refusal is not None:
             raise BadInput(_("{where}: scenario: {refusal}", where=where, refusal=refusal))
+        _check_size(scenario, where)
         schedule = fields.get("schedule")
         if schedule is not None and "seed" in fields:
             raise BadInput(_('{where}: it has a "seed" and a "schedule"; one of them decides', where=where))
@@ -193,6 +196,27 @@ class Link:
 
         times = chosen_times(self.scenario, seed=self.seed, schedule=self.schedule)
         return simulate(self.scenario, cluster=self.cluster(), **times)
+
+
+def _check_size(scenario: Scenario, where: str) -> None:
+    """Raise `BadInput` for a scenario that would keep whoever opens its link waiting."""
+    members = len({step.who for step in scenario.steps if isinstance(step, Start)})
+    messages = sum(len(step.messages) for step in scenario.steps if isinstance(step, Send))
+    for count, most, what in (
+        (len(scenario.steps), MOST_STEPS, _("steps")),
+        (members, MOST_MEMBERS, _("members")),
+        (messages, MOST_MESSAGES, _("messages")),
+    ):
+        if count > most:
+            raise BadInput(
+                _(
+                    "{where}: its scenario has {count} {what}; a link has at most {most}: run the scenario from a file",
+                    where=where,
+                    count=f"{count:,}",
+                    what=what,
+                    most=f"{most:,}",
+                )
+            )
 
 
 def digest(run: Run) -> str:

@@ -83,9 +83,7 @@ class RouteInfoManager:
             for config in topics.values():
                 self._update_queue_data(broker_name, config)
         version = DataVersion(data_version.timestamp, data_version.counter)
-        self.broker_live_table[broker_addr] = info = BrokerLiveInfo(
-            now, version, channel, registration.ha_server_addr
-        )
+        self.broker_live_table[broker_addr] = info = BrokerLiveInfo(now, version, channel, registration.ha_server_addr)
         if broker_id == MASTER_ID:
             was_whole = before is not None and before.is_whole and was_addr == broker_addr
             info.is_whole = is_first or is_changed or was_whole

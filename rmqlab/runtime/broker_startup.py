@@ -23,6 +23,7 @@ from rmqlab.runtime.broker_outer_api import BrokerOuterAPI
 from rmqlab.runtime.configuration_files import read_rules, rewrite_properties, rewrite_rules, watch
 from rmqlab.runtime.durable_store import DurableStore
 from rmqlab.runtime.endpoint import bind_with_vip
+from rmqlab.runtime.long_expressions import most_scanned
 from rmqlab.runtime.socket_server import SocketServer
 from rmqlab.runtime.sockets import SocketRuntime
 from rmqlab.runtime.store_folder import StoreFolder
@@ -198,7 +199,9 @@ class BrokerStartup:
             after_answers=self.broker.message_store.dispatch,
             idle_seconds=config.idle_seconds,
             tls=config.tls,
+            compiles_aside=True,
         )
+        self.broker.message_store.queue_reader.most_scanned = most_scanned
         await self._broker_server.start(broker_socket)
         if vip_socket is not None:
             await self._broker_server.listen(vip_socket, handler.handle_fast)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from rmqlab.files import read_bytes
 from rmqlab.language import N_, _
 from rmqlab.message.java import to_utf8
 from rmqlab.protocol import fastjson
@@ -120,7 +121,7 @@ def load_config(path: Path, decode: Callable[[str], T]) -> ConfigLoad[T]:
 
 def _read(path: Path, decode: Callable[[str], T]) -> tuple[ConfigFile, T | None]:
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except FileNotFoundError:
         return ConfigFile(path, FileState.MISSING), None
     except OSError as error:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.files import read_bytes
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.runtime.file_segments import sync_folder
 
@@ -29,7 +30,7 @@ WATCH_SECONDS = 0.5
 def read_properties(path: Path) -> dict[str, str]:
     """Return names and values of a settings file, by the rules of `load_properties`. Raises BadInput."""
     try:
-        return load_properties(path.read_bytes())
+        return load_properties(read_bytes(path))
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror}); give a file of lines name=value") from error
     except MalformedEscapeError as error:
@@ -72,7 +73,7 @@ def read_rules(path: Path) -> object:
     """Return what the file holds. Raises BadInput."""
     yaml = _yaml()
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(read_bytes(path).decode())
     except (OSError, UnicodeError, yaml.YAMLError) as error:
         raise BadInput(f"{path}: {error}; the rules of access control are wanted, as in 4.8.0's {ACL_FILE}") from error
 

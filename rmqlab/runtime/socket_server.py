@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, cast
 
 from rmqlab.errors import BadInput
@@ -16,13 +17,14 @@ from rmqlab.language import _
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
+from rmqlab.runtime import long_expressions
 from rmqlab.runtime.frames import BadFrame, FrameDecoder, UnreadBudget
 from rmqlab.runtime.system import epoch_ms
 from rmqlab.runtime.tls import HANDSHAKE_MAGIC_CODE, TlsConfig, TlsError, TlsSession
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from rmqlab.protocol.channel import Channel, Server
     from rmqlab.runtime.durable_store import DurableStore
@@ -42,6 +44,8 @@ UNSENT_MAX_BYTES = 256 * 1024 * 1024
 BACKLOG = 1024
 TLS_OFF = TlsConfig(mode="disabled")
 _TURN_BYTES = 64 * 1024
+TURN_SECONDS = 0.02
+"""Ours: how long the requests of one connection are served before the others have their turn."""
 _GOODBYE_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0
 _LONGEST_WAIT_MS = 5_000
@@ -58,6 +62,7 @@ class SocketChannel(asyncio.Protocol):
         self._tls: TlsSession | None = None
         self._transport: asyncio.Transport | None = None
         self._write_paused = False
+        self._waits_for: str | None = None
         self._outbox: list[bytes] | None = None
         self._outbox_bytes = 0
         self._aborted = False
@@ -121,18 +126,52 @@ class SocketChannel(asyncio.Protocol):
 
     def _go_on(self) -> None:
         self._process()
-        if self._transport is not None and not self._write_paused:
+        if self._transport is not None and not self._write_paused and self._waits_for is None:
             self._transport.resume_reading()
+
+    def _rest(self, reason: str) -> None:
+        """Serve and read nothing more from here until `_rested`."""
+        self._waits_for = reason
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def _rested(self) -> None:
+        self._waits_for = None
+        if self._transport is None:
+            return
+        self.last_active = self._server.loop.time()
+        self._go_on()
+
+    async def _serve_prepared(self, command: RemotingCommand) -> None:
+        """Serve a request when its expressions are compiled; what came behind it waits."""
+        prepared = await self._server.prepared(command)
+        if self.closed_because is None:
+            long_expressions.use(prepared)
+            try:
+                self._server.serve(self, command)
+            finally:
+                long_expressions.use({})
+        self._rested()
 
     def _process(self) -> None:
         """Serve the frames that are there; answers of one turn leave together."""
         self._outbox = []
+        until = self._server.loop.time() + TURN_SECONDS
         try:
-            while not self._write_paused and self.closed_because is None:
+            while not self._write_paused and self._waits_for is None and self.closed_because is None:
                 frame = self._decoder.next()
                 if frame is None:
                     break
-                self._server.serve(self, _decode(frame))
+                command = _decode(frame)
+                if self._server.compiles_aside and long_expressions.is_large(command, len(frame)):
+                    self._rest("its expressions are compiled")
+                    self._server.later(self._serve_prepared(command))
+                    break
+                self._server.serve(self, command)
+                if self._server.loop.time() > until:
+                    self._rest("others have their turn")
+                    self._server.loop.call_soon(self._rested)
+                    break
                 if self._outbox_bytes > _TURN_BYTES:  # let the write buffer say whether this is too much
                     self._flush_outbox()
                     self._outbox = []
@@ -200,7 +239,8 @@ class SocketServer:
     """Serves a handler on one port. Everything runs on the loop that started it.
 
     `barrier` is what answers wait for: the disk, under SYNC_FLUSH. `after_answers` is called when the answers of a turn
-    have left. Why a connection ended stands in `channel.closed_because`.
+    have left. With `compiles_aside` large requests wait for their expressions, not everybody. Why a connection ended
+    stands in `channel.closed_because`.
     """
 
     def __init__(
@@ -211,9 +251,12 @@ class SocketServer:
         after_answers: Callable[[], None] | None = None,
         idle_seconds: float = IDLE_SECONDS,
         tls: TlsConfig = TLS_OFF,
+        compiles_aside: bool = False,
     ) -> None:
         self.handler = handler
         self._tls = tls
+        self.compiles_aside = compiles_aside
+        self._compiler: ThreadPoolExecutor | None = None
         self.budget = UnreadBudget()
         self.channels: set[SocketChannel] = set()
         self.slow: set[SocketChannel] = set()
@@ -259,8 +302,10 @@ class SocketServer:
         self._stopped = True
         for server in self._servers:
             server.close()
-        if self._waiting:
+        while self._waiting:
             await asyncio.wait(self._waiting)
+        if self._compiler is not None:
+            self._compiler.shutdown(wait=False)
         for timer in (self._sweeper, None if self._armed is None else self._armed[1]):
             if timer is not None:
                 timer.cancel()
@@ -309,11 +354,21 @@ class SocketServer:
         barrier = self._barrier
         if barrier is not None and barrier.pending():
             if answer is not None:
-                task = self.loop.create_task(self._answer_when_flushed(channel, answer, barrier))
-                self._waiting.add(task)
-                task.add_done_callback(self._waiting.discard)
+                self.later(self._answer_when_flushed(channel, answer, barrier))
         elif answer is not None:
             channel.send(answer)
+
+    def later(self, what: Coroutine[object, object, None]) -> None:
+        """Have something done that `stop` waits for."""
+        task = self.loop.create_task(what)
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    async def prepared(self, command: RemotingCommand) -> long_expressions.Prepared:
+        """Compile the expressions of a request in a thread; nothing more once the server stops."""
+        if self._compiler is None:
+            self._compiler = ThreadPoolExecutor(1, "expressions")
+        return await self.loop.run_in_executor(self._compiler, long_expressions.prepare, command, lambda: self._stopped)
 
     async def _answer_when_flushed(
         self, channel: SocketChannel, answer: RemotingCommand, barrier: DurableStore

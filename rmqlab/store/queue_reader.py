@@ -59,6 +59,7 @@ class GetMessageResult:
 class QueueReader:
     """Reads queues. A message further than `memory_for_messages` behind the end of the log counts as on disk.
 
+    `most_scanned` bounds the bytes of a queue that are looked at for a filter, beyond what Java does.
     With `verify_reads` a record that is not what its queue's entry says is passed over: Java sends it as it is.
     """
 
@@ -70,6 +71,7 @@ class QueueReader:
         self._rules = rules
         self._physical_memory_size = physical_memory_size
         self.verify_reads = False
+        self.most_scanned: Callable[[MessageFilter | None], int] | None = None
 
     @property
     def memory_for_messages(self) -> int:
@@ -107,6 +109,8 @@ class QueueReader:
             corrected = min_offset if min_offset == 0 else max_offset
         else:
             scan_bytes = max(MIN_SCAN_BYTES, to_int32(max_msg_nums * CQ_STORE_UNIT_SIZE))
+            if self.most_scanned is not None:
+                scan_bytes = min(scan_bytes, self.most_scanned(message_filter))
             entries = queue.get_index_buffer(offset, scan_bytes)
             if entries is not None:
                 self._read(queue, result, entries, offset, max_msg_nums, group, message_filter, on_filtered)

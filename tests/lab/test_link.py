@@ -163,3 +163,18 @@ def test_a_link_and_a_file_are_not_given_together(capsys):
     assert "--link" in capsys.readouterr().err
     assert main(["simulate", "--link", GOOD, "--seed", "3"]) == 2
     assert "--seed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("members", "messages", "words"),
+    [(101, 0, "has 101 members; a link has at most 100"), (1_001, 0, "1,001 steps"), (1, 10_001, "10,001 messages")],
+)
+def test_a_link_that_would_keep_its_reader_waiting_is_refused(members, messages, words):
+    steps = [
+        {"do": "start", "at": at, "who": f"A{at}", "group": "G", "subscribe": {"T": {"expr": "t"}}}
+        for at in range(members)
+    ]
+    if messages:
+        steps.append({"do": "send", "at": members, "topic": "T", "messages": [{"body": "b"}] * messages})
+    with pytest.raises(BadInput, match=words):
+        Link.of({"format": "rmqlab-link/1", "scenario": {"id": "x", "topics": {"T": 4}, "steps": steps}})

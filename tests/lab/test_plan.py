@@ -314,3 +314,11 @@ def test_the_bench_plans_for_four_members():
     done, seconds = known["plan-schedules"].measure()
     assert done >= 2
     assert seconds > 0
+
+
+def test_a_limit_of_time_ends_the_plan_and_is_said():
+    found = plan("tagA", "tagB", seconds=0.01, procedures=["one-by-one"])
+    assert found.cut
+    assert all(one.searched <= 2 and one.drawn == 1 for one in found.tried)
+    assert found.as_json()["out_of_time"]
+    assert "the limit of time came before the budget was used up" in repr(found)

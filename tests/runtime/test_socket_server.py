@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import socket
 import struct
+import threading
+import time
 
 import pytest
 
+from rmqlab.filter.message_filter import ExpressionMessageFilter
+from rmqlab.filter.sql92.compiler import compiled_or_refused
+from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand, SerializeType
-from rmqlab.runtime import socket_server
+from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.runtime import long_expressions, socket_server
 from rmqlab.runtime.runtime import RemotingTimeoutError
 from rmqlab.runtime.system import epoch_ms
 
@@ -290,3 +297,124 @@ def test_a_frozen_server_gives_a_timeout(net, echo):
                 await runtime.invoke(address, RemotingCommand.request(1), 50)
 
     asyncio.run(run())
+
+
+def heartbeat_of(*expressions):
+    subscriptions = [
+        {"topic": f"T{number}", "subString": text, "expressionType": "SQL92", "subVersion": 1}
+        for number, text in enumerate(expressions)
+    ]
+    member = {
+        "groupName": "G", "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
+        "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET", "subscriptionDataSet": subscriptions,
+    }  # fmt: skip
+    return json.dumps({"clientID": "c", "consumerDataSet": [member]}).encode()
+
+
+def test_a_large_heartbeat_makes_nobody_wait_but_its_sender(net, echo, monkeypatch):
+    gate, texts = threading.Event(), []
+
+    def slow(text):
+        texts.append(text)
+        assert gate.wait(30)
+        return compiled_or_refused(text)
+
+    monkeypatch.setattr(long_expressions, "compiled_or_refused", slow)
+    body = heartbeat_of(*(f"a = {number} OR a = 1" for number in range(200)))
+
+    async def run():
+        async with (
+            net.listening(echo, compiles_aside=True) as (_, address),
+            net.raw(address) as (reader, writer),
+            net.client() as other,
+        ):
+            writer.write(request(body, 1, RequestCode.HEART_BEAT) + request(opaque=2))
+            await net.soon(lambda: texts)
+            for _ in range(3):
+                await other.invoke(address, RemotingCommand.request(7), 3000)
+            assert [command.code for _, command in echo.handled] == [7, 7, 7]
+            gate.set()
+            assert [(await read_frame(reader)).opaque for _ in range(2)] == [1, 2]
+        assert len(texts) == 200
+
+    asyncio.run(run())
+
+
+def test_a_server_that_stops_compiles_no_further(net, echo, monkeypatch):
+    begun, gate = [], threading.Event()
+    monkeypatch.setattr(long_expressions, "compiled_or_refused", lambda text: (begun.append(text), gate.wait(30)))
+    body = heartbeat_of(*(f"a = {number} OR a = 1" for number in range(200)))
+
+    async def run():
+        async with net.listening(echo, compiles_aside=True) as (server, address), net.raw(address) as (_, writer):
+            writer.write(request(body, 1, RequestCode.HEART_BEAT))
+            await net.soon(lambda: begun)
+            stopping = asyncio.create_task(server.stop())
+            await asyncio.sleep(0)
+            gate.set()
+            await stopping
+        assert len(begun) == 1
+
+    asyncio.run(run())
+
+
+def test_one_connection_full_of_requests_lets_others_have_their_turn(net, echo):
+    def answer(channel, command):
+        time.sleep(0.005)
+        return RemotingCommand.response(0).reply_to(command)
+
+    echo.answer = answer
+
+    async def run():
+        async with (
+            net.listening(echo) as (_, address),
+            net.raw(address) as (reader, writer),
+            net.raw(address) as (other_reader, other_writer),
+        ):
+            writer.write(b"".join(request(opaque=number) for number in range(200)))
+            await net.soon(lambda: echo.handled)
+            other_writer.write(request(opaque=999))
+            await read_frame(other_reader)
+            assert len(echo.handled) < 100
+            assert [(await read_frame(reader)).opaque for _ in range(200)] == list(range(200))
+
+    asyncio.run(run())
+
+
+def test_a_large_request_of_any_kind_is_answered_as_a_small_one(net):
+    """Expressions longer than is compiled, wrong ones, texts that are no request: the answers name them as ever."""
+    long = "a = 1 OR " * 2_000 + "a = 1"
+
+    async def run():
+        async with net.cluster(enablePropertyFilter="true") as cluster, net.client() as runtime:
+            for body in (
+                heartbeat_of(long),
+                heartbeat_of("a = 1", long[:9_000] + "a = 1"),
+                heartbeat_of("a = " * 2_000),
+            ):
+                assert (await ask(runtime, cluster, RequestCode.HEART_BEAT, body)).code == 0
+            filters = cluster.broker.consumer_filter_manager
+            assert filters.get("T0", "G").expression == "a = 1"  # the long one was not kept, nor had it a version
+            assert filters.get("T1", "G").compiled_expression.evaluate({"a": "1"}) is True
+            answer = await ask(runtime, cluster, RequestCode.HEART_BEAT, b"[" * 9_000)
+            assert answer.code == ResponseCode.SYSTEM_ERROR
+            checked = {"subscriptionData": {"topic": "T", "subString": long, "expressionType": "SQL92"}}
+            answer = await ask(runtime, cluster, RequestCode.CHECK_CLIENT_CONFIG, json.dumps(checked).encode())
+            assert (answer.code, answer.remark) == (
+                ResponseCode.SUBSCRIPTION_PARSE_FAILED, "java.lang.StackOverflowError",
+            )  # fmt: skip
+
+    asyncio.run(run())
+
+
+async def ask(runtime, cluster, code, body):
+    return await runtime.invoke(cluster.broker_addr, RemotingCommand.request(code, body=body), 30_000)
+
+
+def test_a_pull_with_a_long_expression_looks_at_fewer_messages():
+    def scanned(text, kind):
+        subscription = SubscriptionData("T", text, expression_type=kind)
+        return long_expressions.most_scanned(ExpressionMessageFilter(subscription)) // 20
+
+    assert min(scanned("x" * 9_000, "TAG"), scanned("a" * 512, "SQL92"), long_expressions.most_scanned(None)) > 10**9
+    assert [scanned("a" * length, "SQL92") for length in (1_024, 16_384)] == [400, 25]

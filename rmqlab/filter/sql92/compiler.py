@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rmqlab.filter.sql92.values import Value
 
 CACHE_SIZE: Final = 100
+LONGEST_EXPRESSION: Final = 16_384
+"""Ours: characters of an expression that brokers compile. 4.8.0 takes what fits into a frame of 16 MiB."""
 # Functions nested deeper than this could run into Python's own recursion limit.
 _DEEPEST_CLOSURE = 100
 _NO_PROPERTIES: Mapping[str, str] = {}
@@ -84,11 +86,13 @@ class CompiledSql92:
 class ParseCache:
     """The last results of parsing, refusals included (`SelectorParser.PARSE_CACHE`, 100 of them; row F-73).
 
-    The one that was not asked for longest goes first. `hits` and `misses` count.
+    The one that was not asked for longest goes first. `hits` and `misses` count. `prepared` holds results that were
+    made elsewhere, by expression; they are asked first.
     """
 
     def __init__(self) -> None:
-        self._parsed = lru_cache(CACHE_SIZE)(_compiled_or_refused)
+        self._parsed = lru_cache(CACHE_SIZE)(compiled_or_refused)
+        self.prepared: dict[str, CompiledSql92 | MQFilterException] = {}
 
     @property
     def hits(self) -> int:
@@ -108,13 +112,18 @@ class ParseCache:
         """Compile, or repeat an earlier result. Raises `MQFilterException`, and `NullExpressionError` for None."""
         if expression is None:
             raise NullExpressionError(_("SQL92: there is no expression; give one such as \"TAGS = 'TagA'\""))
-        result = self._parsed(expression)
+        result = self.prepared.get(expression) or self._parsed(expression)
         if isinstance(result, MQFilterException):
             raise result.with_traceback(None)
         return result
 
 
-def _compiled_or_refused(expression: str) -> CompiledSql92 | MQFilterException:
+def compiled_or_refused(expression: str) -> CompiledSql92 | MQFilterException:
+    """Compile, or return why not; what is longer than `LONGEST_EXPRESSION` overflows our stack, so to say."""
+    if len(expression) > LONGEST_EXPRESSION:
+        count, most = f"{len(expression):,}", f"{LONGEST_EXPRESSION:,}"
+        told = _("SQL92: {count} characters; an expression has at most {most} here", count=count, most=most)
+        return MQFilterException(stack_overflow_error(), told, 0, 0)
     try:
         return compile_sql92(expression)
     except MQFilterException as refusal:

@@ -39,6 +39,8 @@ def plan_lines(found: Plan, saved: Mapping[str, Path] | None = None, *, verbose:
         yield from _ways(found, producers, saved, verbose=verbose)
     if verbose and any(one.exhausted for one in found.tried):
         yield _("every schedule: every order of frames; assumed: {assumed}", assumed=joined("; ", assumed(())))
+    if found.cut:
+        yield _("the limit of time came before the budget was used up: more runs may find more (--seconds)")
     if found.lossless:
         best = found.lossless[0]
         yield Line((_("Checklist for {way}:", way=best.procedure.name), HEAD))

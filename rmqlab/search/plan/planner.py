@@ -4,15 +4,17 @@ A procedure is searched from the first step of its change on: every order of fra
 within the budget, under the assumptions of such a search (``timings``). Beside it runs are drawn by seed with times
 as they were recorded (``timings``). A procedure is called safe only if no run lost a message and its checklist asks
 nothing of the producers; one that asks something of them is safe on that condition. What comes before the
-change is the same in all of them. Limits are counts of runs, never seconds, so that the same question has the same
-answer everywhere.
+change is the same in all of them. Limits are counts of runs, so that the same question has the same answer everywhere;
+whoever asks for a limit of time is told that it cut the search.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from itertools import product
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean, whole_number
@@ -65,11 +67,14 @@ class _Trial:
         setting: Setting,
         producers: Producers,
         progress: Callable[[str], None] | None,
+        until: float,
     ) -> None:
         self.procedure, self.change, self.producers = procedure, change, producers
         self.course = course(procedure, change, setting, producers)
         self.change_at_ms = TOPICS_SETTLE_MS + self.course.change_at
         self._progress = progress
+        self._until = until
+        self.cut = False
         self._drawn: Counter[int] = Counter()
         self._reached: set[int] = set()
         self.duplicates = 0
@@ -82,11 +87,15 @@ class _Trial:
             self.course.scenario, self._count, cluster=default_settings(), open_from_ms=self.change_at_ms
         )
         while not search.exhausted and search.runs < budget and (search.runs != LOOK or search.waiting < budget):
+            if search.runs and self._is_over():
+                break
             search.step()
             self._ran()
         drawn = min(DRAWN if search.exhausted else max(DRAWN, budget // ALONE), budget)
         by_search = self._worst
         for number in range(seed, seed + drawn):
+            if self._drawn and self._is_over():
+                break
             lost, _ignored = self._count(self._timed(_LateRaceChooser(number, self.change_at_ms)))
             self._drawn[len(lost)] += 1
             self._ran()
@@ -98,15 +107,21 @@ class _Trial:
         by_chance = by_search is None or len(cost.lost) > len(by_search[1].lost)
         if by_search is not None and not by_chance:
             worst, cost = by_search
-        elif cost.lost:
+        elif cost.lost and not self._is_over():
             worst = self._shortened(worst, len(cost.lost), min(budget, SHORTENING))
         again = replay_schedule(self.course.scenario, worst.schedule, cluster=default_settings())
         if again.lines() != worst.lines():
             raise NotRepeatedError(_("schedule {to_json} does not repeat its run", to_json=worst.schedule.to_json()))
         return ProcedureResult(
             self.procedure, self.change, self.producers, self.course, search.exhausted and not by_chance, search.runs,
-            drawn, self._losses(search), again, self.cost(again), self.takes_ms, self.longest_wait_ms, self.duplicates,
+            self._drawn.total(), self._losses(search), again, self.cost(again), self.takes_ms,
+            self.longest_wait_ms, self.duplicates,
         )  # fmt: skip
+
+    def _is_over(self) -> bool:
+        """Whether the time is over; asked before each run that would follow, so a yes means that one is left out."""
+        self.cut = self.cut or monotonic() >= self._until
+        return self.cut
 
     def _ran(self) -> None:
         self._runs += 1
@@ -185,12 +200,14 @@ def plan(
     procedures: Sequence[str] | None = None,
     producers: Sequence[Producers] = tuple(Producers),
     progress: Callable[[str], None] | None = None,
+    seconds: float | None = None,
 ) -> Plan:
     """Compare the ways from ``old`` to ``new`` (texts as for ``parse_subscription``).
 
     ``budget``: runs of the search at most for each procedure and behaviour of the producers. Runs drawn by chance, from
     ``seed`` on, and those that shorten the worst one come on top. ``progress`` hears what is being tried and how many
-    runs of it were made.
+    runs of it were made. After ``seconds`` of the clock each procedure has two more runs at most, one of the search and
+    one by chance (None: the budget alone ends it); what they show is then less sure, and the plan says so.
 
     Raises:
         BadInput: a subscription that would be refused, a budget or a name that cannot be.
@@ -199,16 +216,20 @@ def plan(
     setting = setting or Setting()
     whole_number("budget", budget, 1)
     whole_number("seed", seed)
+    if seconds is not None and not seconds > 0:
+        raise BadInput(_("seconds is {seconds}; it must be more than 0", seconds=seconds))
+    until, cut = math.inf if seconds is None else monotonic() + seconds, False
     if not producers:
         raise BadInput(_("name how the producers behave: {Producers}", Producers=joined(", ", Producers)))
     tried: list[ProcedureResult] = []
     chosen = procedures_named(procedures)
     for behaviour, procedure in product((one for one in Producers if one in producers), chosen):
-        trial = _Trial(procedure, change, setting, behaviour, progress)
+        trial = _Trial(procedure, change, setting, behaviour, progress, until)
         equal = next((one for one in tried if one.course == trial.course), None)
         if equal is None:
             with gc_tuning():
                 tried.append(trial.run(budget, seed))
+            cut = cut or trial.cut
         else:
             tried.append(replace(equal, procedure=procedure, producers=behaviour))
-    return Plan(change, setting, budget, seed, tried)
+    return Plan(change, setting, budget, seed, tried, cut)

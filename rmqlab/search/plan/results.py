@@ -127,6 +127,8 @@ class Plan:
     budget: int
     seed: int
     tried: list[ProcedureResult]
+    cut: bool = False
+    """The limit of time came before the budget was used up."""
 
     def __repr__(self) -> str:
         """What the verb prints."""
@@ -163,6 +165,7 @@ class Plan:
             **asdict(self.setting),
             "budget": self.budget,
             "seed": self.seed,
+            "out_of_time": self.cut,
             "assumptions": assumed(()),
             "procedures": [one.as_json() for one in self.tried],
         }

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rmqlab.errors import BadInput
 from rmqlab.files import json_lines as values_of
+from rmqlab.files import read_bytes
 from rmqlab.language import _, joined
 from rmqlab.protocol.subscription_data import SQL92, SubscriptionData
 
@@ -174,7 +175,7 @@ def reason(error: Exception) -> str:
 
 def _text(path: Path) -> str:
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path)
         return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
     except (OSError, ValueError, EOFError) as error:
         raise BadInput(_("{path}: {error}; name a file with one JSON object a line", path=path, error=error)) from error

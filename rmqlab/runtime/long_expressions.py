@@ -1,0 +1,96 @@
+"""SQL92 in large requests is compiled beside the event loop, so that nobody else waits for it.
+
+4.8.0 answers heartbeats and pulls in pools of threads: what one client's expressions cost is that client's wait. Here
+one thread compiles what a large request brings, its connection waits, and the request is answered as any other.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import TYPE_CHECKING, Final
+
+from rmqlab.errors import BadInput
+from rmqlab.filter.filter import PARSE_CACHE
+from rmqlab.filter.message_filter import ExpressionMessageFilter
+from rmqlab.filter.sql92.compiler import CompiledSql92, compiled_or_refused
+from rmqlab.protocol.bodies import CheckClientRequestBody
+from rmqlab.protocol.codes import PULLS, RequestCode
+from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
+from rmqlab.protocol.header import FrameError, RemotingCommandException
+from rmqlab.protocol.heartbeat import HeartbeatData
+from rmqlab.protocol.subscription_data import SQL92
+from rmqlab.store.config import CQ_STORE_UNIT_SIZE
+from rmqlab.store.queue_reader import MIN_SCAN_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rmqlab.filter.message_filter import MessageFilter
+    from rmqlab.filter.sql92.errors import MQFilterException
+    from rmqlab.protocol.command import RemotingCommand
+
+    Prepared = dict[str, CompiledSql92 | MQFilterException]
+
+LARGE_BYTES: Final = 4_096
+"""Requests up to this size are compiled where they are answered: at most some 50 ms."""
+USUAL_LENGTH: Final = 512
+"""Characters up to which a pull looks at as many messages as in 4.8.0; of a longer expression at fewer at once."""
+
+
+def is_large(command: RemotingCommand, frame_length: int) -> bool:
+    """Whether a request of `frame_length` bytes may bring expressions that take long."""
+    kinds = {RequestCode.HEART_BEAT, RequestCode.CHECK_CLIENT_CONFIG, *PULLS}
+    return frame_length > LARGE_BYTES and command.code in kinds and not command.is_response
+
+
+def prepare(command: RemotingCommand, is_over: Callable[[], bool]) -> Prepared:
+    """Compile the expressions of a request; what is no request at all has none. Called in a thread of its own.
+
+    `is_over()` says that nobody waits for the rest any more.
+    """
+    prepared: Prepared = {}
+    try:
+        for text in _expressions(command):
+            if is_over():
+                break
+            if text not in prepared:
+                prepared[text] = compiled_or_refused(text)
+                gc.freeze()  # a collector that walks all these nodes stops everybody, for a second and more
+    except (BadInput, FrameError, RemotingCommandException, ValueError):
+        pass  # whoever answers the request says so
+    return prepared
+
+
+def most_scanned(message_filter: MessageFilter | None) -> int:
+    """Bytes of a queue that one pull looks at: fewer for a long expression; the rest comes with the next pulls.
+
+    No bound (`sys.maxsize`) for tags, and for an expression of usual length.
+    """
+    asked = message_filter.filter if isinstance(message_filter, ExpressionMessageFilter) else None
+    length = 0 if asked is None or asked.by_tag else len(asked.subscription.sub_string or "")
+    if length <= USUAL_LENGTH:
+        return sys.maxsize
+    entries = MIN_SCAN_BYTES // CQ_STORE_UNIT_SIZE * USUAL_LENGTH // length
+    return max(entries, 1) * CQ_STORE_UNIT_SIZE
+
+
+def use(prepared: Prepared) -> None:
+    """Have the results repeated instead of made, until the next call."""
+    PARSE_CACHE.prepared = prepared
+
+
+def _expressions(command: RemotingCommand) -> Iterator[str]:
+    if command.code == RequestCode.HEART_BEAT:
+        found = [
+            (one.expression_type, one.sub_string)
+            for consumer in command.decode_body(HeartbeatData).consumer_data_set
+            for one in consumer.subscription_data_set
+        ]
+    elif command.code == RequestCode.CHECK_CLIENT_CONFIG:
+        one = command.decode_body(CheckClientRequestBody).subscription_data
+        found = [] if one is None else [(one.expression_type, one.sub_string)]
+    else:
+        header = command.decode_header(PullMessageRequestHeader)
+        found = [(header.expression_type, header.subscription)]
+    return (text for kind, text in found if kind == SQL92 and text)
