@@ -11,11 +11,18 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION, FLAG_SUSPEND, PullMessageRequestHeader
 from rmqlab.protocol.producer_headers import SendMessageRequestHeader
+from rmqlab.runtime import socket_server
 from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.serve_config import ServeConfig
 from rmqlab.runtime.socket_server import SocketChannel
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def long_turns(monkeypatch):
+    """What comes together is served together, however busy the machine is."""
+    monkeypatch.setattr(socket_server, "TURN_SECONDS", 60)
 
 
 class Wire:
