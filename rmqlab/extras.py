@@ -177,10 +177,14 @@ def _extras() -> list[str]:
         return []
 
 
+_MODULES = {"ipython": "IPython", "pyyaml": "yaml", "prometheus-client": "prometheus_client"}
+"""Modules of packages whose name is another one."""
+
+
 def _is_there(name: str) -> bool:
     """Whether a package is installed, or lies on the path as PySpark does under spark-submit."""
     try:
         distribution(name)
     except PackageNotFoundError:
-        return find_spec(name.replace("-", "_")) is not None
+        return find_spec(_MODULES.get(name, name.replace("-", "_"))) is not None
     return True

@@ -20,7 +20,6 @@ from tests.proof.site.browser_lessons import PURE
 
 # Imports that no verb comes to, or that need nothing, by their place and why.
 EXCUSED = {
-    "rmqlab.lessons.shown_values:in_notebook": "only where IPython runs already",
     "tests.proof.site.browser_cells:begin": "this file runs in a browser, and Python is there",
     "tests.proof.site.browser_cells:failed": "as begin",
     "rmqlab.runtime.configuration_files:_yaml": "whoever has no PyYAML is told how to get it, and --acl brings it",

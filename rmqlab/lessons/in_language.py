@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import PACKAGE, lessons
+from rmqlab.files import json_value
 from rmqlab.language import ENGLISH, read_catalogue
 from rmqlab.lessons.code_in_language import asked_in, code_in, names_in
 
@@ -68,5 +68,5 @@ def outputs_file(name: str, language: str) -> Path:
 def kept_outputs(name: str, language: str) -> dict[str, dict[str, Any]]:
     """The outputs by cell: `made_for` is the digest of the English ones, `outputs` those in ``language``."""
     path = outputs_file(name, language)
-    kept: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    kept: dict[str, dict[str, Any]] = json_value(path.read_text(encoding="utf-8")) if path.exists() else {}
     return kept
