@@ -64,6 +64,7 @@ os.environ[SETTING] = ENGLISH
 # Lines are as long as they are, and plain; here too a test that wants a width or colours says so.
 for _name in (*LOCALE[:2], "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
     os.environ.pop(_name, None)
+    os.unsetenv(_name)  # pytest loads readline, which sets COLUMNS for child processes behind `os.environ`
 
 # The same examples in every run: a red test is red for everybody, and no slow machine makes it flaky.
 settings.register_profile("rmqlab", derandomize=True, deadline=None, database=None)

@@ -404,11 +404,16 @@ def test_no_verb_looks_for_java_unless_it_needs_one(script, monkeypatch):
         script.become(["rows"], set())
 
 
-def test_an_old_python_hands_over_to_a_newer_one(tree, script, monkeypatch):
+def test_an_old_python_hands_over_to_a_newer_one_that_runs(tree, script, monkeypatch):
+    """A shim of pyenv stands first on the PATH, and another one has a name that is newer still."""
     newer = tree / "python3.29"
-    newer.touch(mode=0o755)
+    shims = tree / "shims"
+    shims.mkdir()
+    for program, body in ((newer, ""), (shims / "python3.29", "exit 127"), (shims / "python3.30", "exit 127")):
+        program.write_text(f"#!/bin/sh\n{body}\n")
+        program.chmod(0o755)
     monkeypatch.setattr(os, "execv", become_something_else)
-    monkeypatch.setenv("PATH", str(tree))
+    monkeypatch.setenv("PATH", f"{shims}{os.pathsep}{tree}")
     script.OLDEST = (3, 29)
     with pytest.raises(Became) as became:
         script.check_python(["rows", "--missing"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 from rmqlab.cli import OF_A_CHECKOUT
 from rmqlab.commands import VERBS
+from tests.proof.bundle import committed
 from tests.proof.pins import CORE as CORE_PACKAGES
 from tests.proof.pins import pinned, wanted
 from tests.proof.rows import REQUIRED, collect, read_rows, select
@@ -60,18 +62,6 @@ NOT_IN_CORE = {
     "asyncio", "concurrent", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select", "selectors",
     "signal", "socket", "subprocess", "sys", "threading", "time", "uuid",
 }  # fmt: skip
-
-
-def committed():
-    """The files that git knows, or would take: relative path and text (None for a binary file)."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    for name in filter(None, listed.stdout.split("\0")):
-        path = ROOT / name
-        if path.is_file():
-            yield name, path.read_bytes()
 
 
 def imports_of(path):
@@ -325,14 +315,23 @@ FOLDERS = ["/" + "/".join(parts) for parts in MACHINE]
 LOCKS = {"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "conda-lock.yml", "package-lock.json", "yarn.lock"}
 
 
+def test_without_git_the_files_are_the_same(monkeypatch):
+    """As in an unpacked sdist, or where git is not installed: what `bundle` takes, and what is looked through below."""
+    known = set(committed())
+    taken = set(committed(untracked=True))
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert known <= taken == set(committed())
+    assert len(known) > 1000
+
+
 def test_nothing_of_one_machine_is_committed():
     wrong = []
-    for name, content in committed():
+    for name in committed(untracked=True):
         if Path(name).name in LOCKS:
             wrong.append(f"{name}: a lock file; requirements.txt has the pins")
         if name.startswith("data/golden/"):  # recorded: paths in it are the recorder's, and part of the evidence
             continue
-        text = content.decode("utf-8", "replace")
+        text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
         wrong += [f"{name}: names the host {host}" for host in HOSTS if host in text]
         wrong += [f"{name}: names the folder {found}" for folder in FOLDERS if (found := stray(folder, text))]
     assert wrong == []

@@ -20,6 +20,7 @@ from rmqlab import __version__, cli, extras
 from rmqlab.cli import OF_A_CHECKOUT
 from rmqlab.commands import VERBS
 from rmqlab.errors import BadInput
+from tests.proof.bundle import committed
 
 pytestmark = pytest.mark.slow
 
@@ -163,9 +164,7 @@ def test_the_sdist_has_everything_that_is_committed(tmp_path, root):
     with tarfile.open(path) as archive:
         there = {member.name.partition("/")[2] for member in archive if member.isfile()}
         script = archive.getmember(f"{path.name.removesuffix('.tar.gz')}/lab")
-    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=root, text=True).split("\0")
-    committed = {name for name in listed if name and (root / name).is_file()}
-    assert committed - there == set()
+    assert set(committed()) - there == set()
     assert script.mode & 0o111
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import itertools
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from rmqlab.checkout import ROOT
 from rmqlab.commands.printing import Printer, has_colours, width_of
 from rmqlab.language import columns
 from rmqlab.show.tables import Table
@@ -30,6 +33,17 @@ def test_a_pipe_gets_lines_as_long_as_they_are():
     assert width_of(io.StringIO(), {}) is None
     assert width_of(io.StringIO(), {"COLUMNS": "60"}) == 60
     assert width_of(io.StringIO(), {"COLUMNS": "no"}) is None
+
+
+def test_a_long_refusal_in_a_pipe_is_one_line():
+    """In a process of its own, and nothing here (pytest loads readline) gives that one a width."""
+    told = subprocess.run(
+        [sys.executable, "-m", "rmqlab", "simulate", "no such file of scenarios " * 9],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 2
+    assert len(told.stderr.splitlines()) == 1
+    assert len(told.stderr) > 200
 
 
 def test_colours_are_where_rich_has_them():

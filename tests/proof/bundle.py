@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from fnmatch import fnmatch
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -69,15 +71,25 @@ def make(out: Path, extras: set[str], site: Path, tell: Callable[[str], None]) -
     }  # fmt: skip
 
 
-def committed() -> list[str]:
-    """The files of the project: what git knows and is there; in a copy without git all but what `./lab` made."""
+def committed(*, untracked: bool = False) -> list[str]:
+    """The files of the project that git knows, or would take; in a copy without git all but what .gitignore names.
+
+    >>> "README.md" in committed()
+    True
+    """
     git = shutil.which("git")
     if git and (ROOT / ".git").exists():
-        listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
-        return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
-    made = {".venv", WHEELS, "my-lessons", "build", "__pycache__"}
-    files = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
-    return sorted(str(path) for path in files if not made & set(path.parts))
+        command = [git, "ls-files", "-z", "--cached", *(("--others", "--exclude-standard") if untracked else ())]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+        return sorted(name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file())
+    ignored = (line.rstrip("/") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines())
+    made = [".git", WHEELS, *(pattern for pattern in ignored if pattern and not pattern.startswith("#"))]
+    names: list[str] = []
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if not any(fnmatch(name, pattern) for pattern in made)]
+        kept = (name for name in files if not any(fnmatch(name, pattern) for pattern in made))
+        names += (Path(folder, name).relative_to(ROOT).as_posix() for name in kept)
+    return sorted(names)
 
 
 def download(folder: Path, extras: set[str]) -> None:
