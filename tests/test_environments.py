@@ -17,13 +17,31 @@ from tests.proof.installed import closure, make_environment, missing
 pytestmark = pytest.mark.slow
 
 LONGEST_S = 240
-# Examples that take minutes, need a cluster, or go on until they are stopped. Other tests run these: `site` in such an
+# Examples that take long, need a cluster, or go on until they are stopped. Other tests run these: `site` in such an
 # environment too (the fixture of tests/conftest.py), `notebook` and `serve` until they are ended (test_processes.py).
 LONG = {
-    "audit", "bench", "bundle", "catalogue", "doctor", "events", "notebook", "plan", "serve", "site", "tap", "test",
-    "workshop",
+    "audit", "bench", "bundle", "catalogue", "doctor", "events", "explore", "notebook", "plan", "serve", "site",
+    "sweep", "tap", "workshop",
 }  # fmt: skip
-GROUPS = sorted({frozenset({*verb.extras} - {"java"}) for verb in VERBS.values()}, key=sorted)
+# `test` wants nearly everything, and its environment is the one that this runs in.
+GROUPS = sorted({frozenset({*verb.extras} - {"java"}) for name, verb in VERBS.items() if name != "test"}, key=sorted)
+# What an environment's Python runs, in one process for all verbs of a group: the same packages are there for each.
+RUNNER = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.metadata import distributions
+from rmqlab.cli import main
+results = []
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            status = main(arguments)
+        except SystemExit as end:
+            status = end.code
+    results.append([status, out.getvalue(), err.getvalue()])
+print(json.dumps({"packages": len([*distributions()]), "results": results}))
+"""
 
 
 def names(extras):
@@ -46,34 +64,33 @@ def environments(tmp_path_factory):
     return of
 
 
-def run(python, folder, *arguments):
+def run_all(python, folder, commands):
+    """What each command comes to: status, standard output, standard error; and how many packages are there."""
     environ = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
-    told = subprocess.run(
-        [str(python), "-P", "-m", "rmqlab", *arguments], cwd=folder, env=environ, capture_output=True, text=True,
-        check=False, timeout=LONGEST_S,
+    done = subprocess.run(
+        [str(python), "-P", "-c", RUNNER, json.dumps(commands)], cwd=folder, env=environ,
+        capture_output=True, text=True, check=False, timeout=LONGEST_S,
     )  # fmt: skip
-    assert "Traceback" not in told.stderr, told.stderr
-    return told
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    return told["results"], told["packages"]
 
 
 @pytest.mark.parametrize("extras", GROUPS, ids=names)
 def test_verbs_work_with_the_packages_of_their_extras(extras, environments, tmp_path):
-    python = environments(extras)
-    code = (
-        "import json; from importlib.metadata import distributions as d; print(json.dumps([str(one) for one in d()]))"
-    )
-    there = json.loads(subprocess.check_output([python, "-c", code], text=True))
-    assert len(there) == len(closure(extras))
     (tmp_path / "data").symlink_to(ROOT / "data")
-    for name, verb in VERBS.items():
-        if frozenset({*verb.extras} - {"java"}) != extras:
-            continue
-        assert run(python, tmp_path, name, "--help").returncode == 0
-        if name in LONG or ("java" in verb.extras and find_java(os.environ) is None):
-            continue
-        told = run(python, tmp_path, *shlex.split(verb.example))
-        assert told.returncode in verb.statuses, told.stderr
-        assert "missing" not in told.stderr
+    verbs = {name: verb for name, verb in VERBS.items() if frozenset({*verb.extras} - {"java"}) == extras}
+    without_java = find_java(os.environ) is None
+    shown = [name for name in verbs if name not in LONG and not (without_java and "java" in verbs[name].extras)]
+    commands = [*([name, "--help"] for name in verbs), *(shlex.split(verbs[name].example) for name in shown)]
+    results, packages = run_all(environments(extras), tmp_path, commands)
+    assert packages == len(closure(extras))
+    for command, (status, out, err) in zip(commands, results, strict=True):
+        if "--help" in command:
+            assert (status, out[:6], err) == (0, "usage:", ""), command
+        else:
+            assert status in VERBS[command[0]].statuses, err
+            assert "missing" not in err
 
 
 def test_a_package_that_no_extra_brings_is_not_there(environments):
