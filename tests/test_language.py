@@ -188,7 +188,7 @@ DOCTOR = [f"data/doctor/4.8.0-{number}.json" for number in (1, 2)]
     ("arguments", "said", "wrong"),
     [
         (["doctor", "--recorded", *DOCTOR], "确定丢失 6 条，很可能丢失 23 条", "很可能丢失 确定丢失"),
-        (["doctor", "--recorded", *DOCTOR], "没有人拉取 broker-a 的队列 2、3", "queues 2"),
+        (["doctor", "--recorded", *DOCTOR], "没有成员拉取 broker-a 的队列 2、3", "queues 2"),
         (["doctor", "--recorded", *DOCTOR, "--verbose"], "17 V4_8_0、16 V5_3_3", "17 V4_8_0, 16"),
         (["replay", "data/golden/broker-4.8.0/lite"], "消息的存储时间", "the store time of a message"),
         (["explain", "24"], "停止工作", "; stop"),
@@ -197,7 +197,7 @@ DOCTOR = [f"data/doctor/4.8.0-{number}.json" for number in (1, 2)]
         (["lint", "--queues", "x"], "不是有效的 int 值", "invalid"),
         (["lint", "--nothing"], "无法识别的参数：--nothing", "unknown"),
         (["lnt"], "没有命令 'lnt'", "no verb"),
-        ([], "规划一次不丢消息的订阅变更", "plan a change"),
+        ([], "规划一次不丢消息的订阅关系变更", "plan a change"),
     ],
 )
 def test_what_was_said_wrongly_in_chinese_is_right(root, monkeypatch, capsys, arguments, said, wrong):

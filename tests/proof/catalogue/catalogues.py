@@ -26,6 +26,7 @@ from rmqlab.lessons.shown_texts import MESSAGES, names_of, texts_of
 from rmqlab.rules import DEFAULT_RULES
 from tests.proof.catalogue import outputs
 from tests.proof.catalogue.differences import differences
+from tests.proof.catalogue.terms import foreign
 from tests.proof.site.readme import CHINESE, in_chinese
 from tests.proof.site.words import texts_of_pages
 
@@ -37,8 +38,7 @@ LANGUAGES = {"zh": "zh_CN"}
 PLURALS = {"zh": "nplurals=1; plural=0;"}
 CELL, SHOWN = "a text cell", "shown by code"
 STALE_OUTPUT = "was not run since the English cell showed what it shows: ./lab catalogue --run"
-TERMS = {"标签": "Tag", "消费组": "消费者组", "忘掉": "移除", "检查单": "检查清单", "名字服务": "NameServer"}
-"""One thing has one name: a word that is not ours, and the one that is."""
+QUOTED = "data/articles/"  # what the articles say, in their own words
 MISSING, EMPTY = "is missing", "is not translated"
 WIDTH = 118
 OF_CHECKOUT = (
@@ -307,10 +307,8 @@ def of_entry(entry: Entry, mine: polib.POEntry) -> list[str]:
     if not told or not all(map(str.strip, told)):
         return [EMPTY]
     unsure = ["is marked fuzzy"] if "fuzzy" in mine.flags else []
-    if entry.kind == SHOWN and entry.places[0].startswith(("rmqlab/", "data/")):
-        unsure += [
-            f"says {word}, which is {right} here" for word, right in TERMS.items() for text in told if word in text
-        ]
+    if not entry.places[0].startswith(QUOTED):
+        unsure += [one for text in told for one in foreign(text)]
     wrong = [one for text in told for one in differences(entry.plural or entry.text, text, cell=entry.kind == CELL)]
     return [*unsure, *wrong]
 

@@ -25,7 +25,7 @@ Then you read what is right, and why people choose otherwise. Nothing is kept: o
 """,
     "zh": """# 测验
 
-每课三道题，与课程笔记本末尾的相同。请选一个答案，以第一次的选择为准。然后你会看到正确答案，以及别人为什么会选错。
+每课三道题，与该课 Notebook 末尾的相同。请选择一个答案，以第一次选择为准。选完会显示正确答案，以及选错的常见原因。
 这里不保存任何记录：重新打开本页就可以重做。
 
 """,
