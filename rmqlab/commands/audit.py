@@ -178,7 +178,11 @@ def _write(audit: AuditResult, folder: Path, name: str) -> None:
             part.write_text(page, encoding="utf-8")
     except OSError as error:
         raise BadInput(
-            _("--out {folder}: {strerror}; name a folder that can be written", folder=folder, strerror=error.strerror)
+            _(
+                "--out {folder}: {strerror}; name a folder that can be written",
+                folder=folder,
+                strerror=error.strerror or error,
+            )
         ) from error
     write_json(plan, str(folder / "resend.json"))
     write_json(audit.damage, str(folder / "damage.json"))

@@ -59,7 +59,7 @@ class DurableStore:
         self._versions = (-1, -1)
         self._seen_requests = 0
         self._next_commit: asyncio.Future[bool] | None = None
-        self._commit_running = False
+        self._commit_running = self._is_stopped = False
         self._thorough = {"commitlog": 0, "consumequeue": 0}
         self._checkpoint = Checkpoint()
 
@@ -127,7 +127,7 @@ class DurableStore:
     def stop(self) -> None:
         """Bring everything to disk and give the folder back."""
         store, folder = self._store, self._folder
-        in_order = False
+        in_order, self._is_stopped = False, True
         try:
             store.dispatch()
             if self._index is not None:
@@ -172,6 +172,9 @@ class DurableStore:
         loop = asyncio.get_running_loop()
         while self._next_commit is not None:
             group, self._next_commit = self._next_commit, None
+            if self._is_stopped:  # `stop` has flushed, or said why not
+                group.set_result(False)
+                continue
             try:
                 await loop.run_in_executor(self._executor, self._folder.segments.flush, "commitlog")
                 group.set_result(True)

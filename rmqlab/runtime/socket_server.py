@@ -153,12 +153,17 @@ class SocketChannel(asyncio.Protocol):
                 long_expressions.use({})
         self._rested()
 
+    @property
+    def _is_served(self) -> bool:
+        is_waiting = self._write_paused or self._waits_for is not None
+        return not (is_waiting or self._server.is_stopped or self.closed_because is not None)
+
     def _process(self) -> None:
         """Serve the frames that are there; answers of one turn leave together."""
         self._outbox = []
         until = self._server.loop.time() + TURN_SECONDS
         try:
-            while not self._write_paused and self._waits_for is None and self.closed_because is None:
+            while self._is_served:
                 frame = self._decoder.next()
                 if frame is None:
                     break
@@ -267,7 +272,7 @@ class SocketServer:
         self._sweeper: asyncio.TimerHandle | None = None
         self._servers: list[asyncio.Server] = []
         self._waiting: set[asyncio.Task[None]] = set()
-        self._stopped = False
+        self.is_stopped = False
         self._all_gone = asyncio.Event()
 
     async def start(self, listening: socket.socket) -> None:
@@ -298,8 +303,8 @@ class SocketServer:
             raise TlsError(str(error)) from error
 
     async def stop(self) -> None:
-        """Take no more connections, let answers that wait for the disk leave, then close what is open."""
-        self._stopped = True
+        """Take no more connections and requests, let answers that wait for the disk leave, close what is open."""
+        self.is_stopped = True
         for server in self._servers:
             server.close()
         while self._waiting:
@@ -327,7 +332,7 @@ class SocketServer:
         """A connection ended."""
         self.channels.discard(channel)
         self.slow.discard(channel)
-        if not self.channels and self._stopped:
+        if not self.channels and self.is_stopped:
             self._all_gone.set()
         self.handler.on_channel_close(channel, epoch_ms())
         self.arm_timer()
@@ -368,7 +373,9 @@ class SocketServer:
         """Compile the expressions of a request in a thread; nothing more once the server stops."""
         if self._compiler is None:
             self._compiler = ThreadPoolExecutor(1, "expressions")
-        return await self.loop.run_in_executor(self._compiler, long_expressions.prepare, command, lambda: self._stopped)
+        return await self.loop.run_in_executor(
+            self._compiler, long_expressions.prepare, command, lambda: self.is_stopped
+        )
 
     async def _answer_when_flushed(
         self, channel: SocketChannel, answer: RemotingCommand, barrier: DurableStore
@@ -388,7 +395,7 @@ class SocketServer:
 
     def arm_timer(self) -> None:
         """Have the handler woken when it wants; at once means after what is ready now."""
-        if self._stopped:
+        if self.is_stopped:
             return
         due = self.handler.next_timer()
         if due is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,14 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.record import decode_record, decode_records
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.runtime import file_segments
+from rmqlab.runtime.broker_startup import BrokerStartup
 from rmqlab.runtime.durable_store import DurableStore
+from rmqlab.runtime.serve_config import ServeConfig
 from rmqlab.runtime.store_folder import StoreFolder
 from rmqlab.store import recovery
 from rmqlab.store.clean_service import CleanService
@@ -527,3 +534,42 @@ def test_the_layout_is_that_of_4_8_0(opened, tmp_path):
     assert {path.name for path in (root / "config").iterdir()} >= {
         "topics.json", "subscriptionGroup.json", "consumerOffset.json", "consumerFilter.json", "delayOffset.json",
     }  # fmt: skip
+
+
+def test_a_broker_that_stops_under_load_says_nothing_and_loses_no_answer(tmp_path, caplog, net):
+    """Four producers that never stop, a disk that takes its time: requests after the stop are nobody's."""
+    config = ServeConfig.of(
+        {"diskMaxUsedSpaceRatio": "99", "flushDiskType": "SYNC_FLUSH", "syncFlushTimeout": "20"}, where="test",
+        listen="127.0.0.1:0", namesrv="127.0.0.1:0", store=tmp_path / "store",
+    )  # fmt: skip
+
+    async def produce(address, answered):
+        async with net.client() as runtime:
+            while True:
+                header = SendMessageRequestHeaderV2("P", "T", "TBW102", 4, 0, 0, 0, 0, "", 0, unit_mode=False)
+                request = RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, header, b"body")
+                answered.append(await runtime.invoke(address, request, 5_000))
+
+    async def run():
+        startup, answered = BrokerStartup(config), []
+        await startup.start()
+        segments = startup._folder.segments
+        flush = segments.flush
+
+        def slow(*arguments):
+            time.sleep(0.03)
+            flush(*arguments)
+
+        segments.flush = slow
+        producers = [asyncio.create_task(produce(startup.broker_addr, answered)) for _ in range(4)]
+        await asyncio.sleep(0.3)
+        began = time.monotonic()
+        await startup.stop()
+        took = time.monotonic() - began
+        await asyncio.gather(*producers, return_exceptions=True)
+        return answered, took
+
+    answered, took = asyncio.run(run())
+    assert answered
+    assert took < 10
+    assert not [record for record in caplog.records if record.exc_info or record.name == "asyncio"]
