@@ -1,7 +1,8 @@
 """Fixtures and settings for every test, the tiers, and how a run on two cores shares the tests out.
 
 Each test belongs to one tier, and its place says which: ``notebooks``, ``browser`` (Chromium), ``java`` (real jars),
-``spark``, ``slow`` (a module that says so: whole searches, many simulations), and ``fast``, all others.
+``spark``, ``hostile`` (what strangers write), ``slow`` (a module that says so: whole searches, many simulations), and
+``fast``, all others.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from tests.proof.spark_servers import SharedJvm
 
 ROOT = Path(__file__).resolve().parent.parent
-TIERS = ("notebooks", "browser", "java", "spark", "slow", "fast")
+TIERS = ("notebooks", "browser", "java", "spark", "slow", "hostile", "fast")
 NOTEBOOK = re.compile(r"\b\d\d_\w+")
 ASKS_FOR_SPARK = re.compile(r"^def \w+\((?:\w+, )*spark\b", re.MULTILINE)
 NOTEBOOK_ON_SPARK = re.compile(r"\brmqlab\.spark\(")
@@ -57,7 +58,7 @@ TOGETHER = {
 }
 RUNS = re.compile("test_lesson_runs|test_every_stub")
 SHARED_JVM = pytest.StashKey["SharedJvm | None"]()
-FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "spark": "spark"}
+FOLDERS = {"notebooks": "notebooks", "browser": "browser", "interop": "java", "spark": "spark", "hostile": "hostile"}
 
 # Texts are compared in English, whatever this machine's locale is; a test that wants another language says so.
 os.environ[SETTING] = ENGLISH

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -173,12 +173,22 @@ def _integer(text: str) -> int | Decimal:
     return Decimal(text) if text == "-0" else int(text)  # a text field keeps the sign
 
 
-_PLAIN: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
-_ODD_NAMES_MARKED: Final = json.JSONDecoder(object_hook=_with_odd_names, parse_float=Decimal, parse_constant=_refuse)
-_LOOSE: Final = json.JSONDecoder(object_hook=_with_odd_names, parse_float=Decimal, parse_constant=_refuse, strict=False)
+def _decimal(text: str) -> Decimal:
+    """Read a number with a fraction or an exponent. Raises ValueError for an exponent that no BigDecimal has."""
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(f"the exponent of {text[:30]} is too large") from error
+
+
+_PLAIN: Final = json.JSONDecoder(parse_float=_decimal, parse_constant=_refuse)
+_ODD_NAMES_MARKED: Final = json.JSONDecoder(object_hook=_with_odd_names, parse_float=_decimal, parse_constant=_refuse)
+_LOOSE: Final = json.JSONDecoder(
+    object_hook=_with_odd_names, parse_float=_decimal, parse_constant=_refuse, strict=False
+)
 _PAIRED: Final = json.JSONDecoder(
     object_pairs_hook=Pairs,
-    parse_float=Decimal,
+    parse_float=_decimal,
     parse_int=_integer,
     parse_constant=_refuse,
 )
@@ -332,7 +342,7 @@ class _LenientReader:
             return unescaped.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         if re.fullmatch(_NUMBER, part):
             number = part.rstrip("LSBFD")
-            return int(number) if number.lstrip("+-").isdecimal() else Decimal(number)
+            return int(number) if number.lstrip("+-").isdecimal() else _decimal(number)
         if part in _WORDS:
             return _WORDS[part]
         raise _missing("a value", part)

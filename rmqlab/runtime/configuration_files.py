@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.files import read_bytes
+from rmqlab.language import _
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.runtime.file_segments import sync_folder
 
@@ -74,6 +75,10 @@ def read_rules(path: Path) -> object:
     yaml = _yaml()
     try:
         return yaml.safe_load(read_bytes(path).decode())
+    except RecursionError:
+        raise BadInput(
+            _("{path}: lists lie in each other too deep; the rules of access control are wanted", path=path)
+        ) from None
     except (OSError, UnicodeError, yaml.YAMLError) as error:
         raise BadInput(f"{path}: {error}; the rules of access control are wanted, as in 4.8.0's {ACL_FILE}") from error
 

@@ -118,7 +118,10 @@ class Schedule:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise BadInput(_('{where}: field "format" must be "{format}"', where=where, format=FORMAT))
         taken: dict[int, tuple[str, int]] = {}
-        for index, row in enumerate(data.get("choices", [])):
+        choices = data.get("choices", [])
+        if not isinstance(choices, list):
+            raise BadInput(_('{where}: "choices" is {choices}; it must be a list', where=where, choices=f"{choices!r}"))
+        for index, row in enumerate(choices):
             match row:
                 case [int(number), str(label), int(option)] if number >= 0 and option >= 0:
                     taken[number] = (label, option)

@@ -45,6 +45,14 @@ def open_store(path: Path) -> Iterator[OpenedStore]:
 
     What is packed is unpacked for as long as it is open. Raises `BadInput`.
     """
+    try:
+        (path / LOG).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise BadInput(
+            _("{path}: cannot be read ({strerror}); give a store directory", path=path, strerror=error.strerror)
+        ) from error
     if (path / LOG).is_dir():
         yield OpenedStore(path, None, _conf(path))
         return

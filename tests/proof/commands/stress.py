@@ -10,6 +10,7 @@ from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from tests.proof.stress.frame_fuzz import fuzz
+from tests.proof.stress.readers import READERS, fuzz_reader
 from tests.proof.stress.sockets import CONNECTIONS, misbehave
 from tests.proof.stress.store import SIGNALS, end_under_load
 
@@ -21,7 +22,7 @@ _GOOD_CLIENT = (
     "a good client's sends in ms: p50 {p50_before:.2f} before, {p50_meanwhile:.2f} meanwhile; "
     "p99 {p99_before:.2f} and {p99_meanwhile:.2f}"
 )
-COUNTS = {**dict.fromkeys(SIGNALS, 20), **CONNECTIONS, "frames": 200_000}
+COUNTS = {**dict.fromkeys(SIGNALS, 20), **CONNECTIONS, "frames": 200_000, "readers": 20_000}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -30,7 +31,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "kinds", nargs="*", metavar="KIND",
         help="kill or stop (a broker ended at random moments under load), idle, slow, half-open, bombs, mutated "
-        "(clients that misbehave), frames (mutated ones without sockets); all",
+        "(clients that misbehave), frames (mutated ones without sockets), readers (files of every kind, changed: "
+        "N for each); all",
     )  # fmt: skip
     parser.add_argument("--count", type=int, metavar="N", help=f"rounds, connections or frames ({counts})")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="decides messages, moments and bytes (1)")
@@ -65,6 +67,15 @@ def _run(kind: str, args: Namespace) -> dict[str, Any]:
     if kind == "frames":
         result = fuzz(count, args.seed)
         return {"frames": result.frames, "ended": result.ended, "wrong": list(result.wrong)}
+    if kind == "readers":
+        found = {name: fuzz_reader(name, count, args.seed) for name in READERS}
+        return {
+            "inputs": sum(one.inputs for one in found.values()),
+            "refused": sum(one.refused for one in found.values()),
+            "slowest_s": max(one.slowest_s for one in found.values()),
+            "grown_mb": sum(one.grown_mb for one in found.values()),
+            "wrong": [text for one in found.values() for text in one.wrong],
+        }
     return asdict(misbehave(kind, count, args.seed))
 
 
@@ -77,6 +88,11 @@ def _text(kind: str, result: dict[str, Any]) -> str:
             else f"{result['rounds']} rounds, {result['acknowledged']:,} messages acknowledged",
             f"{result['unanswered']:,} without an answer when the process ended, {result['kept']:,} of them stored",
         ]  # fmt: skip
+    elif kind == "readers":
+        facts = [
+            f"{result['inputs']:,} inputs for {len(READERS)} readers, {result['refused']:,} of them refused",
+            f"the slowest {result['slowest_s']:.2f} s, {result['grown_mb']:.0f} MB more than before",
+        ]
     elif kind == "frames":
         facts = [f"{result['frames']:,} frames, {result['ended']:,} connections ended"]
     else:

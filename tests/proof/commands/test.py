@@ -30,7 +30,7 @@ PARALLEL = ["--numprocesses", str(PROCESSES), "--dist", "loadfile", "--no-loadsc
 PLUGINS = ["xdist.plugin", "_hypothesis_pytestplugin", "rmqlab.pytest_plugin"]
 NAMED_PLUGINS = ["--disable-plugin-autoload", *(part for plugin in PLUGINS for part in ("-p", plugin))]
 # What a fast run need not even import.
-NOT_FAST = ["browser", "interop", "notebooks", "spark"]
+NOT_FAST = ["browser", "hostile", "interop", "notebooks", "spark"]
 
 
 class Tally:
@@ -59,6 +59,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="RocketMQ's own integration tests of 4.8.0 against `serve`, all of them: six minutes, a JDK and Maven",
     )
+    parser.add_argument(
+        "--hostile",
+        action="store_true",
+        help="what strangers write, given to every reader: 20,000 inputs each, or RMQLAB_HOSTILE_INPUTS",
+    )
     parser.epilog = (
         "Every other argument goes to pytest; without one, all is tested. RMQLAB_REQUIRE_ALL=1 forbids skips."
     )
@@ -75,13 +80,16 @@ def run(args: Namespace) -> int:
     if args.peers:
         os.environ["RMQLAB_PEERS"] = "all"
         chosen = [*NAMED_PLUGINS, "-s", "tests/interop/test_peers.py", *args.rest]
+    elif args.hostile:
+        os.environ.setdefault("RMQLAB_HOSTILE_INPUTS", "20000")
+        chosen = [*NAMED_PLUGINS, *PARALLEL, "-m", "hostile", *(args.rest or ["tests/hostile"])]
     elif args.fast:
         ignored = [f"--ignore=tests/{folder}" for folder in NOT_FAST]
         chosen = [*NAMED_PLUGINS, *PARALLEL, "-m", "fast", *ignored, *(args.rest or ["tests"])]
     else:
         everything = [*NAMED_PLUGINS, "-p", "nbval.plugin", *PARALLEL, "tests", *notebooks()]
         chosen = [*NOTEBOOKS, *(args.rest or everything)]
-    alone = args.fast or args.peers
+    alone = args.fast or args.peers or args.hostile
     if find_spec("pyspark") is not None and not alone:
         use_archive(os.environ)
     tally = Tally()
