@@ -187,7 +187,7 @@ def joined(separator: str, parts: Iterable[object]) -> str:
     return Joined(separator, tuple(parts))
 
 
-SEPARATORS: Final = (N_(", "), N_(". "), N_(" · "), N_("; "), N_(" and "), N_(" or "), N_(": "))
+SEPARATORS: Final = (N_(", "), N_(". "), N_(" · "), N_("; "), N_(" and "), N_(" or "), N_(": "), N_(", then "))
 """What `joined` is given between words."""
 
 

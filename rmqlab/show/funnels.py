@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate, fate_words
-from rmqlab.language import N_, _, joined
+from rmqlab.language import N_, _, joined, sentences
 from rmqlab.show.canvas import Canvas, cut, painted
 from rmqlab.show.charts import checked, heat_map
 from rmqlab.show.figure import Picture
@@ -111,7 +111,7 @@ def funnel(fates: object, *, title: str = _("Messages through both layers and th
             _draw(canvas, lane, TOP + number * (LANE + GAP), LANE / most)
 
     svg = painted(LEFT + COLUMN * (len(HEADS) - 1) + BAR + 0.25, TOP + (LANE + GAP) * len(lanes), draw)
-    alt = " ".join(lane.sentence() for lane in lanes) or _("No message was judged.")
+    alt = sentences(*(lane.sentence() for lane in lanes)) if lanes else _("No message was judged.")
     headers = (
         _("group"),
         _("subscription"),
@@ -256,7 +256,7 @@ def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
             texts=texts,
         ),
         colour=lambda fate: colours.get(fate, PALE),
-        alt=_("Subscription {asked}: {told}", asked=asked, told=" ".join(told)),
+        alt=_("Subscription {asked}: {told}", asked=asked, told=sentences(*told)),
     )
 
 

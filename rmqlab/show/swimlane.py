@@ -213,7 +213,7 @@ def _alt(reading: RunView, story: list[Scene]) -> str:
         "{slots}. Of {counted}: {summary}. {moments} moments, listed in the table.",
         names=joined(", ", reading.names),
         asks=asks,
-        slots=", then ".join(slots) or _("never set"),
+        slots=joined(", then ", slots) or _("never set"),
         counted=counted(reading),
         summary=summary(reading.fates),
         moments=sum(len(scene.moments) for scene in story),

@@ -13,6 +13,7 @@ import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import nodes
 from rmqlab.filter.sql92.answer import MAX_PARTS
+from rmqlab.language import spoken
 from rmqlab.show import expression_trees
 from rmqlab.show.canvas import MIN_TEXT
 from rmqlab.show.expression_trees import Branch
@@ -270,3 +271,10 @@ def test_stacked_pictures_keep_their_words():
     one.svg = "<svg/>"
     with pytest.raises(ValueError, match="no size and viewBox"):
         stacked("none", one)
+
+
+def test_the_words_of_a_funnel_are_the_readers_language_lane_after_lane():
+    row = {"subscription": "a", "body": "one", "fate": "delivered"}
+    with spoken("zh"):
+        told = rmqlab.show.funnel([row | {"group": "G"}, row | {"group": "H"}]).alt
+    assert told == "G（a）：共 1 条消息、到达 1 条。H（a）：共 1 条消息、到达 1 条。"
