@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 PASSES_ON = True
-# JupyterLab asks nobody whether it may fetch news, and fetches none; nor does it look for a newer version of itself.
+# JupyterLab fetches no news, nor does it look for a newer version of itself; `_no_question` keeps it from asking.
 QUIET = (
     "--LabApp.news_url=None",
     "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
@@ -74,6 +74,7 @@ def run(args: Namespace) -> int:
         write_json({"copy": str(opened.parent)}, args.json)
         return 0
     _trust(opened.parent)
+    _no_question()
     root = opened.parent.parent
     command = [
         sys.executable, "-P", "-m", "jupyterlab", f"--ServerApp.root_dir={root}",
@@ -155,6 +156,20 @@ def _workspaces(prefix: Path) -> Path:
     if not path.is_dir():
         folded = {"main": {"dock": None}, "left": {"collapsed": True, "visible": True, "widgets": []}}
         manager.save("default", json.dumps({"data": {"layout-restorer:data": folded}, "metadata": {"id": "default"}}))
+    return path
+
+
+def _no_question() -> Path:
+    """Answer JupyterLab's question for news beforehand: where the page's own setting says nothing, it asks.
+
+    In a file of our own, before which the settings of a person and of a machine's owner go.
+    """
+    from jupyterlab.commands import get_app_dir
+
+    path = Path(get_app_dir()) / "settings" / "overrides.d" / "rmqlab.json"
+    with suppress(OSError):  # who may not write there is asked
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}))
     return path
 
 

@@ -86,10 +86,17 @@ def committed(*, untracked: bool = False) -> list[str]:
     made = [".git", WHEELS, *(pattern for pattern in ignored if pattern and not pattern.startswith("#"))]
     names: list[str] = []
     for folder, folders, files in os.walk(ROOT):
-        folders[:] = [name for name in folders if not any(fnmatch(name, pattern) for pattern in made)]
+        kept_folders = (name for name in folders if not any(fnmatch(name, pattern) for pattern in made))
+        folders[:] = [name for name in kept_folders if not _ignores_itself(Path(folder, name))]
         kept = (name for name in files if not any(fnmatch(name, pattern) for pattern in made))
         names += (Path(folder, name).relative_to(ROOT).as_posix() for name in kept)
     return sorted(names)
+
+
+def _ignores_itself(folder: Path) -> bool:
+    """As a learner's copy does, in whatever language or place."""
+    rules = folder / ".gitignore"
+    return rules.is_file() and rules.read_text(encoding="utf-8").split() == ["*"]
 
 
 def download(folder: Path, extras: set[str]) -> None:

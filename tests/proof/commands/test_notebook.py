@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from jupyterlab_server.settings_utils import get_settings
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -173,3 +174,13 @@ def test_strict_comparison_leaves_exercises_out():
     assert "notebooks/01_eight_messages.ipynb" in found
     assert "notebooks/solutions/01_eight_messages_tasks.ipynb" in found
     assert not [name for name in found if "exercises" in name]
+
+
+def test_jupyterlab_asks_for_no_news(tmp_path, monkeypatch):
+    """What its page gets to read: asked through its own server code, with its own schema."""
+    monkeypatch.setenv("JUPYTERLAB_DIR", str(tmp_path / "lab"))
+    schemas = Path(sys.prefix) / "share" / "jupyter" / "lab" / "schemas"
+    settings = verb._no_question().parent.parent
+    name = "@jupyterlab/apputils-extension:notification"
+    told, _ = get_settings(str(settings), str(schemas), str(tmp_path / "mine"), schema_name=name)
+    assert told["schema"]["properties"]["fetchNews"]["default"] == "false"
