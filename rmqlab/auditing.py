@@ -306,7 +306,9 @@ def _rows(given: Any) -> list[dict[str, Any]]:
     elif hasattr(given, "to_dict"):
         given = given.to_dict("records")
     if isinstance(given, Mapping) or not all(isinstance(row, Mapping) for row in given):
-        raise BadInput('rows are wanted, such as [{"group": "G", "topic": "T", "expr": "tagA"}], or the name of a file')
+        raise BadInput(
+            _('rows are wanted, such as [{"group": "G", "topic": "T", "expr": "tagA"}], or the name of a file')
+        )
     return [{name: value for name, value in row.items() if not _is_empty(value)} for row in given]
 
 

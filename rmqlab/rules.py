@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from rmqlab.errors import BadInput, did_you_mean, whole_number
+from rmqlab.language import _, joined
 from rmqlab.message.java import string_hash, to_int32
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 
@@ -364,13 +365,27 @@ class Rules:
             if isinstance(usual, int):
                 whole_number(name, rule, 1)
             elif callable(usual) and not callable(rule):
-                raise BadInput(f"{name} is {rule!r}; right is a function, as source({name!r}) shows it")
+                raise BadInput(
+                    _(
+                        "{name} is {rule}; right is a function, as source({quoted}) shows it",
+                        name=name,
+                        rule=f"{rule!r}",
+                        quoted=f"{name!r}",
+                    )
+                )
         return dataclasses.replace(self, **rules)  # type: ignore[arg-type]
 
     def _named(self, name: str) -> Any:
         known = [field.name for field in dataclasses.fields(self)]
         if name not in known:
-            raise BadInput(f"no rule {name!r}{did_you_mean(name, known)}; there are {', '.join(known[1:])}")
+            raise BadInput(
+                _(
+                    "no rule {name}{near}; there are {known}",
+                    name=f"{name!r}",
+                    near=did_you_mean(name, known),
+                    known=joined(", ", known[1:]),
+                )
+            )
         return getattr(self, name)
 
     def source(self, name: str) -> RuleSource:
@@ -398,14 +413,20 @@ class Rules:
 def require_rules(given: object) -> None:
     """Raises `BadInput` for what are no rules."""
     if not isinstance(given, Rules):
-        raise BadInput(f'rules is {given!r}; right is RULES["4.8.0"].replace(...)')
+        raise BadInput(_('rules is {given}; right is RULES["4.8.0"].replace(...)', given=f"{given!r}"))
 
 
 class RulesByVersion(dict[str, Rules]):
     """Rules by the version that has them; a version that is not here is a `BadInput` that names those that are."""
 
     def __missing__(self, version: object) -> Rules:
-        raise BadInput(f"no rules of version {version!r}; there are those of {', '.join(self)}")
+        raise BadInput(
+            _(
+                "no rules of version {version}; there are those of {versions}",
+                version=f"{version!r}",
+                versions=joined(", ", self),
+            )
+        )
 
 
 DEFAULT_VERSION: Final = "4.8.0"

@@ -202,7 +202,9 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
         )
     _require_text("expression", expression)
     if not isinstance(properties, Mapping | None):
-        raise BadInput(f'properties are {properties!r}; right is names and texts: {{"a": "5"}}')
+        raise BadInput(
+            _('properties are {properties}; right is names and texts: {{"a": "5"}}', properties=f"{properties!r}")
+        )
     for name, value in (properties or {}).items():
         _require_text(_("a property's name"), name)
         if not isinstance(value, str):

@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,8 +79,10 @@ def serve_metrics(doctor: Doctor, port: int, host: str = "127.0.0.1") -> tuple[G
     collector, registry = GroupCollector(doctor), CollectorRegistry()
     registry.register(collector)
     try:
-        server, _ = start_http_server(port, addr=host, registry=registry)
+        server, _thread = start_http_server(port, addr=host, registry=registry)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise BadInput(f"--metrics {port}: {reason}; give a free port from 1 to 65535, or 0 for any") from error
+        raise BadInput(
+            _("--metrics {port}: {reason}; give a free port from 1 to 65535, or 0 for any", port=port, reason=reason)
+        ) from error
     return collector, server.server_port

@@ -82,10 +82,12 @@ class Lab(LabSteps):
         if version not in [*RULES]:  # a list: what cannot be a key is no version either
             raise BadInput(_("version {version}: there is {rules}", version=f"{version!r}", rules=joined(", ", RULES)))
         if not isinstance(topics, Mapping):
-            raise BadInput(f'topics is {topics!r}; right is a name and its queues: {{"T": 4}}')
+            raise BadInput(_('topics is {topics}; right is a name and its queues: {{"T": 4}}', topics=f"{topics!r}"))
         for topic in topics:
             if not isinstance(topic, str):
-                raise BadInput(f'topics names {topic!r}; right is a text and its queues: {{"T": 4}}')
+                raise BadInput(
+                    _('topics names {topic}; right is a text and its queues: {{"T": 4}}', topic=f"{topic!r}")
+                )
         self.seed = seed
         scenario = checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True})
         self._open(scenario, cluster_of(settings, RULES[version] if rules is None else rules))
@@ -423,4 +425,9 @@ def _check_until(until: object, *, settle: bool) -> None:
     if settle:
         raise BadInput(_("run: until and settle are two ways to end a run; give one of them"))
     if not callable(until):
-        raise BadInput(f"run: until is {until!r}; right is a function: until=lambda lab: len(lab.rebalances()) == 1")
+        raise BadInput(
+            _(
+                "run: until is {until}; right is a function: until=lambda lab: len(lab.rebalances()) == 1",
+                until=f"{until!r}",
+            )
+        )

@@ -421,7 +421,12 @@ def _require_possible(step: Step) -> None:
 
 def _texts(properties: object) -> dict[str, object] | None:
     if not isinstance(properties, Mapping | None):
-        raise BadInput(f'send: properties of a message are {properties!r}; right is names and texts: {{"a": "5"}}')
+        raise BadInput(
+            _(
+                'send: properties of a message are {properties}; right is names and texts: {{"a": "5"}}',
+                properties=f"{properties!r}",
+            )
+        )
     for name, value in (properties or {}).items():
         if not isinstance(name, str):
             raise BadInput(_("send: a property is named {name}; right is a text", name=f"{name!r}"))
@@ -439,9 +444,13 @@ def _texts(properties: object) -> dict[str, object] | None:
 
 def _wanted(who: str, given: object, kind: str) -> None:
     if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
-        raise BadInput(f'{who} subscribes {given!r}; right is topic and expression: {{"T": "tagA"}}')
+        raise BadInput(
+            _('{who} subscribes {given}; right is topic and expression: {{"T": "tagA"}}', who=who, given=f"{given!r}")
+        )
     if kind == "SQL92" and not all(given.values()):
-        raise BadInput(f'{who} subscribes {given!r}; right is topic and condition: {{"T": "a > 3"}}')
+        raise BadInput(
+            _('{who} subscribes {given}; right is topic and condition: {{"T": "a > 3"}}', who=who, given=f"{given!r}")
+        )
 
 
 def _no_condition(topic: str, expression: str) -> None:
@@ -449,8 +458,13 @@ def _no_condition(topic: str, expression: str) -> None:
     if looks_like_sql92(expression):
         right = doubts(TAG, expression)[0].write or expression
         raise BadInput(
-            f"{expression!r} looks like a SQL92 condition, but it was given as a tag expression; "
-            f"write sql92={{{topic!r}: {right!r}}}"
+            _(
+                "{expression} looks like a SQL92 condition, but it was given as a tag expression; write "
+                "sql92={{{topic}: {right}}}",
+                expression=f"{expression!r}",
+                topic=f"{topic!r}",
+                right=f"{right!r}",
+            )
         )
     try:
         build_subscription_data(None, topic, expression)

@@ -149,7 +149,11 @@ class Link:
             )
         if not isinstance(settings, dict):
             raise BadInput(
-                f'{where}: "settings" is {settings!r}; it must be an object, such as {{"longPollingEnable": 1}}'
+                _(
+                    '{where}: "settings" is {settings}; it must be an object, such as {{"longPollingEnable": 1}}',
+                    where=where,
+                    settings=f"{settings!r}",
+                )
             )
         link = cls(
             scenario,

@@ -33,7 +33,9 @@ def read_properties(path: Path) -> dict[str, str]:
     try:
         return load_properties(read_bytes(path))
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror}); give a file of lines name=value") from error
+        raise BadInput(
+            _("{path}: cannot be read ({reason}); give a file of lines name=value", path=path, reason=error.strerror)
+        ) from error
     except MalformedEscapeError as error:
         raise BadInput(f"{path}: {error}") from error
 
@@ -80,7 +82,14 @@ def read_rules(path: Path) -> object:
             _("{path}: lists lie in each other too deep; the rules of access control are wanted", path=path)
         ) from None
     except (OSError, UnicodeError, yaml.YAMLError) as error:
-        raise BadInput(f"{path}: {error}; the rules of access control are wanted, as in 4.8.0's {ACL_FILE}") from error
+        raise BadInput(
+            _(
+                "{path}: {error}; the rules of access control are wanted, as in 4.8.0's {acl_file}",
+                path=path,
+                error=error,
+                acl_file=ACL_FILE,
+            )
+        ) from error
 
 
 def rewrite_rules(path: Path, rules: dict[str, Any]) -> None:
@@ -118,4 +127,4 @@ def _yaml() -> Any:
     try:
         return import_module("yaml")
     except ImportError as error:
-        raise BadInput(f"{ACL_FILE} needs PyYAML: pip install 'rmqlab[acl]'") from error
+        raise BadInput(_("{acl_file} needs PyYAML: pip install 'rmqlab[acl]'", acl_file=ACL_FILE)) from error

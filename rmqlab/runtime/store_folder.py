@@ -54,7 +54,9 @@ class StoreFolder:
             self._take_lock()
             self.last_exit_ok = not (self.root / "abort").exists()
         except OSError as error:
-            raise BadInput(f"store {self.root}: {error.strerror}; name a folder that can be written") from error
+            raise BadInput(
+                _("store {root}: {reason}; name a folder that can be written", root=self.root, reason=error.strerror)
+            ) from error
 
     def _take_lock(self) -> None:
         """Lock the first byte of `lock`, as Java does: a real broker keeps us out, and we keep it out."""
@@ -73,7 +75,7 @@ class StoreFolder:
         self._lock = lock
 
     def _taken(self) -> BadInput:
-        return BadInput(f"store {self.root}: another broker has it; stop that one, or name another folder")
+        return BadInput(_("store {root}: another broker has it; stop that one, or name another folder", root=self.root))
 
     def release(self, *, in_order: bool) -> None:
         """Give the folder back. `in_order`: everything is written, so the next broker need not look."""
@@ -92,7 +94,7 @@ class StoreFolder:
             (self.root / "abort").touch()
             sync_folder(self.root)
         except OSError as error:
-            raise BadInput(f"store {self.root}: {error.strerror}") from error
+            raise BadInput(_("store {root}: {reason}", root=self.root, reason=error.strerror)) from error
 
     # checkpoint
 

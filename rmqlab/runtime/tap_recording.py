@@ -15,6 +15,7 @@ from rmqlab.broker.heard_groups import HeardGroups
 from rmqlab.errors import BadInput
 from rmqlab.events import Register, SubscriptionChanged, Unregister
 from rmqlab.files import atomic_write
+from rmqlab.language import _
 from rmqlab.message.java_properties import properties_line
 from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode, code_name
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UnregisterClientRequestHeader
@@ -46,12 +47,16 @@ class TapRecording:
         self._path, self._part = folder / FRAMES, folder / f"{FRAMES}.part"
         for taken in (self._path, folder / f"{FRAMES}.gz"):
             if taken.exists():
-                raise BadInput(f"{taken} is there already: name another folder, or move that recording away")
+                raise BadInput(
+                    _("{taken} is there already: name another folder, or move that recording away", taken=taken)
+                )
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = self._part.open("w", encoding="ascii")
         except OSError as error:
-            raise BadInput(f"{folder}: {error.strerror}; name a folder that can be written") from error
+            raise BadInput(
+                _("{folder}: {reason}; name a folder that can be written", folder=folder, reason=error.strerror)
+            ) from error
 
     @property
     def is_open(self) -> bool:

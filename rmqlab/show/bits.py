@@ -109,7 +109,9 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
 def _names(rows: Sequence[Mapping[str, Any]], size: int) -> list[_Name]:
     for row in rows:
         if "name" not in row or "positions" not in row:
-            raise BadInput(f'bit_array: {dict(row)} is no row; right is {{"name": "A", "positions": [1, 4]}}')
+            raise BadInput(
+                _('bit_array: {row} is no row; right is {{"name": "A", "positions": [1, 4]}}', row=dict(row))
+            )
         for place in row["positions"]:
             if not 0 <= place < size:
                 raise BadInput(

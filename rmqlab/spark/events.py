@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from rmqlab.errors import BadInput
 from rmqlab.lab import records
+from rmqlab.language import _, joined
 from rmqlab.program import program
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
         for name, schema in TABLES.items():
             writers[name] = pq.ParquetWriter(partial[name], schema, compression="zstd")
         for account in accounts:
-            for name, (_, read) in records.TABLES.items():
+            for name, (_record, read) in records.TABLES.items():
                 columns = TABLES[name].names
                 rows = [dict(zip(columns, (account.scenario.id, *row), strict=True)) for row in read(account)]
                 counts[name] += len(rows)
@@ -64,7 +65,9 @@ def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
             writer.close()
             partial[name].replace(folder / f"{name}.parquet")
     except OSError as error:
-        raise BadInput(f"{folder}: {error.strerror or error}; name a folder that can be written") from error
+        raise BadInput(
+            _("{folder}: {reason}; name a folder that can be written", folder=folder, reason=error.strerror or error)
+        ) from error
     finally:
         for writer in writers.values():
             writer.close()
@@ -83,7 +86,7 @@ def view_sql(name: str) -> str:
         BadInput: there is no such view.
     """
     if name not in VIEWS:
-        raise BadInput(f"view {name!r} is not known; there are {', '.join(VIEWS)}")
+        raise BadInput(_("view {name} is not known; there are {views}", name=f"{name!r}", views=joined(", ", VIEWS)))
     return files("rmqlab.spark").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
 
 
@@ -97,7 +100,14 @@ def views(spark: SparkSession, folder: str | Path) -> dict[str, DataFrame]:
     for name in TABLES:
         path = folder / f"{name}.parquet"
         if not path.is_file():
-            raise BadInput(f"{path} is not there; {program()} events SOURCE --out {folder} makes it")
+            raise BadInput(
+                _(
+                    "{path} is not there; {program} events SOURCE --out {folder} makes it",
+                    path=path,
+                    program=program(),
+                    folder=folder,
+                )
+            )
         spark.read.parquet(str(path)).createOrReplaceTempView(name)
     found = {}
     for name in VIEWS:

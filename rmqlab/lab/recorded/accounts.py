@@ -25,6 +25,7 @@ from rmqlab.lab.replay.exchange import pair
 from rmqlab.lab.replay.frames import LineKind, read_recording
 from rmqlab.lab.run import Run, recorded_events, sent_messages, tells_of
 from rmqlab.lab.scenario import Scenario, Start, Subscribe, convert_scenario
+from rmqlab.language import _
 from rmqlab.message.batch import decode_messages
 from rmqlab.message.message import Message
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, string_to_properties
@@ -65,7 +66,14 @@ def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[R
     wanted = list(ids) or list(scenarios)
     for name in wanted:
         if name not in scenarios:
-            raise BadInput(f"{folder}: no scenario {name!r} in it{there_are(name, scenarios)}")
+            raise BadInput(
+                _(
+                    "{folder}: no scenario {name} in it{near}",
+                    folder=folder,
+                    name=f"{name!r}",
+                    near=there_are(name, scenarios),
+                )
+            )
     lines = read_recording(folder).lines
     zeros = _zeros(events, lines)
     lines_of = _by_scenario(lines)
@@ -91,7 +99,7 @@ def _by_scenario(lines: Sequence[RecordedLine]) -> dict[str, list[RecordedLine]]
 def _scenario(folder: Path, name: str, events: Iterable[Event]) -> Scenario:
     first = next((event for event in events if event["ev"] == "scenario"), {})
     if "scenario" not in first:
-        raise BadInput(f"{folder}: scenario {name!r} has no event 'scenario'")
+        raise BadInput(_("{folder}: scenario {name} has no event 'scenario'", folder=folder, name=f"{name!r}"))
     return convert_scenario(first["scenario"], f"{folder.name}, scenario {name!r}")
 
 
@@ -143,7 +151,13 @@ def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapp
         if event["ev"] == "starting":
             step = starts.get(who)
             if step is None:
-                raise BadInput(f"scenario {scenario.id!r} does not start {who!r}, whom an event 'starting' names")
+                raise BadInput(
+                    _(
+                        "scenario {scenario} does not start {who}, whom an event 'starting' names",
+                        scenario=f"{scenario.id!r}",
+                        who=f"{who!r}",
+                    )
+                )
             member = members[who] = GroupMember(who, step.group, step.broadcasts)
             member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
             if step.assign is not None:
@@ -155,7 +169,9 @@ def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapp
         elif event["ev"] == "subscribed":
             change = next((step for step in changes if tells_of(event, step)), None)
             if change is None or who not in members:
-                raise BadInput(f"scenario {scenario.id!r} has no step for the event {event}")
+                raise BadInput(
+                    _("scenario {scenario} has no step for the event {event}", scenario=f"{scenario.id!r}", event=event)
+                )
             changes.remove(change)  # the event names no topic, and the same may be asked for another one
             members[who].asked.append((event["t"], change.topic, change.type, change.expr))
         elif event["ev"] == "stopped" and who in members:
@@ -193,7 +209,12 @@ def tap_account(folder: Path) -> Run:
     recording, told = read_frames(folder)
     sends = list(_sends(recording.lines))
     if not sends and not any(fact.kind == "heartbeat" for fact in told.facts):
-        raise BadInput(f"{folder}: no consumer beats in these frames and nobody sends, so there is nothing to tell")
+        raise BadInput(
+            _(
+                "{folder}: no consumer beats in these frames and nobody sends, so there is nothing to tell",
+                folder=folder,
+            )
+        )
     sent = [message for message, _ in sends if message is not None]
     members = members_of_frames(told)
     facts = [*map(LikelyDroppers(told, sent).see, told.facts), *told.given]

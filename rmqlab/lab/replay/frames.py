@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.files import json_lines, read_text
+from rmqlab.language import _
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.runtime.configuration_files import read_properties
@@ -74,7 +75,9 @@ def frames_folder(path: Path) -> Path | None:
 def read_recording(folder: Path) -> Recording:
     """Read a recorded set; raise `BadInput` for a folder, file, line or field that is not as described above."""
     if not folder.is_dir():
-        raise BadInput(f"{folder}: there is no such folder; a recorded set has broker.conf and frames.jsonl[.gz]")
+        raise BadInput(
+            _("{folder}: there is no such folder; a recorded set has broker.conf and frames.jsonl[.gz]", folder=folder)
+        )
     properties = _properties(folder / "broker.conf")
     plain, packed = (folder / name for name in FRAMES)
     path = packed if packed.is_file() or not plain.is_file() else plain
@@ -84,8 +87,15 @@ def read_recording(folder: Path) -> Recording:
     last = 0.0
     for line, to in _lines(path, text):
         if line.t < last:
-            where = f"{path}, line {line.number}, field t"
-            raise BadInput(f"{where}: {line.t:g} comes after {last:g}; lines stand in the order of time")
+            where = _("{path}, line {number}, field t", path=path, number=line.number)
+            raise BadInput(
+                _(
+                    "{where}: {t} comes after {last}; lines stand in the order of time",
+                    where=where,
+                    t=f"{line.t:g}",
+                    last=f"{last:g}",
+                )
+            )
         last = line.t
         if to == "namesrv":
             of_namesrv.add(line.conn)
@@ -101,42 +111,64 @@ def _properties(path: Path) -> dict[str, str]:
     try:
         return read_properties(path)
     except BadInput as error:
-        raise BadInput(f"{error}; the recorded broker's settings are needed") from error
+        raise BadInput(_("{error}; the recorded broker's settings are needed", error=error)) from error
 
 
 def _lines(path: Path, text: str) -> Iterator[tuple[RecordedLine, str]]:
     for number, fields in json_lines(text, path):
         if not isinstance(fields, dict):
-            raise BadInput(f"{path}, line {number}: expected an object, got {type(fields).__name__}")
+            raise BadInput(
+                _(
+                    "{path}, line {number}: expected an object, got {kind}",
+                    path=path,
+                    number=number,
+                    kind=type(fields).__name__,
+                )
+            )
         to = fields.get("to", "broker")
         if to not in ("broker", "namesrv"):
-            raise BadInput(f"{path}, line {number}, field to: expected broker or namesrv, got {to!r}")
-        yield _line(f"{path}, line {number}", number, fields), to
+            raise BadInput(
+                _(
+                    "{path}, line {number}, field to: expected broker or namesrv, got {to}",
+                    path=path,
+                    number=number,
+                    to=f"{to!r}",
+                )
+            )
+        yield _line(_("{path}, line {number}", path=path, number=number), number, fields), to
 
 
 def _line(where: str, number: int, fields: dict[str, object]) -> RecordedLine:
     t = fields.get("t")
     if isinstance(t, bool) or not isinstance(t, int | float) or not 0 <= t <= MAX_MS:
-        raise BadInput(f"{where}, field t: expected milliseconds since the recording began, got {t!r}")
+        raise BadInput(
+            _("{where}, field t: expected milliseconds since the recording began, got {t}", where=where, t=f"{t!r}")
+        )
     if "control" in fields:
         conns = fields.get("conns", [])
         if not isinstance(conns, list) or not all(isinstance(conn, int) for conn in conns):
-            raise BadInput(f"{where}, field conns: expected connection numbers, got {conns!r}")
+            raise BadInput(
+                _("{where}, field conns: expected connection numbers, got {conns}", where=where, conns=f"{conns!r}")
+            )
         return RecordedLine(number, t, LineKind.CONTROL, control=str(fields["control"]), conns=tuple(conns))
     conn = fields.get("conn")
     if isinstance(conn, bool) or not isinstance(conn, int):
-        raise BadInput(f"{where}, field conn: expected a connection number, got {conn!r}")
+        raise BadInput(
+            _("{where}, field conn: expected a connection number, got {conn}", where=where, conn=f"{conn!r}")
+        )
     if "open" in fields:
         return RecordedLine(number, t, LineKind.OPEN, conn)
     if "client" in fields:
         return RecordedLine(number, t, LineKind.CLIENT, conn, client=str(fields["client"]))
     direction = fields.get("dir")
     if direction not in ("c2s", "s2c"):  # no set: what a file says may not be hashable
-        raise BadInput(f"{where}, field dir: expected c2s or s2c, got {direction!r}")
+        raise BadInput(
+            _("{where}, field dir: expected c2s or s2c, got {direction}", where=where, direction=f"{direction!r}")
+        )
     if "close" in fields:
         return RecordedLine(number, t, LineKind.CLOSE, conn, direction == "c2s")
     if "frame" not in fields:
-        raise BadInput(f"{where}: expected one of open, close, client, control and frame")
+        raise BadInput(_("{where}: expected one of open, close, client, control and frame", where=where))
     return RecordedLine(number, t, LineKind.FRAME, conn, direction == "c2s", _command(where, fields["frame"]))
 
 
@@ -144,11 +176,18 @@ def _command(where: str, frame: object) -> RemotingCommand:
     try:
         data = bytes.fromhex(str(frame))
     except ValueError:
-        raise BadInput(f"{where}, field frame: expected hex digits") from None
+        raise BadInput(_("{where}, field frame: expected hex digits", where=where)) from None
     length = int.from_bytes(data[:4])
     if len(data) != 4 + length:
-        raise BadInput(f"{where}, field frame: its length says {length} bytes, {len(data) - 4} follow")
+        raise BadInput(
+            _(
+                "{where}, field frame: its length says {length} bytes, {following} follow",
+                where=where,
+                length=length,
+                following=len(data) - 4,
+            )
+        )
     try:
         return RemotingCommand.decode(data[4:])
     except FrameError as error:
-        raise BadInput(f"{where}, field frame: {error}") from error
+        raise BadInput(_("{where}, field frame: {error}", where=where, error=error)) from error

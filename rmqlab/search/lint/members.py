@@ -223,7 +223,12 @@ def _of_members(groups: Groups, value: dict[str, Any], where: str) -> None:
     counts = queues.values() if isinstance(queues, dict) else [0]
     if any(type(count) is not int or not 1 <= count <= MAX_QUEUES for count in counts):
         raise BadInput(
-            f'{where}: queues is {queues!r}; it maps topics to numbers of queues, 1 to {MAX_QUEUES}, such as {{"T": 4}}'
+            _(
+                '{where}: queues is {queues}; it maps topics to numbers of queues, 1 to {most}, such as {{"T": 4}}',
+                where=where,
+                queues=f"{queues!r}",
+                most=MAX_QUEUES,
+            )
         )
     group = groups.setdefault(name, LintGroup(name))
     group.queues.update(queues)

@@ -46,7 +46,9 @@ def parse_subscription(text: str, what: str) -> Subscription:
         BadInput: the broker or the client would refuse it; the parser's own words are in the text.
     """
     if not isinstance(text, str):
-        raise BadInput(f"{what} is {text!r}; right is a text, such as 'tagA || tagB' or 'SQL92:a > 3'")
+        raise BadInput(
+            _("{what} is {text}; right is a text, such as 'tagA || tagB' or 'SQL92:a > 3'", what=what, text=f"{text!r}")
+        )
     if not text.removeprefix("TAG:").strip():
         raise BadInput(_("{what} is empty; right is a subscription: 'tagA || tagB', '*', or 'SQL92:a > 3'", what=what))
     prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")

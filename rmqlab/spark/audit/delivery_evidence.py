@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
+from rmqlab.language import _
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.spark.audit import scan as audit_scan
 from rmqlab.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
@@ -108,12 +109,16 @@ def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
             rows += _of_event(line, group_of) if "ev" in line else [_delivery(line)]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadInput(
-                f'{place}: {reason(error)}; a delivery would be {{"group": "G", "msgId": "7F00..."}}'
+                _(
+                    '{place}: {reason}; a delivery would be {{"group": "G", "msgId": "7F00..."}}',
+                    place=place,
+                    reason=reason(error),
+                )
             ) from error
     # A recording tells of every group in it, also of one that got nothing.
     rows += [(group, "", 0, None) for group in sorted(set(group_of.values()))]
     if not rows:
-        raise BadInput(f'{path}: no delivery in it; one would be {{"group": "G", "msgId": "7F00..."}}')
+        raise BadInput(_('{path}: no delivery in it; one would be {{"group": "G", "msgId": "7F00..."}}', path=path))
     yield _batch(rows)
 
 

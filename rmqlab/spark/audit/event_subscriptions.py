@@ -14,6 +14,7 @@ from rmqlab.lab.fault_steps import Freeze, Kill, Pause, Slow
 from rmqlab.lab.life_steps import Assign, DeleteTopic, Unsubscribe
 from rmqlab.lab.run import tells_of
 from rmqlab.lab.scenario import ResetOffset, Resize, Scenario, Start, Step, Subscribe, convert_scenario
+from rmqlab.language import _
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import TAG
 from rmqlab.rules import DEFAULT_RULES
@@ -46,7 +47,11 @@ def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
             told.take(event)
         except (BadInput, KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadInput(
-                f"{place}: {reason(error)}; events of a recording or of `rmqlab simulate` are needed"
+                _(
+                    "{place}: {reason}; events of a recording or of `rmqlab simulate` are needed",
+                    place=place,
+                    reason=reason(error),
+                )
             ) from error
     return told.subscriptions()
 

@@ -15,6 +15,7 @@ from rmqlab.errors import BadInput
 from rmqlab.events import Heartbeat, SubscriptionChanged, Unregister
 from rmqlab.lab.recorded.accounts import members_of_frames, read_frames
 from rmqlab.lab.replay.frames import LineKind
+from rmqlab.language import _
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import DEFAULT_RULES
@@ -41,7 +42,7 @@ def of_frames(folder: Path) -> Subscriptions:
     recording, account = read_frames(folder)
     members = members_of_frames(account)
     if not any(member.asked for member in members):
-        raise BadInput(f"{folder}: no consumer beats in these frames, so they tell of no subscription")
+        raise BadInput(_("{folder}: no consumer beats in these frames, so they tell of no subscription", folder=folder))
     zero = round(max(account.zeros or account.version_zeros))
 
     def at(t: float) -> int:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.message.java import LONG_MIN, split
 from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
@@ -220,7 +221,13 @@ def _index(path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
     # Java makes four entries for each slot unless it is told otherwise.
     slots, rest = (hash_slots, 0) if hash_slots else divmod(length - _INDEX_HEADER, 84)
     if rest:
-        raise BadInput(f"{path}: {length} bytes are no index with four entries for each slot; set option hashSlotNum")
+        raise BadInput(
+            _(
+                "{path}: {length} bytes are no index with four entries for each slot; set option hashSlotNum",
+                path=path,
+                length=length,
+            )
+        )
     count = int(header[4]) & 0xFFFFFFFF
     begin = _INDEX_HEADER + 4 * slots + _INDEX_ENTRY.itemsize
     room = max(0, (length - begin) // _INDEX_ENTRY.itemsize)

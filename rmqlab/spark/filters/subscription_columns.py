@@ -16,6 +16,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, build_subscription
 from rmqlab.spark.filters.sql92_columns import native
 from rmqlab.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
@@ -34,7 +35,7 @@ def wants(expression: str, kind: str = TAG, *, tags: str = "tags", properties: P
         return _sql92(expression, properties)
     data = build_subscription("", expression, kind)
     if not data.is_tag:
-        raise BadInput(f"type {kind!r} is neither {TAG} nor {SQL92}")
+        raise BadInput(_("type {kind} is neither {tag} nor {sql92}", kind=f"{kind!r}", tag=TAG, sql92=SQL92))
     if data.tags_set:
         return client_keeps(data, F.col(tags))  # the code of a tag that is named is always in the code set
     return F.lit(data.sub_string == SUB_ALL)

@@ -17,6 +17,7 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription, convert_scenario
 from rmqlab.lab.simulate import simulate
+from rmqlab.language import _, joined
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from rmqlab.spark.sweeps.heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
 from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario
@@ -61,15 +62,17 @@ class NamedSweep:
         rows = self.rows(self.runs if runs is None else runs)
         for axis, values in (axes or {}).items():
             if axis not in rows[0]:
-                meant = did_you_mean(axis, rows[0]) or f"; there are {', '.join(rows[0])}"
-                raise BadInput(f"sweep {name!r} has no axis {axis!r}{meant}")
+                meant = did_you_mean(axis, rows[0]) or _("; there are {names}", names=joined(", ", rows[0]))
+                raise BadInput(
+                    _("sweep {name} has no axis {axis}{meant}", name=f"{name!r}", axis=f"{axis!r}", meant=meant)
+                )
             changed = [{**row, axis: value} for row in rows for value in values]
             rows = list({tuple(row.items()): row for row in changed}.values())
         for row in rows:
             try:
                 self.check(**row)
             except BadInput as error:
-                raise BadInput(f"sweep {name!r}: {error}") from error
+                raise BadInput(_("sweep {name}: {error}", name=f"{name!r}", error=error)) from error
         return Sweep(name, self.run, rows, seed=self.seed if seed is None else seed, version=self.version)
 
 

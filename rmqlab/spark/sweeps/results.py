@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from rmqlab import checkout
 from rmqlab.errors import BadInput, there_are
 from rmqlab.files import atomic_write, json_value
+from rmqlab.language import _, joined
 from rmqlab.program import program
 from rmqlab.spark.sweeps.catalogue import CATALOGUE
 from rmqlab.spark.sweeps.sweep import ERROR, ROW, SEED, SweepRow, run_row
@@ -45,14 +46,26 @@ def open_folder(folder: Path, sweep: Sweep) -> None:
             found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
             if found != about:
                 raise BadInput(
-                    f"{folder} holds another sweep, {found}; this one is {about}: give it a folder of its own"
+                    _(
+                        "{folder} holds another sweep, {found}; this one is {about}: give it a folder of its own",
+                        folder=folder,
+                        found=found,
+                        about=about,
+                    )
                 )
         run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
         text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
         with atomic_write(path) as part:
             part.write_text(text, encoding="utf-8")
     except (OSError, json.JSONDecodeError) as error:
-        raise BadInput(f"{folder} cannot hold the results of sweep {sweep.name!r}: {error}") from error
+        raise BadInput(
+            _(
+                "{folder} cannot hold the results of sweep {name}: {error}",
+                folder=folder,
+                name=f"{sweep.name!r}",
+                error=error,
+            )
+        ) from error
 
 
 def add_rows(folder: Path, outcomes: Sequence[RowOutcome]) -> None:
@@ -72,7 +85,9 @@ def read_folder(folder: Path) -> dict[str, dict[str, Any]]:
         try:
             records = pq.read_table(path).to_pylist()
         except (OSError, pa.ArrowException) as error:
-            raise BadInput(f"{path} is damaged ({error}): delete it, and its rows are run again") from error
+            raise BadInput(
+                _("{path} is damaged ({error}): delete it, and its rows are run again", path=path, error=error)
+            ) from error
         found.update((record[ROW], record) for record in records)
     return found
 
@@ -132,7 +147,7 @@ def stored_sweep(name: str) -> SweepResult:
         BadInput: no such sweep, or none kept; the text says how to make it.
     """
     if name not in CATALOGUE:
-        raise BadInput(f"sweep {name!r} is not known{there_are(name, CATALOGUE)}")
+        raise BadInput(_("sweep {name} is not known{near}", name=f"{name!r}", near=there_are(name, CATALOGUE)))
     path = checkout.carried("sweeps") / f"{name}.parquet"
     return SweepResult(_records(path, f"{program()} sweep {name} --table {path} makes it"))
 
@@ -150,9 +165,22 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
     try:
         about = json_value((folder / ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadInput(f"{folder} holds no sweep ({error}); give the folder that sweep --out has filled") from error
+        raise BadInput(
+            _(
+                "{folder} holds no sweep ({error}); give the folder that sweep --out has filled",
+                folder=folder,
+                error=error,
+            )
+        ) from error
     if about.get("name") != name:
-        raise BadInput(f"{folder} holds sweep {about.get('name')!r}, and this is {name!r}")
+        raise BadInput(
+            _(
+                "{folder} holds sweep {held}, and this is {name}",
+                folder=folder,
+                held=f"{about.get('name')!r}",
+                name=f"{name!r}",
+            )
+        )
     return list(read_folder(folder).values())
 
 
@@ -161,7 +189,7 @@ def _records(path: Path, right: str) -> list[dict[str, Any]]:
     try:
         records: list[dict[str, Any]] = pq.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise BadInput(f"{path} cannot be read ({error}); {right}") from error
+        raise BadInput(_("{path} cannot be read ({error}); {right}", path=path, error=error, right=right)) from error
     return records
 
 
@@ -187,7 +215,13 @@ def row_of(records: Sequence[Record], wanted: str) -> Record:
     for number, record in enumerate(records):
         if wanted in (record[ROW], str(number)):
             return record
-    raise BadInput(f"row {wanted}: none of the {len(records)} rows has this id, and they are numbered from 0")
+    raise BadInput(
+        _(
+            "row {wanted}: none of the {count} rows has this id, and they are numbered from 0",
+            wanted=wanted,
+            count=len(records),
+        )
+    )
 
 
 def parameters_of(name: str, record: Record) -> dict[str, Any]:
@@ -197,10 +231,12 @@ def parameters_of(name: str, record: Record) -> dict[str, Any]:
         BadInput: no such sweep, or the row is one of another.
     """
     if name not in CATALOGUE:
-        raise BadInput(f"sweep {name!r} is not known{there_are(name, CATALOGUE)}")
+        raise BadInput(_("sweep {name} is not known{near}", name=f"{name!r}", near=there_are(name, CATALOGUE)))
     names = list(CATALOGUE[name].rows(1)[0])
     if missing := [one for one in (*names, SEED) if one not in record]:
-        raise BadInput(f"this is no row of sweep {name!r}: it has no {', '.join(missing)}")
+        raise BadInput(
+            _("this is no row of sweep {name}: it has no {missing}", name=f"{name!r}", missing=joined(", ", missing))
+        )
     return {one: record[one] for one in names}
 
 
@@ -213,7 +249,9 @@ def rerun_row(name: str, record: Record) -> list[RerunFigure]:
     parameters = parameters_of(name, record)
     outcome = run_row(CATALOGUE[name].run, SweepRow(record.get(ROW, ""), record[SEED], parameters))
     if outcome.error is not None:
-        raise BadInput(f"sweep {name!r}, row {record.get(ROW, '')}: {outcome.error}")
+        raise BadInput(
+            _("sweep {name}, row {row}: {error}", name=f"{name!r}", row=record.get(ROW, ""), error=outcome.error)
+        )
     known = [figure for figure in record if figure not in parameters and figure not in (ROW, SEED, ERROR)]
     names = dict.fromkeys((*known, *outcome.figures))
     return [RerunFigure(figure, record.get(figure), outcome.figures.get(figure)) for figure in names]

@@ -17,6 +17,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.spark.sweeps.results import SweepResult, add_rows, open_folder, read_folder
 from rmqlab.spark.sweeps.sweep import ERROR, RowOutcome, SweepRow, run_row
 
@@ -53,7 +54,7 @@ def run_sweep(
             cannot run Python as they must.
     """
     if rows_a_task < 1:
-        raise BadInput(f"rows_a_task is {rows_a_task}: at least one row a task")
+        raise BadInput(_("rows_a_task is {rows_a_task}: at least one row a task", rows_a_task=rows_a_task))
     rows = sweep.rows()
     folder = Path(folder)
     open_folder(folder, sweep)
@@ -150,14 +151,20 @@ def _require_alive(session: SparkSession, error: Exception) -> None:
         session.range(1).collect()
     except Exception as lost:
         raise BadInput(
-            f"the Spark session does not answer any more ({_reason(error)}); run the sweep again to go on"
+            _(
+                "the Spark session does not answer any more ({reason}); run the sweep again to go on",
+                reason=_reason(error),
+            )
         ) from lost
     try:
         session.range(1).mapInArrow(_idle, "id long").collect()
     except Exception as broken:
         raise BadInput(
-            f"Spark's workers cannot run a task of Python ({_reason(broken)}): docs/how-to/spark.md says what they"
-            " need, and running the sweep again goes on"
+            _(
+                "Spark's workers cannot run a task of Python ({reason}): docs/how-to/spark.md says what "
+                "they need, and running the sweep again goes on",
+                reason=_reason(broken),
+            )
         ) from broken
 
 

@@ -16,6 +16,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import Offsets, Scenario, Send, Step
 from rmqlab.lab.simulate import simulate
+from rmqlab.language import _, joined
 from rmqlab.runtime.schedule import SeededChooser, Timing
 from rmqlab.spark.sweeps.sweep import require_within
 from rmqlab.spark.sweeps.tag_group import FATES, LAST_LOOK_MS, SETTLED_MS, TOPIC, TagGroup, counts
@@ -33,7 +34,9 @@ _SEEDS: Final = 2**63
 def require_traffic(traffic: str) -> None:
     """Raise `BadInput` for a word that says nothing of when messages come."""
     if traffic not in TRAFFIC:
-        raise BadInput(f"traffic is {traffic!r}; it is one of {', '.join(TRAFFIC)}")
+        raise BadInput(
+            _("traffic is {traffic}; it is one of {known}", traffic=f"{traffic!r}", known=joined(", ", TRAFFIC))
+        )
 
 
 def checked_group(members: int, queues: int, shared: int, gap_ms: int, traffic: str) -> TagGroup:

@@ -25,6 +25,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
 
 Scalar = int | float | str | bool | None
 Figures = Mapping[str, Scalar | Sequence[Scalar]]
@@ -51,8 +52,10 @@ def require_within(low: float, high: float = inf, **values: float) -> None:
     """
     for name, value in values.items():
         if not low <= value <= high:
-            limits = f"the least is {low}" if high == inf else f"it lies between {low} and {high}"
-            raise BadInput(f"{name} is {value}; {limits}")
+            limits = _("the least is {low}", low=low)
+            if high != inf:
+                limits = _("it lies between {low} and {high}", low=low, high=high)
+            raise BadInput(_("{name} is {value}; {limits}", name=name, value=value, limits=limits))
 
 
 class SweepRow(NamedTuple):
@@ -95,17 +98,38 @@ class Sweep:
             BadInput: no row, rows with other names than the first, equal rows, or a name that results use themselves.
         """
         if not self.parameters:
-            raise BadInput(f"sweep {self.name!r} has no rows: nothing would be run")
+            raise BadInput(_("sweep {name} has no rows: nothing would be run", name=f"{self.name!r}"))
         found: dict[str, SweepRow] = {}
         names = list(self.parameters[0])
         if taken := _RESERVED & set(names):
-            raise BadInput(f"sweep {self.name!r}: no parameter can be called {', '.join(sorted(taken))}")
+            raise BadInput(
+                _(
+                    "sweep {name}: no parameter can be called {taken}",
+                    name=f"{self.name!r}",
+                    taken=joined(", ", sorted(taken)),
+                )
+            )
         for number, one in enumerate(self.parameters):
             if set(one) != set(names):
-                raise BadInput(f"sweep {self.name!r}, row {number}: it has {_listed(one)}, the first {_listed(names)}")
+                raise BadInput(
+                    _(
+                        "sweep {name}, row {number}: it has {names}, the first {first}",
+                        name=f"{self.name!r}",
+                        number=number,
+                        names=_listed(one),
+                        first=_listed(names),
+                    )
+                )
             row = self._row({name: one[name] for name in names})
             if row.id in found:
-                raise BadInput(f"sweep {self.name!r}, row {number}: {one} is there twice; add an axis, say replica")
+                raise BadInput(
+                    _(
+                        "sweep {name}, row {number}: {parameters} is there twice; add an axis, say replica",
+                        name=f"{self.name!r}",
+                        number=number,
+                        parameters=one,
+                    )
+                )
             found[row.id] = row
         return list(found.values())
 
@@ -113,7 +137,14 @@ class Sweep:
         try:
             text = json.dumps(parameters, sort_keys=True, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise BadInput(f"sweep {self.name!r}: {parameters} is no row: {error}; numbers, texts, booleans") from error
+            raise BadInput(
+                _(
+                    "sweep {name}: {parameters} is no row: {error}; numbers, texts, booleans",
+                    name=f"{self.name!r}",
+                    parameters=parameters,
+                    error=error,
+                )
+            ) from error
         seed = int.from_bytes(_hash(f"{self.seed}\n{text}")) >> 1
         return SweepRow(_hash(f"{self.name}\n{self.version}\n{self.seed}\n{text}").hex(), seed, parameters)
 

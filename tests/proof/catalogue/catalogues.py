@@ -123,7 +123,7 @@ def _package(root: Path) -> list[Entry]:
     verbs = sorted((root / "rmqlab").glob("commands/*.py"))
     plurals: dict[str, str] = {}
     paths = [*paths, *verbs]
-    others = {*(root / "rmqlab").rglob("*.py"), *root.glob("tests/proof/commands/__init__.py")} - set(paths)
+    others = {*(root / "rmqlab").rglob("*.py"), *root.glob("tests/proof/commands/*.py")} - set(paths)
     for path in [*paths, *sorted(others)]:
         texts = texts_of(path.read_text(encoding="utf-8"), raised=path in verbs) if path in paths else ()
         for text, plural in [*((one.text.strip(), "") for one in texts), *_messages(path)]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import polib
@@ -156,6 +157,44 @@ def test_every_text_for_people_is_a_message():
         if left:
             bare[place] = left
     assert bare == {}, "make them with _() or ngettext() of rmqlab.language"
+
+
+NO_LANGUAGE = {"rmqlab/language.py"}
+"""Where a refusal is English: what names the language cannot be read."""
+
+
+def bare_refusals(source):
+    """The lines where `BadInput` is given words that are no message."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
+    given = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] == "BadInput"]
+    parts = [
+        (one.lineno, part.value)
+        for one in given if isinstance(one, ast.Constant | ast.JoinedStr | ast.BinOp)
+        for part in ([one] if isinstance(one, ast.Constant) else ast.walk(one))
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]  # fmt: skip
+    return sorted({line for line, text in parts if re.search("[A-Za-z]{2}", text)})
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ('raise BadInput(f"{path}: no such file")', [1]),
+        ('\nraise errors.BadInput("no such file")', [2]),
+        ("raise BadInput(f'topics is {topics!r}; right is {{\"T\": 4}}')", [1]),
+        ('raise BadInput(f"{where}: {why}")', []),
+        ('raise BadInput(_("{path}: no such file", path=path))', []),
+    ],
+)
+def test_a_refusal_in_bare_words_is_found(source, lines):
+    assert bare_refusals(source) == lines
+
+
+def test_every_refusal_is_a_message():
+    paths = [*(ROOT / "rmqlab").rglob("*.py"), *(ROOT / "tests/proof/commands").glob("*.py")]
+    places = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    bare = {place: lines for place, source in places.items() if (lines := bare_refusals(source))}
+    assert set(bare) <= NO_LANGUAGE, f"make them with _() or ngettext() of rmqlab.language: {bare}"
 
 
 def test_babel_finds_nothing_wrong_in_the_catalogue_of_the_package():

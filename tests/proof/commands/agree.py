@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from tests.proof.agree.adversarial import EXPRESSIONS, rows
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def run(args: Namespace) -> int:
     Raise `BadInput` for a filter that the broker refuses, and where Spark or the real filter is missing.
     """
     if args.rows < 1:
-        raise BadInput(f"--rows {args.rows}: at least one is needed")
+        raise BadInput(_("--rows {rows}: at least one is needed", rows=args.rows))
     from rmqlab.filter.sql92.errors import MQFilterException
     from rmqlab.spark.session import open_session
     from tests.proof.agree.exactness import compare, compare_tags
@@ -52,7 +53,7 @@ def run(args: Namespace) -> int:
                 differing = sum(sum(one.differing.values()) for one in agreements)
                 out.say(f"{agreements[0].rows:,} messages, {differing} answers differ")
         except MQFilterException as error:
-            raise BadInput(f"the broker refuses this filter: {error}") from error
+            raise BadInput(_("the broker refuses this filter: {error}", error=error)) from error
         ways = list(agreements[0].differing)
         if not args.expressions:
             agreements = [*agreements, *compare_tags(rows(args.rows, args.seed), TAG_SUBSCRIPTIONS, session)]

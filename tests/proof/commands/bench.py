@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from tests.proof.bench.benchmark import RUNS, chosen, run_benchmark
 from tests.proof.bench.entries import benchmarks
 from tests.proof.bench.filters import MESSAGES, filter_benchmarks
@@ -51,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Run the benchmarks and print value, spread and ratio; return 0. Raise `BadInput` for a name that is none."""
     if args.runs < 1:
-        raise BadInput(f"--runs {args.runs}: at least one is needed")
+        raise BadInput(_("--runs {runs}: at least one is needed", runs=args.runs))
     out = printer(args)
     on_spark = (
         *filter_benchmarks(args.messages),

@@ -11,6 +11,7 @@ from rmqlab.checkout import ROOT
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.language import _, joined
 from tests.proof.bundle import make
 
 if TYPE_CHECKING:
@@ -39,7 +40,14 @@ def run(args: Namespace) -> int:
     extras = {name.strip() for name in args.extras.split(",") if name.strip()}
     for name in extras:
         if name not in known:
-            raise BadInput(f"--extras: {name!r} is none{did_you_mean(name, known)}; there are {', '.join(known)}")
+            raise BadInput(
+                _(
+                    "--extras: {name} is none{near}; there are {known}",
+                    name=f"{name!r}",
+                    near=did_you_mean(name, known),
+                    known=joined(", ", known),
+                )
+            )
     found = make(args.out, extras, args.site, Printer.on(sys.stderr).say)
     site = "with the site" if found["site"] else "without a site (./lab site builds it)"
     printer(args).say(f"{args.out}: {found['bytes'] / 1e6:.0f} MB, {found['wheels']} packages, {site}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from tests.proof.conform.conformance import FamilyResult, conform
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def run(args: Namespace) -> int:
     Raise `BadInput` for vectors that cannot be run, and for less than 0 differences.
     """
     if args.show < 0:
-        raise BadInput(f"--show {args.show}: a number of differences is wanted, 0 or more")
+        raise BadInput(_("--show {show}: a number of differences is wanted, 0 or more", show=args.show))
     results = conform(args.dir)
     out = printer(args)
     for result in results.values():

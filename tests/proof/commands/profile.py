@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import Progress, write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
+from rmqlab.language import _
 from tests.proof.bloom.map import MAP, SIDES, BloomMap, write_map
 from tests.proof.bloom.measure import PROCESSES, map_workloads, measure
 from tests.proof.bloom.stages import ARTICLE_RATIO, STAGES, Stages
@@ -52,9 +53,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Measure, print, store; return 0. Raise BadInput for a wrong setting."""
     if args.processes < 1:
-        raise BadInput(f"--processes {args.processes}: at least one is needed")
+        raise BadInput(_("--processes {processes}: at least one is needed", processes=args.processes))
     if args.store and not args.map:
-        raise BadInput("--store keeps the map: give --map with it")
+        raise BadInput(_("--store keeps the map: give --map with it"))
     one = replace(
         ARTICLE, messages=args.messages, groups=args.groups, selectivity=args.selectivity, expression=args.expression,
         user_properties=args.user_properties,
@@ -73,7 +74,7 @@ def _measured(workloads: Sequence[Workload], args: Namespace) -> list[ProfileCel
         with Progress("profile") as progress:
             return measure(workloads, args.processes, real=not args.no_java, told=progress.now)
     except RealFilterMissingError as error:
-        raise BadInput(f"{error}; --no-java leaves the real classes out") from error
+        raise BadInput(_("{error}; --no-java leaves the real classes out", error=error)) from error
 
 
 def _lines(cell: ProfileCell) -> list[str]:

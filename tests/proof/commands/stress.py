@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
 from tests.proof.stress.frame_fuzz import fuzz
 from tests.proof.stress.readers import READERS, fuzz_reader
 from tests.proof.stress.sockets import CONNECTIONS, misbehave
@@ -45,9 +46,11 @@ def run(args: Namespace) -> int:
     """Run the kinds one after the other; return 0, or 1 if something was lost or went wrong. Raise `BadInput`."""
     for kind in args.kinds:
         if kind not in COUNTS:
-            raise BadInput(f"no kind of stress {kind!r}; there are {', '.join(COUNTS)}")
+            raise BadInput(
+                _("no kind of stress {kind}; there are {counts}", kind=f"{kind!r}", counts=joined(", ", COUNTS))
+            )
     if args.count is not None and args.count < 1:
-        raise BadInput(f"--count {args.count}: at least one is needed")
+        raise BadInput(_("--count {count}: at least one is needed", count=args.count))
     out = printer(args)
     results: dict[str, dict[str, Any]] = {}
     for kind in args.kinds or COUNTS:

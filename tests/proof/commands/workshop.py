@@ -13,6 +13,7 @@ from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
+from rmqlab.language import _, joined
 from tests.proof.workshop.judging import RIGHT, Guard, Verdict, judged
 from tests.proof.workshop.sandbox import PROMISES, Limits, SandboxClosed, missing
 from tests.proof.workshop.submissions import Submission, exercises, submissions, table
@@ -112,10 +113,15 @@ def _verdicts(one: Submission, guard: Guard, *, spark: bool) -> dict[str, Verdic
 
 def _guard(args: Namespace) -> Guard:
     if args.seconds < 1 or args.memory < 256 or args.disk < 16:
-        raise BadInput("--seconds is 1 or more, --memory 256 or more, --disk 16 or more")
+        raise BadInput(_("--seconds is 1 or more, --memory 256 or more, --disk 16 or more"))
     lacking = missing()
     for name, how in lacking.items():
         Printer.on(sys.stderr).say(f"no promise of {name} here ({PROMISES[name]}): {how}")
     if lacking and not args.trust:
-        raise BadInput(f"this machine cannot promise: {', '.join(lacking)}. For notebooks of people you trust: --trust")
+        raise BadInput(
+            _(
+                "this machine cannot promise: {lacking}. For notebooks of people you trust: --trust",
+                lacking=joined(", ", lacking),
+            )
+        )
     return Guard(Limits(clock_s=args.seconds, memory=args.memory << 20, disk=args.disk << 20), lacking)
