@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import Progress, make_folder, write_json
 from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
-from rmqlab.language import _
+from rmqlab.language import N_, _
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rmqlab.auditing import AuditResult
 
 LOST, NOT_KNOWN = 3, 4
-EPILOG = """\
+EPILOG = N_("""\
 keys of --json:
   groups     {GROUP: {TOPIC: {sent, delivered, lost, unknown, by_fate: {FATE: n}, by_certainty: {CERTAINTY: {FATE: n}},
              lost_ids: [offsetMsgId...], may_be_lost, unknown_because, asked_for, lost_by_tag, lost_by_queue,
@@ -29,13 +29,13 @@ keys of --json:
 Lost is what was dropped or skipped and some member asked for. Certainty: proved (by a trace, a log, a record sent
 back), implied (by offsets and subscriptions, if nobody set offsets by hand), unknown. delivered and lost count what is
 proved or implied. The fate passed: an offset went past the message, and nothing else is known of it. Times: epoch ms.
-"""
+""")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
+    parser.epilog = _(EPILOG)
     parser.add_argument(
         "store",
         type=Path,

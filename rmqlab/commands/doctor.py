@@ -9,7 +9,7 @@ from rmqlab.commands.arguments import seconds
 from rmqlab.commands.output import make_folder, write_json
 from rmqlab.commands.printing import printer, warn
 from rmqlab.errors import BadInput
-from rmqlab.language import _
+from rmqlab.language import N_, _
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rmqlab.diagnosis.doctor import Doctor
 
 
-WORDS = (
+WORDS = N_(
     "The words: a broker keeps one subscription for each group and topic, the one that a member's heartbeat brought "
     "last, and filters every member's messages by it. The owner of a queue is the member that pulls it. Members are "
     "named by client id. Proved: the answers leave no doubt; implied: they fit, but something else may explain them; "
@@ -28,7 +28,7 @@ WORDS = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Which cluster, which groups, how often, where the answer goes."""
-    parser.epilog = WORDS
+    parser.epilog = _(WORDS)
     parser.add_argument(
         "--namesrv", metavar="HOST:PORT[;…]", default="127.0.0.1:9876", help=_("its name servers (9876)")
     )

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from rmqlab.commands.output import write_json
 from rmqlab.commands.printing import printer
 from rmqlab.diagnosis.evidence.door import explain, explain_pipe
-from rmqlab.language import _
+from rmqlab.language import N_, _
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-EPILOG = """\
+EPILOG = N_("""\
 what is recognised, by its content:
   codes, exception texts, lines of logs (.gz too); output of mqadmin: consumerConnection, producerConnection,
   consumerStatus, consumerProgress, topicRoute, topicStatus, queryMsgById and its kin, brokerStatus, getBrokerConfig,
@@ -22,13 +22,13 @@ what is recognised, by its content:
   broker.conf; files of a store's config folder, damaged ones too; a config or store folder; members, scenarios,
   recordings and looks of rmqlab
 What is not recognised is said, and nothing is claimed of it.
-"""
+""")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = EPILOG
+    parser.epilog = _(EPILOG)
     parser.add_argument(
         "what",
         nargs="+",

@@ -53,9 +53,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help=_("in a checkout: generate notebooks/exercises from notebooks/solutions"),
     )
-    parser.epilog = (
-        f"Your copy, {FOLDER}/, has no outputs and asks for a guess first; what you have there is never written over.\n"
-        "Every other argument goes to JupyterLab: --no-browser, --port 8899, --allow-root, ..."
+    parser.epilog = _(
+        "Your copy, {folder}/, has no outputs and asks for a guess first; what you have there is never written over.\n"
+        "Every other argument goes to JupyterLab: --no-browser, --port 8899, --allow-root, ...",
+        folder=FOLDER,
     )
 
 

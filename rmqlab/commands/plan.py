@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME",
         help=_(
             "only this one (may be given several times): {name}",
-            name=joined((_(",") + " "), (one.name for one in PROCEDURES)),
+            name=joined(", ", (one.name for one in PROCEDURES)),
         ),
     )
     parser.add_argument(

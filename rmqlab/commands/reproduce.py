@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--report", type=Path, metavar="DIR", help=_("write an HTML report with the executed notebooks (minutes)")
     )
-    parser.epilog = "With -v, = marks a figure that an article printed; data/articles/README.md explains the rest."
+    parser.epilog = _("With -v, = marks a figure that an article printed; data/articles/README.md explains the rest.")
 
 
 def run(args: Namespace) -> int:

@@ -21,7 +21,7 @@ from rmqlab.lab.scenario import refusal_of
 from rmqlab.lab.scenario_doubts import doubtful
 from rmqlab.lab.scenario_inputs import named_scenarios, read_schedules
 from rmqlab.lab.simulate import simulate
-from rmqlab.language import _
+from rmqlab.language import N_, _, sentences
 from rmqlab.search.explorer.timings import chosen_times
 from rmqlab.show.run_tables import message_table, run_table
 from rmqlab.styled import BAD, GOOD, Line
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from rmqlab.lab.run import Run
 
 
-ENDS = (
+ENDS = N_(
     "A scenario whose last step asks (alloc, offsets) ends there, as the recorded ones do. Any other runs on until"
     " nothing more can change what was delivered, committed or lost; what has not come to rest after 240 s is said."
 )
-FAULTS = (
+FAULTS = N_(
     "Faults are steps too (at: ms): cut, freeze [forMs], kill [silent], pause forMs, slow ms [forMs], clock byMs,"
     " loseHeartbeat [times], each with who; restartBroker downMs [crash], namesrvDown, namesrvUp. With within (ms) the"
     " moment is a choice. docs/how-to/scenarios.md tells what each one does."
@@ -86,10 +86,14 @@ def add_arguments(parser: ArgumentParser) -> None:
             "and filtered lag, flips of the subscription in the last minute"
         ),
     )
-    parser.epilog = (
-        f"{ENDS} {FAULTS} A terminal gets a table of the messages. The events are one JSON object a line: in the file"
-        " of --out or --json, or on standard output where that is a pipe or a file; --json - writes them as one JSON"
-        " array, an object a line. With --compare, --json gets the comparison."
+    parser.epilog = sentences(
+        _(ENDS),
+        _(FAULTS),
+        _(
+            "A terminal gets a table of the messages. The events are one JSON object a line: in the file of --out or"
+            " --json, or on standard output where that is a pipe or a file; --json - writes them as one JSON array, an"
+            " object a line. With --compare, --json gets the comparison."
+        ),
     )
 
 

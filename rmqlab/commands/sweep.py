@@ -78,7 +78,7 @@ def run(args: Namespace) -> int:
                 )
             )
         width = max(map(len, CATALOGUE))
-        out.say(*(f"{name:<{width}}  {one.about}" for name, one in CATALOGUE.items()))
+        out.say(*(f"{name:<{width}}  {_(one.about)}" for name, one in CATALOGUE.items()))
         write_json({name: one.about for name, one in CATALOGUE.items()}, args.json)
         return 0
     if args.name not in CATALOGUE:

@@ -29,7 +29,7 @@ NOTHING = 4
 def add_arguments(parser: ArgumentParser) -> None:
     """Where the recording goes, whom to tap, where to listen."""
     parser.add_argument("dir", type=Path, metavar="DIR", help=_("a new folder for frames.jsonl and broker.conf"))
-    parser.epilog = (
+    parser.epilog = _(
         "Begin before the first message: what the broker held already, and what does not come through the tap, is not "
         "in the recording, and a replay cannot answer with it."
     )

@@ -23,6 +23,7 @@ from rmqlab.lab.run import Outcome, recorded_events, sent_messages
 from rmqlab.lab.scenario import Scenario, Send, read_scenarios, refusal_of
 from rmqlab.lab.scenario_inputs import named_scenarios
 from rmqlab.lab.simulate import simulate
+from rmqlab.language import _, ngettext
 from rmqlab.runtime.schedule import Chooser, FirstQueues, Schedule
 from rmqlab.search.explorer.timings import RaceChooser, race_timing
 
@@ -142,15 +143,25 @@ class RecordedComparison:
     def text(self) -> str:
         """The verdict in words."""
         if self.survey is None:
-            return f"refused: {self.refusal}"
+            return _("refused: {refusal}", refusal=self.refusal)
         outcomes, runs = len(self.survey.reached), self.survey.runs
         found = self.survey.reached.get(self.recorded)
         if found is None:
-            return f"NOT REACHED: {runs} runs ended in {outcomes} other way{'s' if outcomes > 1 else ''}"
+            return ngettext(
+                "NOT REACHED: {runs} runs ended in {count} other way",
+                "NOT REACHED: {runs} runs ended in {count} other ways",
+                outcomes,
+                runs=runs,
+            )
         if outcomes == 1:
-            return f"same: {runs} runs, no race"
-        how = "nominal times" if found.seed is None else f"seed {found.seed}"
-        return f"reached: a race, one of {outcomes} outcomes of {runs} runs, by {how}"
+            return _("same: {runs} runs, no race", runs=runs)
+        how = _("nominal times") if found.seed is None else _("seed {seed}", seed=found.seed)
+        return _(
+            "reached: a race, one of {outcomes} outcomes of {runs} runs, by {how}",
+            outcomes=outcomes,
+            runs=runs,
+            how=how,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """RecordedVerdict, number of runs, the recorded outcome, and those reached with their schedules."""
@@ -185,7 +196,13 @@ def compare(
     events = recorded_events(folder)
     for scenario in scenarios:
         if scenario.id not in events:
-            raise BadInput(f"{folder}: scenario {scenario.id!r} has no events; record it again, or take it out")
+            raise BadInput(
+                _(
+                    "{folder}: scenario {id} has no events; record it again, or take it out",
+                    folder=folder,
+                    id=f"{scenario.id!r}",
+                )
+            )
         recorded = Outcome.of_events(events[scenario.id])
         refusal = refusal_of(scenario)
         if refusal is not None:
@@ -203,13 +220,17 @@ def run(args: Namespace) -> int:
         BadInput: an option that a comparison cannot have, or a set that cannot be compared.
     """
     if args.seed is not None or args.schedule is not None or args.out is not None or args.schedule_out is not None:
-        raise BadInput("--compare makes seeded runs of its own: no --seed, --schedule, --out or --schedule-out with it")
+        raise BadInput(
+            _("--compare makes seeded runs of its own: no --seed, --schedule, --out or --schedule-out with it")
+        )
     if args.link is not None:
-        raise BadInput("--compare compares the scenarios of a set: no --link with it")
+        raise BadInput(_("--compare compares the scenarios of a set: no --link with it"))
     if args.gauges is not None:
-        raise BadInput("--gauges has no place in a comparison: recordings have no gauges")
+        raise BadInput(_("--gauges has no place in a comparison: recordings have no gauges"))
     if args.seeds < 1:
-        raise BadInput(f"--seeds {args.seeds}: at least one run beside the nominal one is needed to see a race")
+        raise BadInput(
+            _("--seeds {seeds}: at least one run beside the nominal one is needed to see a race", seeds=args.seeds)
+        )
     out = printer(args)
     path = args.scenarios or args.compare / "scenarios.jsonl"
     scenarios = named_scenarios(path, args.id).values()
@@ -219,7 +240,16 @@ def run(args: Namespace) -> int:
         results.append(result)
         out.say(f"{result.scenario_id:<20} {result.text()}")
     count = Counter(result.verdict for result in results)
-    out.say(f"{len(results)} scenarios: {', '.join(f'{count[verdict]} {verdict}' for verdict in RecordedVerdict)}")
+    out.say(
+        _(
+            "{results} scenarios: {same} same, {reached} reached, {missed} not reached, {refused} refused",
+            results=len(results),
+            same=count[RecordedVerdict.SAME],
+            reached=count[RecordedVerdict.REACHED],
+            missed=count[RecordedVerdict.NOT_REACHED],
+            refused=count[RecordedVerdict.REFUSED],
+        )
+    )
     write_json({result.scenario_id: result.as_json() for result in results}, args.json)
     if count[RecordedVerdict.NOT_REACHED]:
         return 1

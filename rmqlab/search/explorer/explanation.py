@@ -68,7 +68,7 @@ def deviation(choice: Choice, timing: Timing) -> str:
     if delayed := _DELAY.fullmatch(label):
         name = _frame(int(delayed["code"]), answer=delayed["way"] == "s2c")
         way = (
-            f"{delayed['who']}'s {name}"
+            _("{who}'s {name}", who=delayed["who"], name=name)
             if delayed["way"] == "c2s"
             else _("the broker's {name} to {who}", name=name, who=delayed["who"])
         )
@@ -145,7 +145,7 @@ def move(text: str) -> str:
         return text
     who, what = match["who"], match["what"]
     if not what.isdigit():
-        return f"{who}'s {what}"
+        return _("{who}'s {name}", who=who, name=what)
     name = _request(int(what))
     if match["answer"]:
         return (
@@ -153,7 +153,7 @@ def move(text: str) -> str:
             if match["way"] == "<"
             else _("{who}'s answer to {name}", who=who, name=name)
         )
-    return f"{who}'s {name}" if match["way"] == ">" else _("{name} to {who}", name=name, who=who)
+    return _("{who}'s {name}", who=who, name=name) if match["way"] == ">" else _("{name} to {who}", name=name, who=who)
 
 
 def stamps(run: Run) -> Iterator[str]:
@@ -182,7 +182,7 @@ def stamps(run: Run) -> Iterator[str]:
         )
         last = slots[-1]
         owner = next((who for who, version in by_client.items() if version == last.sub_version), None)
-        whose = f"{owner}'s" if owner else _("none of these")
+        whose = _("{owner}'s", owner=owner) if owner else _("none of these")
         yield _(
             "{group}, {topic}: stamped by {stamped}; the broker held {whose} ({expression})",
             group=group,

@@ -137,7 +137,7 @@ def _outcome_lines(number: int, found: FoundOutcome, explored: Exploration, *, v
     lost = found.lost
     what = _("lost: {names}", names=joined(", ", lost)) if lost else _("nothing is lost")
     head = f"{number:>3}  {_share(found, explored)}  "
-    yield Line((head, HEAD), found.outcome.words, "; ", (what, BAD if lost else GOOD))
+    yield Line((head, HEAD), found.outcome.words, _("; "), (what, BAD if lost else GOOD))
     if verbose:
         committed = " ".join(f"{queue}={offset}" for queue, offset in found.outcome.as_json()["committed"].items())
         if committed:

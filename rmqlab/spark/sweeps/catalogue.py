@@ -17,7 +17,7 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.lab.cluster import default_settings
 from rmqlab.lab.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription, convert_scenario
 from rmqlab.lab.simulate import simulate
-from rmqlab.language import _, joined
+from rmqlab.language import N_, _, joined
 from rmqlab.search.explorer.timings import RACE_TIMING, RaceChooser
 from rmqlab.spark.sweeps.heartbeats import Heartbeats, beats_by_second, detection_ms, false_expiries_an_hour
 from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario
@@ -200,19 +200,19 @@ def _storm_rows(_: int) -> list[dict[str, Scalar]]:
 
 CATALOGUE: Mapping[str, NamedSweep] = {
     "loss": NamedSweep(
-        "what a group with tags of its members' own loses as it starts: members, queues, shared tags, gap, delays",
+        N_("what a group with tags of its members' own loses as it starts: members, queues, shared tags, gap, delays"),
         loss, _loss_rows, _check_group, 12, version=3,
     ),
     "schedules": NamedSweep(
-        "every order of frames that a budget of runs reaches (--runs): outcomes, what they lose, worst and best"
-        " schedule", schedules, _schedule_rows, _check_search, 100,
+        N_("every order of frames that a budget of runs reaches (--runs): outcomes, what they lose, worst and best"
+        " schedule"), schedules, _schedule_rows, _check_search, 100,
     ),
     "heartbeats": NamedSweep(
-        "load of heartbeats and the time until silence is noticed: clients, period, expiry, scan, beats lost",
+        N_("load of heartbeats and the time until silence is noticed: clients, period, expiry, scan, beats lost"),
         heartbeats, _heartbeat_rows, Heartbeats, 1, rows_a_task=4,
     ),
     "storms": NamedSweep(
-        "a group starts at once, through the whole core: what is asked, what moves, how long", storm, _storm_rows,
+        N_("a group starts at once, through the whole core: what is asked, what moves, how long"), storm, _storm_rows,
         _check_storm, 1,
     ),
 }  # fmt: skip

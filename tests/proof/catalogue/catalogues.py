@@ -144,13 +144,12 @@ def _package(root: Path) -> list[Entry]:
 
 
 def _messages(path: Path) -> Iterator[tuple[str, str]]:
-    """The messages of a module as Babel finds them, and those in f-strings, which it reads as of Python 3.12 only."""
+    """The messages of a module as Babel finds them, and those in f-strings and other messages, where it misses some."""
     for _, found, _, _ in extract_from_file("python", path, keywords=MESSAGES):
         text, plural = (found, "") if isinstance(found, str) else found
         yield text, plural
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    inside = (one for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for one in ast.walk(node))
-    for call in inside:
+    for call in ast.walk(tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in MESSAGES:
             texts = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
             if texts:
