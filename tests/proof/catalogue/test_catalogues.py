@@ -170,7 +170,7 @@ def bare_refusals(source):
     parts = [
         (one.lineno, part.value)
         for one in given if isinstance(one, ast.Constant | ast.JoinedStr | ast.BinOp)
-        for part in ([one] if isinstance(one, ast.Constant) else ast.walk(one))
+        for part in (one.values if isinstance(one, ast.JoinedStr) else ast.walk(one))
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     ]  # fmt: skip
     return sorted({line for line, text in parts if re.search("[A-Za-z]{2}", text)})
