@@ -297,7 +297,7 @@ def test_the_verb_says_0_where_nothing_was_lost_and_2_for_what_is_no_store(spark
     (tmp_path / "s.jsonl").write_text('{"group": "G", "topic": "T", "expr": "tagA"}')
     assert main(["audit", str(tmp_path), "--subscriptions", str(tmp_path / "s.jsonl")]) == 0
     assert main(["audit", str(tmp_path)]) == 4
-    assert "3 passed (unknown)" in capsys.readouterr().out
+    assert "3 passed: nothing else is known (unknown)" in capsys.readouterr().out
     assert main(["audit", str(tmp_path / "config")]) == 2
     assert main(["audit", str(tmp_path), "--from", "yesterday"]) == 2
     errors = capsys.readouterr().err
