@@ -51,7 +51,7 @@ def test_it_installs_and_runs_without_a_network(bundle, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "1 of 1 experiments agree" in done.stdout
-    more = subprocess.run([*command, "notebook", "--help"], env=environ, capture_output=True, text=True, check=False)
+    more = subprocess.run([*command, "site", "--out", "x"], env=environ, capture_output=True, text=True, check=False)
     assert more.returncode == 1
     assert "wheels/ lacks a package" in more.stderr
 
