@@ -90,6 +90,10 @@ def told(expression_type: str | None, expression: str | None) -> list[str]:
     return list(dict.fromkeys(map(sentence, doubts(expression_type, expression))))
 
 
+_SAID: dict[str | tuple[str, type[Warning], int], int] = {}
+"""What was said already: Python's usual filter says each sentence once."""
+
+
 def warn(subscriptions: Iterable[tuple[str, str | None, str | None]], *, refused: bool = False) -> None:
     """Say what is doubtful of subscriptions, each a name, a type and an expression, as Python's warnings.
 
@@ -101,4 +105,4 @@ def warn(subscriptions: Iterable[tuple[str, str | None, str | None]], *, refused
             if doubt.code == REFUSED and not refused:
                 continue
             said = _("{name} {expression}: {text}", name=name, expression=repr(expression), text=sentence(doubt))
-            warnings.warn_explicit(ExpressionWarning(str(said)), None, "rmqlab", 0)
+            warnings.warn_explicit(ExpressionWarning(str(said)), None, "rmqlab", 0, registry=_SAID)
