@@ -239,5 +239,5 @@ def test_ctrl_c_ends_a_sweep_on_spark_with_one_line(tmp_path, root):
         told = started.stderr.read()
     assert started.returncode == 130
     assert [line for line in told.splitlines() if not line.startswith("WARNING: Using incubator")] == [
-        "rmqlab sweep: interrupted"
+        "python -m rmqlab sweep: interrupted"
     ]
