@@ -108,6 +108,11 @@ def test_alone_it_lists_the_verbs_and_installs_nothing(tree):
     assert call(tree, "--help").stdout == told.stdout
 
 
+def test_a_safe_path_hides_nothing_of_its_own(tree):
+    """PYTHONSAFEPATH keeps Python from looking beside the script, where the package lies."""
+    assert call(tree, PYTHONSAFEPATH="1").stdout == call(tree).stdout != ""
+
+
 def test_verbs_of_a_checkout_are_not_offered_without_their_tree(tree):
     shutil.rmtree(tree / "tests")
     assert "rows" not in call(tree).stdout
