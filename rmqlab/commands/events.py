@@ -12,7 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.fates import Fate
 from rmqlab.lab.recorded.accounts import recorded_accounts, tap_account
 from rmqlab.lab.replay.frames import frames_folder
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.program import program
 from rmqlab.show.tables import table
 
@@ -70,7 +70,8 @@ def run(args: Namespace) -> int:
     with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
         folder = args.out or Path(temporary)
         counts = write_events(accounts, folder)
-        out.say(joined(", ", (f"{number} {name}" for name, number in counts.items())))
+        rows_of_tables = joined(", ", (f"{name} {number}" for name, number in counts.items()))
+        out.say(_("rows of the tables: {rows_of_tables}", rows_of_tables=rows_of_tables))
         if isinstance(accounts, list):
             _print_unknown(accounts[0], out)
         if args.view:
@@ -84,7 +85,7 @@ def run(args: Namespace) -> int:
         if rows:
             out.table(table(name, rows))
         else:
-            out.say(f"{name}: nothing")
+            out.say(_("{name}: no row", name=name))
     write_json({"tables": counts, "views": found}, args.json)
     return 0
 
@@ -104,11 +105,23 @@ def _print_unknown(account: Run, out: Printer) -> None:
     unplaced = len(list(account.told("unplaced")))
     if passed:
         out.say(
-            f"{passed} fates are passed: frames do not tell what a listener got; a store tells more "
-            f"({program()} audit STORE --subscriptions FOLDER)"
+            ngettext(
+                "{passed} message was passed: frames do not tell what a listener got; a store tells more ({command})",
+                "{passed} messages were passed: frames do not tell what a listener got; a store tells more ({command})",
+                passed,
+                passed=passed,
+                command=f"{program()} audit STORE --subscriptions FOLDER",
+            )
         )
     if unplaced:
-        out.say(f"{unplaced} messages left out: no answer tells their place (delayed, half, one-way)")
+        out.say(
+            ngettext(
+                "{unplaced} message is left out: no answer tells its place (delayed, half, one-way)",
+                "{unplaced} messages are left out: no answer tells their place (delayed, half, one-way)",
+                unplaced,
+                unplaced=unplaced,
+            )
+        )
 
 
 def _simulated(args: Namespace) -> Iterator[Run]:

@@ -154,7 +154,7 @@ def test_the_verb_writes_tables_of_a_recording_and_says_what_frames_do_not_tell(
     assert all(tables[name] for name in ("events", "messages", "fates", "beats", "slots", "ownership"))
     assert not tables["consumed"]
     passed = sum(row["fate"] == "passed" for row in tables["fates"])
-    assert f"{passed} fates are passed: frames do not tell what a listener got" in told
+    assert f"{passed} messages were passed: frames do not tell what a listener got" in told
     assert ("192.0.2.2@A_p-article-000", "G_p-article-000", "T_p-article-000", "tagA") in {
         (row["who"], row["group"], row["topic"], row["expression"]) for row in tables["beats"]
     }
