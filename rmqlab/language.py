@@ -187,6 +187,17 @@ def joined(separator: str, parts: Iterable[object]) -> str:
     return Joined(separator, tuple(parts))
 
 
+def shortened(names: Iterable[object], most: int) -> str:
+    """The names in a line: all, or the first `most` and how many more there are.
+
+    >>> shortened("ABC", 2)
+    'A, B and 1 more'
+    """
+    known = list(names)
+    text = joined(", ", known[:most])
+    return text if len(known) <= most else _("{names} and {more} more", names=text, more=len(known) - most)
+
+
 SEPARATORS: Final = (N_(", "), N_(". "), N_(" · "), N_("; "), N_(" and "), N_(" or "), N_(": "), N_(", then "))
 """What `joined` is given between words."""
 

@@ -16,7 +16,7 @@ from rmqlab.diagnosis.member_findings import member_findings
 from rmqlab.diagnosis.queue_findings import queue_findings
 from rmqlab.diagnosis.subscription_findings import subscription_findings
 from rmqlab.errors import BadInput
-from rmqlab.language import _, joined
+from rmqlab.language import _, shortened
 from rmqlab.show.tables import table
 
 if TYPE_CHECKING:
@@ -87,9 +87,7 @@ class Diagnosis:
                 if verbose or finding.state > State.NOTE:
                     told += finding.lines()
         if not verbose and healthy:
-            names = joined(", ", (group.group for group in healthy[:_SHOWN]))
-            if len(healthy) > _SHOWN:
-                names = _("{names} and {rest} more", names=names, rest=len(healthy) - _SHOWN)
+            names = shortened((group.group for group in healthy), _SHOWN)
             told.append(str(_("healthy: {names}", names=names)))
         return told or [str(_("{namesrv}: no consumer group was found", namesrv=self.look.namesrv))]
 

@@ -15,7 +15,7 @@ from rmqlab.diagnosis.look import BrokerSeen, GroupSeen, Look, MemberSeen
 from rmqlab.diagnosis.member_findings import setting_findings, twin_findings
 from rmqlab.diagnosis.queue_findings import forbidden_findings, owner_findings, retry_findings
 from rmqlab.diagnosis.subscription_findings import subscription_findings, text_of
-from rmqlab.language import _, joined, ngettext
+from rmqlab.language import _, joined, ngettext, shortened
 from rmqlab.message.topics import MessageQueue, is_retry_topic
 from rmqlab.search.lint.findings import SharedId
 from rmqlab.search.lint.meaning import lint
@@ -261,11 +261,7 @@ def _missing(room: Room, group: GroupEvidence, case: EvidenceCase) -> tuple[list
         missing.append(_("whether other brokers hold the same: this is the table of one broker, at one moment"))
     silent = [client for client in listed if client not in group.words]
     if silent:
-        names = joined(", ", silent[:_SHOWN])
-        count = len(silent) - _SHOWN
-        if count > 0:
-            names = _("{names} and {count} more", names=names, count=count)
-        missing.append(_("what each member asks for itself: {names}", names=names))
+        missing.append(_("what each member asks for itself: {names}", names=shortened(silent, _SHOWN)))
         commands += [tool("consumerStatus", "-i", client) for client in silent[:_SHOWN]]
     if not group.offsets:
         missing.append(_("how far the group is in its queues"))

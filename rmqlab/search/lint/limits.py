@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.language import _, joined
+from rmqlab.language import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,4 @@ def named(members: Iterable[str]) -> str:
     >>> named(str(number) for number in range(22))
     '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 and 2 more'
     """
-    names = list(members)
-    if len(names) <= MOST_NAMED:
-        return joined(", ", names)
-    return _("{names} and {more} more", names=joined(", ", names[:MOST_NAMED]), more=len(names) - MOST_NAMED)
+    return shortened(members, MOST_NAMED)

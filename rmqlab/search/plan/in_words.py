@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.lab.fates import fate_words
-from rmqlab.language import N_, _, joined, ngettext, sentences
+from rmqlab.language import N_, _, joined, ngettext, sentences, shortened
 from rmqlab.search.explorer.timings import assumed
 from rmqlab.search.lint.in_words import message_words
 from rmqlab.search.plan.change import MessageKind, text_of
@@ -127,9 +127,7 @@ def _way_lines(one: ProcedureResult, saved: Mapping[str, Path] | None, *, verbos
 def _lost_lines(one: ProcedureResult) -> Iterator[str]:
     for group in dict.fromkeys((lost.fate, lost.culprit, lost.subscription) for lost in one.lost):
         bodies = [lost.body for lost in one.lost if (lost.fate, lost.culprit, lost.subscription) == group]
-        named = joined(", ", bodies[:MAX_NAMED])
-        if len(bodies) > MAX_NAMED:
-            named = _("{names} and {more} more", names=named, more=len(bodies) - MAX_NAMED)
+        named = shortened(bodies, MAX_NAMED)
         fate, culprit, subscription = group
         yield "    " + _(
             "{names}: {fate}, {culprit}'s pull, the broker held {subscription}",

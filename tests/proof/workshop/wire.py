@@ -11,7 +11,6 @@ and rules, and nothing else.
 from __future__ import annotations
 
 import json
-import math
 import numbers
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
@@ -165,11 +164,6 @@ def _number(text: Any, _: object) -> int:
     return int(text, 16)
 
 
-def _real(text: Any, _: object) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else math.nan if math.isnan(number) else number
-
-
 def _subscription(content: Any, special: Mapping[str, Callable[[Any], Any]]) -> SubscriptionData:
     """A subscription whose fields are of the right types; any other makes broker and client fail in our code."""
     values = {field.name: decode(content[field.name], special) for field in fields(SubscriptionData)}
@@ -194,7 +188,7 @@ _KINDS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "open": lambda _content, _: ...,
     "bytes": lambda content, _: bytes.fromhex(content),
     "int": _number,
-    "float": _real,
+    "float": lambda content, _: float(content),
     "list": _parts,
     "tuple": lambda content, special: tuple(_parts(content, special)),
     "set": lambda content, special: set(_parts(content, special)),
