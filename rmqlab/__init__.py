@@ -56,56 +56,72 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rmqlab import show as show
-    from rmqlab.auditing import audit as audit
     from rmqlab.checkout import data as data
-    from rmqlab.diagnosis.doctor import doctor as doctor
-    from rmqlab.diagnosis.evidence.door import explain as explain
     from rmqlab.errors import BadInput as BadInput
-    from rmqlab.extras import need as need
-    from rmqlab.filter.remarks import ExpressionWarning as ExpressionWarning
     from rmqlab.lab.lab import Lab as Lab
-    from rmqlab.lessons.check import check as check
-    from rmqlab.lessons.mutants import broken as broken
-    from rmqlab.lessons.progress import guess as guess
-    from rmqlab.lessons.progress import progress as progress
-    from rmqlab.lessons.quiz import quiz as quiz
+    from rmqlab.plugins import ExpressionWarning as ExpressionWarning
+    from rmqlab.plugins import audit as audit
+    from rmqlab.plugins import broken as broken
+    from rmqlab.plugins import check as check
+    from rmqlab.plugins import doctor as doctor
+    from rmqlab.plugins import explain as explain
+    from rmqlab.plugins import explore as explore
+    from rmqlab.plugins import guess as guess
+    from rmqlab.plugins import lint as lint
+    from rmqlab.plugins import need as need
+    from rmqlab.plugins import plan as plan
+    from rmqlab.plugins import progress as progress
+    from rmqlab.plugins import quiz as quiz
+    from rmqlab.plugins import read_store as read_store
+    from rmqlab.plugins import replay as replay
+    from rmqlab.plugins import reproduce as reproduce
+    from rmqlab.plugins import serve as serve
+    from rmqlab.plugins import show as show
+    from rmqlab.plugins import simulate as simulate
+    from rmqlab.plugins import spark as spark
+    from rmqlab.plugins import sql92 as sql92
+    from rmqlab.plugins import tags as tags
     from rmqlab.rules import RULES as RULES
-    from rmqlab.serving import serve as serve
-    from rmqlab.spark import Room
-    from rmqlab.spark import read_store as read_store
-    from rmqlab.verbs import explore as explore
-    from rmqlab.verbs import lint as lint
-    from rmqlab.verbs import plan as plan
-    from rmqlab.verbs import replay as replay
-    from rmqlab.verbs import reproduce as reproduce
-    from rmqlab.verbs import simulate as simulate
-    from rmqlab.verbs import sql92 as sql92
-    from rmqlab.verbs import tags as tags
 
-    spark: Room
-
-_MODULES = {
-    "BadInput": "errors", "ExpressionWarning": "filter.remarks", "RULES": "rules", "Lab": "lab.lab",
-    "audit": "auditing", "broken": "lessons.mutants",
-    "check": "lessons.check", "data": "checkout", "doctor": "diagnosis.doctor",
-    "explain": "diagnosis.evidence.door", "explore": "verbs",
-    "guess": "lessons.progress", "lint": "verbs", "need": "extras", "plan": "verbs", "progress": "lessons.progress",
-    "quiz": "lessons.quiz", "read_store": "spark", "replay": "verbs", "reproduce": "verbs", "serve": "serving",
-    "show": "show", "simulate": "verbs", "spark": "spark", "sql92": "verbs", "tags": "verbs",
-}  # fmt: skip
-__all__ = list(_MODULES)
+_OURS = {"BadInput": "errors", "RULES": "rules", "Lab": "lab.lab", "data": "checkout"}
+__all__ = [
+    "RULES",
+    "BadInput",
+    "ExpressionWarning",
+    "Lab",
+    "audit",
+    "broken",
+    "check",
+    "data",
+    "doctor",
+    "explain",
+    "explore",
+    "guess",
+    "lint",
+    "need",
+    "plan",
+    "progress",
+    "quiz",
+    "read_store",
+    "replay",
+    "reproduce",
+    "serve",
+    "show",
+    "simulate",
+    "spark",
+    "sql92",
+    "tags",
+]  # fmt: skip
 __version__ = "1.0.0"
 
 if not TYPE_CHECKING:  # else a name that is none would be right to mypy
 
     def __getattr__(name: str) -> object:
         """Import what is asked for when it is asked for: `import rmqlab` alone must cost nothing."""
-        if name in _MODULES:
-            module = import_module(f"rmqlab.{_MODULES[name]}")
-            globals()[name] = found = module if name == _MODULES[name] else getattr(module, name)
-            return found
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = offered = getattr(import_module(f"rmqlab.{_OURS.get(name, 'plugins')}"), name)
+        return offered
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from rmqlab.cli import start
+from rmqlab.plugins import start
 
 sys.exit(start())

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
@@ -27,6 +31,33 @@ def folder(name: str) -> Path:
             _("this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout", name=name)
         )
     return path
+
+
+@cache
+def additions(root: Path = ROOT) -> ModuleType | None:
+    """Return the table of what the source tree adds to the packages, `VERBS` and `PARTS`; None where there is no tree.
+
+    It is found by its place beside the package, and read before anything is installed.
+    """
+    spec = PathFinder.find_spec("commands", [str(root / "tests" / "proof")])
+    if spec is None or spec.loader is None:
+        return None
+    table = ModuleType(spec.name)
+    spec.loader.exec_module(table)
+    return table
+
+
+def part(name: str) -> ModuleType:
+    """Return a module that the source tree has and a wheel lacks, by its name in `PARTS` of that tree's table.
+
+    Raise `BadInput` if it is not there.
+    """
+    table = additions()
+    if table is None:
+        raise BadInput(
+            _("this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout", name="tests")
+        )
+    return import_module(table.PARTS[name])
 
 
 def carried(name: str) -> Path:

@@ -1,7 +1,7 @@
 """What happens in a cluster, as typed events: each is declared here once, whoever tells of it and whoever reads it.
 
 Broker, store and clients hand them to an `Observer` and know nothing of experiments; whoever runs a scenario adds its
-own (`rmqlab.lab.recorded_events`). Times are the reader's: an event has none.
+own (`rmqlab.run.recorded_events`). Times are the reader's: an event has none.
 """
 
 from __future__ import annotations

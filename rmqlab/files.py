@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
+from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,3 +204,15 @@ def _last_extent(fd: int, size: int) -> int:
     except OSError:  # no data behind here
         return min(end, size)
     return min(end, size)
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """Return names and values of a settings file, by the rules of `load_properties`. Raises BadInput."""
+    try:
+        return load_properties(read_bytes(path))
+    except OSError as error:
+        raise BadInput(
+            _("{path}: cannot be read ({reason}); give a file of lines name=value", path=path, reason=error.strerror)
+        ) from error
+    except MalformedEscapeError as error:
+        raise BadInput(f"{path}: {error}") from error

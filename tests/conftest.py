@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from rmqlab.java_runtime import find_java
 from rmqlab.language import ENGLISH, LOCALE, SETTING
+from rmqlab_tools.java_runtime import find_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +90,7 @@ def spark():
     pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
     if "JAVA_HOME" not in os.environ and find_java(os.environ) is None:
         pytest.skip("no Java 17 or newer here: ./lab test installs one")
-    from rmqlab.spark.session import open_session
+    from rmqlab_tools.spark.session import open_session
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
@@ -110,7 +110,7 @@ def spark():
 def connect(tmp_path_factory):
     """A Connect server for all tests, without our package on its path; its address."""
     pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
-    from rmqlab.spark.session import provide_java
+    from rmqlab_tools.spark.session import provide_java
 
     if "JAVA_HOME" not in os.environ and find_java(os.environ) is None:
         pytest.skip("no Java 17 or newer here: ./lab test installs one")
@@ -219,7 +219,7 @@ def _keep_ports_of_kernels_apart() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Set thousands of tests and all modules apart: the collector walks them over and over, a tenth of the time."""
-    from rmqlab.search.explorer.open_search import OBJECTS
+    from rmqlab_tools.search.explorer.open_search import OBJECTS
 
     if any(item.get_closest_marker("fast") is None for item in session.items):
         _keep_ports_of_kernels_apart()

@@ -12,10 +12,9 @@ import time
 
 import pytest
 
-from rmqlab import cli
-from rmqlab.commands import VERBS
-from rmqlab.commands.output import write_json
 from rmqlab.errors import BadInput
+from rmqlab_tools.cli import VERBS, cli
+from rmqlab_tools.cli.output import write_json
 from tests.proof.commands import rows
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ import subprocess
 import pytest
 
 from rmqlab.checkout import ROOT
-from rmqlab.commands import VERBS
-from rmqlab.java_runtime import find_java
+from rmqlab_tools.cli import VERBS
+from rmqlab_tools.java_runtime import find_java
 from tests.proof.installed import closure, make_environment, missing
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ RUNNER = """
 import io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import distributions
-from rmqlab.cli import main
+from rmqlab_tools.cli.cli import main
 results = []
 for arguments in json.loads(sys.argv[1]):
     out, err = io.StringIO(), io.StringIO()

@@ -11,10 +11,10 @@ import pytest
 
 import rmqlab
 from rmqlab.checkout import folder
-from rmqlab.cli import main
-from rmqlab.diagnosis.expression_findings import examined
 from rmqlab.errors import BadInput
-from rmqlab.filter.remarks import doubts
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.doctor.expression_findings import examined
+from rmqlab_tools.search.expressions.remarks import doubts
 
 REFUSED = [
     ("a == 5", "single =", "a = 5"),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rmqlab import checkout, data, extras, need
+from rmqlab import checkout, data, need
 from rmqlab.errors import BadInput
+from rmqlab_tools import extras
 
 
 @pytest.fixture

@@ -16,27 +16,27 @@ from hypothesis import strategies as st
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.lab.by_hand import HandDrivenSimulation
-from rmqlab.lab.scenario import Alloc, Offsets, read_scenarios
-from rmqlab.lab.simulate import simulate
+from rmqlab.lab.interactive import HandDrivenSimulation
+from rmqlab.scenario.scenario import Alloc, Offsets, read_scenarios
+from rmqlab.sim.simulate import simulate
 
 DOCUMENTED = (
     "rmqlab",
-    "rmqlab.lab.records",
+    "rmqlab.run.records",
     "rmqlab.errors",
-    "rmqlab.lab.recorded_events",
-    "rmqlab.lab.facts",
-    "rmqlab.lab.cluster",
+    "rmqlab.run.recorded_events",
+    "rmqlab.run.facts",
+    "rmqlab.sim.cluster",
     "rmqlab.lab.lab",
     "rmqlab.lab.lab_steps",
-    "rmqlab.lab.results",
-    "rmqlab.lessons.check",
-    "rmqlab.lessons.progress",
-    "rmqlab.lessons.mutants",
-    "rmqlab.lessons.quiz",
-    "rmqlab.verbs",
+    "rmqlab.run.results",
+    "rmqlab_tools.course.check",
+    "rmqlab_tools.course.progress",
+    "rmqlab_tools.course.mutants",
+    "rmqlab_tools.course.quiz",
+    "rmqlab_tools.cli.verbs",
     "rmqlab.rules",
-    "rmqlab.serving",
+    "rmqlab_tools.live.serve",
 )
 
 

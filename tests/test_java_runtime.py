@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rmqlab.java_runtime import candidates, find_java, home_from_wheel, inspect
+from rmqlab_tools.java_runtime import candidates, find_java, home_from_wheel, inspect
 
 
 def fake(home, version, status=0):

@@ -11,13 +11,12 @@ import sys
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from rmqlab import cli
-from rmqlab.commands import VERBS, tap
-from rmqlab.commands import notebook as notebook_verb
-from rmqlab.commands.output import write_json
-from rmqlab.lab.fates import Fate
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
+from rmqlab.run.fates import Fate
+from rmqlab_tools.cli import VERBS, cli, tap
+from rmqlab_tools.cli import notebook as notebook_verb
+from rmqlab_tools.cli.output import write_json
 from tests.proof.notebook_files import write
 
 pytestmark = pytest.mark.slow
@@ -117,7 +116,7 @@ def lab(*arguments):
 
 
 def test_what_a_verbs_programs_write_is_not_there_either(root):
-    command = lab("test", "tests/commands/test_progress.py", "-q", "-p", "no:cacheprovider", "--json", "-")
+    command = lab("test", "tests/cli/test_progress.py", "-q", "-p", "no:cacheprovider", "--json", "-")
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
     assert json.loads(done.stdout)["status"] == 0
     assert "passed" in done.stderr

@@ -16,8 +16,8 @@ import pytest
 
 import rmqlab
 from rmqlab import BadInput
-from rmqlab.lab.records import messages
-from rmqlab.runtime.lanes import EndlessBurstError
+from rmqlab.run.records import messages
+from rmqlab.sim.lanes import EndlessBurstError
 
 RULES = rmqlab.RULES["4.8.0"]
 ROOT = Path(__file__).parents[1]

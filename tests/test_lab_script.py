@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rmqlab.commands import VERBS
+from rmqlab_tools.cli import VERBS
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = """
@@ -41,10 +41,11 @@ PINS = "".join(
 def tree(tmp_path):
     """A small project: the real script, the real tables, packages that do not exist."""
     top = tmp_path / "a project"
-    (top / "rmqlab").mkdir(parents=True)
-    for name in ("lab", "rmqlab/errors.py", "rmqlab/java_runtime.py", "rmqlab/language.py"):
+    for name in ("rmqlab", "rmqlab_tools"):
+        (top / name).mkdir(parents=True)
+    for name in ("lab", "rmqlab/checkout.py", "rmqlab/errors.py", "rmqlab/language.py", "rmqlab_tools/java_runtime.py"):
         shutil.copy(ROOT / name, top / name)
-    shutil.copytree(ROOT / "rmqlab" / "commands", top / "rmqlab" / "commands")
+    shutil.copytree(ROOT / "rmqlab_tools" / "cli", top / "rmqlab_tools" / "cli")
     (top / "tests" / "proof" / "commands").mkdir(parents=True)
     shutil.copy(ROOT / "tests" / "proof" / "commands" / "__init__.py", top / "tests" / "proof" / "commands")
     (top / "pyproject.toml").write_text(PYPROJECT)
@@ -378,7 +379,7 @@ def become_something_else(*arguments):
 
 
 class Java:
-    """Stands in for rmqlab/java_runtime.py."""
+    """Stands in for rmqlab_tools/java_runtime.py."""
 
     def __init__(self, found):
         self.found = found
@@ -443,8 +444,8 @@ def test_a_python_without_ensurepip_is_named(tree, script, monkeypatch):
 @pytest.mark.parametrize(("found", "brought"), [(None, {"spark", "java"}), (Path("/opt/some-java"), {"spark"})])
 def test_extras_are_installed_by_name(script, found, brought):
     """What `rmqlab.need` calls: a Java of the machine is not brought once more."""
-    tables = script.load("rmqlab/commands/__init__.py")
-    script.load = lambda path: tables if "commands" in path else Java(found)
+    tables = script.load("rmqlab_tools/cli/__init__.py")
+    script.load = lambda path: tables if "cli" in path else Java(found)
     assert script.main(["--install", "spark", "java"]) == 0
     assert script.read_stamp().extras == brought
     steps = len(script.steps)
@@ -462,7 +463,7 @@ def test_ready_means_quick(tree, installed):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     imported = {line.rpartition("|")[2].strip() for line in told.stderr.splitlines()}
-    assert imported.isdisjoint({"tomllib", "json", "venv", "argparse", "asyncio", "polib", "rmqlab.cli"})
+    assert imported.isdisjoint({"tomllib", "json", "venv", "argparse", "asyncio", "polib", "rmqlab_tools.cli.cli"})
 
 
 def test_an_option_may_need_more_than_its_verb():

@@ -14,10 +14,10 @@ from contextlib import suppress
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.language import LOCALE, SETTING, _, catalogue_of, joined, language, ngettext, spoken
 from rmqlab.language import sentences as told_together
+from rmqlab_tools.cli.cli import main
 from tests.proof.catalogue.english import sentences
 
 CHINESE = re.compile("[\u4e00-\u9fff]")

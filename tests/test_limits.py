@@ -27,13 +27,13 @@ def test_a_figure_is_that_of_the_code(figure, unit, module, name):
 def test_every_bound_that_strangers_meet_has_a_row():
     """Constants named as bounds in modules that read what comes from outside."""
     named = {f"{module}.{name}" for _, _, module, name in ROWS}
-    for module in {module for _, _, module, _ in ROWS if module.startswith("rmqlab.")}:
+    for module in {module for _, _, module, _ in ROWS if module.startswith(("rmqlab.", "rmqlab_tools."))}:
         for name, value in vars(import_module(module)).items():
             if re.match(r"(MOST|LONGEST|MAX)_?", name) and isinstance(value, int | float) and name.isupper():
                 assert f"{module}.{name}" in named or f"{module}.{name}" in OUR_OWN, name
 
 
 OUR_OWN = {  # of what we print ourselves
-    "rmqlab.search.lint.limits.MOST_EXAMINED", "rmqlab.search.lint.limits.MOST_SLOTS",
-    "rmqlab.search.lint.limits.MOST_NAMED", "rmqlab.search.explorer.explore.MAX_RUNS",
+    "rmqlab_tools.search.lint.limits.MOST_EXAMINED", "rmqlab_tools.search.lint.limits.MOST_SLOTS",
+    "rmqlab_tools.search.lint.limits.MOST_NAMED", "rmqlab_tools.search.explorer.explore.MAX_RUNS",
 }  # fmt: skip

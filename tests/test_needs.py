@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from rmqlab.checkout import ROOT
-from rmqlab.commands import VERBS
+from rmqlab_tools.cli import VERBS
 from tests.proof.installed import closure
 from tests.proof.pins import CORE, wanted
 from tests.proof.reachable_imports import reachable
@@ -22,16 +22,17 @@ from tests.proof.site.browser_lessons import PURE
 EXCUSED = {
     "tests.proof.site.browser_cells:begin": "this file runs in a browser, and Python is there",
     "tests.proof.site.browser_cells:failed": "as begin",
-    "rmqlab.runtime.configuration_files:_yaml": "whoever has no PyYAML is told how to get it, and --acl brings it",
-    "rmqlab.runtime.tls:self_signed": "whoever lacks the package is told so, and `serve` brings it",
-    "rmqlab.lessons.quiz:_asked": "a lesson's: with its kernel comes what it shows",
+    "rmqlab_tools.live.configuration_files:_yaml": "whoever has no PyYAML is told how to get it, and --acl brings it",
+    "rmqlab_tools.live.tls:self_signed": "whoever lacks the package is told so, and `serve` brings it",
+    "rmqlab_tools.course.quiz:_asked": "a lesson's: with its kernel comes what it shows",
 }
 # Functions of a name that a verb uses of another module.
 _RUNNING = {"tests.proof.notebook_files:execute", "tests.proof.notebook_files:page", "tests.proof.workshop.times:_run"}
 # Of the archive of Spark's classes, which is made where `find_spec` has found Spark.
 _ARCHIVE = {
-    "rmqlab.java_runtime:archive_path", "rmqlab.spark.session:_start_quietly", "rmqlab.spark.session:open_session",
-    "rmqlab.spark.session:say_what_is_waited_for", "tests.proof.class_archive:_train",
+    "rmqlab_tools.java_runtime:archive_path", "rmqlab_tools.spark.session:_start_quietly",
+    "rmqlab_tools.spark.session:open_session",
+    "rmqlab_tools.spark.session:say_what_is_waited_for", "tests.proof.class_archive:_train",
 }  # fmt: skip
 NOT_CALLED = {"site": _RUNNING, "catalogue": _RUNNING, "notebook": _ARCHIVE}
 
@@ -97,9 +98,11 @@ def helps(*options, begin, call):
 
 def test_help_needs_no_package_and_is_the_same():
     """A Python that has nothing prints what an installed rmqlab prints."""
-    here = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from rmqlab.bare import main"
+    here = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from rmqlab_tools.cli.bare import main"
     bare = helps("-I", "-S", begin=here, call="main([verb])")
-    whole = helps(begin="import sys; from rmqlab.cli import start", call='sys.argv[1:] = [verb, "--help"]; start()')
+    whole = helps(
+        begin="import sys; from rmqlab_tools.cli.cli import start", call='sys.argv[1:] = [verb, "--help"]; start()'
+    )
     assert bare == whole
     for verb, text in bare.items():
         assert text.startswith(f"usage: ./lab {verb} ")

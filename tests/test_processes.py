@@ -14,10 +14,10 @@ from contextlib import suppress
 
 import pytest
 
-from rmqlab import processes
 from rmqlab.checkout import ROOT
-from rmqlab.java_runtime import find_java
-from rmqlab.processes import below, end
+from rmqlab_tools import processes
+from rmqlab_tools.java_runtime import find_java
+from rmqlab_tools.processes import below, end
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,8 @@ LONGEST_S = 90
 # A verb in whose place a shell starts two programs, one of which does not listen.
 STARTS_TWO = """
 import subprocess, sys
-from rmqlab import cli, processes
+from rmqlab_tools import processes
+from rmqlab_tools.cli import cli
 from tests.proof.commands import rows
 processes.PATIENCE_S = 0.3
 def run(args):

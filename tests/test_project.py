@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shutil
 import subprocess
@@ -16,8 +15,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from rmqlab.cli import OF_A_CHECKOUT
-from rmqlab.commands import VERBS
+from rmqlab_tools.cli import VERBS
+from rmqlab_tools.cli.cli import OF_A_CHECKOUT
 from tests.proof.bundle import committed
 from tests.proof.pins import CORE as CORE_PACKAGES
 from tests.proof.pins import pinned, wanted
@@ -25,144 +24,9 @@ from tests.proof.rows import REQUIRED, collect, read_rows, select
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MODULES = sorted((ROOT / "rmqlab").rglob("*.py"))
+MODULES = sorted([*(ROOT / "rmqlab").rglob("*.py"), *(ROOT / "rmqlab_tools").rglob("*.py")])
 PROOF = sorted(path for path in (ROOT / "tests" / "proof").rglob("*.py") if not path.name.startswith("test_"))
 LONGEST_MODULE = 500
-
-# What a room may import, as in the README's map; a room may always import itself and rmqlab.errors.
-CORE = ("message", "protocol", "filter", "store", "broker", "namesrv", "client")
-MAY_IMPORT = {
-    "message": set(),
-    "protocol": {"message"},  # rules and events are above these two and know nothing else
-    "filter": {"message", "protocol"},
-    "store": {"message", "protocol", "filter"},
-    "broker": {"message", "protocol", "filter", "store"},
-    "namesrv": {"message", "protocol"},
-    "client": {"message", "protocol", "filter"},
-    "runtime": set(CORE),
-    "lab": {*CORE, "runtime", "java_runtime"},  # java_runtime is no room: it finds a Java and imports nothing of ours
-    "search": {*CORE, "runtime", "lab"},
-    "experiments": {*CORE, "runtime", "lab", "search", "java_runtime"},
-    "spark": {*CORE, "runtime", "lab", "search", "experiments", "java_runtime", "extras"},
-    "show": {*CORE, "runtime", "lab", "search", "experiments"},
-    "diagnosis": {*CORE, "runtime", "lab", "search", "show", "extras"},
-    "lessons": {*CORE, "runtime", "lab", "search", "experiments", "show", "diagnosis", "spark"},
-}
-# Folders of lab that ask the search, so they stand above it.
-EXPERIMENTS = ("articles", "recorded")
-# `Lab` explores, draws and hands its tables to Spark, what it answers with draws itself, and a link draws its run's
-# times as a search does: they look up to the rooms above when they are asked for that.
-FACADE = {
-    "rmqlab/lab/lab.py", "rmqlab/lab/results.py", "rmqlab/lab/link.py", "rmqlab/search/explorer/exploration.py",
-}  # fmt: skip
-# What client code awaits, and the errors of a lost request: a module of its own, with no runtime behind it.
-INTERFACE = "rmqlab.runtime.runtime"
-# Clocks, sockets, threads and chance come into the core from outside.
-NOT_IN_CORE = {
-    "asyncio", "concurrent", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select", "selectors",
-    "signal", "socket", "subprocess", "sys", "threading", "time", "uuid",
-}  # fmt: skip
-
-
-def imports_of(path):
-    """Every import of a module, those for annotations included: line and dotted name."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    for node in tree.body if path.relative_to(ROOT).as_posix() in FACADE else ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute here"
-            if node.module in {"rmqlab", "rmqlab.runtime"}:
-                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
-            else:
-                yield node.lineno, node.module
-
-
-def room_of(path):
-    return room_of_parts(path.relative_to(ROOT / "rmqlab").parts)
-
-
-def room_of_parts(parts):
-    return "experiments" if parts[0] == "lab" and parts[1:2] and parts[1] in EXPERIMENTS else parts[0]
-
-
-def test_rooms_import_only_downwards():
-    wrong = []
-    base = {"errors", "language", "files", "checkout", "rules", "events", "program", "styled", "visible", "wrapping"}
-    for path in MODULES:
-        room = room_of(path)
-        for line, name in imports_of(path) if room in MAY_IMPORT else ():
-            package, _, rest = name.partition(".")
-            allowed = {room, *base, *MAY_IMPORT[room]}
-            there = room_of_parts(rest.split("."))
-            if package == "rmqlab" and there not in allowed and (room, name) != ("client", INTERFACE):
-                wrong.append(f"{path.relative_to(ROOT)}:{line}: {name}")
-    assert wrong == []
-
-
-def test_nothing_of_a_wheel_imports_what_a_checkout_alone_has():
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path in MODULES
-        for line, name in imports_of(path)
-        if name.partition(".")[0] == "tests"
-    ]
-    assert wrong == []
-
-
-def test_interface_of_the_runtime_stands_alone():
-    path = ROOT / "rmqlab" / "runtime" / "runtime.py"
-    ours = {name for _, name in imports_of(path) if name.startswith("rmqlab")}
-    assert {name.split(".")[1] for name in ours} <= {"protocol"}
-    assert list(imports_of(ROOT / "rmqlab" / "runtime" / "__init__.py")) == []
-
-
-def test_every_room_has_its_rule():
-    rooms = {path.parent.name for path in (ROOT / "rmqlab").glob("*/__init__.py")}
-    assert rooms - {"commands"} <= set(MAY_IMPORT)
-
-
-def test_folders_of_a_room_import_one_way():
-    """Whoever reads a folder needs only those below it: inside a room, no folder leads back to itself."""
-    arrows = {}
-    for path in MODULES:
-        room, *inner = path.relative_to(ROOT / "rmqlab").parts[:-1] or [""]
-        for _, name in imports_of(path):
-            package, _, rest = name.partition(".")
-            there, *below = rest.split(".")
-            if package == "rmqlab" and there == room and (ROOT / "rmqlab" / room).is_dir():
-                target = [below[0]] if below and (ROOT / "rmqlab" / room / below[0]).is_dir() else []
-                if target != inner[:1]:
-                    arrows.setdefault((room, *inner[:1]), set()).add((room, *target))
-
-    def reached(start):
-        found, open_ = set(), [start]
-        while open_:
-            new = arrows.get(open_.pop(), set()) - found
-            found |= new
-            open_ += new
-        return found
-
-    assert [folder for folder in arrows if folder in reached(folder)] == []
-
-
-def test_core_has_no_clock_socket_thread_or_chance():
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path in MODULES
-        if room_of(path) in CORE
-        for line, name in imports_of(path)
-        if name.partition(".")[0] in NOT_IN_CORE
-    ]
-    calls = [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node.func)}()"
-        for path in MODULES
-        if room_of(path) in CORE
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and re.search(r"^(open|input|print)$|\bdatetime\.(now|utcnow|today)$", ast.unparse(node.func))
-    ]
-    assert wrong + calls == []
 
 
 def test_modules_are_short():
@@ -170,33 +34,6 @@ def test_modules_are_short():
         path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in [*MODULES, *PROOF]
     }
     assert {name: length for name, length in lengths.items() if length >= LONGEST_MODULE} == {}
-
-
-HEAVY = ("numpy", "matplotlib", "pandas", "pyspark", "pyarrow", "IPython", "ipywidgets", "nbformat", "asyncio")
-
-
-def modules_after(statement):
-    """The names in sys.modules after `statement` in a new interpreter."""
-    code = f"import sys\n{statement}\nprint(*sys.modules)"
-    command = [sys.executable, "-c", code]
-    return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
-
-
-def test_import_is_light():
-    loaded = modules_after("import rmqlab")
-    assert "rmqlab" in loaded
-    assert loaded.isdisjoint(HEAVY)
-
-
-def test_core_imports_are_light():
-    names = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for path in MODULES
-        if room_of(path) in CORE
-    ]
-    loaded = modules_after(f"import {', '.join(names)}")
-    assert set(names) <= loaded
-    assert loaded.isdisjoint(HEAVY)
 
 
 def extras(*names):
@@ -357,7 +194,8 @@ def test_every_verb_of_the_table_is_there():
 
 def test_readme_maps_every_room_and_verb():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rooms = [f"`rmqlab/{path.parent.name}/`" for path in (ROOT / "rmqlab").glob("*/__init__.py")]
+    packages = ("rmqlab", "rmqlab_tools")
+    rooms = [f"`{name}/{path.parent.name}/`" for name in packages for path in (ROOT / name).glob("*/__init__.py")]
     assert [name for name in [*rooms, *(f"`{verb}`" for verb in VERBS)] if name not in text] == []
 
 

@@ -19,7 +19,7 @@ import rmqlab
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.errors import BadInput
 from rmqlab.message.message import Message
-from rmqlab.serving import ServeError
+from rmqlab_tools.live.serve import ServeError
 from tests.proof.clients.socket_clients import SocketClients
 
 pytestmark = pytest.mark.slow
@@ -120,7 +120,8 @@ def test_the_fixture(tmp_path):
         encoding="utf-8",
     )
     told = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "rmqlab.pytest_plugin", "--strict-markers", str(tmp_path)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "rmqlab_tools.live.pytest_plugin",
+         "--strict-markers", str(tmp_path)],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

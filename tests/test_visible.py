@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.visible import VisibleStream, in_line, own_stream, visible, visible_streams
+from rmqlab_tools.visible import VisibleStream, in_line, own_stream, visible, visible_streams
 
 ACTS = [
     "\x1b[2J",

@@ -16,10 +16,11 @@ import msgspec
 import polib
 import pytest
 
-from rmqlab import __version__, cli, extras
-from rmqlab.cli import OF_A_CHECKOUT
-from rmqlab.commands import VERBS
+from rmqlab import __version__
 from rmqlab.errors import BadInput
+from rmqlab_tools import extras
+from rmqlab_tools.cli import VERBS, cli
+from rmqlab_tools.cli.cli import OF_A_CHECKOUT
 from tests.proof.bundle import committed
 
 pytestmark = pytest.mark.slow
@@ -54,7 +55,8 @@ def installed(tmp_path_factory, root):
 
 def run(installed, *arguments):
     """Run a verb in an empty folder: without site-packages, this checkout is not found either."""
-    code = f"import sys; sys.path.insert(0, {str(installed / 'site')!r}); from rmqlab.cli import main; sys.exit(main())"
+    code = f"import sys; sys.path.insert(0, {str(installed / 'site')!r}); from rmqlab_tools.cli.cli import main; "
+    code += "sys.exit(main())"
     return subprocess.run(
         [sys.executable, "-I", "-S", "-c", code, *arguments],
         cwd=installed / "empty", capture_output=True, text=True, check=False, timeout=120,
@@ -134,7 +136,7 @@ def test_what_needs_a_checkout_says_so_before_any_work(installed, arguments):
 
 def test_a_wheel_has_no_proof_and_lists_no_verb_of_a_checkout(installed):
     assert {path.name for path in (installed / "site").iterdir() if not path.is_symlink()} == {
-        "rmqlab", f"rmqlab-{__version__}.dist-info"
+        "rmqlab", "rmqlab_tools", f"rmqlab-{__version__}.dist-info"
     }  # fmt: skip
     listed = re.findall(r"^  (\w+) ", run(installed).stdout, re.MULTILINE)
     assert listed == [name for name in VERBS if name not in OF_A_CHECKOUT]

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 import rmqlab
-from rmqlab.cli import parser_of
-from rmqlab.commands import VERBS
+from rmqlab_tools.cli import VERBS
+from rmqlab_tools.cli.cli import parser_of
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -120,7 +120,7 @@ def test_links_of_the_papers_lead_somewhere():
 
 def test_paths_and_verbs_that_contributing_names_exist():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for path in re.findall(r"`((?:rmqlab|tests|data|notebooks|\.ci)/[\w./]*)`", text):
+    for path in re.findall(r"`((?:rmqlab|rmqlab_tools|tests|data|notebooks|\.ci)/[\w./]*)`", text):
         assert (ROOT / path).exists(), path
     for verb in re.findall(r"`\./lab (\w+)", text):
         assert verb in VERBS

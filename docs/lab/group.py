@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab import Lab
 from rmqlab.errors import BadInput
-from rmqlab.filter.consistency import lets_pass, tell_apart
-from rmqlab.filter.sql92.doctor import looks_like_sql92
-from rmqlab.lab.fates import Fate, fate_words
-from rmqlab.lab.link import pack, unpack
 from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, build_subscription, split_tags
-from rmqlab.search.explorer.explore import Explorer
-from rmqlab.search.lint.in_words import (
+from rmqlab.run.fates import Fate, fate_words
+from rmqlab_tools.search.consistency import lets_pass, tell_apart
+from rmqlab_tools.search.explorer.explore import Explorer
+from rmqlab_tools.search.expressions.examine import looks_like_sql92
+from rmqlab_tools.search.lint.lint_text import (
     advice,
     difference_words,
     holder_words,
@@ -32,16 +31,17 @@ from rmqlab.search.lint.in_words import (
     verdict_words,
     witness_words,
 )
-from rmqlab.search.lint.meaning import lint
-from rmqlab.search.lint.members import group_of
-from rmqlab.search.plan.change import parse_subscription
-from rmqlab.show.palette import LOOKS
+from rmqlab_tools.search.lint.meaning import lint
+from rmqlab_tools.search.lint.members import group_of
+from rmqlab_tools.search.plan.change import parse_subscription
+from rmqlab_tools.show.link import pack, unpack
+from rmqlab_tools.show.palette import LOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rmqlab.search.lint.findings import ExampleLoss, LintVerdict, TopicLint
-    from rmqlab.show.figure import Picture
+    from rmqlab_tools.search.lint.findings import ExampleLoss, LintVerdict, TopicLint
+    from rmqlab_tools.show.figure import Picture
 
 Json = dict[str, Any]
 GROUP = "group"

@@ -1,7 +1,7 @@
 # ruff: noqa: INP001 - pages import it by its own name
 """The playground "the loss": the state in a link becomes a run, and the run becomes pictures, tables and facts.
 
-A state is what a link holds (``rmqlab.lab.link``). The page edits its scenario as plain data, so that a link made
+A state is what a link holds (`rmqlab_tools.show.link`). The page edits its scenario as plain data, so that a link made
 elsewhere opens here too.
 """
 
@@ -11,19 +11,19 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.link import FORMAT, Link, digest, unpack
-from rmqlab.lab.results import LabResult
-from rmqlab.lab.run_view import RunView, seconds
 from rmqlab.language import translate
-from rmqlab.show.moments import scenes
-from rmqlab.show.palette import LOOKS, Colours
-from rmqlab.show.swimlane import swimlane
+from rmqlab.run.results import LabResult
+from rmqlab.run.run_view import RunView, seconds
+from rmqlab_tools.show.link import FORMAT, Link, digest, unpack
+from rmqlab_tools.show.moments import scenes
+from rmqlab_tools.show.palette import LOOKS, Colours
+from rmqlab_tools.show.swimlane import swimlane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.lab.run import Run
-    from rmqlab.show.moments import Moment
+    from rmqlab.run.run import Run
+    from rmqlab_tools.show.moments import Moment
 
 AFTER_MS = 30_000  # the run goes on so long after its last step: a round of rebalance and a commit of offsets
 ASKS = ("alloc", "offsets")
@@ -111,7 +111,7 @@ def _story(group: str | None) -> list[Moment]:
 
 def orders(state: dict[str, Any], budget: int, progress: Callable[[Any], None] = lambda _: None) -> dict[str, Any]:
     """Every outcome that the scenario of a state can have, found by at most about `budget` runs, likeliest first."""
-    from rmqlab.search.explorer.explore import Explorer
+    from rmqlab_tools.search.explorer.explore import Explorer
 
     wanted = _link(state)
     explored = Explorer(wanted.scenario, budget=budget, cluster=wanted.cluster()).explore(progress)

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter import Filter
-from rmqlab.filter.remarks import remarks
-from rmqlab.filter.tag_doctor import case_twins
-from rmqlab.lab.link import pack, unpack
 from rmqlab.language import _, translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionSplitError
-from rmqlab.show.expression_trees import expression_tree
-from rmqlab.show.funnels import tag_checks
-from rmqlab.verbs import sql92
+from rmqlab_tools.cli.verbs import sql92
+from rmqlab_tools.search.expressions.remarks import remarks
+from rmqlab_tools.search.expressions.tag_hints import case_twins
+from rmqlab_tools.show.expression_trees import expression_tree
+from rmqlab_tools.show.funnels import tag_checks
+from rmqlab_tools.show.link import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.filter.sql92.answer import ExpressionPart, Sql92
-    from rmqlab.filter.sql92.hints import Hint
-    from rmqlab.show.figure import Picture
+    from rmqlab_tools.search.expressions.answer import ExpressionPart, Sql92
+    from rmqlab_tools.search.expressions.hints import Hint
+    from rmqlab_tools.show.figure import Picture
 
 Json = dict[str, Any]
 TOPIC = "T"

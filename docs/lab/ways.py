@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from group import checked
 
 from rmqlab.language import translate
-from rmqlab.search.plan.change import change_between, parse_subscription
-from rmqlab.search.plan.checklist import checklist
-from rmqlab.search.plan.planner import plan
-from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting
-from rmqlab.search.plan.results import Plan
+from rmqlab_tools.search.plan.change import change_between, parse_subscription
+from rmqlab_tools.search.plan.checklist import checklist
+from rmqlab_tools.search.plan.planner import plan
+from rmqlab_tools.search.plan.procedures import PROCEDURES, Producers, Setting
+from rmqlab_tools.search.plan.results import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.search.plan.results import ProcedureResult
+    from rmqlab_tools.search.plan.results import ProcedureResult
 
 Json = dict[str, Any]
 

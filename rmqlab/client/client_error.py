@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from rmqlab.client.runtime import RemotingError
 from rmqlab.message.java import is_blank, utf16_length
 from rmqlab.message.topics import (
     DEFAULT_CONSUMER_GROUP,
@@ -19,7 +20,6 @@ from rmqlab.message.topics import (
     validate_send_topic,
 )
 from rmqlab.protocol.codes import ResponseCode
-from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
     from rmqlab.message.message import Message

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rmqlab.client.process_queue import PullRequest
-    from rmqlab.runtime.runtime import Event, Runtime, Task
+    from rmqlab.client.runtime import Event, Runtime, Task
 
     Job = Callable[[], Awaitable[object]]
     Timed = Callable[[], Awaitable[object] | None]

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError
+from rmqlab.client.runtime import RemotingConnectError
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.message.properties import PROPERTY_MESSAGE_TYPE, PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
 from rmqlab.message.topics import MessageQueue
@@ -20,11 +21,10 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import Body, RemotingCommand
 from rmqlab.protocol.namesrv import MASTER_ID, GetRouteInfoRequestHeader, TopicRouteData
 from rmqlab.protocol.topic_config import is_readable, is_writeable
-from rmqlab.runtime.runtime import RemotingConnectError
 
 if TYPE_CHECKING:
+    from rmqlab.client.runtime import Runtime
     from rmqlab.protocol.header import CommandHeader
-    from rmqlab.runtime.runtime import Runtime
 
 ADMIN_TIMEOUT = 6_000
 SCAN_PERIOD = 1_000

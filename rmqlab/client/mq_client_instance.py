@@ -12,6 +12,7 @@ from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError
 from rmqlab.client.executor import Lock, PullMessageService, RebalanceService, ScheduledExecutor
 from rmqlab.client.mq_client_api import ADMIN_TIMEOUT
+from rmqlab.client.runtime import RemotingError
 from rmqlab.client.topic_routes import LOCK_TIMEOUT, TopicRoutes
 from rmqlab.events import HeartbeatSent
 from rmqlab.message.java import hash_map_order
@@ -27,11 +28,11 @@ from rmqlab.protocol.consumer_headers import (
 from rmqlab.protocol.header import WithOffset
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rmqlab.protocol.namesrv import MASTER_ID
-from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.process_queue import PullRequest
+    from rmqlab.client.runtime import Runtime
     from rmqlab.client.topic_routes import MQConsumerInner, MQProducerInner
     from rmqlab.events import Observer
     from rmqlab.message.ids import UniqueIdMaker
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from rmqlab.protocol.header import CommandHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
-    from rmqlab.runtime.runtime import Runtime
 
 
 Processor = Callable[[str, RemotingCommand], RemotingCommand | None]

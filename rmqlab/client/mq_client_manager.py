@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.mq_client_instance import MQClientInstance
 from rmqlab.client.producer import DefaultMQProducer
+from rmqlab.client.runtime import Runtime
 from rmqlab.events import Observer, unobserved
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.topics import CLIENT_INNER_PRODUCER_GROUP
 from rmqlab.rules import DEFAULT_RULES, Rules
-from rmqlab.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig

@@ -18,6 +18,7 @@ from rmqlab.client.client_error import (
     check_topic,
 )
 from rmqlab.client.mq_client_api import ADMIN_TIMEOUT, TopicPublishInfo
+from rmqlab.client.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
 from rmqlab.client.topic_routes import DEFAULT_TOPIC_QUEUE_NUMS
 from rmqlab.message.java import in_hash_map_order, parse_boolean, parse_int
 from rmqlab.message.properties import (
@@ -33,7 +34,6 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
-from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingTimeoutError
 
 _Sent = TypeVar("_Sent")
 

@@ -13,22 +13,22 @@ from msgspec.structs import replace
 from rmqlab.client.client_error import IllegalStateError, MQClientError
 from rmqlab.client.executor import Lock
 from rmqlab.client.mq_client_api import MQClientAPI, publish_info_of, subscribe_info_of
+from rmqlab.client.runtime import RemotingError
 from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC
 from rmqlab.protocol.namesrv import MASTER_ID
-from rmqlab.runtime.runtime import RemotingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.client.mq_client_api import SendResult, TopicPublishInfo
     from rmqlab.client.process_queue import PullRequest
+    from rmqlab.client.runtime import Runtime
     from rmqlab.message.message import Message
     from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.namesrv import TopicRouteData
     from rmqlab.protocol.subscription_data import SubscriptionData
-    from rmqlab.runtime.runtime import Runtime
 
 
 _Found = TypeVar("_Found")

@@ -15,28 +15,29 @@ from typing import TYPE_CHECKING, Any, Self
 from weakref import finalize
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.by_hand import HandDrivenSimulation
-from rmqlab.lab.cluster import changed_settings, cluster_of
-from rmqlab.lab.facts import SCENARIO, FrameLog, FrameRecord, fact_in_words, ms_text
+from rmqlab.lab.interactive import HandDrivenSimulation
 from rmqlab.lab.lab_steps import LabSteps, checked
-from rmqlab.lab.quiescence import Quiescence
-from rmqlab.lab.recorded_events import GroupViewed
-from rmqlab.lab.results import LabResult, Records
-from rmqlab.lab.simulate import LONGEST_REST_MS, LOOK_MS
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
+from rmqlab.run.facts import SCENARIO, fact_in_words, ms_text
+from rmqlab.run.recorded_events import GroupViewed
+from rmqlab.run.results import LabResult, Records
+from rmqlab.sim.cluster import changed_settings, cluster_of
+from rmqlab.sim.frame_log import FrameLog, FrameRecord
+from rmqlab.sim.quiescence import Quiescence
+from rmqlab.sim.simulate import LONGEST_REST_MS, LOOK_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.broker.broker import Broker
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.lab.cluster import ClusterConfig
-    from rmqlab.lab.run import Run
-    from rmqlab.lab.scenario import Scenario
     from rmqlab.namesrv.name_server import NameServer
-    from rmqlab.runtime.schedule import Schedule
-    from rmqlab.search.explorer.exploration import Exploration
+    from rmqlab.plugins import Exploration
+    from rmqlab.run.run import Run
+    from rmqlab.scenario.scenario import Scenario
+    from rmqlab.scenario.schedule import Schedule
+    from rmqlab.sim.cluster import ClusterConfig
 
 MAX_WAIT_MS = 7 * 24 * 3_600_000  # a week, as a scenario
 WAIT_MS = 60_000  # two heartbeats and three rounds of rebalance
@@ -93,7 +94,7 @@ class Lab(LabSteps):
         self._open(scenario, cluster_of(settings, RULES[version] if rules is None else rules))
 
     def _open(self, scenario: Scenario, cluster: ClusterConfig) -> None:
-        from rmqlab.search.explorer.timings import NETWORK_TIMING, NetworkChooser
+        from rmqlab.plugins import NETWORK_TIMING, NetworkChooser
 
         drawn = {} if self.seed is None else {"chooser": NetworkChooser(self.seed), "timing": NETWORK_TIMING}
         self._cluster = cluster
@@ -122,7 +123,7 @@ class Lab(LabSteps):
         Raises:
             BadInput: it is no scenario, or asks for what is not simulated; `until` is no time.
         """
-        from rmqlab.lab.scenario_inputs import scenario_and_settings
+        from rmqlab.sim.scenario_inputs import scenario_and_settings
 
         if until is not None:
             _check_time(until)
@@ -148,7 +149,7 @@ class Lab(LabSteps):
         Raises:
             BadInput: the folder holds no recording, or no such scenario.
         """
-        from rmqlab.lab.recorded.accounts import recorded_accounts
+        from rmqlab.plugins import recorded_accounts
 
         return LabResult(next(iter(recorded_accounts(folder, [scenario]))))
 
@@ -318,7 +319,7 @@ class Lab(LabSteps):
         Raises:
             BadInput: the lab has a rule of your own, which no text carries.
         """
-        from rmqlab.lab.link import Link
+        from rmqlab.plugins import Link
 
         version = next((name for name, known in RULES.items() if known == self.rules), None)
         if version is None:
@@ -346,7 +347,7 @@ class Lab(LabSteps):
         Raises:
             BadInput: the folder is not empty, or cannot be written.
         """
-        from rmqlab.lab.recorded.store import write_store
+        from rmqlab.plugins import write_store
 
         return write_store(self.broker, Path(folder))
 
@@ -354,9 +355,9 @@ class Lab(LabSteps):
         """Every outcome that what was done so far can have: each order of frames, each timer that is open.
 
         At most about `budget` runs are made. The answer has `outcomes` (share, who got what, schedule), `exhausted`,
-        and properties that hold or fail; other `options` are those of `rmqlab.search.explorer.explore.Explorer`.
+        and properties that hold or fail; other `options` are those of `Explorer`.
         """
-        from rmqlab.search.explorer.explore import Explorer
+        from rmqlab.plugins import Explorer
 
         return Explorer(self.scenario(), budget=budget, cluster=self._cluster, **options).explore()
 

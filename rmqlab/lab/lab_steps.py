@@ -8,26 +8,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from rmqlab import plugins
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError, check_consumer_group, check_message
 from rmqlab.errors import BadInput
-from rmqlab.filter.remarks import doubts, warn
-from rmqlab.filter.sql92.doctor import looks_like_sql92
-from rmqlab.lab.life_steps import Assign, Unsubscribe
-from rmqlab.lab.recorded_events import StartFailed, StepFailed
-from rmqlab.lab.records import MessageRecord
-from rmqlab.lab.results import LabTables
-from rmqlab.lab.scenario import Scenario, Send, Start, Stop, Subscribe, convert_scenario, refusal_of
-from rmqlab.lab.scenario_doubts import refused
 from rmqlab.language import _, joined
 from rmqlab.message.message import UserPropertyError
 from rmqlab.protocol.subscription_data import TAG, build_subscription_data
+from rmqlab.run.recorded_events import StartFailed, StepFailed
+from rmqlab.run.records import MessageRecord
+from rmqlab.run.results import LabTables
+from rmqlab.scenario.life_steps import Assign, Unsubscribe
+from rmqlab.scenario.scenario import Scenario, Send, Start, Stop, Subscribe, convert_scenario, refusal_of
 
 if TYPE_CHECKING:
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
-    from rmqlab.lab.by_hand import HandDrivenSimulation
-    from rmqlab.lab.scenario import Step
+    from rmqlab.lab.interactive import HandDrivenSimulation
+    from rmqlab.scenario.scenario import Step
 
     Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
 
@@ -108,7 +106,7 @@ class LabSteps(LabTables):
                 if kind_of_expression == "TAG":
                     _no_condition(topic, expression)
                 wishes[topic] = {"type": kind_of_expression, "expr": expression}
-        warn((f"{who}, {topic}:", wish["type"], wish["expr"]) for topic, wish in wishes.items())
+        plugins.warn((f"{who}, {topic}:", wish["type"], wish["expr"]) for topic, wish in wishes.items())
         extra = {
             "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
             "post": post_subscription, "laterTimes": later_times,
@@ -124,7 +122,9 @@ class LabSteps(LabTables):
         _wanted(who, {topic: sql92 if expression is None else expression}, "TAG" if sql92 is None else "SQL92")
         if expression is not None:
             _no_condition(topic, expression)
-        warn([(f"{who}, {topic}:", *(("SQL92", sql92) if expression is None else ("TAG", expression)))], refused=True)
+        plugins.warn(
+            [(f"{who}, {topic}:", *(("SQL92", sql92) if expression is None else ("TAG", expression)))], refused=True
+        )
         if expression is not None:
             self._do("subscribe", who=who, topic=topic, expr=expression)
         else:
@@ -290,7 +290,7 @@ class LabSteps(LabTables):
         """Let a group go on at the time `to` (ms, the clock of `now`; -1: the end), as mqadmin's resetOffsetByTime."""
         self._do("resetOffset", group=group, topic=topic, to=to, direct=direct)
 
-    # Faults: what each one does stands in the class of its step, in rmqlab.lab.fault_steps.
+    # Faults: what each one does stands in the class of its step, in rmqlab.scenario.fault_steps.
 
     def cut(self, who: str) -> None:
         """Reset `who`'s connection to the broker; both sides learn of it."""
@@ -352,11 +352,11 @@ class LabSteps(LabTables):
         for fact in facts[before:]:
             match fact.event:
                 case StartFailed(who=who, error=error, message=message):
-                    meant = refused(step) if isinstance(step, Start) else ""
+                    meant = plugins.refused(step) if isinstance(step, Start) else ""
                     told = f"{kind} {who}: {error}: {message}{meant}"
                     raise BadInput(joined("; ", (told, _BEATS_ON.format(who=repr(who)))))
                 case StepFailed(error=error, message=message) if kind != "send":
-                    meant = refused(step) if isinstance(step, Subscribe) else ""
+                    meant = plugins.refused(step) if isinstance(step, Subscribe) else ""
                     raise BadInput(f"{kind}: {error}: {message}{meant}")
 
 
@@ -455,8 +455,8 @@ def _wanted(who: str, given: object, kind: str) -> None:
 
 def _no_condition(topic: str, expression: str) -> None:
     """A condition given as a tag matches nothing, so it is refused, as is what no client can subscribe."""
-    if looks_like_sql92(expression):
-        right = doubts(TAG, expression)[0].write or expression
+    if plugins.looks_like_sql92(expression):
+        right = plugins.doubts(TAG, expression)[0].write or expression
         raise BadInput(
             _(
                 "{expression} looks like a SQL92 condition, but it was given as a tag expression; write "

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
 
 
+C2S, S2C = "c2s", "s2c"  # ways of a frame: to the server, to the client
+
+
 class Channel(Protocol):
     """One connection of a client. Its identity is the key of the client tables, as Netty's channel is in Java."""
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.message_filter import MessageFilter
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
+    from rmqlab.plugins import FileIndexService
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.index_file import FileIndexService
     from rmqlab.store.index_service import QueryMessageResult
     from rmqlab.store.mapped_file_queue import Segments
     from rmqlab.store.queue_reader import GetMessageResult

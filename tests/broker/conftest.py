@@ -9,7 +9,6 @@ from msgspec.structs import asdict
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.extra.registration import register_extras
 from rmqlab.message.properties import properties_to_string
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode
@@ -26,6 +25,7 @@ from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.protocol.topic_config import TopicConfig
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
+from rmqlab_tools.live.extra.registration import register_extras
 
 START = 1_700_000_000_000
 

@@ -6,15 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.protocol.admin_headers import (
-    CreateTopicRequestHeader,
-    DeleteSubscriptionGroupRequestHeader,
-    GetConsumerConnectionListRequestHeader,
-    GetConsumeStatsRequestHeader,
-    GetProducerConnectionListRequestHeader,
-    GetTopicStatsInfoRequestHeader,
-    QueryTopicConsumeByWhoRequestHeader,
-)
+from rmqlab.protocol.admin_headers import CreateTopicRequestHeader, DeleteSubscriptionGroupRequestHeader
 from rmqlab.protocol.bodies import ConsumerConnection, GroupList, ProducerConnection
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import (
@@ -25,6 +17,13 @@ from rmqlab.protocol.consumer_headers import (
 )
 from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel, ProducerData
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
+from rmqlab_tools.live.extra.admin_headers import (
+    GetConsumerConnectionListRequestHeader,
+    GetConsumeStatsRequestHeader,
+    GetProducerConnectionListRequestHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryTopicConsumeByWhoRequestHeader,
+)
 
 
 def create_topic(bench, topic="T", **fields):

@@ -8,13 +8,7 @@ import pytest
 
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.admin_headers import (
-    DeleteTopicRequestHeader,
-    GetConsumerRunningInfoRequestHeader,
-    GetConsumerStatusRequestHeader,
-    QueryConsumeQueueRequestHeader,
-    ResetOffsetRequestHeader,
-)
+from rmqlab.protocol.admin_headers import DeleteTopicRequestHeader, ResetOffsetRequestHeader
 from rmqlab.protocol.bodies import (
     ConsumerOffsetSerializeWrapper,
     GetConsumerStatusBody,
@@ -25,6 +19,11 @@ from rmqlab.protocol.bodies import (
 from rmqlab.protocol.codes import VERSIONS, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
+from rmqlab_tools.live.extra.admin_headers import (
+    GetConsumerRunningInfoRequestHeader,
+    GetConsumerStatusRequestHeader,
+    QueryConsumeQueueRequestHeader,
+)
 
 
 def settings_of(answer):

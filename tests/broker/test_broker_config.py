@@ -8,8 +8,8 @@ import pytest
 
 from rmqlab.broker.broker_config import INERT, OF_MACHINE, BrokerConfig, unknown_keys
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import read_cluster_config
-from rmqlab.runtime.serve_config import ServeConfig
+from rmqlab.sim.cluster import read_cluster_config
+from rmqlab_tools.live.serve_config import ServeConfig
 
 
 def test_names_are_those_of_broker_conf():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.broker.extra.broker_stats_manager import DAY, HOUR, MINUTE, BrokerStatsManager
-from rmqlab.protocol.admin_headers import ViewBrokerStatsDataRequestHeader
 from rmqlab.protocol.bodies import BrokerStatsData
 from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab_tools.live.extra.admin_headers import ViewBrokerStatsDataRequestHeader
+from rmqlab_tools.live.extra.broker_stats_manager import DAY, HOUR, MINUTE, BrokerStatsManager
 
 START = 1_700_000_000_000
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.diagnosis.decoder import coded, decode
 from rmqlab.filter.bloom import BloomFilter, BloomFilterError
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
+from rmqlab_tools.doctor.decoder import coded, decode
 
 
 def pulled(bench, group="G", topic="T", **fields):

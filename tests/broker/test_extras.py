@@ -52,7 +52,7 @@ assert sum(fate.lost for fate in lab.fates()) == 6, lab.fates()
 
 @pytest.mark.parametrize("script", [MAKE_A_BROKER, RUN_A_LAB], ids=["a broker", "a lab"])
 def test_no_extra_is_loaded_by(script):
-    told = 'import sys; print([name for name in sys.modules if name.startswith("rmqlab.broker.extra")])'
+    told = 'import sys; print([name for name in sys.modules if name.startswith("rmqlab_tools.live")])'
     done = subprocess.run([sys.executable, "-c", f"{script}\n{told}"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.broker.extra.plain_access import AclError, PlainPermissionManager, white_addresses
-from rmqlab.protocol.acl import AclClientRPCHook, signature
-from rmqlab.protocol.admin_headers import DeleteTopicRequestHeader, QueryMessageRequestHeader
+from rmqlab.protocol.admin_headers import DeleteTopicRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import SendMessageRequestHeader
+from rmqlab_tools.live.extra.acl import AclClientRPCHook, signature
+from rmqlab_tools.live.extra.admin_headers import QueryMessageRequestHeader
+from rmqlab_tools.live.extra.plain_access import AclError, PlainPermissionManager, white_addresses
 
 # The file of the 4.8.0 distribution: the secret is a number in YAML.
 RULES = {

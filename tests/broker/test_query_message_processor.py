@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.message.ids import decode_message_id
-from rmqlab.protocol.admin_headers import QueryMessageRequestHeader, ViewMessageRequestHeader
 from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab_tools.live.extra.admin_headers import QueryMessageRequestHeader, ViewMessageRequestHeader
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.broker.extra.transactions import TransactionalMessageService
 from rmqlab.message.record import decode_record, decode_records
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.message.topics import TRANS_CHECK_MAX_TIME_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import HeartbeatData, ProducerData
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+from rmqlab_tools.live.extra.transactions import TransactionalMessageService
 
 MINUTE = 60_000
 GROUP = "CID_RMQ_SYS_TRANS"

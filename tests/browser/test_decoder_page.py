@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.diagnosis.decoder import entries
+from rmqlab_tools.doctor.decoder import entries
 from tests.browser.conftest import browser, program
 
 ASK = """(() => {

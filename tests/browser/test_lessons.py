@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rmqlab.checkout import ROOT
-from rmqlab.show.figure import LEGIBLE_PX
+from rmqlab_tools.show.figure import LEGIBLE_PX
 from tests.browser.test_pictures import MEASURE
 
 LESSONS = (

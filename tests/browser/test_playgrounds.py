@@ -14,7 +14,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.link import Link, digest
+from rmqlab_tools.show.link import Link, digest
 from tests.browser.conftest import browser, program
 from tests.proof.site.playgrounds import assemble
 

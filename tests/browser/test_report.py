@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("nbconvert")
 
-from rmqlab.lab.articles.experiments import read_manifest, reproduce
+from rmqlab_tools.course.articles.experiments import read_manifest, reproduce
 from tests.proof import notebook_files, report
 
 WIDTH = 420

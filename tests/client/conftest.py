@@ -7,7 +7,6 @@ from msgspec.structs import asdict
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.extra.registration import register_extras
 from rmqlab.client.client_config import ClientConfig, ProducerConfig, PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.mq_client_manager import MQClientManager
@@ -19,10 +18,11 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.namesrv import BrokerData, GetRouteInfoRequestHeader, QueueData, TopicRouteData
 from rmqlab.protocol.topic_config import TopicConfig
-from rmqlab.runtime.schedule import Timing
-from rmqlab.runtime.virtual import VirtualTime
+from rmqlab.scenario.schedule import Timing
+from rmqlab.sim.virtual import VirtualTime
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
+from rmqlab_tools.live.extra.registration import register_extras
 from tests.proof.virtual_clock import run_until_ms
 
 EPOCH = 1_630_810_300_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError
+from rmqlab.client.runtime import RemotingError
 from rmqlab.message.message import Message
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.runtime.runtime import RemotingError
 from tests.proof.clients.async_send import send_async
 
 BROKER = "10.0.1.1:10911"

@@ -4,7 +4,6 @@ import pytest
 
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError
-from rmqlab.client.extra.running_info import answer_running_info
 from rmqlab.message.message import Host, Message, MessageExt
 from rmqlab.message.record import encode_record
 from rmqlab.message.topics import MessageQueue
@@ -14,6 +13,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import NotifyConsumerIdsChangedRequestHeader
 from rmqlab.protocol.producer_headers import CheckTransactionStateRequestHeader
+from rmqlab_tools.live.extra.running_info import answer_running_info
 from tests.proof.clients.transaction_producer import LocalTransactionState, TransactionListener, TransactionMQProducer
 
 QUEUE = MessageQueue("T", "broker-a", 0)

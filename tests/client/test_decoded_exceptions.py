@@ -6,10 +6,10 @@ import pytest
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
-from rmqlab.diagnosis.decoder import decode
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92.compiler import compile_sql92
 from rmqlab.protocol.subscription_data import build_subscription
+from rmqlab_tools.doctor.decoder import decode
 
 
 def started(world, *names, **settings):

@@ -18,7 +18,7 @@ lab.run(seconds=60)
 lab.send("T", ["tagA"] * 4 + ["tagB"] * 4)
 lab.run(seconds=30)
 assert len(lab.fates()) == 16
-print(*(name for name in sys.modules if name.startswith("rmqlab.client.extra")))
+print(*(name for name in sys.modules if name.startswith("rmqlab_tools.live")))
 """
 
 

@@ -7,12 +7,12 @@ import pytest
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import ClientErrorCode, MQBrokerError, MQClientError
 from rmqlab.client.mq_client_api import SendStatus
+from rmqlab.client.runtime import RemotingTimeoutError
 from rmqlab.message.message import Message
 from rmqlab.message.topics import VALID_NAME_PATTERN, MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import SendMessageResponseHeader
-from rmqlab.runtime.runtime import RemotingTimeoutError
 from tests.proof.clients.batch_send import send_batch
 from tests.proof.clients.picked_send import send_oneway, send_picked
 from tests.proof.fixed_chooser import FixedChooser

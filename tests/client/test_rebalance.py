@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragelyByCircle
+from rmqlab.client.runtime import RemotingTimeoutError
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
-from rmqlab.runtime.runtime import RemotingTimeoutError
-from rmqlab.runtime.schedule import SeededChooser, Timing
+from rmqlab.scenario.schedule import SeededChooser, Timing
 
 QUERY_OFFSET = RequestCode.QUERY_CONSUMER_OFFSET
 GET_CLIENTS = RequestCode.GET_CONSUMER_LIST_BY_GROUP

@@ -6,14 +6,12 @@ import gzip
 import json
 
 from rmqlab.checkout import folder
-from rmqlab.client.extra.running_info import answer_running_info
 from rmqlab.message.message import Message
-from rmqlab.protocol.admin_headers import (
-    GetConsumerRunningInfoRequestHeader,
-)
 from rmqlab.protocol.bodies import ConsumerRunningInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
+from rmqlab_tools.live.extra.admin_headers import GetConsumerRunningInfoRequestHeader
+from rmqlab_tools.live.extra.running_info import answer_running_info
 
 # Java prints objects here, with their addresses; and settings that our consumers do not have.
 JAVA_ONLY = {

@@ -9,11 +9,11 @@ import pytest
 
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.runtime import broker_startup, socket_server
-from rmqlab.runtime.broker_startup import BrokerStartup
-from rmqlab.runtime.serve_config import ServeConfig
-from rmqlab.runtime.sockets import SocketRuntime
-from rmqlab.runtime.system import epoch_ms
+from rmqlab_tools.live import broker_startup, socket_server
+from rmqlab_tools.live.broker_startup import BrokerStartup
+from rmqlab_tools.live.serve_config import ServeConfig
+from rmqlab_tools.live.sockets import SocketRuntime
+from rmqlab_tools.live.system import epoch_ms
 
 HOUR_MS = 3_600_000
 BEAT = {

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.recorded.store import open_store
-from rmqlab.lab.replay.frames import read_recording
-from rmqlab.lab.scenario import read_scenarios
-from rmqlab.runtime.configuration_files import read_properties, read_rules
-from rmqlab.runtime.store_folder import StoreFolder
+from rmqlab.files import read_properties
+from rmqlab.scenario.scenario import read_scenarios
+from rmqlab_tools.live.configuration_files import read_rules
+from rmqlab_tools.live.store_folder import StoreFolder
+from rmqlab_tools.recordings.frames import read_recording
+from rmqlab_tools.recordings.store import open_store
 from tests.proof.stress.readers import READERS
 
 NOBODY = 65_534

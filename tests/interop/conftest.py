@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from rmqlab.java_runtime import find_java
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.namesrv import GetRouteInfoRequestHeader
-from rmqlab.runtime.sockets import SocketRuntime
+from rmqlab_tools.java_runtime import find_java
+from rmqlab_tools.live.sockets import SocketRuntime
 from tests.proof.real.clusters import free_ports
 
 HERE = Path(__file__).resolve().parent / "java"

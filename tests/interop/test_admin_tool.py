@@ -11,12 +11,12 @@ import threading
 import pytest
 
 import rmqlab
-from rmqlab.lab.replay.replay import replay
-from rmqlab.lab.replay.tolerated_differences import MEASURED, OF_INSTALLATION
-from rmqlab.runtime.configuration_files import read_properties
-from rmqlab.runtime.endpoint import Endpoint
-from rmqlab.runtime.tap import Tap, TapConfig
-from rmqlab.runtime.tap_recording import TapRecording
+from rmqlab.files import read_properties
+from rmqlab_tools.live.endpoint import Endpoint
+from rmqlab_tools.live.tap import Tap, TapConfig
+from rmqlab_tools.live.tap_recording import TapRecording
+from tests.proof.replay.replay import replay
+from tests.proof.replay.tolerated_differences import MEASURED, OF_INSTALLATION
 
 COMMANDS = 37
 MAX_LATE_MS = 2_000

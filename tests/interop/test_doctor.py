@@ -17,19 +17,19 @@ from pathlib import Path
 import pytest
 
 import rmqlab
-from rmqlab.diagnosis.diagnosis import diagnose
-from rmqlab.diagnosis.finding import State
-from rmqlab.diagnosis.look import LookOptions
-from rmqlab.diagnosis.look_json import look_to_json
-from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import READ_CODES, ReadClient
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab.runtime.endpoint import Endpoint
-from rmqlab.runtime.tap import Tap, TapConfig
-from rmqlab.runtime.tap_recording import TapRecording
-from tests.diagnosis.recorded_looks import text_of, without_traces
-from tests.diagnosis.running_scene import RunningScene, until
-from tests.diagnosis.scene import JAVA_4, JAVA_5, ORDERS, SQL_GROUPS, Member, groups_at
+from rmqlab_tools.doctor.diagnosis import diagnose
+from rmqlab_tools.doctor.finding import State
+from rmqlab_tools.doctor.read_client import READ_CODES, ReadClient
+from rmqlab_tools.doctor.snapshot import LookOptions
+from rmqlab_tools.doctor.snapshot_json import look_to_json
+from rmqlab_tools.doctor.take_snapshot import take_look
+from rmqlab_tools.live.endpoint import Endpoint
+from rmqlab_tools.live.tap import Tap, TapConfig
+from rmqlab_tools.live.tap_recording import TapRecording
+from tests.doctor.recorded_looks import text_of, without_traces
+from tests.doctor.running_scene import RunningScene, until
+from tests.doctor.scene import JAVA_4, JAVA_5, ORDERS, SQL_GROUPS, Member, groups_at
 
 pytestmark = pytest.mark.skipif(find_spec("rocketmq") is None, reason="no C++ client: pip install rocketmq")
 SERVERS = ["4.8.0", "5.3.3", "serve"]

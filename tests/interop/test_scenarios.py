@@ -13,12 +13,12 @@ from pathlib import Path
 
 import rmqlab
 from rmqlab.checkout import folder
-from rmqlab.lab.cluster import settings_beside
-from rmqlab.lab.run import Outcome, recorded_events
-from rmqlab.lab.scenario import read_scenarios
-from rmqlab.runtime.endpoint import Endpoint
-from rmqlab.runtime.tap import Tap, TapConfig
-from rmqlab.runtime.tap_recording import TapRecording
+from rmqlab.run.run import Outcome, recorded_events
+from rmqlab.scenario.scenario import read_scenarios
+from rmqlab.sim.cluster import settings_beside
+from rmqlab_tools.live.endpoint import Endpoint
+from rmqlab_tools.live.tap import Tap, TapConfig
+from rmqlab_tools.live.tap_recording import TapRecording
 from tests.proof.recorded_outcomes import RecordedVerdict, compare
 
 BASE = folder("data") / "golden" / "broker-4.8.0" / "base"

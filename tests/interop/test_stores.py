@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import rmqlab
+from rmqlab.files import read_properties
 from rmqlab.message.record import decode_record
-from rmqlab.runtime.configuration_files import read_properties
 from tests.proof.stress.store import end_under_load
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,9 +11,9 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.lab import Lab
-from rmqlab.lab.link import Link
-from rmqlab.lab.scenario import parse_scenario, read_scenarios
 from rmqlab.rules import RULES, assigned_expression
+from rmqlab.scenario.scenario import parse_scenario, read_scenarios
+from rmqlab_tools.show.link import Link
 from tests.proof.recorded_outcomes import RecordedVerdict, compare
 
 STRICT = {"autoCreateTopicEnable": False, "autoCreateSubscriptionGroup": False}

@@ -10,7 +10,7 @@ import pytest
 
 import rmqlab
 from rmqlab.checkout import ROOT
-from rmqlab.lab.run_view import RunView
+from rmqlab.run.run_view import RunView
 
 LESSON = "01_eight_messages"
 SETTING = (

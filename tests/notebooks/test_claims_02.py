@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
-from rmqlab.lab.fates import Fate
-from rmqlab.lessons.checks_02 import HUNTED
-from rmqlab.lessons.mutants import WRONG
 from rmqlab.message.java import string_hash
-from rmqlab.show.funnels import STAGES, Stage
+from rmqlab.run.fates import Fate
+from rmqlab_tools.course.checks_02 import HUNTED
+from rmqlab_tools.course.mutants import WRONG
+from rmqlab_tools.show.funnels import STAGES, Stage
 
 LESSON = "02_tags"
 SETTING = (

@@ -9,8 +9,8 @@ import pytest
 import rmqlab
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.compiler import ParseCache
-from rmqlab.lessons.checks_03 import HUNTED, REPAIRS, THROWS, comparisons
-from rmqlab.lessons.mutants import WRONG
+from rmqlab_tools.course.checks_03 import HUNTED, REPAIRS, THROWS, comparisons
+from rmqlab_tools.course.mutants import WRONG
 
 LESSON = "03_sql92"
 SETTING = (

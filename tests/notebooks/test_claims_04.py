@@ -10,9 +10,9 @@ import rmqlab
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.filter.bloom import BloomFilter
 from rmqlab.filter.sql92 import compile_sql92
-from rmqlab.lessons.checks_04 import BOTH, CONDITION, EARLY, GROUPS, LATE, MAX_BYTES, MAX_RATE
 from rmqlab.message.java import string_hash
 from rmqlab.store.config import MessageStoreConfig
+from rmqlab_tools.course.checks_04 import BOTH, CONDITION, EARLY, GROUPS, LATE, MAX_BYTES, MAX_RATE
 
 LESSON = "04_two_layers"
 WANTED = {"CID_A": "a > 5", "CID_B": "TAGS = 'TagA'"}
@@ -299,8 +299,8 @@ def test_six_fates():
     "bit_positions places all bits elsewhere, but the same rule sets them and reads them.",
 )
 def test_the_hunt(shown):
-    from rmqlab.lessons.check import judge
-    from rmqlab.lessons.checks_04 import REWRITTEN
+    from rmqlab_tools.course.check import judge
+    from rmqlab_tools.course.checks_04 import REWRITTEN
 
     found = judge("04-hunt", {"rule": "is_matched_by_commit_log", "condition": "a > 5", "properties": {"b": "1"}})
     assert found.startswith("4.8.0: dropped_by_broker_sql, dropped_by_broker_bitmap.")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import rmqlab
-from rmqlab.lessons.checks_05 import evaluations, stored, verdict
+from rmqlab_tools.course.checks_05 import evaluations, stored, verdict
 from tests.proof.bloom.map import stored_map
 from tests.proof.bloom.measure import PROCESSES
 from tests.proof.bloom.stages import (
@@ -234,7 +234,7 @@ def test_the_counts():
     "The fewer groups share the writing, the more that matters.",
 )
 def test_the_hunt(shown):
-    from rmqlab.lessons.checks_05 import COLLEAGUES, _all_parts
+    from rmqlab_tools.course.checks_05 import COLLEAGUES, _all_parts
 
     wrong = {name: set() for name in COLLEAGUES}
     for cell, runs in stored("java").items():

@@ -9,9 +9,9 @@ import pytest
 import rmqlab
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.client.client_config import ClientConfig
-from rmqlab.lessons.checks_06 import CLIENTS, LOST_IN_A_ROW, MAX_BEATS, WITHIN_S, group, story
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.rules import RULES
+from rmqlab_tools.course.checks_06 import CLIENTS, LOST_IN_A_ROW, MAX_BEATS, WITHIN_S, group, story
 
 LESSON = "06_heartbeats"
 SETTING = (

@@ -10,10 +10,10 @@ import pytest
 import rmqlab
 from rmqlab.broker.admin_broker_processor import RebalanceLockManager
 from rmqlab.client import allocate as strategies
-from rmqlab.lessons.checks_07 import FAIR, FAIR_FROM, GROUPS, IDS, MIN_MOVES, QUEUES, story
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData
 from rmqlab.rules import RULES
+from rmqlab_tools.course.checks_07 import FAIR, FAIR_FROM, GROUPS, IDS, MIN_MOVES, QUEUES, story
 from tests.proof.conform import strategies as more_strategies
 
 LESSON = "07_rebalance"

@@ -8,11 +8,11 @@ import re
 import pytest
 
 import rmqlab
-from rmqlab.lab.articles.printed_e1 import printed
-from rmqlab.lab.scenario import Send, Start
-from rmqlab.lessons.checks_08 import meet
-from tests.lab.recorded_races import recorded_races
+from rmqlab.scenario.scenario import Send, Start
+from rmqlab_tools.course.articles.e1_expected import printed
+from rmqlab_tools.course.checks_08 import meet
 from tests.proof.rare_outcomes import delivered, eight, stored
+from tests.search.recorded_races import recorded_races
 
 LESSON = "08_every_schedule"
 SETTING = (

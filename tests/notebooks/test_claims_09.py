@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
-from rmqlab.lab.scenario import Send, Start, Stop
-from rmqlab.lessons.checks_09 import begin, rolling_restart, traffic
-from rmqlab.search.plan.planner import plan
-from rmqlab.search.plan.procedures import Producers, Setting
+from rmqlab.scenario.scenario import Send, Start, Stop
+from rmqlab_tools.course.checks_09 import begin, rolling_restart, traffic
+from rmqlab_tools.search.plan.planner import plan
+from rmqlab_tools.search.plan.procedures import Producers, Setting
 
 LESSON = "09_changing_a_tag"
 SETTING = (

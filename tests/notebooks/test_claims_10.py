@@ -8,16 +8,16 @@ from itertools import pairwise
 
 import pytest
 
-from rmqlab.filter.consistency import RunningConsumer, analyze_subscription
-from rmqlab.lab.cluster import settings_beside
-from rmqlab.lab.replay.replay import replay
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES
-from tests.lab.recorded_races import SETS as RACES
-from tests.lab.recorded_races import recorded_races
-from tests.lab.recorded_runs import GOLDEN, ended_alike, recorded
+from rmqlab.sim.cluster import settings_beside
+from rmqlab_tools.search.consistency import RunningConsumer, analyze_subscription
 from tests.proof.recorded_outcomes import RecordedVerdict, compare
+from tests.proof.replay.replay import replay
+from tests.recordings.recorded_runs import GOLDEN, ended_alike, recorded
+from tests.search.recorded_races import SETS as RACES
+from tests.search.recorded_races import recorded_races
 
 LESSON = "10_real_broker"
 SCENARIO, FROZEN = "p-article-000", "p-freeze-067"

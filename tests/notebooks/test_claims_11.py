@@ -16,11 +16,11 @@ import pytest
 
 import rmqlab
 from rmqlab.checkout import ROOT, folder
-from rmqlab.lab.audit_report import CERTAINTIES
-from rmqlab.lab.fates import Fate
-from rmqlab.lab.recorded.accounts import recorded_accounts
-from rmqlab.lessons.checks_11 import HELD_MS, SEARCHED, SPLIT, TAGS
 from rmqlab.protocol.codes import ResponseCode
+from rmqlab.run.fates import Fate
+from rmqlab_tools.course.checks_11 import HELD_MS, SEARCHED, SPLIT, TAGS
+from rmqlab_tools.recordings.recording_reader import recorded_accounts
+from rmqlab_tools.spark.audit.audit_report import CERTAINTIES
 
 LESSON = "11_audit"
 SETTING = (
@@ -221,8 +221,10 @@ def test_other_rules(incident):
     "Then every member of the group must be ready for every tag, since any of them may get the message.",
 )
 def test_sending_again(shown, changed):
-    for path in (ROOT / "rmqlab" / "spark" / "audit").rglob("*.py"):
-        assert not re.search(r"rmqlab\.runtime|socket|SEND_MESSAGE", path.read_text(encoding="utf-8")), path.name
+    for path in (ROOT / "rmqlab_tools" / "spark" / "audit").rglob("*.py"):
+        assert not re.search(
+            r"rmqlab_tools\.live\.(sockets|tap|serve)|socket|SEND_MESSAGE", path.read_text(encoding="utf-8")
+        ), path.name
     assert re.search(r"to_topic +T_p-audit-010 +24\b", shown["plan"])
     assert re.search(r"to_retry_topic +%RETRY%H_p-audit-010 +0\b", shown["plan"])
     beats = [fact for fact in changed.run.facts.of("heartbeat") if fact.source == "broker"]
@@ -247,5 +249,5 @@ def test_the_group_that_is_searched(told):
 
 @pytest.mark.claim("Both filters agree only when all members mean the same.")
 def test_repairs():
-    """`tests/lessons/test_checks_11.py` tries every pair of changes."""
+    """`tests/course/test_checks_11.py` tries every pair of changes."""
     assert dict(zip(SPLIT, TAGS, strict=True)) == SPLIT

@@ -9,13 +9,13 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.lessons.checks_12 import RING, ring
 from rmqlab.rules import RULES
-from rmqlab.runtime.schedule import Timing
-from rmqlab.spark.sweeps.results import stored_sweep
-from rmqlab.spark.sweeps.starting_group import loss_run, starting_scenario, timing_of
-from rmqlab.spark.sweeps.tag_group import TagGroup
-from tests.lab.recorded_races import SETS, recorded_races
+from rmqlab.scenario.schedule import Timing
+from rmqlab_tools.course.checks_12 import RING, ring
+from rmqlab_tools.spark.sweeps.results import stored_sweep
+from rmqlab_tools.spark.sweeps.starting_group import loss_run, starting_scenario, timing_of
+from rmqlab_tools.spark.sweeps.tag_group import TagGroup
+from tests.search.recorded_races import SETS, recorded_races
 
 LESSON = "12_distributions"
 SETTING = (

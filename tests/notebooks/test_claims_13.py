@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from rmqlab.checkout import ROOT
-from rmqlab.lessons.checks_13 import GIB, LIMIT_S, NEEDED, STORE_GIB, TOO_MANY, _recorded, measured
-from rmqlab.spark.session import package_archive
+from rmqlab_tools.course.checks_13 import GIB, LIMIT_S, NEEDED, STORE_GIB, TOO_MANY, _recorded, measured
+from rmqlab_tools.spark.session import package_archive
 from tests.proof.bench import cluster_times
 from tests.proof.bench.cluster_times import ROUNDS
 from tests.proof.interval import Interval
@@ -114,12 +114,12 @@ def test_one_member_asks_for_all():
     "the worker does not need rmqlab: the session sends it.",
 )
 def test_what_a_worker_needs(tmp_path):
-    """The archive that a session hands out has this package and nothing that it imports."""
+    """The archive that a session hands out has our packages and nothing that they import."""
     assert {name for name, needed in NEEDED.items() if needed} == {
         "a Java", "Python with the packages of the extra spark", "the store's files, under the same path",
     }  # fmt: skip
     with ZipFile(package_archive(tmp_path)) as archive:
-        assert {name.partition("/")[0] for name in archive.namelist()} == {"rmqlab"}
+        assert {name.partition("/")[0] for name in archive.namelist()} == {"rmqlab", "rmqlab_tools"}
 
 
 @pytest.mark.claim(

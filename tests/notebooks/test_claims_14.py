@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from rmqlab.commands import VERBS
-from rmqlab.diagnosis.read_client import READ_CODES
-from rmqlab.lessons.checks_14 import recorded
 from rmqlab.protocol.bodies import Connection
-from tests.diagnosis.scene import JAVA_4, JAVA_5, groups_at
+from rmqlab_tools.cli import VERBS
+from rmqlab_tools.course.checks_14 import recorded
+from rmqlab_tools.doctor.read_client import READ_CODES
+from tests.doctor.scene import JAVA_4, JAVA_5, groups_at
 
 LESSON = "14_healthy"
 SETTING = (

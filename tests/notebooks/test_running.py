@@ -9,8 +9,8 @@ import pytest
 
 from rmqlab.checkout import ROOT
 from rmqlab.language import SETTING as LANGUAGE
-from rmqlab.lessons.in_language import translated
-from rmqlab.spark.session import SETTING
+from rmqlab_tools.course.in_language import translated
+from rmqlab_tools.spark.session import SETTING
 from tests.proof.catalogue.english import left_in_english
 from tests.proof.exercises import exercise_of, exercise_path
 from tests.proof.notebook_files import execute, page, read

@@ -8,9 +8,9 @@ import shlex
 import pytest
 
 import rmqlab
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.link import pack
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.show.link import pack
 
 
 def member(client, expression, kind="TAG", topic="T"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.fates import Fate
 from rmqlab.lab.lab import Lab
-from rmqlab.lab.link import Link, digest
+from rmqlab.run.fates import Fate
+from rmqlab_tools.show.link import Link, digest
 
 
 @pytest.fixture(scope="module")

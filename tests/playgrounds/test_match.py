@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rmqlab
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter import both_steps
-from rmqlab.lab.link import pack
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.show.link import pack
 
 NAMES = st.text("abcdeTAGS_é-", min_size=1, max_size=5).filter(lambda name: name != "TAGS")
 VALUES = st.text("0123456789.-'\" aTé=\\", max_size=6)

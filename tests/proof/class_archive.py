@@ -1,7 +1,7 @@
 """Spark's classes, read and checked once for all JVMs: an archive (Java's CDS) that each of them maps when it starts.
 
 A driver needs some eight thousand classes before its first job and spends half of its start on them. The archive is for
-one Java and one Spark: some 200 MB, where `rmqlab.java_runtime.archive_path` says. `./lab notebook`, `./lab test` and
+one Java and one Spark: some 200 MB, where `java_runtime.archive_path` says. `./lab notebook`, `./lab test` and
 the benchmark of the notebooks make it. The sessions of lessons use it. Every other JVM that Spark's launcher starts
 does where SPARK_SUBMIT_OPTS says so: `use_archive` sets it, and `python -m tests.proof.class_archive` makes the archive
 and prints what to set.
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.files import atomic_write
-from rmqlab.java_runtime import archive_options, archive_path, find_java, home_from_wheel
-from rmqlab.processes import end_child
-from rmqlab.spark.session import PACKAGE, QUICK, open_session, provide_java
+from rmqlab_tools.java_runtime import archive_options, archive_path, find_java, home_from_wheel
+from rmqlab_tools.processes import end_child
+from rmqlab_tools.spark.session import PACKAGE, QUICK, open_session, provide_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.broker.extra.registration import register_filter_servers
 from rmqlab.client.client_config import ProducerConfig, PushConsumerConfig
 from rmqlab.client.client_error import CALL_ERRORS
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
@@ -21,12 +20,13 @@ from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.errors import BadInput
 from rmqlab.events import Event, set_kinds
-from rmqlab.lab.cluster import Cluster, ClusterConfig
-from rmqlab.lab.facts import BROKER, Fact
-from rmqlab.lab.recorded_events import Consumed
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import from_utf8, parse_int
 from rmqlab.message.message import Message
+from rmqlab.run.facts import BROKER, Fact
+from rmqlab.run.recorded_events import Consumed
+from rmqlab.sim.cluster import Cluster, ClusterConfig
+from rmqlab_tools.live.extra.registration import register_filter_servers
 from tests.proof.clients.filter_class import subscribe_class
 from tests.proof.clients.filter_server import FilterServer, FilterServerUp
 from tests.proof.virtual_clock import run_until_ms
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rmqlab.events import Observer
     from rmqlab.message.message import MessageExt
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.virtual import VirtualNode
+    from rmqlab.sim.virtual import VirtualNode
     from tests.proof.clients.filter_server import FilterClass, FilterContext
 
 TOPIC = "ClassFilterTest"

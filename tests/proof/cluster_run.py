@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.session import PACKAGE, SAFE_PATH, provide_java
+from rmqlab_tools.spark.session import PACKAGE, SAFE_PATH, provide_java
 from tests.proof.class_archive import with_archive
 from tests.proof.spark_servers import HOST, ConnectServer, StandaloneCluster
 

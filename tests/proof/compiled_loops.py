@@ -10,8 +10,8 @@ from __future__ import annotations
 import tempfile
 
 from rmqlab.lab.lab import Lab
-from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.store_source import Options
+from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab_tools.spark.store_source import Options
 
 
 def compile_loops() -> int:

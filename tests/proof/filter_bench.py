@@ -14,7 +14,6 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.errors import BadInput
 from rmqlab.events import Filtered
 from rmqlab.filter.filter import Filter
-from rmqlab.lab.fates import OF_STAGE, Fate
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_TAGS, properties_to_string
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -24,11 +23,12 @@ from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeTyp
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.subscription_data import SQL92, TAG, SubscriptionData, build_subscription
 from rmqlab.protocol.topic_config import TopicConfig
-from rmqlab.show.funnels import STAGES, Stage
+from rmqlab.run.fates import OF_STAGE, Fate
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 from rmqlab.store.message_store import MessageStore
+from rmqlab_tools.show.funnels import STAGES, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

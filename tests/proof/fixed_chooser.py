@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.runtime.schedule import Chooser
+from rmqlab.scenario.schedule import Chooser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

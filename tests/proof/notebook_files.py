@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
-from rmqlab.lessons.notebooks import KERNEL, WIDGET, Notebook, clean, tags
+from rmqlab_tools.course.notebooks import KERNEL, WIDGET, Notebook, clean, tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

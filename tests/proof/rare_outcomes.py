@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import default_settings
-from rmqlab.lab.scenario import Scenario, convert_scenario
-from rmqlab.runtime.schedule import Schedule
-from rmqlab.search.explorer.deviations import replay_schedule
-from rmqlab.search.explorer.explore import Explorer
+from rmqlab.scenario.scenario import Scenario, convert_scenario
+from rmqlab.scenario.schedule import Schedule
+from rmqlab.sim.cluster import default_settings
+from rmqlab_tools.search.explorer.deviations import replay_schedule
+from rmqlab_tools.search.explorer.explore import Explorer
 
 if TYPE_CHECKING:
-    from rmqlab.lab.run import Run
+    from rmqlab.run.run import Run
 
 STORED: Final = ("explored", "eight_messages.jsonl")
 BUDGET, SAMPLES, SHORTENING = 900, 150, 400

@@ -14,12 +14,12 @@ from importlib.metadata import packages_distributions
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.checkout import ROOT
-from rmqlab.commands import VERBS
+from rmqlab_tools.cli import VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OURS = ("rmqlab", "tests")
+OURS = ("rmqlab", "rmqlab_tools", "tests")
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -55,7 +55,7 @@ def top_imports(module: str) -> set[Imported]:
 def reachable(verb: str) -> set[Imported]:
     """The packages of others that a verb can import."""
     extras = {*VERBS[verb].extras, *VERBS[verb].option_extras}
-    walk = _Walk(["rmqlab.cli", f"{VERBS[verb].package}.{verb}"], extras)
+    walk = _Walk(["rmqlab_tools.cli.cli", f"{VERBS[verb].package}.{verb}"], extras)
     walk.follow({"run", "add_arguments", "_main"})
     return walk.found
 

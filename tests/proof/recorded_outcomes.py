@@ -15,24 +15,24 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import ClusterConfig, read_cluster_config, settings_beside
-from rmqlab.lab.run import Outcome, recorded_events, sent_messages
-from rmqlab.lab.scenario import Scenario, Send, read_scenarios, refusal_of
-from rmqlab.lab.scenario_inputs import named_scenarios
-from rmqlab.lab.simulate import simulate
 from rmqlab.language import _, ngettext
-from rmqlab.runtime.schedule import Chooser, FirstQueues, Schedule
-from rmqlab.search.explorer.timings import RaceChooser, race_timing
+from rmqlab.run.run import Outcome, recorded_events, sent_messages
+from rmqlab.scenario.scenario import Scenario, Send, read_scenarios, refusal_of
+from rmqlab.scenario.schedule import Chooser, FirstQueues, Schedule
+from rmqlab.sim.cluster import ClusterConfig, read_cluster_config, settings_beside
+from rmqlab.sim.scenario_inputs import named_scenarios
+from rmqlab.sim.simulate import simulate
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import printer
+from rmqlab_tools.search.explorer.timings import RaceChooser, race_timing
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from rmqlab.lab.run import Event, Run
+    from rmqlab.run.run import Event, Run
 
 SEEDS = 40
 PATIENCE = 10  # an outcome that no seed has reached is looked for among this many times as many

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.recorded.store import PACKED, RECORDED, _inside, _unpack
-from rmqlab.lab.run import EVENTS
+from rmqlab.run.run import EVENTS
+from rmqlab_tools.recordings.store import PACKED, RECORDED, _inside, _unpack
 
 
 class RecordedStore:

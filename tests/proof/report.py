@@ -12,17 +12,17 @@ from urllib.parse import unquote, urlsplit
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.lab.articles.experiments import OF_THE_ARTICLE
-from rmqlab.lab.articles.printed_e1 import FigureKind
-from rmqlab.show.tables import PAGE_STYLE
+from rmqlab_tools.course.articles.e1_expected import FigureKind
+from rmqlab_tools.course.articles.experiments import OF_THE_ARTICLE
+from rmqlab_tools.show.tables import PAGE_STYLE
 from tests.proof import notebook_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from rmqlab.lab.articles.experiments import Result
-    from rmqlab.lab.articles.printed_e1 import Figure
+    from rmqlab_tools.course.articles.e1_expected import Figure
+    from rmqlab_tools.course.articles.experiments import Result
 
 INDEX = "index.html"
 ARTICLES = "data/articles/README.html"

@@ -1,7 +1,7 @@
 """Spark's own servers on this machine: a standalone cluster of a master and workers, and a Connect server.
 
 For trying out what a cluster changes, for tests and for notebooks: on loopback, ports that are free, nothing left
-behind. A real cluster is somebody else's; only its address is needed (`rmqlab.spark.session`).
+behind. A real cluster is somebody else's; only its address is needed (`rmqlab_tools.spark.session`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
 from rmqlab.errors import BadInput
-from rmqlab.spark.session import (
+from rmqlab_tools.spark.session import (
     DEFAULT,
     MODULES,
     PACKAGE,

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from rmqlab import cli
+from rmqlab_tools.cli import cli
 from tests.proof.workshop.sandbox import WITHOUT_NETWORK, no_network
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.java_runtime import archive_options, archive_path
-from rmqlab.spark.session import provide_java
+from rmqlab_tools.java_runtime import archive_options, archive_path
+from rmqlab_tools.spark.session import provide_java
 from tests.proof import class_archive as module
 from tests.proof.class_archive import SETTING, make_archive, use_archive, with_archive
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("numba", reason="numba is not installed: ./lab test installs it")
 
-from rmqlab.spark.files.record_kernel import walk
+from rmqlab_tools.spark.files.record_kernel import walk
 from tests.proof.compiled_loops import compile_loops
 
 

@@ -16,9 +16,17 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
-from rmqlab.lessons import learner_copy
-from rmqlab.lessons.learner_copy import INDEX, folder_in, index_lesson, install_kernels, learners, make_copy, open_guess
-from rmqlab.lessons.progress import GuessFirst
+from rmqlab_tools.course import learner_copy
+from rmqlab_tools.course.learner_copy import (
+    INDEX,
+    folder_in,
+    index_lesson,
+    install_kernels,
+    learners,
+    make_copy,
+    open_guess,
+)
+from rmqlab_tools.course.progress import GuessFirst
 from tests.proof.notebook_files import execute, read, tags, write
 
 HEADER = """# 01 Eight · 八

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.articles.experiments import read_manifest, reproduce
-from rmqlab.lab.articles.in_words import summary
+from rmqlab_tools.course.articles.experiments import read_manifest, reproduce
+from rmqlab_tools.course.articles.report_text import summary
 from tests.proof import report
 
 pytestmark = pytest.mark.slow

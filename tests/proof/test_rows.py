@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rmqlab import cli
+from rmqlab_tools.cli import cli
 from tests.proof.commands import rows as verb
 from tests.proof.rows import RowError, collect, read_rows, select
 

@@ -1,7 +1,7 @@
 """What happens around starts and stops, on a real network and in a `Lab(seed=...)`, request code by request code.
 
 `python -m tests.proof.traffic` compares 200 seeds with all recorded sets of push and lite pull consumers and prints
-every row; tests/lab/test_traffic.py does it with fewer.
+every row; tests/search/test_traffic.py does it with fewer.
 
 A window begins when a client's first frame reaches the broker, or when its goodbye does, and lasts 3 s. In it are
 counted its own frames, and those of the members of its group that were there before: requests by code, answers by code
@@ -19,23 +19,23 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.checkout import folder
-from rmqlab.lab.cluster import settings_beside
-from rmqlab.lab.fault_steps import FaultStep
-from rmqlab.lab.replay.frames import read_recording
-from rmqlab.lab.scenario import Scenario, Start, Stop, read_scenarios
-from rmqlab.lab.simulate import Simulation
+from rmqlab.protocol.channel import C2S
 from rmqlab.protocol.codes import RequestCode, ResponseCode, code_name
-from rmqlab.runtime.network import C2S
-from rmqlab.search.explorer.timings import NETWORK_TIMING, NetworkChooser
+from rmqlab.scenario.fault_steps import FaultStep
+from rmqlab.scenario.scenario import Scenario, Start, Stop, read_scenarios
+from rmqlab.sim.cluster import settings_beside
+from rmqlab.sim.simulate import Simulation
+from rmqlab_tools.recordings.frames import read_recording
+from rmqlab_tools.search.explorer.timings import NETWORK_TIMING, NetworkChooser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from rmqlab.lab.cluster import ClusterConfig
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.network import Connection
-    from rmqlab.runtime.schedule import Chooser, Timing
+    from rmqlab.scenario.schedule import Chooser, Timing
+    from rmqlab.sim.cluster import ClusterConfig
+    from rmqlab.sim.network import Connection
 
 SETS = ("base", "base-2", "bitmap", "noprop", "lite", "lite-2", "random")
 SEEDS = 200

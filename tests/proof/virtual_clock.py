@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.runtime.scheduler import US_PER_MS
+from rmqlab.sim.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
-    from rmqlab.runtime.scheduler import Scheduler
-    from rmqlab.runtime.virtual import VirtualTime
+    from rmqlab.sim.scheduler import Scheduler
+    from rmqlab.sim.virtual import VirtualTime
 
 
 def run_until(scheduler: Scheduler, time_us: int) -> None:

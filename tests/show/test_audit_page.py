@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from rmqlab.lab.audit_report import UNWANTED, remarks
-from rmqlab.show.audit.page import audit_page
-from rmqlab.show.audit.pictures import MAX_BINS, fates_by_group, losses_over_time
+from rmqlab_tools.spark.audit.audit_report import UNWANTED, remarks
+from rmqlab_tools.spark.audit.page import audit_page
+from rmqlab_tools.spark.audit.pictures import MAX_BINS, fates_by_group, losses_over_time
 
 
 def row(fate, messages, minute=100, asked="yes", group="G_<1>", topic="T"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.audit_report import topic_of
-from rmqlab.show.audit.pictures import audit_table, loss_by_second, loss_by_tag
+from rmqlab_tools.spark.audit.audit_report import topic_of
+from rmqlab_tools.spark.audit.pictures import audit_table, loss_by_second, loss_by_tag
 
 ZERO = 1_000_000
 FIGURES = {

@@ -9,7 +9,7 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BloomFilter
-from rmqlab.show.bits import MAX_NAMES
+from rmqlab_tools.show.bits import MAX_NAMES
 
 DEFAULT = BloomFilter.create_by_fn(20, 32)
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.show.canvas import WIDTH, text_width
-from rmqlab.show.charts import RAMP, bars, heat_map
-from rmqlab.show.line_charts import lines
-from rmqlab.show.palette import WHITE, contrast, ink
-from rmqlab.show.tables import as_rows
+from rmqlab_tools.show.canvas import WIDTH, text_width
+from rmqlab_tools.show.charts import RAMP, bars, heat_map
+from rmqlab_tools.show.line_charts import lines
+from rmqlab_tools.show.palette import WHITE, contrast, ink
+from rmqlab_tools.show.tables import as_rows
 
 ROWS = [
     {"way": "stop all", "lost": 0, "least": 0, "worst": 0},

@@ -9,7 +9,7 @@ import pytest
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.show.widgets import WIDGET, Controls
+from rmqlab_tools.show.widgets import WIDGET, Controls
 
 
 def draw(*, queues, order="AB", text="x"):

@@ -11,12 +11,12 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 import rmqlab
-from rmqlab.lab.articles.eight_messages import EightMessages
-from rmqlab.show.canvas import painted, text_width
-from rmqlab.show.figure import SVG, Picture
-from rmqlab.show.run_pictures import fate_grid, slot_timeline
-from rmqlab.show.swimlane import swimlane
-from rmqlab.show.tables import Table
+from rmqlab_tools.course.articles.eight_messages import EightMessages
+from rmqlab_tools.show.canvas import painted, text_width
+from rmqlab_tools.show.figure import SVG, Picture
+from rmqlab_tools.show.run_pictures import fate_grid, slot_timeline
+from rmqlab_tools.show.swimlane import swimlane
+from rmqlab_tools.show.tables import Table
 
 pytestmark = pytest.mark.slow
 
@@ -99,19 +99,20 @@ def test_the_pointer_is_told_what_became_of_a_message(run):
 def test_pictures_do_not_need_matplotlib():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from rmqlab.show import lines; lines([{'n': 1, 'm': 2}], x='n', value='m', title='t')\n"
-        "from rmqlab.lab.articles.eight_messages import EightMessages as E\n"
-        "from rmqlab.show.run_pictures import fate_grid\n"
-        "from rmqlab.show.swimlane import swimlane; r = E().run(); fate_grid(r), swimlane(r)"
+        "from rmqlab_tools.show import lines; lines([{'n': 1, 'm': 2}], x='n', value='m', title='t')\n"
+        "from rmqlab_tools.course.articles.eight_messages import EightMessages as E\n"
+        "from rmqlab_tools.show.run_pictures import fate_grid\n"
+        "from rmqlab_tools.show.swimlane import swimlane; r = E().run(); fate_grid(r), swimlane(r)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=path())
 
 
 def test_pictures_are_the_same_in_another_process():
     code = (
-        "from rmqlab.lab.articles.eight_messages import EightMessages as E;"
-        "from rmqlab.show.run_pictures import fate_grid;"
-        "from rmqlab.show.swimlane import swimlane; r = E().run(); print(fate_grid(r).html() + swimlane(r).html())"
+        "from rmqlab_tools.course.articles.eight_messages import EightMessages as E;"
+        "from rmqlab_tools.show.run_pictures import fate_grid;"
+        "from rmqlab_tools.show.swimlane import swimlane; r = E().run(); "
+        "print(fate_grid(r).html() + swimlane(r).html())"
     )
     printed = {
         subprocess.run(

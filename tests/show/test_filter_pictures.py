@@ -12,12 +12,12 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import nodes
-from rmqlab.filter.sql92.answer import MAX_PARTS
 from rmqlab.language import spoken
-from rmqlab.show import expression_trees
-from rmqlab.show.canvas import MIN_TEXT
-from rmqlab.show.expression_trees import Branch
-from rmqlab.show.figure import stacked
+from rmqlab_tools.search.expressions.answer import MAX_PARTS
+from rmqlab_tools.show import expression_trees
+from rmqlab_tools.show.canvas import MIN_TEXT
+from rmqlab_tools.show.expression_trees import Branch
+from rmqlab_tools.show.figure import stacked
 from tests.proof.filter_bench import FilterBench, Switches
 
 pytestmark = pytest.mark.slow
@@ -247,7 +247,7 @@ def test_the_funnel_counts_by_place():
 
 @pytest.mark.parametrize("name", ["bits", "expression_trees", "funnels"])
 def test_examples_of_docstrings(name):
-    found = doctest.testmod(importlib.import_module(f"rmqlab.show.{name}"))
+    found = doctest.testmod(importlib.import_module(f"rmqlab_tools.show.{name}"))
     assert found.attempted > 0
     assert found.failed == 0
 

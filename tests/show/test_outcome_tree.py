@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.search.explorer.explore import Explorer
-from rmqlab.show.outcome_tree import outcome_tree
-from tests.lab.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
+from rmqlab_tools.search.explorer.explore import Explorer
+from rmqlab_tools.show.outcome_tree import outcome_tree
+from tests.search.explored_models import TWO_ON_ONE_QUEUE, TWO_ON_TWO_QUEUES
 
 pytestmark = pytest.mark.slow
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lab.articles.eight_messages import EightMessages
-from rmqlab.lab.fates import Fate
-from rmqlab.lab.run_view import RunView
-from rmqlab.show import palette
-from rmqlab.show.palette import LOOKS, OKABE_ITO, TAG_COLOURS, Colours, contrast, ink, luminance
+from rmqlab.run.fates import Fate
+from rmqlab.run.run_view import RunView
+from rmqlab_tools.course.articles.eight_messages import EightMessages
+from rmqlab_tools.show import palette
+from rmqlab_tools.show.palette import LOOKS, OKABE_ITO, TAG_COLOURS, Colours, contrast, ink, luminance
 
 READABLE = 4.5
 

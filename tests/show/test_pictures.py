@@ -6,14 +6,14 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from rmqlab.lab.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab.lab.run_view import RunView
-from rmqlab.lab.scenario import read_scenarios
-from rmqlab.lab.simulate import simulate
-from rmqlab.show import run_pictures
-from rmqlab.show.figure import stacked
-from rmqlab.show.moments import MomentKind, scenes, telling_beats
-from rmqlab.show.swimlane import LanePlaces, swimlane
+from rmqlab.run.run_view import RunView
+from rmqlab.scenario.scenario import read_scenarios
+from rmqlab.sim.simulate import simulate
+from rmqlab_tools.course.articles.eight_messages import CLIENT_IP, EightMessages
+from rmqlab_tools.show import run_pictures
+from rmqlab_tools.show.figure import stacked
+from rmqlab_tools.show.moments import MomentKind, scenes, telling_beats
+from rmqlab_tools.show.swimlane import LanePlaces, swimlane
 
 pytestmark = pytest.mark.slow
 

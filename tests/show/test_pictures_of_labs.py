@@ -7,8 +7,8 @@ import re
 import pytest
 
 import rmqlab
-from rmqlab.show.canvas import WIDTH, legend, text_width
-from rmqlab.show.palette import LOOKS
+from rmqlab_tools.show.canvas import WIDTH, legend, text_width
+from rmqlab_tools.show.palette import LOOKS
 
 
 @pytest.fixture(scope="module")

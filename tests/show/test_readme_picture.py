@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rmqlab.lab.articles.eight_messages import EightMessages
-from rmqlab.show.run_pictures import fate_grid
+from rmqlab_tools.course.articles.eight_messages import EightMessages
+from rmqlab_tools.show.run_pictures import fate_grid
 
 
 def test_the_committed_picture_is_drawn_from_the_run(root):

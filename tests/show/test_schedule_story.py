@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.facts import Fact
-from rmqlab.lab.run_view import RunView
-from rmqlab.runtime.schedule import Schedule, Timing
-from rmqlab.search.explorer.deviations import replay_schedule
-from rmqlab.show.moments import MomentKind, _commits, scenes
-from rmqlab.show.swimlane import story_picture, story_text
-from tests.lab.explored_models import TWO_ON_TWO_QUEUES, model, start
+from rmqlab.run.facts import Fact
+from rmqlab.run.run_view import RunView
+from rmqlab.scenario.schedule import Schedule, Timing
+from rmqlab_tools.search.explorer.deviations import replay_schedule
+from rmqlab_tools.show.moments import MomentKind, _commits, scenes
+from rmqlab_tools.show.swimlane import story_picture, story_text
+from tests.search.explored_models import TWO_ON_TWO_QUEUES, model, start
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_while_the_clock_stands_still_moments_keep_their_order(usual):
 
 
 def test_an_unusual_choice_stands_where_it_was_made():
-    from rmqlab.search.explorer.explore import Explorer
+    from rmqlab_tools.search.explorer.explore import Explorer
 
     found = min(
         Explorer(TWO_ON_TWO_QUEUES, budget=30, samples=0).explore().outcomes, key=lambda one: -len(one.schedule.taken)

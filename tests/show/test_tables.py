@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from rmqlab.show.tables import Table
+from rmqlab_tools.show.tables import Table
 
 TABLE = Table("What <is>", ("name", "值"), [("a", 1), ("bb", None)], frozenset({1}))
 

@@ -10,18 +10,18 @@ from collections import defaultdict
 import pyarrow.parquet as pq
 import pytest
 
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.fates import LOSING
 from rmqlab.message.topics import TRACE_TOPIC
+from rmqlab.run.fates import LOSING
+from rmqlab_tools.cli.cli import main
 from tests.proof.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.delivery_evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_evidence, read_log
-from rmqlab.spark.audit.subscription_file import read_subscriptions
-from rmqlab.spark.audit.totals import resend_plan
+from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.delivery_evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_evidence, read_log
+from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
+from rmqlab_tools.spark.audit.totals import resend_plan
 
 
 @pytest.fixture(scope="session")

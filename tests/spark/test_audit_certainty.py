@@ -18,19 +18,19 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.lab.fates import LOSING, Fate
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
-from rmqlab.spark.audit import scan
-from rmqlab.spark.audit.auditing import NOTHING, Audit, AuditOptions
-from rmqlab.spark.audit.event_subscriptions import of_events
-from rmqlab.spark.audit.owners import SETTLED_MS, Owners
-from rmqlab.spark.audit.scan import DETAIL, Scan
-from rmqlab.spark.audit.subscription_file import read_subscriptions
-from rmqlab.spark.audit.subscriptions import (
+from rmqlab.run.fates import LOSING, Fate
+from rmqlab_tools.spark.audit import scan
+from rmqlab_tools.spark.audit.audit import NOTHING, Audit, AuditOptions
+from rmqlab_tools.spark.audit.event_subscriptions import of_events
+from rmqlab_tools.spark.audit.owners import SETTLED_MS, Owners
+from rmqlab_tools.spark.audit.scan import DETAIL, Scan
+from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
+from rmqlab_tools.spark.audit.subscriptions import (
     ALWAYS,
     AVG_BY_CIRCLE,
     NEVER,
@@ -39,7 +39,7 @@ from rmqlab.spark.audit.subscriptions import (
     Present,
     Subscriptions,
 )
-from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
 from tests.proof.log_maker import LogMaker
 from tests.proof.recorded_store import RecordedStore
 from tests.spark.test_audit_of_a_tap import judged as judged_in

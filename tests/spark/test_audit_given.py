@@ -11,12 +11,12 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 
 from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MAX, LONG_MIN
-from rmqlab.spark.audit import log_extent
-from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.delivery_evidence import read_log
-from rmqlab.spark.audit.scan import DETAIL, Scan
-from rmqlab.spark.audit.subscription_file import read_subscriptions
-from rmqlab.spark.files.commit_log_files import LogFile, log_files, log_ranges
+from rmqlab_tools.spark.audit import log_extent
+from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.delivery_evidence import read_log
+from rmqlab_tools.spark.audit.scan import DETAIL, Scan
+from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
+from rmqlab_tools.spark.files.commit_log_files import LogFile, log_files, log_ranges
 from tests.proof.log_maker import LogMaker
 
 

@@ -7,9 +7,9 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
 import rmqlab
-from rmqlab.auditing import settings_of
-from rmqlab.lab.fates import Fate
-from rmqlab.spark.audit.subscription_file import read_subscriptions
+from rmqlab.run.fates import Fate
+from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
+from rmqlab_tools.spark.audit_store import settings_of
 from tests.spark.test_audit_of_a_tap import judged
 
 

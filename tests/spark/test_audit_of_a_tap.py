@@ -15,19 +15,19 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 import rmqlab
 from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
-from rmqlab.lab.fates import LOSING, Fate
-from rmqlab.lab.recorded.accounts import tap_account
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.message import Message
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.heartbeat import ConsumeFromWhere
-from rmqlab.runtime.endpoint import Endpoint
-from rmqlab.runtime.tap import Tap, TapConfig
-from rmqlab.runtime.tap_recording import TapRecording
-from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.scan import DETAIL, Scan
-from rmqlab.spark.audit.subscription_file import read_subscriptions
-from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.run.fates import LOSING, Fate
+from rmqlab_tools.live.endpoint import Endpoint
+from rmqlab_tools.live.tap import Tap, TapConfig
+from rmqlab_tools.live.tap_recording import TapRecording
+from rmqlab_tools.recordings.recording_reader import tap_account
+from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.scan import DETAIL, Scan
+from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
+from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
 from tests.proof.clients.socket_clients import SocketClients
 
 QUEUES = 4

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
 from rmqlab import audit
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
+from rmqlab_tools.cli.cli import main
 
 WISHES = [{"group": "G_p-npmix-001", "topic": "T_p-npmix-001", "expr": "tagA"}]
 OLD_BYTES = '\t\t"Old@G":{0:1\n\t\t}\n\t}\n}'

@@ -9,17 +9,17 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.fates import LOSING
 from rmqlab.message.java import LONG_MAX, LONG_MIN
-from rmqlab.spark import session
-from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.log_extent import require_messages
-from rmqlab.spark.audit.scan import Scan
-from rmqlab.spark.audit.subscription_file import read_subscriptions
-from rmqlab.spark.audit.subscriptions import Asked, HeldSubscription, Present, Subscriptions, both
-from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab.run.fates import LOSING
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.spark import session
+from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.log_extent import require_messages
+from rmqlab_tools.spark.audit.scan import Scan
+from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
+from rmqlab_tools.spark.audit.subscriptions import Asked, HeldSubscription, Present, Subscriptions, both
+from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
 from tests.proof.log_maker import LogMaker
 from tests.proof.recorded_store import RecordedStore
 
@@ -205,7 +205,7 @@ def test_the_verb_takes_the_events_beside_a_store_and_what_is_given(tmp_path, go
         seen.append(options)
         raise Seen
 
-    monkeypatch.setattr("rmqlab.spark.audit.auditing.Audit", looked)
+    monkeypatch.setattr("rmqlab_tools.spark.audit.audit.Audit", looked)
     lines = written(tmp_path / "s.jsonl", LINE)
     log = written(tmp_path / "d.jsonl", {"group": "G", "msgId": "M"})
     with pytest.raises(Seen):

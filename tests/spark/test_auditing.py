@@ -15,11 +15,11 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 import rmqlab
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.java_runtime import find_java
-from rmqlab.lab.fates import Fate
-from rmqlab.lab.recorded.accounts import recorded_accounts
+from rmqlab.run.fates import Fate
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.java_runtime import find_java
+from rmqlab_tools.recordings.recording_reader import recorded_accounts
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_subscriptions_and_deliveries_in_each_form(spark, incident, tmp_path):
 
 def test_messages_of_a_big_log_are_read_when_they_are_asked_for(spark, incident, monkeypatch):
     result, store = incident
-    monkeypatch.setattr("rmqlab.auditing.KEPT_BYTES", 1)
+    monkeypatch.setattr("rmqlab_tools.spark.audit_store.KEPT_BYTES", 1)
     found = rmqlab.audit(store, subscriptions=result, session=spark)
     assert not found._audit.options.each_message
     assert found.messages.count() == 32
@@ -132,7 +132,7 @@ def test_no_store_is_told(spark, tmp_path):
         rmqlab.Lab(topics={"T": 1}).write_store(tmp_path)
 
 
-@pytest.mark.parametrize("module", ["rmqlab.auditing", "rmqlab.spark"])
+@pytest.mark.parametrize("module", ["rmqlab_tools.spark.audit_store", "rmqlab_tools.spark"])
 def test_the_examples(module, spark):
     tried = doctest.testmod(importlib.import_module(module))
     assert tried.attempted > 5
@@ -161,8 +161,8 @@ def test_a_session_is_silent_and_the_running_one(spark, capfd):
 
 
 ALONE = """
-import doctest, rmqlab.auditing
-raise SystemExit(doctest.testmod(rmqlab.auditing).failed)
+import doctest, rmqlab_tools.spark.audit_store
+raise SystemExit(doctest.testmod(rmqlab_tools.spark.audit_store).failed)
 """
 
 

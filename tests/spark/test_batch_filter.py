@@ -10,8 +10,8 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 import pyarrow as pa
 
 from rmqlab.filter.filter import Filter
-from rmqlab.spark.audit.batch import Batch, BatchFilter
-from rmqlab.spark.files.commit_log_files import PROPERTY_PREFIX
+from rmqlab_tools.spark.audit.batch import Batch, BatchFilter
+from rmqlab_tools.spark.files.commit_log_files import PROPERTY_PREFIX
 
 TAGS = ["AaAa", "BBBB", "TagA", "五", "", None]
 PRICES = ["6", "5", "5.5", "x", None]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.cli import main
+from rmqlab_tools.cli.cli import main
 
 
 @pytest.mark.parametrize(

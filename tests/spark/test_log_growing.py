@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.spark.audit.auditing import Audit, AuditOptions
-from rmqlab.spark.audit.subscriptions import Asked, Subscriptions
-from rmqlab.spark.files import record_columns
-from rmqlab.spark.files import record_kernel as kernel
-from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.log_reader import LogReader, log_end
+from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.subscriptions import Asked, Subscriptions
+from rmqlab_tools.spark.files import record_columns
+from rmqlab_tools.spark.files import record_kernel as kernel
+from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab_tools.spark.files.log_reader import LogReader, log_end
 from tests.proof.log_maker import LogMaker
 
 

@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
 from rmqlab.message.java import LONG_MAX, LONG_MIN
-from rmqlab.spark.audit.fate_inference import FateInference
-from rmqlab.spark.audit.owners import Owners
-from rmqlab.spark.audit.queue_check import GONE
-from rmqlab.spark.audit.scan import DAMAGE, Scan
-from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.log_reader import LogReader
+from rmqlab_tools.spark.audit.fate_inference import FateInference
+from rmqlab_tools.spark.audit.owners import Owners
+from rmqlab_tools.spark.audit.queue_check import GONE
+from rmqlab_tools.spark.audit.scan import DAMAGE, Scan
+from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab_tools.spark.files.log_reader import LogReader
 
 COLUMNS = ("physicalOffset", "size", "topic", "queueId", "queueOffset", "tags")
 

@@ -15,8 +15,8 @@ from rmqlab.message.message import Host
 from rmqlab.message.properties import string_to_properties
 from rmqlab.message.record import MESSAGE_MAGIC_CODE, read_record
 from rmqlab.message.sysflag import COMPRESSED_FLAG, compress
-from rmqlab.spark.files.commit_log_files import TYPES, RecordFilter, log_files, log_ranges
-from rmqlab.spark.files.log_reader import LogReader, log_end
+from rmqlab_tools.spark.files.commit_log_files import TYPES, RecordFilter, log_files, log_ranges
+from rmqlab_tools.spark.files.log_reader import LogReader, log_end
 from tests.proof.log_maker import LogMaker, record
 
 ALL = tuple(TYPES)

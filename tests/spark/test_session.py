@@ -17,8 +17,8 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from rmqlab.errors import BadInput
 from rmqlab.language import SETTING as LANGUAGE
-from rmqlab.spark import session as module
-from rmqlab.spark.session import (
+from rmqlab_tools.spark import session as module
+from rmqlab_tools.spark.session import (
     knock,
     open_session,
     package_archive,
@@ -135,7 +135,7 @@ def test_workers_get_the_package(tmp_path):
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     assert "rmqlab/__init__.py" in names
-    assert "rmqlab/spark/filters/sql92_dictionary.py" in names
+    assert "rmqlab_tools/spark/filters/sql92_dictionary.py" in names
     code = "import sys; sys.path.insert(0, sys.argv[1]); import rmqlab.filter.sql92 as it; print(it.__file__)"
     told = subprocess.run(
         [sys.executable, "-S", "-P", "-c", code, path], capture_output=True, text=True, check=True, cwd=tmp_path
@@ -155,17 +155,17 @@ from rmqlab.protocol.subscription_data import build_subscription_data
 from tests.proof.agree.adversarial import rows
 from tests.proof.bench.messages import make_file
 from tests.proof.agree.exactness import compare
-from rmqlab.spark.session import open_session
+from rmqlab_tools.spark.session import open_session
 from tests.proof.bench.pivoted_files import count_matches, select_matches
-from rmqlab.spark.filters.subscription_columns import wants
+from rmqlab_tools.spark.filters.subscription_columns import wants
 from tests.proof.agree.spark_columns import broker_keeps
 from pathlib import Path
 from pyspark.sql import functions as F
-from rmqlab.spark.sweeps.catalogue import CATALOGUE
-from rmqlab.spark.sweeps.running import run_sweep
-from rmqlab.spark.sweeps.sweep import Sweep, grid
+from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
+from rmqlab_tools.spark.sweeps.runner import run_sweep
+from rmqlab_tools.spark.sweeps.sweep import Sweep, grid
 from tests.proof.log_maker import LogMaker
-from rmqlab.spark import read_store
+from rmqlab_tools.spark import read_store
 
 spark = open_session()
 folder = Path(sys.argv[1])
@@ -298,9 +298,8 @@ def test_the_package_is_kept_as_long_as_executors_may_start():
 def test_the_command_line_works_from_the_archive(tmp_path):
     """spark-submit hands the package over as a zip; a verb must be found in it."""
     path = package_archive(tmp_path)
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from rmqlab.cli import main; sys.exit(main(['lint', '--help']))"
-    )
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from rmqlab_tools.cli.cli import main; "
+    code += "sys.exit(main(['lint', '--help']))"
     told = subprocess.run(
         [sys.executable, "-P", "-c", code, path], capture_output=True, text=True, check=False, cwd=tmp_path
     )

@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("numba", reason="numba is not installed: ./lab test installs it")
 
-from rmqlab.spark.files.wide_bytes import digest_of
+from rmqlab_tools.spark.files.wide_bytes import digest_of
 
 LOOP = """
-from rmqlab.spark.files.wide_bytes import compiled
+from rmqlab_tools.spark.files.wide_bytes import compiled
 @compiled
 def doubled(number):
     return {factor} * number
@@ -23,7 +23,7 @@ def doubled(number):
 ASK = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from rmqlab.spark.files.loop import doubled
+from rmqlab_tools.spark.files.loop import doubled
 value = doubled(21)
 print(json.dumps([doubled.__code__.co_filename, value, sum(doubled.stats.cache_hits.values())]))
 """
@@ -33,10 +33,10 @@ def shipped(folder, root, factor):
     folder.mkdir()
     path = folder / "rmqlab.zip"
     with zipfile.ZipFile(path, "w") as archive:
-        module = "rmqlab/spark/files/wide_bytes.py"
+        module = "rmqlab_tools/spark/files/wide_bytes.py"
         archive.write(root / module, module)
-        archive.writestr("rmqlab/spark/files/loop.py", LOOP.format(factor=factor))
-        for name in ("rmqlab", "rmqlab/spark", "rmqlab/spark/files"):
+        archive.writestr("rmqlab_tools/spark/files/loop.py", LOOP.format(factor=factor))
+        for name in ("rmqlab_tools", "rmqlab_tools/spark", "rmqlab_tools/spark/files"):
             archive.writestr(f"{name}/__init__.py", "")
     return path
 
@@ -59,5 +59,5 @@ def test_another_job_finds_the_machine_code_of_the_same_loops(tmp_path, root):
     assert ask(first) == [42, 0]
     assert ask(again) == [42, 1]
     assert ask(other) == [63, 0]
-    module = "rmqlab/spark/files/loop.py"
+    module = "rmqlab_tools/spark/files/loop.py"
     assert digest_of(first, module) == digest_of(again, module) != digest_of(other, module)

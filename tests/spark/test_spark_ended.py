@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 
-from rmqlab.spark.ended import how_spark_ended
+from rmqlab_tools.spark.ended import how_spark_ended
 
 CHILDREN_S = 120
 
@@ -56,10 +56,10 @@ def test_a_killed_one_is_one_sentence(tmp_path, victim, says):
     program = tmp_path / "verb.py"
     program.write_text(
         "import sys, time\n"
-        "from rmqlab import cli\n"
-        "from rmqlab.commands import sweep\n"
+        "from rmqlab_tools.cli import cli\n"
+        "from rmqlab_tools.cli import sweep\n"
         "def run(args):\n"
-        "    from rmqlab.spark.session import open_session\n"
+        "    from rmqlab_tools.spark.session import open_session\n"
         "    from pyspark.sql.functions import pandas_udf\n"
         "    def wait(parts):\n"
         "        for part in parts:\n"

@@ -21,9 +21,9 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION
 from rmqlab.message.properties import properties_to_string, string_to_properties
-from rmqlab.spark.filters.sql92_columns import native
-from rmqlab.spark.filters.sql92_dictionary import FALSE, OUTCOMES, DictionaryFilter, code_of
-from rmqlab.spark.filters.subscription_columns import columns_of, wants
+from rmqlab_tools.spark.filters.sql92_columns import native
+from rmqlab_tools.spark.filters.sql92_dictionary import FALSE, OUTCOMES, DictionaryFilter, code_of
+from rmqlab_tools.spark.filters.subscription_columns import columns_of, wants
 from tests.proof.agree.adversarial import rows
 from tests.proof.agree.spark_columns import outcome_code
 

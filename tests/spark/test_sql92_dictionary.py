@@ -17,7 +17,7 @@ np = pytest.importorskip("numpy", reason="NumPy is not installed: ./lab test ins
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION
 from rmqlab.message.properties import string_to_properties
-from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, PRESENCE, DictionaryFilter, code_of
+from rmqlab_tools.spark.filters.sql92_dictionary import OUTCOMES, PRESENCE, DictionaryFilter, code_of
 from tests.proof.agree.adversarial import EXPRESSIONS, row
 from tests.proof.bench.pivoted_files import PivotedFile, write_pivoted
 

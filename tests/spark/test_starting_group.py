@@ -6,18 +6,18 @@ import json
 
 import pytest
 
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import default_settings
-from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.schedule import Schedule, ScheduledChooser
-from rmqlab.spark.sweeps.catalogue import CATALOGUE
-from rmqlab.spark.sweeps.results import kept_rows, parameters_of, rerun_row, row_of
-from rmqlab.spark.sweeps.running import run_sweep
-from rmqlab.spark.sweeps.searched_group import schedules, searched_scenario, weighted_median
-from rmqlab.spark.sweeps.starting_group import loss, loss_run, winner_of
-from rmqlab.spark.sweeps.sweep import run_row
-from rmqlab.spark.sweeps.tag_group import counts
+from rmqlab.scenario.schedule import Schedule, ScheduledChooser
+from rmqlab.sim.cluster import default_settings
+from rmqlab.sim.simulate import simulate
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
+from rmqlab_tools.spark.sweeps.results import kept_rows, parameters_of, rerun_row, row_of
+from rmqlab_tools.spark.sweeps.runner import run_sweep
+from rmqlab_tools.spark.sweeps.searched_group import schedules, searched_scenario, weighted_median
+from rmqlab_tools.spark.sweeps.starting_group import loss, loss_run, winner_of
+from rmqlab_tools.spark.sweeps.sweep import run_row
+from rmqlab_tools.spark.sweeps.tag_group import counts
 
 WHOLE = {
     "members": [3], "queues": [4], "shared": [0, 1], "gap_ms": [100], "delay_us": [1_000], "traffic": ["starting"],

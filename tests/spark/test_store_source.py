@@ -8,16 +8,16 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.spark.files.commit_log_files import together
-from rmqlab.spark.files.store_tables import StoreConfig
+from rmqlab_tools.spark.files.commit_log_files import together
+from rmqlab_tools.spark.files.store_tables import StoreConfig
 from tests.proof.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
 from pyspark.errors import StreamingQueryException
 
-from rmqlab.spark import read_store
-from rmqlab.spark.store_source import LogStream, LogTable, Options, PlainTable, RocketMQStore, register
+from rmqlab_tools.spark import read_store
+from rmqlab_tools.spark.store_source import LogStream, LogTable, Options, PlainTable, RocketMQStore, register
 
 
 @pytest.fixture(scope="session")

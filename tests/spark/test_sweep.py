@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
-from rmqlab.java_runtime import find_java
-from rmqlab.spark.sweeps.results import add_rows, open_folder, read_folder
-from rmqlab.spark.sweeps.running import run_sweep
-from rmqlab.spark.sweeps.sweep import RowOutcome, Sweep, grid, run_row
+from rmqlab_tools.java_runtime import find_java
+from rmqlab_tools.spark.sweeps.results import add_rows, open_folder, read_folder
+from rmqlab_tools.spark.sweeps.runner import run_sweep
+from rmqlab_tools.spark.sweeps.sweep import RowOutcome, Sweep, grid, run_row
 
 
 def counting(calls=None, *, fails=()):

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.spark import session
-from rmqlab.spark.sweeps import running
-from rmqlab.spark.sweeps.catalogue import CATALOGUE, heartbeats, loss, storm
-from rmqlab.spark.sweeps.results import rerun_row, stored_sweep
-from rmqlab.spark.sweeps.running import run_sweep
-from rmqlab.spark.sweeps.sweep import Sweep, grid
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.spark import session
+from rmqlab_tools.spark.sweeps import runner as running
+from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE, heartbeats, loss, storm
+from rmqlab_tools.spark.sweeps.results import rerun_row, stored_sweep
+from rmqlab_tools.spark.sweeps.runner import run_sweep
+from rmqlab_tools.spark.sweeps.sweep import Sweep, grid
 
 ROWS = grid(members=[1, 2, 3], queues=[4], shared=[0, 1], gap_ms=[100], delay_us=[1_000], traffic=["settled"], runs=[3])
 

@@ -17,7 +17,7 @@ from rmqlab.filter.filter import both_steps
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import string_to_properties
 from rmqlab.protocol.subscription_data import build_subscription_data
-from rmqlab.spark.filters.subscription_columns import client_keeps, wants
+from rmqlab_tools.spark.filters.subscription_columns import client_keeps, wants
 from tests.proof.agree.adversarial import row
 from tests.proof.agree.spark_columns import broker_keeps
 

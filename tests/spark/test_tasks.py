@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark import tasks
-from rmqlab.spark.store_source import LogTable, Options
+from rmqlab_tools.spark.files import tasks
+from rmqlab_tools.spark.store_source import LogTable, Options
 from tests.proof.log_maker import LogMaker
 
 

@@ -7,15 +7,15 @@ import json
 import pytest
 
 import rmqlab
-from rmqlab.cli import main
 from rmqlab.errors import BadInput
-from rmqlab.lab.articles.eight_messages import EightMessages
-from rmqlab.lab.fates import Fate
-from rmqlab.lab.recorded.accounts import recorded_accounts
+from rmqlab.run.fates import Fate
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.course.articles.eight_messages import EightMessages
+from rmqlab_tools.recordings.recording_reader import recorded_accounts
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab.spark.events import TABLES, VIEWS, view_sql, views, write_events
+from rmqlab_tools.spark.events import TABLES, VIEWS, view_sql, views, write_events
 
 
 @pytest.fixture(scope="module")

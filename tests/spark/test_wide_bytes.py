@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.spark.files.wide_bytes import (
+from rmqlab_tools.spark.files.wide_bytes import (
     REACH,
     compiled,
     copy_16,

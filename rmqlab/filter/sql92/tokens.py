@@ -6,8 +6,7 @@ import re
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from rmqlab.filter.sql92.errors import SyntaxFault
-from rmqlab.filter.sql92.repair.characters import shown
+from rmqlab.filter.sql92.errors import SyntaxFault, shown
 from rmqlab.language import _
 from rmqlab.message.java import utf16_units
 

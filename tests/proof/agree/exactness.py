@@ -20,7 +20,7 @@ from rmqlab.filter.sql92.nodes import Property
 from rmqlab.message.java import to_utf8
 from rmqlab.message.properties import string_to_properties
 from rmqlab.protocol.subscription_data import build_subscription_data
-from rmqlab.spark.filters.sql92_dictionary import OUTCOMES, TRUE, DictionaryFilter, code_of
+from rmqlab_tools.spark.filters.sql92_dictionary import OUTCOMES, TRUE, DictionaryFilter, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -121,7 +121,7 @@ def _on_spark(
     """Answer by Spark columns; `where` is what a filter keeps, told as the evaluator's code where that agrees."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from rmqlab.spark.filters.subscription_columns import wants
+    from rmqlab_tools.spark.filters.subscription_columns import wants
     from tests.proof.agree.spark_columns import outcome_code
 
     frame = session.createDataFrame(table)
@@ -147,7 +147,7 @@ def compare_tags(texts: Iterable[str], subscriptions: Sequence[str], session: Sp
     """Compare the Spark columns of TAG, `broker`, `client` and `where` (both steps), with the core's rules."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from rmqlab.spark.filters.subscription_columns import client_keeps, wants
+    from rmqlab_tools.spark.filters.subscription_columns import client_keeps, wants
     from tests.proof.agree.spark_columns import broker_keeps
 
     agreements = [Agreement(f"TAG {text}") for text in subscriptions]

@@ -10,16 +10,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 
 from rmqlab.protocol.subscription_data import SUB_ALL
 from rmqlab.rules import DEFAULT_VERSION
-from rmqlab.spark.filters.sql92_columns import native
-from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
-from rmqlab.spark.filters.subscription_columns import columns_of
+from rmqlab_tools.spark.filters.sql92_columns import native
+from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter
+from rmqlab_tools.spark.filters.subscription_columns import columns_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from rmqlab.filter.sql92.tokens import Version
     from rmqlab.protocol.subscription_data import SubscriptionData
-    from rmqlab.spark.filters.subscription_columns import Properties
+    from rmqlab_tools.spark.filters.subscription_columns import Properties
 
 _LOW_32: Final = 0xFFFFFFFF
 

@@ -11,8 +11,8 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 
 # ruff: noqa: E402 - the modules below need what was looked for above
 
-from rmqlab.cli import main
-from rmqlab.spark.filters.sql92_dictionary import DictionaryFilter
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter
 from tests.proof.agree.adversarial import EXPRESSIONS, rows
 from tests.proof.agree.exactness import compare, compare_tags
 from tests.proof.real.filter import RealFilter, RealFilterMissingError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import folder
 from rmqlab.files import atomic_write
-from rmqlab.spark.session import open_session
+from rmqlab_tools.spark.session import open_session
 from tests.proof.cluster_run import GROUP, run_everywhere, run_python
 from tests.proof.interval import Interval
 from tests.proof.spark_servers import ConnectServer, StandaloneCluster
@@ -95,7 +95,7 @@ def _row(name: str, cores: int, address: str, store: Path, small: Path) -> dict[
 
 def _measured(root: str, address: str, store: str, small: str) -> dict[str, float]:
     """What `measure` runs in its process; `root` is the process below which everything counts."""
-    from rmqlab.spark.audit.auditing import Audit
+    from rmqlab_tools.spark.audit.audit import Audit
     from tests.proof.bench.cpu_time import cpu_seconds
 
     begin = cpu_seconds(root=int(root))

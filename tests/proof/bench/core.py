@@ -6,10 +6,10 @@ import gc
 from time import process_time
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.articles.eight_messages import EightMessages
-from rmqlab.lab.scenario import Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
-from rmqlab.lab.simulate import Simulation
-from rmqlab.runtime.scheduler import Scheduler, Sleep
+from rmqlab.scenario.scenario import Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
+from rmqlab.sim.scheduler import Scheduler, Sleep
+from rmqlab.sim.simulate import Simulation
+from rmqlab_tools.course.articles.eight_messages import EightMessages
 from tests.proof.bench.benchmark import Benchmark, Measurement
 
 if TYPE_CHECKING:

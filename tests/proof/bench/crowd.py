@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
-from rmqlab.runtime.scheduler import US_PER_MS
+from rmqlab.sim.cluster import Cluster, ClusterConfig
+from rmqlab.sim.scheduler import US_PER_MS
 from tests.proof.virtual_clock import run_until_ms
 
 PERIOD_MS = 30_000  # `heartbeatBrokerInterval` of 4.8.0

@@ -12,9 +12,9 @@ from functools import cache, partial
 from typing import IO, TYPE_CHECKING, Final, Self
 
 from rmqlab.checkout import ROOT
-from rmqlab.diagnosis.diagnosis import diagnose
-from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import ReadClient
+from rmqlab_tools.doctor.diagnosis import diagnose
+from rmqlab_tools.doctor.read_client import ReadClient
+from rmqlab_tools.doctor.take_snapshot import take_look
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.serve import OURS, REAL
 from tests.proof.real.clusters import BenchError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from rmqlab.diagnosis.look import Look
+    from rmqlab_tools.doctor.snapshot import Look
     from tests.proof.bench.serve import Side
 
 MANY, MEMBERS = 1_000, 10

@@ -11,15 +11,15 @@ import sys
 from typing import Final
 
 from rmqlab.message.topics import MessageQueue
-from rmqlab.protocol.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import UpdateConsumerOffsetRequestHeader
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
-from rmqlab.runtime.sockets import SocketRuntime
-from rmqlab.runtime.system import epoch_ms
+from rmqlab_tools.live.extra.admin_headers import GetConsumerRunningInfoRequestHeader
+from rmqlab_tools.live.sockets import SocketRuntime
+from rmqlab_tools.live.system import epoch_ms
 
 TOPIC, QUEUES = "Sends", 4
 """What the client of these benchmarks sends to."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.cluster import default_settings
-from rmqlab.lab.simulate import simulate
-from rmqlab.runtime.schedule import Timing
-from rmqlab.search.explorer.open_search import OpenSearch
+from rmqlab.scenario.schedule import Timing
+from rmqlab.sim.cluster import default_settings
+from rmqlab.sim.simulate import simulate
+from rmqlab_tools.search.explorer.open_search import OpenSearch
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.core import timed
 from tests.proof.rare_outcomes import eight
@@ -18,7 +18,7 @@ from tests.proof.rare_outcomes import eight
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.lab.run import Outcome, Run
+    from rmqlab.run.run import Outcome, Run
 
 STEPS = 60
 USUAL_RUNS = 20

@@ -62,7 +62,7 @@ class SparkBench:
     @cached_property
     def session(self) -> SparkSession:
         """A local session with as few tasks as it has cores: this is about the work, not about starting it."""
-        from rmqlab.spark.session import open_session
+        from rmqlab_tools.spark.session import open_session
         from tests.proof.bench.pivoted_files import count_matches
 
         session = open_session("local[*]", {"spark.driver.memory": "2g", "spark.sql.files.maxPartitionBytes": "1g"})
@@ -133,8 +133,8 @@ class SparkBench:
         """Filter by a Spark column on pivoted columns."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        from rmqlab.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
-        from rmqlab.spark.filters.subscription_columns import wants
+        from rmqlab_tools.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
+        from rmqlab_tools.spark.filters.subscription_columns import wants
 
         frame = self.session.read.parquet(*self.paths)
         only_there = DictionaryFilter(expression).presence_names

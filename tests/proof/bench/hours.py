@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.checkout import ROOT
-from rmqlab.lab.simulate import Simulation
+from rmqlab.sim.simulate import Simulation
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.core import bare_scheduler, long_group, timed
 from tests.proof.real.clusters import BenchError
@@ -40,7 +40,7 @@ CHILDREN = {
 _BEFORE = (
     "import json, resource, sys, time\n"
     "clients, minutes = int(sys.argv[1]), float(sys.argv[2])\n"
-    "import rmqlab.lab.simulate\n"
+    "import rmqlab.sim.simulate\n"
     "def peak():\n"
     "    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
     "    return highest / (2**20 if sys.platform == 'darwin' else 2**10)\n"

@@ -15,15 +15,15 @@ from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.errors import BadInput
-from rmqlab.lab.cluster import Cluster, ClusterConfig
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.sim.cluster import Cluster, ClusterConfig
 from tests.proof.virtual_clock import run_until_ms
 
 if TYPE_CHECKING:
     from rmqlab.client.listener import ConsumeConcurrentlyContext
     from rmqlab.message.message import MessageExt
-    from rmqlab.runtime.virtual import VirtualNode
+    from rmqlab.sim.virtual import VirtualNode
 
 GROUP, TOPIC = "G", "T"
 START_GAP_US = 1_000  # a thousand members start within a second

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Final
 
 from rmqlab.checkout import folder
-from rmqlab.spark.session import SETTING
+from rmqlab_tools.spark.session import SETTING
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.start import process
 from tests.proof.class_archive import make_archive

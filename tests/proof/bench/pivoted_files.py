@@ -20,7 +20,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from rmqlab.rules import DEFAULT_VERSION
-from rmqlab.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
+from rmqlab_tools.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.lab.cluster import default_settings
-from rmqlab.lab.simulate import simulate
-from rmqlab.search.plan.change import change_between, parse_subscription
-from rmqlab.search.plan.planner import plan
-from rmqlab.search.plan.procedures import PROCEDURES, Producers, Setting, course
+from rmqlab.sim.cluster import default_settings
+from rmqlab.sim.simulate import simulate
+from rmqlab_tools.search.plan.change import change_between, parse_subscription
+from rmqlab_tools.search.plan.planner import plan
+from rmqlab_tools.search.plan.procedures import PROCEDURES, Producers, Setting, course
 from tests.proof.bench.benchmark import Benchmark
 from tests.proof.bench.core import timed
 

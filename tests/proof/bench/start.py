@@ -14,7 +14,7 @@ from tests.proof.bench.benchmark import Benchmark, Measurement
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-IMPORT = "import rmqlab, rmqlab.cli"
+IMPORT = "import rmqlab, rmqlab_tools.cli.cli"
 
 
 def process(*command: str) -> Measurement:

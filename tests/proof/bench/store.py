@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from rmqlab.spark.files.commit_log_files import LogRange
+    from rmqlab_tools.spark.files.commit_log_files import LogRange
     from tests.proof.real.decoder import RealDecoder, Scanned
 
 STORE_BYTES: Final = 1 << 30
@@ -140,7 +140,7 @@ class Bench:
     @cached_property
     def session(self) -> SparkSession:
         """The session, with memory for throughput."""
-        from rmqlab.spark.session import open_session
+        from rmqlab_tools.spark.session import open_session
 
         return open_session(conf={"spark.driver.memory": "2g"})
 
@@ -171,7 +171,7 @@ def scan_sums(part: LogRange) -> tuple[int, int]:
     """Decode a range into eight columns; return the number of records and the checksum that `LogScan` has."""
     import pyarrow.compute as pc
 
-    from rmqlab.spark.files.log_reader import LogReader
+    from rmqlab_tools.spark.files.log_reader import LogReader
 
     records = total = 0
     for batch in LogReader(_COLUMNS).read(part):
@@ -184,7 +184,7 @@ def _scan(size: int, kind: str) -> Callable[[], Measurement]:
     known: list[Scanned] = []
 
     def measure() -> Measurement:
-        from rmqlab.spark.files.commit_log_files import log_files, log_ranges
+        from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
 
         one = bench(size)
         path, _ = one.store(kind)
@@ -236,8 +236,8 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
         import pyarrow as pa
 
-        from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-        from rmqlab.spark.tasks import over_ranges
+        from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
+        from rmqlab_tools.spark.files.tasks import over_ranges
 
         one = bench(size)
         path, records = one.store(kind)
@@ -260,7 +260,7 @@ def _data_source(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
         from pyspark.sql import functions as F  # noqa: N812
 
-        from rmqlab.spark import read_store
+        from rmqlab_tools.spark import read_store
 
         one = bench(size)
         path, records = one.store(kind)
@@ -287,8 +287,8 @@ def _cpu(work: Callable[[], Measurement]) -> Callable[[], Measurement]:
 
 def _audit(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
-        from rmqlab.spark.audit.auditing import Audit, AuditOptions
-        from rmqlab.spark.audit.subscriptions import Asked, HeldSubscription, Subscriptions
+        from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+        from rmqlab_tools.spark.audit.subscriptions import Asked, HeldSubscription, Subscriptions
 
         one = bench(size)
         path, records = one.store(kind)

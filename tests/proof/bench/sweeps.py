@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from rmqlab.spark.sweeps.results import SweepResult
-    from rmqlab.spark.sweeps.sweep import Sweep
+    from rmqlab_tools.spark.sweeps.results import SweepResult
+    from rmqlab_tools.spark.sweeps.sweep import Sweep
 
 RUNS: Final = 80  # of a task
 TASKS: Final = 8
@@ -39,7 +39,7 @@ GROUP: Final[dict[str, Any]] = {
 
 def group_runs(runs: int, first: int = 0) -> int:
     """So many runs of a group of two through the whole core in this process; what was lost in all of them."""
-    from rmqlab.spark.sweeps.starting_group import loss_run
+    from rmqlab_tools.spark.sweeps.starting_group import loss_run
 
     return sum(fate.lost for number in range(first, first + runs) for fate in loss_run(1, number, **GROUP).fates)
 
@@ -49,13 +49,13 @@ def _task(*, seed: int, first: int, runs: int) -> dict[str, float]:  # noqa: ARG
 
 
 def _sweep() -> Sweep:
-    from rmqlab.spark.sweeps.sweep import Sweep, grid
+    from rmqlab_tools.spark.sweeps.sweep import Sweep, grid
 
     return Sweep("bench", _task, grid(first=[number * RUNS for number in range(TASKS)], runs=[RUNS]))
 
 
 def _swept(sweep: Sweep, session: SparkSession | None) -> tuple[SweepResult, float]:
-    from rmqlab.spark.sweeps.running import run_sweep
+    from rmqlab_tools.spark.sweeps.runner import run_sweep
 
     with tempfile.TemporaryDirectory(prefix="rmqlab-bench-") as kept:
         begin = perf_counter()
@@ -67,7 +67,7 @@ def _swept(sweep: Sweep, session: SparkSession | None) -> tuple[SweepResult, flo
 
 
 def _session() -> SparkSession:
-    from rmqlab.spark.session import open_session
+    from rmqlab_tools.spark.session import open_session
 
     return open_session(f"local[{CORES}]")
 

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.scenario import parse_scenario
-from rmqlab.lab.simulate import simulate
+from rmqlab.scenario.scenario import parse_scenario
+from rmqlab.sim.simulate import simulate
 from tests.proof.bench import start as bench_start
 from tests.proof.bench.benchmark import Benchmark, chosen, run_benchmark
 from tests.proof.bench.core import BARE_STEPS, bare_scheduler, long_group

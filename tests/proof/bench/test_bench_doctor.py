@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import rmqlab
-from rmqlab.diagnosis.looking import take_look
-from rmqlab.diagnosis.read_client import ReadClient
+from rmqlab_tools.doctor.read_client import ReadClient
+from rmqlab_tools.doctor.take_snapshot import take_look
 from tests.proof.bench.doctor import BENCHMARKS, Crowd, Looks
 from tests.proof.bench.doctor_crowd import TOPIC
 

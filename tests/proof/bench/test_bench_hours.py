@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from rmqlab.cli import main
+from rmqlab_tools.cli.cli import main
 from tests.proof.bench import hours as bench_hours
 from tests.proof.bench.benchmark import Benchmark, chosen, run_benchmark
 from tests.proof.bench.entries import benchmarks

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab.spark.files.commit_log_files import log_files, log_ranges
-from rmqlab.spark.files.log_reader import LogReader
+from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab_tools.spark.files.log_reader import LogReader
 from tests.proof.bench import store as bench_store
 
 pytestmark = pytest.mark.slow

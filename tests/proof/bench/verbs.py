@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import folder
-from rmqlab.lab.replay.frames import read_recording
-from rmqlab.lab.replay.replay import replay_recording
-from rmqlab.lab.scenario import read_scenarios
+from rmqlab.scenario.scenario import read_scenarios
+from rmqlab_tools.recordings.frames import read_recording
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.core import timed
 from tests.proof.conform.conformance import conform
 from tests.proof.recorded_outcomes import survey
+from tests.proof.replay.replay import replay_recording
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,12 +18,12 @@ import polib  # type: ignore[import-untyped]
 from babel.messages.extract import extract_from_file
 
 from rmqlab.checkout import ROOT
-from rmqlab.diagnosis import decoder
 from rmqlab.errors import BadInput
-from rmqlab.lessons.in_language import outputs_file
-from rmqlab.lessons.rule_judge import rule_text
-from rmqlab.lessons.shown_texts import MESSAGES, names_of, texts_of
 from rmqlab.rules import DEFAULT_RULES
+from rmqlab_tools.course.in_language import outputs_file
+from rmqlab_tools.course.rule_judge import rule_text
+from rmqlab_tools.course.shown_texts import MESSAGES, names_of, texts_of
+from rmqlab_tools.doctor import decoder
 from tests.proof.catalogue import outputs
 from tests.proof.catalogue.differences import differences
 from tests.proof.catalogue.terms import foreign
@@ -45,34 +45,43 @@ OF_CHECKOUT = (
     "tests/proof/notebook_files.py", "tests/proof/rare_outcomes.py",
     "tests/proof/recorded_outcomes.py", "tests/proof/report.py",
 )  # fmt: skip
+NO_VERBS = ("cli.py", "bare.py", "verbs.py")  # in the folder of the verbs, and none of them
 CODE = ("code_in_language.py", "shown_texts.py")  # they are about texts, and show none
-# The modules whose texts a lesson or a verb shows, besides all of lessons/ and show/; of the rest of a verb, its help
+# The modules whose texts a lesson or a verb shows, besides all of course/ and show/; of the rest of a verb, its help
 # for one, only what it refuses is translated.
 MODULES = (
-    "auditing.py", "checkout.py", "errors.py", "extras.py", "files.py", "language.py", "verbs.py",
-    "broker/broker_config.py",
-    "diagnosis/broker_findings.py", "diagnosis/decoder_entry.py", "diagnosis/diagnosis.py", "diagnosis/doctor.py",
-    "diagnosis/explained.py", "diagnosis/expression_findings.py", "diagnosis/finding.py", "diagnosis/look.py",
-    "diagnosis/look_json.py", "diagnosis/looking.py", "diagnosis/loss_findings.py", "diagnosis/member_findings.py",
-    "diagnosis/queue_findings.py", "diagnosis/read_client.py", "diagnosis/rebuilt.py", "diagnosis/report.py",
-    "diagnosis/subscription_findings.py", "diagnosis/watch.py",
-    "filter/filter.py", "filter/sql92/answer.py", "filter/sql92/compiler.py", "filter/sql92/doctor.py",
-    "filter/sql92/errors.py", "filter/sql92/parser.py", "filter/sql92/tokens.py",
-    "lab/articles/experiments.py", "lab/articles/in_words.py", "lab/articles/printed_e1.py", "lab/audit_report.py",
-    "lab/cluster.py",
-    "lab/evidence.py", "lab/facts.py", "lab/fault_steps.py", "lab/lab.py", "lab/lab_steps.py",
-    "lab/life_steps.py", "lab/link.py",
-    "lab/ownership.py", "lab/quiescence.py", "lab/recorded/store.py", "lab/replay/replay.py", "lab/results.py",
-    "lab/run.py", "lab/run_view.py", "lab/scenario.py", "lab/scenario_errors.py", "lab/scenario_inputs.py",
-    "lab/served_topics.py", "lab/simulate.py", "lab/sql92_report.py", "runtime/endpoint.py", "runtime/schedule.py",
-    "runtime/serve_config.py", "runtime/tls.py",
-    "search/explorer/exploration.py", "search/explorer/explanation.py", "search/explorer/explore.py",
-    "search/explorer/properties.py", "search/explorer/timings.py",
-    "search/lint/findings.py", "search/lint/meaning.py", "search/lint/members.py", "search/plan/change.py",
-    "search/plan/checklist.py", "search/plan/planner.py", "search/plan/procedures.py", "search/plan/results.py",
-    "spark/audit/fate_codes.py", "spark/audit/log_extent.py", "spark/audit/queue_check.py",
-    "spark/audit/subscription_file.py", "spark/audit/subscriptions.py", "spark/audit/totals.py", "spark/session.py",
-    "spark/store_source.py", "store/config.py",
+    "rmqlab/broker/broker_config.py", "rmqlab/checkout.py", "rmqlab/errors.py", "rmqlab/files.py",
+    "rmqlab/filter/filter.py", "rmqlab/filter/sql92/compiler.py", "rmqlab/filter/sql92/errors.py",
+    "rmqlab/filter/sql92/parser.py", "rmqlab/filter/sql92/tokens.py", "rmqlab/lab/lab.py", "rmqlab/lab/lab_steps.py",
+    "rmqlab/language.py", "rmqlab/run/facts.py", "rmqlab/run/ownership.py", "rmqlab/run/results.py",
+    "rmqlab/run/run.py", "rmqlab/run/run_view.py", "rmqlab/scenario/fault_steps.py", "rmqlab/scenario/life_steps.py",
+    "rmqlab/scenario/scenario.py", "rmqlab/scenario/scenario_errors.py", "rmqlab/scenario/schedule.py",
+    "rmqlab/sim/cluster.py", "rmqlab/sim/quiescence.py", "rmqlab/sim/scenario_inputs.py", "rmqlab/sim/simulate.py",
+    "rmqlab/store/config.py", "rmqlab_tools/cli/verbs.py", "rmqlab_tools/course/articles/e1_expected.py",
+    "rmqlab_tools/course/articles/experiments.py", "rmqlab_tools/course/articles/report_text.py",
+    "rmqlab_tools/doctor/broker_findings.py", "rmqlab_tools/doctor/decoder_entry.py",
+    "rmqlab_tools/doctor/diagnosis.py", "rmqlab_tools/doctor/doctor.py", "rmqlab_tools/doctor/explain.py",
+    "rmqlab_tools/doctor/expression_findings.py", "rmqlab_tools/doctor/finding.py",
+    "rmqlab_tools/doctor/lab_from_snapshot.py", "rmqlab_tools/doctor/loss_findings.py",
+    "rmqlab_tools/doctor/member_findings.py", "rmqlab_tools/doctor/queue_findings.py",
+    "rmqlab_tools/doctor/read_client.py", "rmqlab_tools/doctor/report.py", "rmqlab_tools/doctor/snapshot.py",
+    "rmqlab_tools/doctor/snapshot_json.py", "rmqlab_tools/doctor/subscription_findings.py",
+    "rmqlab_tools/doctor/take_snapshot.py", "rmqlab_tools/doctor/watch.py", "rmqlab_tools/extras.py",
+    "rmqlab_tools/live/endpoint.py", "rmqlab_tools/live/serve_config.py", "rmqlab_tools/live/served_topics.py",
+    "rmqlab_tools/live/tls.py", "rmqlab_tools/recordings/store.py", "rmqlab_tools/search/explorer/explanation.py",
+    "rmqlab_tools/search/explorer/exploration.py", "rmqlab_tools/search/explorer/explore.py",
+    "rmqlab_tools/search/explorer/properties.py", "rmqlab_tools/search/explorer/timings.py",
+    "rmqlab_tools/search/expressions/answer.py", "rmqlab_tools/search/expressions/examine.py",
+    "rmqlab_tools/search/expressions/sql92_report.py", "rmqlab_tools/search/lint/findings.py",
+    "rmqlab_tools/search/lint/meaning.py", "rmqlab_tools/search/lint/members.py",
+    "rmqlab_tools/search/plan/change.py", "rmqlab_tools/search/plan/checklist.py",
+    "rmqlab_tools/search/plan/planner.py", "rmqlab_tools/search/plan/procedures.py",
+    "rmqlab_tools/search/plan/results.py", "rmqlab_tools/show/evidence.py", "rmqlab_tools/show/link.py",
+    "rmqlab_tools/spark/audit/audit_report.py", "rmqlab_tools/spark/audit/fate_codes.py",
+    "rmqlab_tools/spark/audit/log_extent.py", "rmqlab_tools/spark/audit/queue_check.py",
+    "rmqlab_tools/spark/audit/subscription_file.py", "rmqlab_tools/spark/audit/subscriptions.py",
+    "rmqlab_tools/spark/audit/totals.py", "rmqlab_tools/spark/audit_store.py", "rmqlab_tools/spark/session.py",
+    "rmqlab_tools/spark/store_source.py", "tests/proof/replay/replay.py",
 )  # fmt: skip
 
 
@@ -115,15 +124,18 @@ def wanted(root: Path = ROOT) -> dict[str, list[Entry]]:
 
 
 def _package(root: Path) -> list[Entry]:
-    folders = ("lessons", "show")
-    paths = [path for one in folders for path in sorted((root / "rmqlab" / one).rglob("*.py")) if path.name not in CODE]
+    tools = root / "rmqlab_tools"
+    shown = [*sorted(tools.glob("course/*.py")), *sorted(tools.glob("show/**/*.py"))]
+    paths = [path for path in shown if path.name not in CODE]
     paths += [path for one in OF_CHECKOUT if (path := root / one).exists()]
     found: dict[str, list[str]] = {}
-    paths += [path for one in MODULES if (path := root / "rmqlab" / one).exists()]
-    verbs = sorted((root / "rmqlab").glob("commands/*.py"))
+    paths += [path for one in MODULES if (path := root / one).exists()]
+    verbs = sorted(path for path in tools.glob("cli/*.py") if path.name not in NO_VERBS)
     plurals: dict[str, str] = {}
     paths = [*paths, *verbs]
-    others = {*(root / "rmqlab").rglob("*.py"), *root.glob("tests/proof/commands/*.py")} - set(paths)
+    packages = {*root.glob("rmqlab/**/*.py"), *tools.rglob("*.py")}
+    proof = (path for name in ("commands", "replay") for path in root.glob(f"tests/proof/{name}/*.py"))
+    others = {*packages, *proof} - set(paths)
     for path in [*paths, *sorted(others)]:
         texts = texts_of(path.read_text(encoding="utf-8"), raised=path in verbs) if path in paths else ()
         for text, plural in [*((one.text.strip(), "") for one in texts), *_messages(path)]:

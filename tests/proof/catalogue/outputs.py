@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import ROOT
 from rmqlab.language import SETTING
-from rmqlab.lessons.in_language import kept_outputs, outputs_file, translated
-from rmqlab.lessons.notebooks import clean, read
+from rmqlab_tools.course.in_language import kept_outputs, outputs_file, translated
+from rmqlab_tools.course.notebooks import clean, read
 from tests.proof.notebook_files import execute
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rmqlab.lessons.notebooks import Notebook
+    from rmqlab_tools.course.notebooks import Notebook
 
 NOTEBOOKS = ROOT / "notebooks"
 

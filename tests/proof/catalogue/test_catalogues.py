@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
-from rmqlab.lessons.shown_texts import texts_of
+from rmqlab_tools.course.shown_texts import texts_of
 from tests.proof.catalogue.catalogues import CODE as ABOUT_TEXTS
 from tests.proof.catalogue.catalogues import MODULES, OF_CHECKOUT, SHOWN, WIDTH, Entry, of_entry, problems, update
 from tests.proof.catalogue.differences import differences
@@ -66,9 +66,9 @@ def test_what_differs_from_its_text_is_named(translated, what):
 @pytest.fixture
 def tree(tmp_path):
     """A small tree: one lesson, one module, catalogues with every entry translated."""
-    for name in ("rmqlab/lessons", "rmqlab/show"):
+    for name in ("rmqlab_tools/course", "rmqlab_tools/show"):
         (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "rmqlab/show/page.py").write_text('TITLE = "Who owns what"\n', encoding="utf-8")
+    (tmp_path / "rmqlab_tools/show/page.py").write_text('TITLE = "Who owns what"\n', encoding="utf-8")
     cells = [new_markdown_cell(CELL, id="text"), new_code_cell(CODE, id="code")]
     write(tmp_path / "notebooks/01_one.ipynb", new_notebook(cells=cells))
     update(tmp_path)
@@ -114,7 +114,7 @@ def test_every_catalogue_has_every_text_and_agrees_with_it():
 
 
 def test_a_module_that_moved_does_not_lose_its_texts_in_silence():
-    named = [*(f"rmqlab/{one}" for one in MODULES), *OF_CHECKOUT]
+    named = [*MODULES, *OF_CHECKOUT]
     assert [one for one in named if not (ROOT / one).exists()] == []
 
 
@@ -129,26 +129,27 @@ def test_a_file_with_the_marks_of_a_merge_is_named_and_not_written_over(tree):
 
 
 IDS = {
-    "rmqlab/diagnosis/doctor.py": {"rmqlab doctor"},  # a thread
-    "rmqlab/diagnosis/loss_findings.py": {"dropped by the broker", "dropped by the owner"},  # of JSON
-    "rmqlab/diagnosis/watch.py": {"bold red"},
-    "rmqlab/lab/cluster.py": {"delay level", "broker uptime", "broker: {label}", "register broker"},  # labels
-    "rmqlab/lab/articles/experiments.py": {"send results", "from ids and bodies"},  # names of figures, shown by `_`
-    "rmqlab/diagnosis/explained.py": {"said by", "  said by  "},  # a key of headings
+    "rmqlab_tools/doctor/doctor.py": {"rmqlab doctor"},  # a thread
+    "rmqlab_tools/doctor/loss_findings.py": {"dropped by the broker", "dropped by the owner"},  # of JSON
+    "rmqlab_tools/doctor/watch.py": {"bold red"},
+    "rmqlab/sim/cluster.py": {"delay level", "broker uptime", "broker: {label}", "register broker"},  # labels
+    # names of figures, shown by `_`
+    "rmqlab_tools/course/articles/experiments.py": {"send results", "from ids and bodies"},
+    "rmqlab_tools/doctor/explain.py": {"said by", "  said by  "},  # a key of headings
     "rmqlab/language.py": {"{SETTING} is {asked}; it is one of {LANGUAGES}"},  # no language is known then
-    "rmqlab/search/explorer/timings.py": {
+    "rmqlab_tools/search/explorer/timings.py": {
         "register broker", "thread PullMessageService", "thread RebalanceService", "thread RebalanceService heartbeat",
     },
-    "rmqlab/search/plan/checklist.py": {"Have the producers "},  # how a step begins
-    "rmqlab/show/audit/pictures.py": {"no tag"},
+    "rmqlab_tools/search/plan/checklist.py": {"Have the producers "},  # how a step begins
+    "rmqlab_tools/spark/audit/pictures.py": {"no tag"},
 }  # fmt: skip
 """Texts of several words that are no words for people, by module."""
 
 
 def test_every_text_for_people_is_a_message():
-    rooms = [*(ROOT / "rmqlab" / "lessons").glob("*.py"), *(ROOT / "rmqlab" / "show").rglob("*.py")]
-    verbs = [ROOT / "rmqlab" / "cli.py", *(ROOT / "rmqlab" / "commands").glob("*.py")]
-    modules = [one for one in rooms if one.name not in ABOUT_TEXTS] + [ROOT / "rmqlab" / one for one in MODULES]
+    rooms = [*(ROOT / "rmqlab_tools" / "course").glob("*.py"), *(ROOT / "rmqlab_tools" / "show").rglob("*.py")]
+    verbs = [path for path in (ROOT / "rmqlab_tools" / "cli").glob("*.py") if path.name != "verbs.py"]
+    modules = [one for one in rooms if one.name not in ABOUT_TEXTS] + [ROOT / one for one in MODULES]
     bare = {}
     for path in [*modules, *verbs]:
         place = path.relative_to(ROOT).as_posix()
@@ -191,7 +192,8 @@ def test_a_refusal_in_bare_words_is_found(source, lines):
 
 
 def test_every_refusal_is_a_message():
-    paths = [*(ROOT / "rmqlab").rglob("*.py"), *(ROOT / "tests/proof/commands").glob("*.py")]
+    proof = (path for name in ("commands", "replay") for path in (ROOT / "tests" / "proof" / name).glob("*.py"))
+    paths = [*ROOT.glob("rmqlab*/**/*.py"), *proof]
     places = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
     bare = {place: lines for place, source in places.items() if (lines := bare_refusals(source))}
     assert set(bare) <= NO_LANGUAGE, f"make them with _() or ngettext() of rmqlab.language: {bare}"

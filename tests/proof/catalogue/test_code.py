@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.lessons.code_in_language import asked_in, code_in, names_in
+from rmqlab_tools.course.code_in_language import asked_in, code_in, names_in
 
 TOLD = {
     "{n} of {rows} lost": "{rows} 条中丢失 {n} 条",

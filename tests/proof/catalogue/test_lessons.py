@@ -10,7 +10,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from rmqlab.checkout import ROOT
-from rmqlab.lessons.in_language import translated
+from rmqlab_tools.course.in_language import translated
 from tests.proof.catalogue.english import left_in_english
 from tests.proof.notebook_files import read
 

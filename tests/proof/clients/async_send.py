@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.client.client_error import MQBrokerError, MQClientError, RemotingTooMuchRequestError, check_message
-from rmqlab.runtime.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError
+from rmqlab.client.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError
 from tests.proof.clients.picked_send import queue_picked
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from tests.proof.clients.async_send import send_async
 if TYPE_CHECKING:
     from rmqlab.client.mq_client_api import SendResult
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.runtime.runtime import Runtime
+    from rmqlab.client.runtime import Runtime
 
 REPLY = "reply"
 COPIED = (PROPERTY_CORRELATION_ID, PROPERTY_MESSAGE_REPLY_TO_CLIENT, PROPERTY_MESSAGE_TTL)

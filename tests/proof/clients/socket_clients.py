@@ -9,8 +9,8 @@ from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.protocol.command import SerializeType
-from rmqlab.runtime.socket_consumers import SocketConsumers
-from rmqlab.runtime.sockets import SocketRuntime
+from rmqlab_tools.live.socket_consumers import SocketConsumers
+from rmqlab_tools.live.sockets import SocketRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rmqlab.client.listener import MessageListenerConcurrently, MessageListenerOrderly
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.runtime.sockets import Hook
+    from rmqlab_tools.live.sockets import Hook
 
     Subscriptions = Mapping[str, str | tuple[str, str]]
 

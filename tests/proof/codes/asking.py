@@ -19,7 +19,7 @@ from rmqlab.protocol.codes import PULLS, RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.serializable import to_json
-from rmqlab.runtime.frames import FrameDecoder
+from rmqlab_tools.live.frames import FrameDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

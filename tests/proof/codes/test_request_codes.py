@@ -36,7 +36,7 @@ def recorded(golden):
 @pytest.fixture(scope="module")
 def served():
     lines = []
-    logger = logging.getLogger("rmqlab.runtime")
+    logger = logging.getLogger("rmqlab_tools.live")
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())
     logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""The verbs of a checkout, one module each, and their table, which `rmqlab.commands` adds to its own.
+"""The verbs of a checkout, one module each, and their table, which `rmqlab_tools.cli` adds to its own.
 
 It is plain data: `./lab` reads it before anything is installed, and an installed package has none of these verbs.
 """
@@ -9,6 +9,16 @@ from typing import Any
 
 from rmqlab.language import N_
 
+PACKAGE = "tests.proof.commands"
+# What verbs and functions of the packages ask for, where there is a checkout (`rmqlab.checkout.part`).
+PARTS = {
+    "replay": "tests.proof.replay.replay",
+    "outcomes": "tests.proof.recorded_outcomes",
+    "report": "tests.proof.report",
+    "class_archive": "tests.proof.class_archive",
+    "exercises": "tests.proof.exercises",
+    "notebook_files": "tests.proof.notebook_files",
+}
 VERBS: dict[str, dict[str, Any]] = {
     "conform": {
         "help": N_("run vector files against this implementation"),
@@ -20,6 +30,11 @@ VERBS: dict[str, dict[str, Any]] = {
         "statuses": {0: N_("every way gives the same answers"), 1: N_("one differs")},
         "example": 'agree "a > 5" --rows 1000',
         "extras": ("spark", "java"),
+    },
+    "replay": {
+        "help": N_("feed a recording of a real broker to this one and compare every answer"),
+        "statuses": {0: N_("every answer is the recorded one"), 1: N_("one differs")},
+        "example": "replay data/golden/broker-4.8.0/lite",
     },
     "profile": {
         "help": N_("what filtering costs with the bloom filter's switch, stage by stage; where it pays"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.language import _
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import printer
 from tests.proof.agree.adversarial import EXPRESSIONS, rows
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run(args: Namespace) -> int:
     if args.rows < 1:
         raise BadInput(_("--rows {rows}: at least one is needed", rows=args.rows))
     from rmqlab.filter.sql92.errors import MQFilterException
-    from rmqlab.spark.session import open_session
+    from rmqlab_tools.spark.session import open_session
     from tests.proof.agree.exactness import compare, compare_tags
     from tests.proof.real.filter import RealFilter
 

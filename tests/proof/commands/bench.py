@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.language import _
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import printer
 from tests.proof.bench.benchmark import RUNS, chosen, run_benchmark
 from tests.proof.bench.entries import benchmarks
 from tests.proof.bench.filters import MESSAGES, filter_benchmarks

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import Printer, printer
 from tests.proof.bundle import make
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT, folder
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import printer
 from rmqlab.language import LANGUAGES
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import printer
 from tests.proof.catalogue.catalogues import problems, state, update
 from tests.proof.catalogue.outputs import names, renew
 

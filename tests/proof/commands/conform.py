@@ -6,16 +6,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.language import _
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import printer
 from tests.proof.conform.conformance import FamilyResult, conform
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from rmqlab.commands.printing import Printer
+    from rmqlab_tools.cli.printing import Printer
 
 _WIDTH = 160
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.commands.output import Progress, write_json
-from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.language import _
+from rmqlab_tools.cli.output import Progress, write_json
+from rmqlab_tools.cli.printing import printer
 from tests.proof.bloom.map import MAP, SIDES, BloomMap, write_map
 from tests.proof.bloom.measure import PROCESSES, map_workloads, measure
 from tests.proof.bloom.stages import ARTICLE_RATIO, STAGES, Stages

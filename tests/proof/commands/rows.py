@@ -6,8 +6,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT, folder
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import printer
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import printer
 from tests.proof.rows import REQUIRED, collect, read_rows, select
 
 if TYPE_CHECKING:

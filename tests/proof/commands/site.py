@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import Printer, printer
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import Printer, printer
 from tests.proof.site.build import LANGUAGES, SiteError, build
 from tests.proof.site.links import faults
 

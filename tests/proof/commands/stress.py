@@ -6,10 +6,10 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import printer
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import printer
 from tests.proof.stress.frame_fuzz import fuzz
 from tests.proof.stress.readers import READERS, fuzz_reader
 from tests.proof.stress.sockets import CONNECTIONS, misbehave

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT, folder
-from rmqlab.commands.output import write_json
+from rmqlab_tools.cli.output import write_json
 from tests.proof.class_archive import made_meanwhile, use_archive
 from tests.proof.notebook_files import kernel_environment
 
@@ -27,7 +27,7 @@ NOTEBOOKS = ["--nbval", "--nbval-current-env"]
 PROCESSES = min(os.cpu_count() or 1, 4) + 3
 PARALLEL = ["--numprocesses", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
 # Plugins by name: pytest rewrites the asserts of whole packages whose plugins it finds by itself, ours among them.
-PLUGINS = ["xdist.plugin", "_hypothesis_pytestplugin", "rmqlab.pytest_plugin"]
+PLUGINS = ["xdist.plugin", "_hypothesis_pytestplugin", "rmqlab_tools.live.pytest_plugin"]
 NAMED_PLUGINS = ["--disable-plugin-autoload", *(part for plugin in PLUGINS for part in ("-p", plugin))]
 # What a fast run need not even import.
 NOT_FAST = ["browser", "hostile", "interop", "notebooks", "spark"]

@@ -13,11 +13,11 @@ from jupyterlab_server.settings_utils import get_settings
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook
 
-from rmqlab import cli
 from rmqlab.checkout import ROOT
-from rmqlab.cli import main
-from rmqlab.commands import notebook as verb
-from rmqlab.lessons import learner_copy
+from rmqlab_tools.cli import cli
+from rmqlab_tools.cli import notebook as verb
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.course import learner_copy
 from tests.proof.commands.test import notebooks
 from tests.proof.notebook_files import read, write
 from tests.proof.notebook_files import read as proof_read

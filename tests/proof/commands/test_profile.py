@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.cli import main
+from rmqlab_tools.cli.cli import main
 from tests.proof.bloom.map import read_map
 from tests.proof.bloom.workload import ARTICLE, Workload
 from tests.proof.commands import profile

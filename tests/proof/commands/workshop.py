@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import folder
-from rmqlab.commands.output import write_json
-from rmqlab.commands.printing import Printer, printer
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
 from rmqlab.language import _, joined
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import Printer, printer
 from tests.proof.workshop.judging import RIGHT, Guard, Verdict, judged
 from tests.proof.workshop.sandbox import PROMISES, Limits, SandboxClosed, missing
 from tests.proof.workshop.submissions import Submission, exercises, submissions, table

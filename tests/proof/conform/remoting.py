@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.message.java import from_utf8, hash_map_order, string_hash, to_utf8
-from rmqlab.protocol import admin_headers, consumer_headers, namesrv, producer_headers
+from rmqlab.protocol import consumer_headers, namesrv, producer_headers
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.header import CommandHeader, FrameError, RemotingCommandException, header_from_ext_fields
 from rmqlab.protocol.heartbeat import (
@@ -20,6 +20,7 @@ from rmqlab.protocol.heartbeat import (
 )
 from rmqlab.protocol.json_header import write
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab_tools.live.extra import admin_headers
 from tests.proof.conform.vectors import BadVector, Kind, from_hex, take
 
 if TYPE_CHECKING:

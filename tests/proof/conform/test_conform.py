@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from rmqlab.cli import main
+from rmqlab_tools.cli.cli import main
 from tests.proof.conform import conformance as conform_module
 from tests.proof.conform.conformance import FAMILIES, BadVectors, conform, kinds_of
 from tests.proof.conform.vectors import BadVector, Difference, Kind, compare, from_hex, take

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
 
 from rmqlab.errors import BadInput
-from rmqlab.java_runtime import cache_folder, find_java
+from rmqlab_tools.java_runtime import cache_folder, find_java
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

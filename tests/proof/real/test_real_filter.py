@@ -73,7 +73,7 @@ def test_what_is_missing_is_told(monkeypatch, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["jdk"]
 
 
-FIELD = Path(__file__).resolve().parents[2] / "filter" / "field.jsonl"
+FIELD = Path(__file__).resolve().parents[2] / "search" / "expressions" / "field.jsonl"
 
 
 def test_the_real_compiler_says_the_same_of_what_people_write_and_takes_what_is_suggested(real):

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from rmqlab.checkout import ROOT
-from rmqlab.diagnosis.decoder import match
-from rmqlab.diagnosis.line_template import template
+from rmqlab_tools.doctor.decoder import match
+from rmqlab_tools.doctor.line_template import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from rmqlab.diagnosis.decoder_entry import Entry
+    from rmqlab_tools.doctor.decoder_entry import Entry
 
 FOLDER: Final = ROOT / "data" / "said"
 LISTS: Final = ("java", "clients")

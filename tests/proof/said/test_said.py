@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import pytest
 
 from rmqlab.checkout import carried
-from rmqlab.diagnosis.decoder import entries, match
-from rmqlab.diagnosis.line_template import template
 from rmqlab.errors import BadInput
+from rmqlab_tools.doctor.decoder import entries, match
+from rmqlab_tools.doctor.line_template import template
 from tests.proof.said.entries_said import OWN, said_of_entries, written
 from tests.proof.said.java_texts import JavaTexts
 from tests.proof.said.other_texts import texts_of

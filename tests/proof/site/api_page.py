@@ -7,8 +7,8 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 import rmqlab
-from rmqlab import show
-from rmqlab.lab.results import Records
+from rmqlab.run.results import Records
+from rmqlab_tools import show
 from tests.proof.site.docstrings import markdown
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _parts() -> Iterator[str]:
         thing = getattr(show, name)
         if inspect.isfunction(thing):
             yield _entry(f"rmqlab.show.{name}", thing)
-    spark = importlib.import_module("rmqlab.spark")
+    spark = importlib.import_module("rmqlab_tools.spark")
     yield f"## `rmqlab.spark`\n\n{markdown(inspect.getdoc(spark) or '')}\n\n"
 
 

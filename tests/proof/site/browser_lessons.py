@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES
-from rmqlab.lessons.learner_copy import in_language, learners
+from rmqlab_tools.course.learner_copy import in_language, learners
 from tests.proof.notebook_files import WIDGET, write
 from tests.proof.site import browser_cells
 from tests.proof.site.browser_cells import digest
@@ -135,8 +135,10 @@ def _installed(name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _package() -> Iterator[tuple[str, bytes]]:
-    """This package with the data that its wheel brings, as far as lessons here read it."""
-    yield from tree(ROOT / "rmqlab", "rmqlab")
+    """Both packages with the data that their wheel brings, as far as lessons here read it; lesson 10 replays."""
+    for name in ("rmqlab", "rmqlab_tools", "tests/proof/replay"):
+        yield from tree(ROOT / name, name)
+    yield "tests/proof/commands/__init__.py", (ROOT / "tests/proof/commands/__init__.py").read_bytes()
     told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for name in told["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]:
         path = ROOT / name

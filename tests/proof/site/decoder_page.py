@@ -6,10 +6,10 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.diagnosis.decoder import entries
-from rmqlab.diagnosis.decoder_entry import EFFECTS, SURE, Case, Entry
-from rmqlab.diagnosis.explained import MANY
 from rmqlab.language import spoken, translate
+from rmqlab_tools.doctor.decoder import entries
+from rmqlab_tools.doctor.decoder_entry import EFFECTS, SURE, Case, Entry
+from rmqlab_tools.doctor.explain import MANY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

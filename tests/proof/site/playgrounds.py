@@ -33,10 +33,7 @@ ONE_CALL_S = 300
 CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 PURE = ("drawsvg", "polib")
 # Rooms of the package that no page opens.
-LEFT_OUT = (
-    "spark", "commands", "lessons", "diagnosis", "broker/extra", "client/extra", "show/audit", "lab/articles",
-    "lab/recorded",
-)  # fmt: skip
+LEFT_OUT = ("spark", "cli", "course", "doctor", "live", "recordings")
 COMPILER = Path(__file__).with_name("compile.mjs")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file in the zip: the same bytes from the same sources
 
@@ -78,9 +75,10 @@ def packages(place: Path) -> Iterator[tuple[str, bytes]]:
         spec = find_spec(name)
         origin = Path(spec.origin or "") if spec is not None else Path()
         yield from tree(origin.parent, name) if origin.name == "__init__.py" else [(origin.name, origin.read_bytes())]
-    for name, content in tree(ROOT / "rmqlab", "rmqlab"):
-        if not name.startswith(tuple(f"rmqlab/{room}/" for room in LEFT_OUT)):
-            yield name, content
+    for package in ("rmqlab", "rmqlab_tools"):
+        for name, content in tree(ROOT / package, package):
+            if not name.startswith(tuple(f"rmqlab_tools/{room}/" for room in LEFT_OUT)):
+                yield name, content
     for file in sorted(folder("docs").joinpath("lab").glob("*.py")):
         yield file.name, file.read_bytes()
 

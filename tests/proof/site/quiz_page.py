@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 from rmqlab.checkout import ROOT
 from rmqlab.language import SETTING
-from rmqlab.lessons.in_language import translated
-from rmqlab.lessons.quiz import LETTERS, Question, quiz, verdict
+from rmqlab_tools.course.in_language import translated
+from rmqlab_tools.course.quiz import LETTERS, Question, quiz, verdict
 from tests.proof.notebook_files import read
 
 if TYPE_CHECKING:

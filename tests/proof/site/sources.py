@@ -9,10 +9,10 @@ import shutil
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
-from rmqlab.lab.articles.eight_messages import EightMessages
 from rmqlab.language import spoken
-from rmqlab.lessons.in_language import translated
-from rmqlab.show.run_pictures import fate_grid
+from rmqlab_tools.course.articles.eight_messages import EightMessages
+from rmqlab_tools.course.in_language import translated
+from rmqlab_tools.show.run_pictures import fate_grid
 from tests.proof import notebook_files
 from tests.proof.notebook_files import write
 from tests.proof.site import api_page, decoder_page, quiz_page, rules_page, verbs_page

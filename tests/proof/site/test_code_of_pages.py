@@ -7,9 +7,8 @@ import shlex
 
 import pytest
 
-from rmqlab import cli
 from rmqlab.checkout import ROOT
-from rmqlab.commands import VERBS
+from rmqlab_tools.cli import VERBS, cli
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ from urllib.parse import quote
 import pytest
 
 from rmqlab.checkout import ROOT
-from rmqlab.diagnosis.decoder import entries
 from rmqlab.errors import BadInput
-from rmqlab.lab.fates import Fate
+from rmqlab.run.fates import Fate
+from rmqlab_tools.doctor.decoder import entries
 from tests.browser.conftest import browser, program
 from tests.proof.site.build import LANGUAGES, build
 from tests.proof.site.chinese_search import PairsOfLetters

@@ -7,8 +7,8 @@ import os
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-from rmqlab.cli import STATUSES, parser_of
-from rmqlab.commands import VERBS
+from rmqlab_tools.cli import VERBS
+from rmqlab_tools.cli.cli import STATUSES, parser_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

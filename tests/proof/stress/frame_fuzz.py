@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rmqlab.checkout import folder
-from rmqlab.runtime.broker_startup import BrokerStartup
-from rmqlab.runtime.serve_config import ServeConfig
-from rmqlab.runtime.socket_server import SocketChannel
+from rmqlab_tools.live.broker_startup import BrokerStartup
+from rmqlab_tools.live.serve_config import ServeConfig
+from rmqlab_tools.live.socket_server import SocketChannel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rmqlab.runtime.socket_server import SocketServer
+    from rmqlab_tools.live.socket_server import SocketServer
 
 SETS: Final = ("bitmap", "admin")
 SETTINGS: Final = {
@@ -106,7 +106,7 @@ def fuzz(frames: int, seed: int) -> FuzzResult:
     """Give so many mutated frames to a broker with a store on disk and to its name server; the seed decides which."""
     result = FuzzResult()
     listener = _Listener(result.wrong)
-    logger = logging.getLogger("rmqlab")
+    logger = logging.getLogger("rmqlab_tools")
     propagate, logger.propagate = logger.propagate, False
     logger.addHandler(listener)
     try:

@@ -13,7 +13,7 @@ from rmqlab.protocol.producer_headers import (
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
-from rmqlab.runtime.frames import FrameDecoder
+from rmqlab_tools.live.frames import FrameDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,19 +24,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import compile_sql92
-from rmqlab.lab.link import Link, pack, unpack
-from rmqlab.lab.recorded.store import open_store
-from rmqlab.lab.replay.frames import read_recording
-from rmqlab.lab.scenario import read_scenarios
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.topic_config import TopicConfigSerializeWrapper
-from rmqlab.runtime.config_load import check_config
-from rmqlab.runtime.configuration_files import read_rules
-from rmqlab.runtime.schedule import Schedule
+from rmqlab.scenario.scenario import read_scenarios
+from rmqlab.scenario.schedule import Schedule
+from rmqlab_tools.live.config_load import check_config
+from rmqlab_tools.live.configuration_files import read_rules
+from rmqlab_tools.recordings.frames import read_recording
+from rmqlab_tools.recordings.store import open_store
+from rmqlab_tools.show.link import Link, pack, unpack
 from tests.proof.stress.frame_fuzz import mutated, recorded_requests
 
 if TYPE_CHECKING:
@@ -242,25 +242,25 @@ def _opened(path: Path) -> None:
 
 
 def _explained(path: Path) -> object:
-    from rmqlab.diagnosis.evidence.door import explain
+    from rmqlab_tools.doctor.evidence.door import explain
 
     return repr(explain(path))
 
 
 def _linted(path: Path) -> object:
-    from rmqlab.search.lint.members import read_groups
+    from rmqlab_tools.search.lint.members import read_groups
 
     return read_groups(str(path))
 
 
 def _look(path: Path) -> object:
-    from rmqlab.diagnosis.look_json import read_look
+    from rmqlab_tools.doctor.snapshot_json import read_look
 
     return read_look(path)
 
 
 def _noted(path: Path) -> object:
-    from rmqlab.lessons.notebooks import read
+    from rmqlab_tools.course.notebooks import read
 
     return read(path)
 

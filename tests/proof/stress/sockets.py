@@ -21,7 +21,7 @@ from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
-from rmqlab.runtime.system import WANTED_FILES, allow_many_connections
+from rmqlab_tools.live.system import WANTED_FILES, allow_many_connections
 from tests.proof.real.clusters import OurCluster
 from tests.proof.stress.frame_fuzz import mutated, recorded_requests
 from tests.proof.stress.load import QUEUES, TOPIC, Producer, connected

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.message.record import decode_record, decode_records
-from rmqlab.runtime.broker_startup import BrokerStartup
-from rmqlab.runtime.serve_config import ServeConfig
+from rmqlab_tools.live.broker_startup import BrokerStartup
+from rmqlab_tools.live.serve_config import ServeConfig
 from tests.proof.real.clusters import OurCluster
 from tests.proof.stress.load import QUEUES, TOPIC, Producer, connected, key
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from rmqlab.cli import main
+from rmqlab_tools.cli.cli import main
 from tests.proof.stress import sockets as stress_sockets
 from tests.proof.stress import store as stress_store
 from tests.proof.stress.sockets import misbehave

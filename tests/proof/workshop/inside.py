@@ -155,7 +155,7 @@ def _differ(given: list[Any], same: list[Any]) -> bool:
 
 def sentence(error: BaseException, function: Any) -> str:
     """Where a learner's function stopped, as the lesson says it."""
-    from rmqlab.lessons.answers import in_a_sentence
+    from rmqlab_tools.course.answers import in_a_sentence
 
     return in_a_sentence(error, function)
 

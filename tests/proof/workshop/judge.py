@@ -12,7 +12,7 @@ from socket import socket
 from typing import Any
 
 from rmqlab.errors import BadInput
-from rmqlab.lessons.check import CheckFailed, judge
+from rmqlab_tools.course.check import CheckFailed, judge
 from tests.proof.workshop.remote import Learner
 from tests.proof.workshop.wire import BrokenAnswerError, BrokenConnectionError
 

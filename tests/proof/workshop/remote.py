@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.lab import Lab
-from rmqlab.lab.link import Link
-from rmqlab.lessons.answers import FunctionElsewhere, stopped_elsewhere
 from rmqlab.rules import DEFAULT_RULES
+from rmqlab_tools.course.answers import FunctionElsewhere, stopped_elsewhere
+from rmqlab_tools.show.link import Link
 from tests.proof.workshop.wire import BrokenAnswerError, BrokenConnectionError, decode, message_of, receive, send
 
 if TYPE_CHECKING:

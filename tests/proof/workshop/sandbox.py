@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 COURSE: Final = Path("/course")
 """The scratch folder inside: what a notebook finds around itself."""
-BESIDE: Final = ("rmqlab", "data", "pyproject.toml", "tests/proof/workshop/inside.py", "tests/proof/workshop/wire.py")
+BESIDE: Final = (
+    "rmqlab", "rmqlab_tools", "data", "pyproject.toml",
+    "tests/proof/workshop/inside.py", "tests/proof/workshop/wire.py",
+)  # fmt: skip
 """What of the project is there: no solutions, no tests, no history."""
 ETC: Final = Path(__file__).parent / "etc"
 """What a Java wants to know of its machine: its own name, and who runs it."""

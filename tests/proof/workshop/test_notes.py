@@ -71,6 +71,6 @@ def test_seconds_are_those_that_were_measured():
 
 def test_what_the_room_types_is_a_verb():
     text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES.glob("*.md"))
-    from rmqlab.commands import VERBS
+    from rmqlab_tools.cli import VERBS
 
     assert set(re.findall(r"`(?:\./lab|rmqlab) (\w+)", text)) <= set(VERBS)

@@ -12,9 +12,9 @@ import threading
 import pytest
 from nbformat.v4 import new_code_cell
 
-from rmqlab import cli
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
+from rmqlab_tools.cli import cli
 from tests.proof.notebook_files import read, write
 from tests.proof.workshop import judge
 from tests.proof.workshop.judging import NO_ANSWER, NOT_YET, OUT_OF_TIME, RIGHT, STOPPED, Guard, judged

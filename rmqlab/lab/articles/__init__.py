@@ -1,1 +1,0 @@
-"""The articles' experiments, with what was printed and what comes out here."""

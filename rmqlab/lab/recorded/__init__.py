@@ -1,1 +1,0 @@
-"""What a recording tells about its run: facts and fates, stores, a tap's account."""

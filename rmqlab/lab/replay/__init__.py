@@ -1,1 +1,0 @@
-"""Recordings of a real broker fed to ours, answer by answer."""

@@ -1,1 +1,0 @@
-"""Notebooks, their checks and exercises, and the rows they show."""

@@ -1,0 +1,39 @@
+"""The one door to `rmqlab_tools`: what the front door and `Lab` have from there, by name; imported when it is used.
+
+Nothing else of `rmqlab` names that package, so that rules, broker, clients and virtual time can be read and used alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+# What `import rmqlab` offers of it.
+FRONT_DOOR = {
+    "audit": "spark.audit_store", "broken": "course.mutants", "check": "course.check", "doctor": "doctor.doctor",
+    "explain": "doctor.evidence.door", "explore": "cli.verbs", "ExpressionWarning": "search.expressions.remarks",
+    "guess": "course.progress", "lint": "cli.verbs", "need": "extras", "plan": "cli.verbs",
+    "progress": "course.progress", "quiz": "course.quiz", "read_store": "spark", "replay": "cli.verbs",
+    "reproduce": "cli.verbs", "serve": "live.serve", "show": "show", "simulate": "cli.verbs", "spark": "spark",
+    "sql92": "cli.verbs", "tags": "cli.verbs",
+}  # fmt: skip
+# What a `Lab` and a simulation ask for, and the command line.
+WITHIN = {
+    "doubts": "search.expressions.remarks", "Exploration": "search.explorer.exploration",
+    "Explorer": "search.explorer.explore", "fate_grid": "show.run_pictures", "FileIndexService": "live.index_file",
+    "GaugeSampler": "live.gauges", "Link": "show.link", "looks_like_sql92": "search.expressions.examine",
+    "NETWORK_TIMING": "search.explorer.timings", "NetworkChooser": "search.explorer.timings",
+    "PartialOrderReduction": "search.partial_order_reduction", "Picture": "show.figure",
+    "recorded_accounts": "recordings.recording_reader", "refused": "search.expressions.scenario_doubts",
+    "ribbons": "show.ribbons", "slot_timeline": "show.run_pictures", "swimlane": "show.swimlane",
+    "Table": "show.tables", "warn": "search.expressions.remarks", "start": "cli.cli", "write_store": "recordings.store",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """Import a plug-in: a function, a class, or the room of that name; `plugins.pyi` has the types."""
+    place = FRONT_DOOR.get(name) or WITHIN.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"rmqlab_tools.{place}")
+    globals()[name] = plugin = module if name == place else getattr(module, name)
+    return plugin

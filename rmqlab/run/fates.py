@@ -1,0 +1,342 @@
+"""The fate of every message in every group, with the culprit, the subscription in force, its version and the time.
+
+A fate is decided from facts, in this order: somebody consumed it; it waits for a retry or died in the dead letter
+topic; it was dropped (the last stage that dropped it counts); its offset was skipped without anybody looking at it;
+nobody owns its queue; it waits. A message is *lost* for a group when some member asked for it and it was dropped or
+skipped. Where nobody tells what listeners got, in an audit or in bare frames, there is a fate more: `passed`, for what
+an offset went past and about which nothing else is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.events import ClientFiltered, Commit, DeadLetter, Filtered, Given, SubscriptionChanged
+from rmqlab.filter.filter import Filter
+from rmqlab.language import _
+from rmqlab.protocol.subscription_data import TAG
+from rmqlab.run.recorded_events import Consumed, TopicDeleted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from rmqlab.run.facts import Fact
+
+_Queue = tuple[str, str, int]  # group, topic, queue id
+_Slot = tuple[str | None, int | None]  # a subscription's text and version
+Owners = dict[_Queue, dict[str, int]]
+"""Who has each queue in the end, and the next offset that each would pull."""
+
+
+class Fate(StrEnum):
+    """What became of a message in one group."""
+
+    DELIVERED = "delivered"
+    DROPPED_BY_BROKER_TAG = "dropped_by_broker_tag"
+    DROPPED_BY_BROKER_BITMAP = "dropped_by_broker_bitmap"
+    DROPPED_BY_BROKER_SQL = "dropped_by_broker_sql"
+    DROPPED_BY_CLIENT = "dropped_by_client"
+    DROPPED_BY_HOOK = "dropped_by_hook"
+    SKIPPED_BY_OFFSET = "skipped_by_offset"
+    PASSED = "passed"
+    NO_OWNER = "no_owner"
+    WAITING = "waiting"
+    RETRYING = "retrying"
+    DEAD_LETTER = "dead_letter"
+
+
+FATE_WORDS = {
+    Fate.DELIVERED: _("delivered"),
+    Fate.DROPPED_BY_BROKER_TAG: _("dropped by the broker"),
+    Fate.DROPPED_BY_BROKER_BITMAP: _("dropped by the broker (bitmap)"),
+    Fate.DROPPED_BY_BROKER_SQL: _("dropped by the broker (SQL92)"),
+    Fate.DROPPED_BY_CLIENT: _("dropped by the client"),
+    Fate.DROPPED_BY_HOOK: _("dropped by a hook of the client"),
+    Fate.SKIPPED_BY_OFFSET: _("skipped: the offset passed it"),
+    Fate.PASSED: _("passed: nothing else is known"),
+    Fate.NO_OWNER: _("no owner"),
+    Fate.WAITING: _("waiting"),
+    Fate.RETRYING: _("to be retried"),
+    Fate.DEAD_LETTER: _("dead letter"),
+}
+"""What people read: data, JSON and code have the names."""
+_NAMED = re.compile(rf"(?<!\w)(?:{'|'.join(fate for fate in Fate if '_' in fate)})(?!\w)")
+
+
+def fate_words(fate: str) -> str:
+    """A fate, or its name, in the reader's words.
+
+    >>> fate_words("dropped_by_broker_tag")
+    'dropped by the broker'
+    """
+    return FATE_WORDS[Fate(fate)]
+
+
+def fates_in_words(text: str) -> str:
+    """A text in which fates are named, as an expected figure does, with their words.
+
+    >>> fates_in_words("dropped_by_client, A")
+    'dropped by the client, A'
+    """
+    return _NAMED.sub(lambda name: str(fate_words(name[0])), text)
+
+
+LOSING = frozenset({
+    Fate.DROPPED_BY_BROKER_TAG, Fate.DROPPED_BY_BROKER_BITMAP, Fate.DROPPED_BY_BROKER_SQL, Fate.DROPPED_BY_CLIENT,
+    Fate.DROPPED_BY_HOOK, Fate.SKIPPED_BY_OFFSET,
+})  # fmt: skip
+
+OF_STAGE = {
+    "tags_code": Fate.DROPPED_BY_BROKER_TAG,
+    "bitmap": Fate.DROPPED_BY_BROKER_BITMAP,
+    "sql": Fate.DROPPED_BY_BROKER_SQL,
+    "client": Fate.DROPPED_BY_CLIENT,
+}
+
+
+NOTHING = "NOTHING"
+"""In place of an expression type: the subscription of the topic ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendRecord:
+    """A message as its send result describes it; ``message_id`` is its UNIQ_KEY."""
+
+    topic: str
+    queue: int
+    offset: int
+    body: str
+    tag: str | None
+    message_id: str
+    t: float
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFate:
+    """The fate of one message in one group (in one member, when the group is broadcasting: ``member``)."""
+
+    group: str
+    topic: str
+    queue: int
+    offset: int
+    body: str
+    tag: str | None
+    fate: Fate
+    culprit: str | None
+    subscription: str | None
+    version: int | None
+    t: float
+    asked: bool
+    member: str | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether a member asked for the message and the group let it go by."""
+        return self.asked and self.fate in LOSING
+
+    def as_event(self, scenario_id: str) -> dict[str, Any]:
+        """The fate as an event line."""
+        fields = asdict(self)
+        if self.member is None:
+            del fields["member"]
+        return {"id": scenario_id, "t": round(self.t), "ev": "fate"} | fields | {"t": round(self.t), "lost": self.lost}
+
+
+@dataclass(slots=True)
+class GroupMember:
+    """One consumer of a group: what it asked for and when it ran.
+
+    ``asked`` lists (from ms, topic, expression type, expression), with the type ``NOTHING`` where a subscription
+    ended; ``until`` is when it stopped, None while it runs. Of the topics of ``assigned`` it asks for some queues only.
+    """
+
+    who: str
+    group: str
+    broadcasting: bool
+    asked: list[tuple[float, str, str, str]] = field(default_factory=list)
+    until: float | None = None
+    assigned: dict[str, list[tuple[float, frozenset[int]]]] = field(default_factory=dict)
+
+    def assign(self, queues: Mapping[str, Sequence[int]], now: float, expression: str) -> None:
+        """It reads these queues from ``now`` (ms) on, and no others."""
+        for topic in {**self.assigned, **queues}:
+            if topic not in self.assigned:
+                self.asked.append((now, topic, TAG, expression))
+            self.assigned.setdefault(topic, []).append((now, frozenset(queues.get(topic, ()))))
+
+    def end_missing(self, topics: Collection[str | None], now: float) -> None:
+        """Its heartbeat at ``now`` (ms) names these topics alone: other subscriptions have ended."""
+        last = {topic: kind for _, topic, kind, _ in self.asked}
+        ended = [topic for topic, kind in last.items() if topic not in topics and kind != NOTHING]
+        self.asked += [(now, topic, NOTHING, "") for topic in ended]
+
+    def _reads(self, message: SendRecord) -> bool:
+        """Whether the queue of a message is one that it assigned itself, or would be given, while it was there."""
+        moments = self.assigned.get(message.topic)
+        if moments is None:
+            return True
+        ends = [since for since, _ in moments[1:]]
+        return any(
+            message.queue in queues and (end is None or end >= message.t)
+            for (_, queues), end in zip(moments, [*ends, None], strict=True)
+        )
+
+    def asks_for(self, message: SendRecord) -> bool:
+        """Whether one of this member's subscriptions, in force when the message was there, wants it."""
+        if self.until is not None and self.until < message.t:
+            return False
+        if not self._reads(message):
+            return False
+        mine = [entry for entry in self.asked if entry[1] == message.topic]
+        for index, (*_place, kind, expression) in enumerate(mine):
+            if kind == NOTHING:
+                continue
+            over = mine[index + 1][0] if index + 1 < len(mine) else None
+            if (over is None or over >= message.t) and filter_of(kind, expression).wants(message.properties):
+                return True
+        return False
+
+
+@lru_cache
+def filter_of(kind: str | None, expression: str | None) -> Filter:
+    """The filter of a subscription's type and text, made once."""
+    return Filter.of(None, expression, kind)
+
+
+class FateClassifier:
+    """Sorts the facts of a run by message, then decides each fate."""
+
+    def __init__(self, facts: Iterable[Fact], owners: Owners) -> None:
+        self._owners = owners
+        self._drops: dict[tuple[_Queue, int], list[tuple[Fact, Fate]]] = defaultdict(list)
+        self._consumed: dict[tuple[str, str | None], list[Fact]] = defaultdict(list)
+        self._dead: set[tuple[str, str | None]] = set()
+        self._given: dict[tuple[_Queue, int], list[Fact]] = defaultdict(list)
+        self._passed: dict[_Queue, list[Fact]] = defaultdict(list)
+        self._slots: dict[tuple[str, str | None], list[tuple[float, str | None, int]]] = defaultdict(list)
+        self._deleted: dict[str, list[float]] = defaultdict(list)
+        self._ends: dict[tuple[str, int, float], int] = {}
+        for fact in facts:
+            match event := fact.event:
+                case Filtered(stage=stage):
+                    self._drops[(event.group, event.topic, event.queue), event.offset].append((fact, OF_STAGE[stage]))
+                case ClientFiltered():
+                    at = (event.group, event.topic, event.queue), event.offset
+                    self._drops[at].append((fact, Fate.DROPPED_BY_CLIENT))
+                case Given():
+                    self._given[(event.group, event.topic, event.queue), event.offset].append(fact)
+                case Consumed(group=group, message_id=message_id):
+                    self._consumed[group, message_id].append(fact)
+                case DeadLetter(group=group, message_id=message_id):
+                    self._dead.add((group, message_id))
+                case Commit():
+                    self._passed[event.group, event.topic, event.queue].append(fact)
+                case TopicDeleted(topic=topic):
+                    self._deleted[topic].append(fact.t)
+                case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
+                    self._slots[group, topic].append((fact.t, new.sub_string, new.sub_version))
+
+    def slot_at(self, group: str, topic: str, t: float) -> _Slot:
+        """The broker's subscription of (group, topic) and its version at ``t``; (None, None) before the first."""
+        found: _Slot = (None, None)
+        for since, text, version in self._slots[group, topic]:
+            if since > t:
+                break
+            found = (text, version)
+        return found
+
+    def _life(self, message: SendRecord) -> tuple[float, float]:
+        """When (ms) the queues began that a message was sent to, and when they were deleted: its offsets count there.
+
+        A topic that is made again has queues that begin at 0, while the group's offsets are those of before.
+        """
+        deleted = self._deleted.get(message.topic, ())
+        began = max((t for t in deleted if t <= message.t), default=-inf)
+        return began, min((t for t in deleted if t > message.t), default=inf)
+
+    def fates(self, messages: Sequence[SendRecord], members: Sequence[GroupMember]) -> list[MessageFate]:
+        """Fates of all messages in all groups that subscribe their topic, in the order the messages were sent."""
+        result = []
+        for message in messages:
+            life = message.topic, message.queue, self._life(message)[0]
+            self._ends[life] = max(message.offset + 1, self._ends.get(life, 0))
+        by_group: dict[str, list[GroupMember]] = defaultdict(list)
+        for member in members:
+            by_group[member.group].append(member)
+        for message in messages:
+            for group, mine in sorted(by_group.items()):
+                if not any(entry[1] == message.topic for member in mine for entry in member.asked):
+                    continue
+                if mine[0].broadcasting:
+                    result += [self._decide(group, message, [member], member.who) for member in mine]
+                else:
+                    result.append(self._decide(group, message, mine, None))
+        return result
+
+    def _decide(self, group: str, message: SendRecord, members: list[GroupMember], member: str | None) -> MessageFate:
+        queue = (group, message.topic, message.queue)
+        asked = any(m.asks_for(message) for m in members)
+
+        def fate(kind: Fate, t: float, culprit: str | None, slot: _Slot | None = None) -> MessageFate:
+            text, version = self.slot_at(group, message.topic, t) if slot is None else slot
+            return MessageFate(
+                group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text,
+                version, t, asked, member,
+            )  # fmt: skip
+
+        consumed = [f for f in self._consumed[group, message.message_id] if member in {None, f.source}]
+        for fact in consumed:
+            if fact["success"]:
+                return fate(Fate.DELIVERED, fact.t, fact.source)
+        if consumed:
+            dead = (group, message.message_id) in self._dead
+            kind = Fate.DROPPED_BY_CLIENT if member else Fate.DEAD_LETTER if dead else Fate.RETRYING
+            return fate(kind, consumed[-1].t, consumed[-1].source)
+        began, deleted = self._life(message)
+        for fact in self._given[queue, message.offset]:
+            if began <= fact.t <= deleted and member in {None, fact.source}:
+                return fate(Fate.PASSED, fact.t, fact.source)
+        drops = [
+            drop
+            for drop in self._drops[queue, message.offset]
+            if began <= drop[0].t <= deleted and member in {None, drop[0].source, drop[0].get("client")}
+        ]
+        if drops:
+            fact, kind = drops[-1]
+            return fate(kind, fact.t, fact.get("client", fact.source), (fact["subscription"], fact["version"]))
+        return self._undecided(queue, message, fate, member)
+
+    def _undecided(
+        self,
+        queue: _Queue,
+        message: SendRecord,
+        fate: Callable[[Fate, float, str | None], MessageFate],
+        member: str | None,
+    ) -> MessageFate:
+        """The fate of a message that nobody consumed or dropped: passed, waiting, or without an owner.
+
+        Where its queue was deleted nobody owns it. An offset beyond the end of a queue that was made again passes
+        nothing: whoever goes on there is sent back to 0.
+        """
+        began, deleted = self._life(message)
+        end = inf if began == -inf else self._ends.get((message.topic, message.queue, began), 0)
+        for fact in self._passed[queue]:
+            if message.offset < fact["offset"] <= end and fact.t <= deleted and member is None:
+                return fate(Fate.SKIPPED_BY_OFFSET, max(fact.t, began), fact.get("client"))
+        if deleted < inf:
+            return fate(Fate.NO_OWNER, deleted, None)
+        owners = self._owners.get(queue, {})
+        mine = {who: at for who, at in owners.items() if member in {None, who}}
+        for who, position in mine.items():
+            if message.offset < position <= end:
+                return fate(Fate.SKIPPED_BY_OFFSET, message.t, who)
+        if not mine:
+            return fate(Fate.NO_OWNER, message.t, None)
+        return fate(Fate.WAITING, message.t, next(iter(mine)))

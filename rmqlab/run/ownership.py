@@ -1,0 +1,135 @@
+"""Who owned which queue when, as every member believed it: one owner, two at once, or nobody.
+
+A member's word counts: from the end of the rebalance in which it took a queue until the one in which it gave it up, or
+until it stopped or died. A broker has no table of owners that could be asked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from rmqlab.language import _, joined
+from rmqlab.run.run_view import RunView
+from rmqlab.scenario.fault_steps import Kill
+
+if TYPE_CHECKING:
+    from rmqlab.run.run import Run
+
+NOBODY = _("nobody")
+FAULTS = {"kill": _("is killed"), "cut": _("is cut off"), "pause": _("pauses"), "freeze": _("is frozen")}
+ENDS = frozenset({_("leaves"), _("is killed"), _("falls silent")})
+
+
+class OwnersRecord(NamedTuple):
+    """A time in which a queue had these owners (so many `members`); times are ms since the cluster began."""
+
+    group: str
+    topic: str
+    queue: int
+    owners: str
+    members: int
+    since: float
+    until: float
+
+
+class Span(NamedTuple):
+    """`who` held `queue` from `since` to `until`."""
+
+    queue: int
+    who: str
+    since: float
+    until: float
+
+
+class MemberEvent(NamedTuple):
+    """Something happened to a member: it joins, leaves, is killed, falls silent, pauses (for `ms`), is cut off."""
+
+    t: float
+    who: str
+    what: str
+    ms: float = 0
+
+
+class Ownership:
+    """Reads one group and topic of a run (the first ones by default). Times are ms since the cluster began."""
+
+    def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:
+        """Raises `BadInput` when nobody subscribes that topic in that group."""
+        self.view = RunView(run, group, topic)
+        self.zero, self.end = self.view.zero, self.view.zero + self.view.end
+        self.queues = self.view.queues
+        self.events = self._events()
+        self.members = list(dict.fromkeys(event.who for event in self.events if event.what == "joins"))
+        self.spans = self._spans()
+        self.told = [fact.t for fact in self.view.facts("notify")]
+
+    def stretches(self) -> list[OwnersRecord]:
+        """For each queue its owners over time, from its first owner on."""
+        return [stretch for queue in range(self.queues) for stretch in self._stretches(queue)]
+
+    @property
+    def moves(self) -> int:
+        """How often a queue got an owner that it did not have last."""
+        spans = sorted(self.spans, key=lambda span: (span.queue, span.since))
+        return sum(one.queue == other.queue and one.who != other.who for one, other in pairwise(spans))
+
+    def _events(self) -> list[MemberEvent]:
+        run, found = self.view.run, []
+        silent: dict[str, list[bool]] = defaultdict(list)  # of each kill of a member, in their order
+        for step in run.scenario.steps:
+            if isinstance(step, Kill):
+                silent[step.who].append(step.silent)
+        for event in run.events:
+            t, who = float(event["t"]), event.get("who", "")
+            if t > self.end or (t == self.end and event["ev"] == "stopping"):
+                break
+            if event["ev"] == "starting":
+                found.append(MemberEvent(t, who, _("joins")))
+            elif event["ev"] == "stopping":
+                found.append(MemberEvent(t, who, _("leaves")))
+            elif event["ev"] == "control":
+                what, _ignored, rest = event["line"].partition(" @")
+                who, _ignored, number = rest.partition(" ")
+                words = FAULTS.get(what, what)
+                if what == "kill" and silent[who].pop(0):
+                    words = _("falls silent")
+                found.append(MemberEvent(t, who, words, float(number) if what == "pause" else 0))
+        asked, is_member = self.view.asked, self.view.is_member
+        return [event for event in found if event.who in asked and is_member(event.who, event.t)]
+
+    def _spans(self) -> list[Span]:
+        held: dict[tuple[str, int], float] = {}
+        spans: list[Span] = []
+
+        def give_up(who: str, t: float, keep: frozenset[int] = frozenset()) -> None:
+            for owner, queue in [one for one in held if one[0] == who and one[1] not in keep]:
+                spans.append(Span(queue, who, held.pop((owner, queue)), t))
+
+        ends = [(event.t, 0, event.who, None) for event in self.events if event.what in ENDS]
+        words = [(fact.t, 1, fact.source, frozenset(fact["queues"])) for fact in self.view.facts("rebalance")]
+        for t, _ignored, who, queues in sorted([*ends, *words], key=lambda one: one[:2]):
+            if queues is None:
+                give_up(who, t)
+                continue
+            give_up(who, t, queues)
+            for queue in queues:
+                held.setdefault((who, queue), t)
+        for who in {key[0] for key in held}:
+            give_up(who, self.end)
+        return sorted(spans, key=lambda span: (span.queue, span.since, span.who))
+
+    def _stretches(self, queue: int) -> list[OwnersRecord]:
+        spans = [span for span in self.spans if span.queue == queue]
+        first = min((span.since for span in spans), default=self.end)
+        edges = sorted({first, self.end, *(span.since for span in spans), *(span.until for span in spans)})
+        found: list[OwnersRecord] = []
+        for since, until in pairwise(edges):
+            who = sorted(span.who for span in spans if span.since <= since and span.until >= until)
+            owners = joined(" and ", who) or NOBODY
+            if found and found[-1].owners == owners:
+                found[-1] = found[-1]._replace(until=until)
+            else:
+                found.append(OwnersRecord(self.view.group, self.view.topic, queue, owners, len(who), since, until))
+        return found

@@ -1,0 +1,273 @@
+"""What a scenario left behind as tables of typed records: declared once, for `Lab`, Parquet files and Spark.
+
+| table | one record is |
+|---|---|
+| events | an event as the recordings write it |
+| messages | a message sent |
+| consumed | a listener got a message |
+| fates | the fate of a message in a group |
+| beats | a subscription in a heartbeat |
+| slots | a change of the subscription that the broker holds for a group |
+| pulls | a pull as the broker answered it |
+| ownership | a queue taken or let go |
+| offsets | an offset when it was asked |
+
+Times `t` are ms since the run began, `n` numbers the records of a table in their order, versions are epoch ms. A
+column has the name that JSON events have (`msgId` for the attribute `msg_id`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.message.java import camel_case
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.run.facts import BROKER
+from rmqlab.run.run import sent_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.run.run import Run
+
+
+class EventRecord(NamedTuple):
+    """An event; `detail` holds its other fields as JSON."""
+
+    t: float
+    ev: str
+    who: str | None
+    group: str | None
+    detail: str
+
+
+class MessageRecord(NamedTuple):
+    """A message as its send result describes it."""
+
+    n: int
+    t: float
+    topic: str
+    queue: int
+    offset: int
+    body: str
+    tag: str | None
+    msg_id: str
+    offset_msg_id: str
+
+
+class ConsumedRecord(NamedTuple):
+    """A message that a listener got; `success`: it took it."""
+
+    n: int
+    t: float
+    who: str
+    group: str
+    topic: str
+    queue: int
+    offset: int
+    body: str
+    tag: str | None
+    msg_id: str
+    success: bool
+
+
+class FateRecord(NamedTuple):
+    """A message's fate in a group (in one `member`, when the group is broadcasting), with the subscription in force."""
+
+    group: str
+    member: str | None
+    topic: str
+    queue: int
+    offset: int
+    body: str
+    tag: str | None
+    fate: str
+    culprit: str | None
+    subscription: str | None
+    version: int | None
+    t: float
+    asked: bool
+    lost: bool
+
+
+class BeatRecord(NamedTuple):
+    """A subscription as a heartbeat brought it to the broker."""
+
+    n: int
+    t: float
+    who: str
+    group: str
+    topic: str
+    type: str
+    expression: str
+    version: int
+
+
+class SlotRecord(NamedTuple):
+    """A change of what the broker holds for a group and topic; no `expression`: it holds nothing from then on."""
+
+    n: int
+    t: float
+    who: str
+    group: str
+    topic: str
+    before: str | None
+    type: str | None
+    expression: str | None
+    version: int | None
+
+
+class PullRecord(NamedTuple):
+    """A pull as the broker answered it: `code` is the response code, `found` how many messages went out.
+
+    `held`: the answer waits for a message.
+    """
+
+    n: int
+    t: float
+    who: str
+    group: str
+    topic: str
+    queue: int
+    offset: int
+    code: int
+    status: str | None
+    next: int | None
+    found: int
+    held: bool
+
+
+class OwnershipRecord(NamedTuple):
+    """A queue that a member took (`held`) or let go."""
+
+    n: int
+    t: float
+    who: str
+    group: str
+    topic: str
+    queue: int
+    held: bool
+
+
+class OffsetRecord(NamedTuple):
+    """The committed and the maximum offset of a queue when it was asked; nothing committed: None."""
+
+    t: float
+    group: str
+    topic: str
+    queue: int
+    committed: int | None
+    max: int
+
+
+def columns_of(record: type[tuple[Any, ...]]) -> tuple[str, ...]:
+    """The column names of a record type: its attributes in the spelling of JSON events.
+
+    >>> columns_of(MessageRecord)[-2:]
+    ('msgId', 'offsetMsgId')
+    """
+    return tuple(map(camel_case, record.__annotations__))
+
+
+def events(run: Run) -> Iterator[EventRecord]:
+    """Every event, in order."""
+    for event in run.events:
+        rest = {name: value for name, value in event.items() if name not in {"id", "t", "ev", "who", "group"}}
+        detail = json.dumps(rest, sort_keys=True)
+        yield EventRecord(event["t"], event["ev"], event.get("who"), event.get("group"), detail)
+
+
+def messages(run: Run) -> Iterator[MessageRecord]:
+    """Every message sent, in order."""
+    told = list(run.told("sent"))
+    sent = sent_messages(run.scenario, run.events) if run.scenario.steps else ()
+    topics = [message.topic for message in sent] or [event["topic"] for event in told]
+    for n, (topic, event) in enumerate(zip(topics, told, strict=True)):
+        yield MessageRecord(n, event["t"], topic, *(event[name] for name in columns_of(MessageRecord)[3:]))
+
+
+def consumed(run: Run) -> Iterator[ConsumedRecord]:
+    """Everything a listener got, again and again if it came so."""
+    names = ("group", "topic", "queue", "offset", "body", "tag", "message_id", "success")
+    for n, fact in enumerate(run.facts.of("consume")):
+        yield ConsumedRecord(n, fact.t, fact.source, *(fact[name] for name in names))
+
+
+def fates(run: Run) -> Iterator[FateRecord]:
+    """The fate of every message in every group that subscribes its topic, in the order of sending."""
+    for one in run.fates:
+        record = FateRecord(*(getattr(one, name) for name in FateRecord._fields))
+        yield record._replace(fate=str(one.fate), t=round(one.t))
+
+
+def beats(run: Run) -> Iterator[BeatRecord]:
+    """Every subscription that a heartbeat brought; the clients' own retry topics are left out."""
+    told = (
+        (fact, run.short(group), one)
+        for fact in run.facts.of("heartbeat")
+        if fact.source == BROKER
+        for group, one in fact["subscriptions"]
+        if not is_retry_topic(run.short(one.topic))
+    )
+    for n, (fact, group, one) in enumerate(told):
+        asked = (one.expression_type, one.sub_string, one.sub_version)
+        yield BeatRecord(n, fact.t, fact["client"], group, run.short(one.topic), *asked)
+
+
+def slots(run: Run) -> Iterator[SlotRecord]:
+    """Every change of what the broker holds for a group, a new version of the same text included."""
+    facts = (fact for fact in run.facts.of("subscription") if not is_retry_topic(fact["topic"]))
+    for n, fact in enumerate(facts):
+        old, new = fact["old"], fact["new"]
+        held = (None, None, None) if new is None else (new.expression_type, new.sub_string, new.sub_version)
+        before = None if old is None else old.sub_string
+        yield SlotRecord(n, fact.t, fact["client"], fact["group"], fact["topic"], before, *held)
+
+
+def pulls(run: Run) -> Iterator[PullRecord]:
+    """Every pull that the broker of a simulation answered; a recording has its frames instead."""
+    names = ("client", "group", "topic", "queue", "offset", "code", "status", "next", "count", "held")
+    facts = (fact for fact in run.facts.of("pull") if not is_retry_topic(fact["topic"]))
+    for n, fact in enumerate(facts):
+        yield PullRecord(n, fact.t, *(fact[name] for name in names))
+
+
+def ownership(run: Run) -> Iterator[OwnershipRecord]:
+    """Queues taken and let go: from the clients' own words, and all of them when the broker forgets a client."""
+    for n, (t, (who, group, topic), queue, held) in enumerate(_ownership(run)):
+        yield OwnershipRecord(n, t, who, group, topic, queue, held)
+
+
+def offsets(run: Run) -> Iterator[OffsetRecord]:
+    """Offsets each time they were asked; an error's name stands in the event of a group that is not known."""
+    for event in run.told("offset"):
+        committed = event["committed"] if isinstance(event["committed"], int) else None
+        yield OffsetRecord(event["t"], event["group"], event["topic"], event["queue"], committed, event["max"])
+
+
+def _ownership(run: Run) -> Iterator[tuple[float, tuple[str, str, str], int, bool]]:
+    held: dict[tuple[str, str, str], set[int]] = {}
+    for fact in run.facts.of("rebalance", "unregister", "expired"):
+        if fact.kind != "rebalance":
+            for key in [key for key in held if key[:2] == (fact["client"], fact["group"])]:
+                yield from ((fact.t, key, queue, False) for queue in sorted(held.pop(key)))
+        elif not is_retry_topic(fact["topic"]):
+            key = (fact.source, fact["group"], fact["topic"])
+            before, now = held.get(key, set()), set(fact["queues"])
+            held[key] = now
+            yield from ((fact.t, key, queue, False) for queue in sorted(before - now))
+            yield from ((fact.t, key, queue, True) for queue in sorted(now - before))
+
+
+TABLES: dict[str, tuple[type[tuple[Any, ...]], Any]] = {
+    "events": (EventRecord, events),
+    "messages": (MessageRecord, messages),
+    "consumed": (ConsumedRecord, consumed),
+    "fates": (FateRecord, fates),
+    "beats": (BeatRecord, beats),
+    "slots": (SlotRecord, slots),
+    "ownership": (OwnershipRecord, ownership),
+    "offsets": (OffsetRecord, offsets),
+}
+"""Tables that are written for Spark: the record type of each, and the function that reads it from an run."""

@@ -1,0 +1,224 @@
+"""Tables and pictures of a run: of a `Lab` at any moment, of a scenario that was simulated, of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, overload
+
+from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
+from rmqlab.run import records
+from rmqlab.run.records import columns_of
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rmqlab.plugins import Picture, Table
+    from rmqlab.run.ownership import OwnersRecord
+    from rmqlab.run.run import Outcome, Run
+    from rmqlab.scenario.scenario import Scenario
+
+R = TypeVar("R", bound=tuple[Any, ...])
+MAX_SHOWN = 100
+_SPARK = {str: "string", int: "bigint", float: "double", bool: "boolean"}
+
+
+class Records(Sequence[R]):
+    """Records of one type, in order; ``caption`` says what one is. Index, slice, loop, or filter them with ``where``.
+
+    >>> from rmqlab.run.records import OffsetRecord
+    >>> asked = [OffsetRecord(0, "G", "T", 0, 2, 2), OffsetRecord(0, "G", "T", 1, None, 3)]
+    >>> rows = Records("Offsets", OffsetRecord, asked)
+    >>> [row.max for row in rows.where(queue=1)]
+    [3]
+    """
+
+    def __init__(self, caption: str, record: type[R], rows: Iterable[R]) -> None:
+        self.caption = caption
+        self.record = record
+        self.columns = columns_of(record)
+        self._rows = list(rows)
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+    @overload
+    def __getitem__(self, index: slice) -> Records[R]: ...
+    def __getitem__(self, index: int | slice) -> R | Records[R]:
+        if isinstance(index, slice):
+            return Records(self.caption, self.record, self._rows[index])
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def where(self, keep: Callable[[R], bool] | None = None, **values: object) -> Records[R]:
+        """The records for which ``keep`` is true and whose attributes have these values.
+
+        Raises:
+            BadInput: a record has no such attribute.
+        """
+        known = self.record.__annotations__
+        for name in values:
+            if name not in known:
+                raise BadInput(
+                    _(
+                        "{caption}: a record has no {name}; it has {known}",
+                        caption=self.caption,
+                        name=f"{name!r}",
+                        known=joined(", ", known),
+                    )
+                )
+        rows = [
+            row
+            for row in self._rows
+            if (keep is None or keep(row)) and all(getattr(row, name) == value for name, value in values.items())
+        ]
+        return Records(self.caption, self.record, rows)
+
+    def frame(self) -> pd.DataFrame:
+        """The records as a pandas frame, a column for each of ``columns``.
+
+        Raises:
+            BadInput: pandas is not installed; the text says how to get it.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise BadInput(_("frame() needs pandas: pip install 'rmqlab[spark]'")) from error
+        return pd.DataFrame(self._rows, columns=list(self.columns))
+
+    def spark(self, session: SparkSession) -> DataFrame:
+        """The records as a Spark frame of ``session``, a column for each of ``columns``."""
+        hints = get_type_hints(self.record)
+        kinds = [next(text for kind, text in _SPARK.items() if hint in (kind, kind | None)) for hint in hints.values()]
+        schema = ", ".join(f"`{column}` {kind}" for column, kind in zip(self.columns, kinds, strict=True))
+        doubles = [hint is float for hint in hints.values()]
+        rows = [tuple(float(v) if double else v for v, double in zip(row, doubles, strict=True)) for row in self._rows]
+        return session.createDataFrame(rows, schema)
+
+    def _table(self) -> Table:
+        from rmqlab.plugins import Table
+
+        more = len(self._rows) - MAX_SHOWN
+        caption = f"{self.caption}: {len(self._rows)}" + (
+            _(", of which the first {max_shown}", max_shown=MAX_SHOWN) if more > 0 else ""
+        )
+        lost = [n for n, row in enumerate(self._rows[:MAX_SHOWN]) if getattr(row, "lost", False)]
+        return Table(caption, self.columns, self._rows[:MAX_SHOWN], marked=frozenset(lost), names=True)
+
+    def __repr__(self) -> str:
+        """Plain text in columns; a lost message is marked."""
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+
+class LabTables:
+    """What can be asked of any run. Times in tables are ms since the cluster began, as in the events."""
+
+    def _run(self) -> Run:
+        raise NotImplementedError
+
+    def fates(self) -> Records[records.FateRecord]:
+        """One record for each message and group: its fate, who did it, the subscription in force, its version."""
+        return Records("Fates", records.FateRecord, records.fates(self._run()))
+
+    def events(self) -> Records[records.EventRecord]:
+        """What an observer sees, as the recordings write it."""
+        return Records("Events", records.EventRecord, records.events(self._run()))
+
+    def messages(self) -> Records[records.MessageRecord]:
+        """The messages sent."""
+        return Records("Messages", records.MessageRecord, records.messages(self._run()))
+
+    def consumed(self) -> Records[records.ConsumedRecord]:
+        """What listeners got."""
+        return Records("Consumed", records.ConsumedRecord, records.consumed(self._run()))
+
+    def heartbeats(self) -> Records[records.BeatRecord]:
+        """The subscriptions that heartbeats brought to the broker."""
+        return Records("Heartbeats", records.BeatRecord, records.beats(self._run()))
+
+    def subscriptions(self) -> Records[records.SlotRecord]:
+        """Every change of the one subscription that the broker holds for a group and topic."""
+        return Records("Subscriptions", records.SlotRecord, records.slots(self._run()))
+
+    def pulls(self) -> Records[records.PullRecord]:
+        """The pulls as the broker answered them; a recording has none (its frames are on disk)."""
+        return Records("Pulls", records.PullRecord, records.pulls(self._run()))
+
+    def rebalances(self) -> Records[records.OwnershipRecord]:
+        """Queues taken and let go."""
+        return Records("Rebalances", records.OwnershipRecord, records.ownership(self._run()))
+
+    def owners(self, *, group: str | None = None, topic: str | None = None) -> Records[OwnersRecord]:
+        """Who owned each queue over time (of the first group and topic by default), as every member believed it.
+
+        >>> from rmqlab import Lab
+        >>> lab = Lab(topics={"T": 1})
+        >>> a = lab.consumer("A", group="G", subscribe={"T": "*"})
+        >>> lab.run(seconds=5)
+        >>> [(row.queue, row.owners, row.members) for row in lab.owners()]
+        [(0, 'A', 1)]
+        """
+        from rmqlab.run.ownership import Ownership, OwnersRecord
+
+        return Records("Owners", OwnersRecord, Ownership(self._run(), group, topic).stretches())
+
+    def offsets(self) -> Records[records.OffsetRecord]:
+        """Committed and maximum offset of each queue each time they were asked, the last time now."""
+        return Records("Offsets", records.OffsetRecord, records.offsets(self._run()))
+
+    def outcome(self) -> Outcome:
+        """Who consumed what, and the committed offsets."""
+        return self._run().outcome()
+
+    def swimlane(self, *, group: str | None = None, topic: str | None = None) -> Picture:
+        """What happened, a lane for each consumer and one for the broker (of the first group and topic by default)."""
+        from rmqlab.plugins import swimlane
+
+        return swimlane(self._run(), group=group, topic=topic)
+
+    def grid(self, *, group: str | None = None, topic: str | None = None) -> Picture:
+        """What became of each message, by queue and tag."""
+        from rmqlab.plugins import fate_grid
+
+        return fate_grid(self._run(), group=group, topic=topic)
+
+    def timeline(self, *, group: str | None = None, topic: str | None = None) -> Picture:
+        """The group's one subscription in the broker, and every heartbeat that could have written it."""
+        from rmqlab.plugins import slot_timeline
+
+        return slot_timeline(self._run(), group=group, topic=topic)
+
+    def ribbons(self, *, group: str | None = None, topic: str | None = None) -> Picture:
+        """Who owned which queue over time: two owners at once and nobody stand out."""
+        from rmqlab.plugins import ribbons
+
+        return ribbons(self._run(), group=group, topic=topic)
+
+
+class LabResult(LabTables):
+    """A run that is over, simulated or recorded: `scenario`, `run`, and all tables and pictures."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @property
+    def scenario(self) -> Scenario:
+        """What was done."""
+        return self.run.scenario
+
+    def lines(self) -> str:
+        """Events and fates, one JSON object a line."""
+        return self.run.lines()
+
+    def _run(self) -> Run:
+        return self.run
+
+    def __repr__(self) -> str:
+        """The scenario's id, and how many messages were sent and lost."""
+        fates = self.run.fates
+        return f"<LabResult {self.scenario.id}: {len(self.messages())} sent, {sum(fate.lost for fate in fates)} lost>"

@@ -1,0 +1,234 @@
+"""A run, read for pictures and checks: who took part, when it began, which subscription was in force, who owned what.
+
+Times are ms since the first consumer was started; versions too, as an exact clock would have told them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
+from rmqlab.run.facts import BROKER
+from rmqlab.scenario.life_steps import Unsubscribe
+from rmqlab.scenario.scenario import Start, Subscribe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rmqlab.run.facts import Fact
+    from rmqlab.run.fates import MessageFate
+    from rmqlab.run.run import Run
+
+SCRIPTED = frozenset({
+    "starting", "started", "startFailed", "subscribed", "unsubscribed", "assigned", "sent", "alloc", "offset",
+    "control", "stopped", "topicDeleted", "groupCreated", "groupDeleted", "resized",
+})  # fmt: skip
+
+
+NO_MORE = "-"
+"""What a member asks for that unsubscribed."""
+
+
+class Beat(NamedTuple):
+    """A heartbeat as it reached the broker: the subscription it carried, and whether that took the group's slot.
+
+    ``order``: its place among the run's facts, as for a slot; it decides where times are equal.
+    """
+
+    t: float
+    who: str
+    expression: str
+    version: float
+    taken: bool
+    order: int
+
+
+class SlotSpan(NamedTuple):
+    """The group's subscription in the broker from ``t`` on: ``kind`` TAG or SQL92, written by ``who``."""
+
+    t: float
+    who: str
+    kind: str
+    expression: str
+    order: int
+
+
+class RunView:
+    """One group and one topic of a run (by default the first of each)."""
+
+    def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:
+        """Raises `BadInput` when nobody in the run subscribes that topic in that group.
+
+        ``starts_with``: what each member asks for when it starts; ``asked``: what it asks for first, then or later;
+        ``asks``: all that it asks for, one after another; ``broadcasting``: all members are.
+        """
+        self.run = run
+        starts = [step for step in run.scenario.steps if isinstance(step, Start)]
+        self.group = group or (starts[0].group if starts else "")
+        mine = [step for step in starts if step.group == self.group]
+        self.topic = topic or next((name for step in mine for name in step.subscribe), "")
+        self.starts_with = {step.who: step.subscribe[self.topic].expr for step in mine if self.topic in step.subscribe}
+        wishes = {who: [expression] for who, expression in self.starts_with.items()}
+        self.broadcasting = all(step.broadcasts for step in mine)
+        members = {step.who for step in mine}
+        for step in run.scenario.steps:
+            if isinstance(step, Subscribe) and step.topic == self.topic and step.who in members:
+                wishes.setdefault(step.who, []).append(step.expr)
+            elif isinstance(step, Unsubscribe) and step.topic == self.topic and step.who in members:
+                wishes.setdefault(step.who, []).append(NO_MORE)
+        self.asked = {who: expressions[0] for who, expressions in wishes.items()}
+        self.asks = {who: " → ".join(key for key, _ in groupby(expressions)) for who, expressions in wishes.items()}
+        if not self.asked:
+            known = joined(
+                ", ",
+                sorted(
+                    {
+                        _("{topic} of {group}", topic=topic, group=step.group)
+                        for step in starts
+                        for topic in step.subscribe
+                    }
+                ),
+            )
+            wanted = " of ".join(repr(name) for name in (topic, group) if name)
+            told = (
+                _("nobody subscribes {wanted}; subscribed are: {known}", wanted=wanted, known=known)
+                if known
+                else _("no consumer was started")
+            )
+            raise BadInput(_("run {id}: {told}", id=f"{run.scenario.id!r}", told=told))
+        self.names = sorted(self.asked)
+        self._epoch: int = run.events[0]["epochMs"]
+        self.zero: float = next(run.told("starting"))["t"]
+        asked_at = run.scenario.steps[-1].at - starts[0].at  # a step may come late, and may leave no event
+        seen_at = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
+        self.end: float = max(asked_at, seen_at)
+
+    def is_member(self, who: str, t: float) -> bool:
+        """Whether this is the group that ``who`` was last started in by ``t`` (ms since the cluster began)."""
+        return [group for since, group in self._groups[who] if since <= t][-1:] == [self.group]
+
+    @cached_property
+    def _groups(self) -> dict[str, list[tuple[float, str]]]:
+        """When each consumer was started, and in which group, in order of time."""
+        groups: dict[str, list[str]] = defaultdict(list)
+        found: dict[str, list[tuple[float, str]]] = defaultdict(list)
+        for step in self.run.scenario.steps:
+            if isinstance(step, Start):
+                groups[step.who].append(step.group)
+        for event in self.run.events:
+            if event["ev"] == "starting" and len(found[who := event["who"]]) < len(groups[who]):
+                found[who].append((event["t"], groups[who][len(found[who])]))
+        return found
+
+    def version(self, sub_version: int) -> float:
+        """A subscription version (epoch ms) as ms since the first start."""
+        return sub_version - self._epoch - self.zero
+
+    def facts(self, *kinds: str, source: str | None = None) -> list[Fact]:
+        """Facts about this group and topic up to the scenario's last step; all kinds when none is named."""
+        return [
+            fact
+            for fact in (self.run.facts.of(*kinds) if kinds else self.run.facts)
+            if fact.t - self.zero <= self.end
+            and fact.get("group", self.group) == self.group
+            and fact.get("topic", self.topic) == self.topic
+            and source in {None, fact.source}
+        ]
+
+    def place(self, fact: Fact) -> int:
+        """The place of a fact among all of the run."""
+        return self._places[id(fact)]
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(fact): place for place, fact in enumerate(self.run.facts)}
+
+    @cached_property
+    def fates(self) -> list[MessageFate]:
+        """Fates of this group's messages, in sending order."""
+        return [fate for fate in self.run.fates if (fate.group, fate.topic) == (self.group, self.topic)]
+
+    @cached_property
+    def slots(self) -> list[SlotSpan]:
+        """Every change of the group's subscription of the topic."""
+        return [
+            SlotSpan(fact.t - self.zero, fact["client"], new.expression_type, new.sub_string, self.place(fact))
+            for fact in self.facts("subscription")
+            if (new := fact["new"]) is not None
+        ]
+
+    @cached_property
+    def beats(self) -> list[Beat]:
+        """Every heartbeat of the group's members that carries the topic, as the broker got it; no other group's."""
+        found: list[Beat] = []
+        facts = self.facts("heartbeat", "subscription", source=BROKER)
+        for index, fact in enumerate(facts):
+            if fact.kind != "heartbeat":
+                continue
+            follows = facts[index + 1] if index + 1 < len(facts) else None
+            taken = follows is not None and follows.kind == "subscription" and follows.t == fact.t
+            for group, told in fact["subscriptions"]:
+                if (self.run.short(group), self.run.short(told.topic)) == (self.group, self.topic):
+                    version, place = self.version(told.sub_version), self.place(fact)
+                    found.append(Beat(fact.t - self.zero, fact["client"], told.sub_string, version, taken, place))
+        return found
+
+    @cached_property
+    def owners(self) -> dict[int, list[str]]:
+        """Who owned each queue when the scenario last asked, by name; a queue that nobody owned is missing."""
+        held: dict[str, list[int]] = {}
+        for event in self.run.events:
+            if event["ev"] == "alloc" and event["who"] in self.asked and self.is_member(event["who"], event["t"]):
+                if event["who"] in held:  # it is asked again, so all are; who is gone is not asked
+                    held.clear()
+                held[event["who"]] = event["queues"].get(self.topic, [])
+        owners: dict[int, list[str]] = {}
+        for who, queues in sorted(held.items()):
+            for queue in queues:
+                owners.setdefault(queue, []).append(who)
+        return owners
+
+    @cached_property
+    def offsets(self) -> dict[int, tuple[object, int]]:
+        """Committed and maximum offset of each queue when the scenario last asked."""
+        return {
+            event["queue"]: (event["committed"], event["max"])
+            for event in self.run.events
+            if event["ev"] == "offset" and (event["group"], event["topic"]) == (self.group, self.topic)
+        }
+
+    @property
+    def queues(self) -> int:
+        """Number of queues of the topic, those that came later among them."""
+        return max(self.run.queues.get(self.topic, 0), self.run.scenario.topics[self.topic])
+
+
+def seconds(ms: float) -> str:
+    """A time for people: 12 ms, 1.500 s, 60.014 s."""
+    if abs(ms) < 1_000:
+        return f"{round(ms, 1):g} ms"
+    return f"{ms / 1_000:.3f} s"
+
+
+LONGEST = 11  # letters of an expression in a picture; tables have it whole
+
+
+def short(expression: str) -> str:
+    """An expression that fits into a label."""
+    return expression if len(expression) <= LONGEST else f"{expression[: LONGEST - 1]}…"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers for people: "0, 1" or, when many follow each other, "0-8"."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    texts = [joined(", ", run) if len(run) < 5 else f"{run[0]}-{run[-1]}" for run in runs]
+    return joined(", ", texts)

@@ -1,1 +1,0 @@
-"""Pictures of an audit, and its page."""

@@ -1,0 +1,1 @@
+"""Virtual time: scheduler, network, scenarios, faults, a cluster in one process."""

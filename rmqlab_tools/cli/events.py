@@ -1,0 +1,135 @@
+"""The verb `events`: what scenarios did, simulated or recorded, as Parquet tables, and views of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+from rmqlab.language import _, joined, ngettext
+from rmqlab.run.fates import Fate
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import printer
+from rmqlab_tools.program import program
+from rmqlab_tools.recordings.frames import frames_folder
+from rmqlab_tools.recordings.recording_reader import recorded_accounts, tap_account
+from rmqlab_tools.show.tables import table
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterable, Iterator
+
+    from rmqlab.run.run import Run
+    from rmqlab_tools.cli.printing import Printer
+
+VIEWS = ("funnel", "losses", "rebalances", "heartbeats")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "source",
+        type=Path,
+        metavar="SOURCE",
+        help=_("the folder of a recorded set or of `rmqlab tap`, or scenarios to simulate (.jsonl)"),
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help=_("write the tables there, one NAME.parquet each"))
+    parser.add_argument(
+        "--id", action="append", default=[], metavar="ID", help=_("only this scenario; may be repeated")
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help=_("of scenarios: draw delays and wake-ups from seed N"))
+    parser.add_argument(
+        "--view", action="append", default=[], choices=VIEWS, help=_("print this view of the tables; may be repeated")
+    )
+    parser.add_argument(
+        "--spark", metavar="ADDRESS", help=_("for --view: a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])")
+    )
+
+
+def run(args: Namespace) -> int:
+    """Write tables, print views; raise `BadInput` for what cannot be used."""
+    from rmqlab_tools.spark.events import write_events
+
+    if args.out is None and not args.view:
+        raise BadInput(_("nothing to do: give --out DIR for the tables, or --view NAME, or both"))
+    if args.view:
+        from rmqlab_tools.spark.session import require_address
+
+        require_address(args.spark)
+    recording = frames_folder(args.source)
+    is_recorded = recording is not None or args.source.is_dir()
+    if is_recorded and args.seed is not None:
+        raise BadInput(_("--seed is for scenarios; a recording has happened"))
+    if recording is not None:
+        accounts: Iterable[Run] = [_tapped(args, recording)]
+    else:
+        accounts = recorded_accounts(args.source, args.id) if is_recorded else _simulated(args)
+    out = printer(args)
+    found: dict[str, list[dict[str, Any]]] = {}
+    with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
+        folder = args.out or Path(temporary)
+        counts = write_events(accounts, folder)
+        rows_of_tables = joined(", ", (f"{name} {number}" for name, number in counts.items()))
+        out.say(_("rows of the tables: {rows_of_tables}", rows_of_tables=rows_of_tables))
+        if isinstance(accounts, list):
+            _print_unknown(accounts[0], out)
+        if args.view:
+            from rmqlab_tools.spark.events import views
+            from rmqlab_tools.spark.session import open_session
+
+            frames = views(open_session(args.spark), folder)
+            found = {name: [row.asDict() for row in frames[name].collect()] for name in args.view}
+    for name, rows in found.items():
+        out.say("")
+        if rows:
+            out.table(table(name, rows))
+        else:
+            out.say(_("{name}: no row", name=name))
+    write_json({"tables": counts, "views": found}, args.json)
+    return 0
+
+
+def _tapped(args: Namespace, folder: Path) -> Run:
+    account = tap_account(folder)
+    if set(args.id) - {account.scenario.id}:
+        raise BadInput(
+            _("--id: a recording of frames has no scenarios; all of it is {id}", id=f"{account.scenario.id!r}")
+        )
+    return account
+
+
+def _print_unknown(account: Run, out: Printer) -> None:
+    """Say what frames do not tell."""
+    passed = sum(fate.fate is Fate.PASSED for fate in account.fates)
+    unplaced = len(list(account.told("unplaced")))
+    if passed:
+        out.say(
+            ngettext(
+                "{passed} message was passed: frames do not tell what a listener got; a store tells more ({command})",
+                "{passed} messages were passed: frames do not tell what a listener got; a store tells more ({command})",
+                passed,
+                passed=passed,
+                command=f"{program()} audit STORE --subscriptions FOLDER",
+            )
+        )
+    if unplaced:
+        out.say(
+            ngettext(
+                "{unplaced} message is left out: no answer tells its place (delayed, half, one-way)",
+                "{unplaced} messages are left out: no answer tells their place (delayed, half, one-way)",
+                unplaced,
+                unplaced=unplaced,
+            )
+        )
+
+
+def _simulated(args: Namespace) -> Iterator[Run]:
+    from rmqlab.sim.cluster import settings_beside
+    from rmqlab.sim.scenario_inputs import named_scenarios
+    from rmqlab.sim.simulate import simulate
+    from rmqlab_tools.search.explorer.timings import chosen_times
+
+    cluster = settings_beside(args.source.parent)
+    for scenario in named_scenarios(args.source, args.id).values():
+        yield simulate(scenario, cluster=cluster, **chosen_times(scenario, seed=args.seed))

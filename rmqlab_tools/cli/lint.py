@@ -1,0 +1,100 @@
+"""The verb `lint`: do the members of a consumer group subscribe the same, and which message shows that they do not."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput, there_are
+from rmqlab.language import _
+from rmqlab.protocol.subscription_data import SQL92, TAG
+from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.cli.printing import printer
+from rmqlab_tools.doctor.evidence.lint_views import read_views
+from rmqlab_tools.search.lint.findings import GroupLint, LintVerdict
+from rmqlab_tools.search.lint.lint_text import lint_lines
+from rmqlab_tools.search.lint.meaning import lint
+from rmqlab_tools.search.lint.members import group_of
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+NOT_KNOWN = 4
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.add_argument(
+        "file",
+        nargs="*",
+        metavar="FILE",
+        help=_(
+            "members or heartbeats as JSON, a scenario (FILE#ID), the folder of a recording; or what "
+            "brokers, members and mqadmin say: consumerConnection, consumerStatus, "
+            "ConsumerRunningInfo, several files of one group together"
+        ),
+    )
+    for name, kind, what in (("--member", TAG, "tag expression"), ("--sql92", SQL92, "SQL92 condition")):
+        parser.add_argument(
+            name,
+            action="append",
+            dest="given",
+            type=partial(_subscription, kind),
+            metavar="CLIENT:TOPIC=EXPR",
+            help=_("a member's {what}; the client named last was heard last", what=what),
+        )
+    parser.add_argument(
+        "--group", metavar="NAME", help=_("only this group of the file (what --member makes is this one)")
+    )
+    parser.add_argument(
+        "--queues", type=int, metavar="N", help=_("queues of a topic, where the file does not say; else even shares")
+    )
+
+
+def _subscription(kind: str, text: str) -> tuple[str, str]:
+    return kind, text
+
+
+def run(args: Namespace) -> int:
+    """Print what was found for each group; return 1 if one is inconsistent, 4 if too little is known of one, else 0.
+
+    Raise `BadInput` for a file or an argument that cannot be used.
+    """
+    if args.queues is not None and args.queues < 1:
+        raise BadInput(_("--queues is {queues}; a topic has 1 queue or more", queues=args.queues))
+    if bool(args.given) == bool(args.file):
+        raise BadInput(_("give either a FILE or members, such as --member A:TopicTest=tagA --member B:TopicTest=tagB"))
+    views: dict[str, GroupLint] = {}
+    if args.given:
+        made = group_of(args.given, args.group or "group")
+        groups = {made.name: made}
+    else:
+        groups, views = read_views(args.file, args.queues)
+        if args.group is not None:
+            known = {**groups, **views}
+            if args.group not in known:
+                where, near = " ".join(args.file), there_are(args.group, sorted(known))
+                raise BadInput(
+                    _("--group {group}: {file} has no such group{near}", group=args.group, file=where, near=near)
+                )
+            groups = {name: group for name, group in groups.items() if name == args.group}
+            views = {name: view for name, view in views.items() if name == args.group}
+    if not views and not any(member.subscriptions for group in groups.values() for member in group.members):
+        where = " ".join(args.file)
+        raise BadInput(
+            _("{where}: no member of a consumer group subscribes anything in it: nothing to compare", where=where)
+        )
+    if args.queues is not None:
+        for group in groups.values():
+            for topic in {topic for member in group.members for topic in member.subscriptions}:
+                group.queues.setdefault(topic, args.queues)
+    compared = {name: lint(group) for name, group in groups.items()} | views
+    found = [compared[name] for name in sorted(compared)]
+    out = printer(args)
+    for one in found:
+        out.say(*map(str, lint_lines(one)))
+    worst = LintVerdict.worst(one.verdict for one in found)
+    write_json({"verdict": str(worst), "groups": [one.as_json() for one in found]}, args.json)
+    if worst is LintVerdict.INCONSISTENT:
+        return 1
+    return NOT_KNOWN if any(one.missing for one in found) else 0

@@ -1,0 +1,277 @@
+"""The verbs as functions: what `import rmqlab` offers beside `Lab`. Each answers with an object, and prints nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.checkout import part
+from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
+from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules, require_rules
+from rmqlab.run.results import LabResult
+
+if TYPE_CHECKING:
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.scenario.scenario import Scenario
+    from rmqlab.scenario.schedule import Schedule
+    from rmqlab_tools.course.articles.experiments import Result
+    from rmqlab_tools.search.explorer.exploration import Exploration
+    from rmqlab_tools.search.expressions.answer import Sql92
+    from rmqlab_tools.search.lint.findings import GroupLint
+    from rmqlab_tools.search.plan.results import Plan
+
+
+def simulate(
+    scenario: Scenario | Mapping[str, Any] | str | Path,
+    *,
+    seed: int | None = None,
+    schedule: Schedule | None = None,
+    rules: Rules = DEFAULT_RULES,
+    **settings: object,
+) -> LabResult:
+    """Run a scenario in virtual time from beginning to end; the answer has its tables, pictures and `lines()`.
+
+    `scenario` is one from `Lab.scenario()`, its JSON as a dict or a text, or a file (`FILE#ID` chooses one). With a
+    `seed` delays are drawn from it, with a `schedule` a run is repeated. `rules` are those of broker and clients,
+    `settings` the broker's by RocketMQ's names; without any, a broker.conf beside the file counts.
+
+    >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
+    ...          {"do": "send", "at": 5000, "topic": "T", "messages": [{"body": "one", "tag": "a"}]},
+    ...          {"do": "offsets", "at": 9000}]
+    >>> simulate({"id": "one", "topics": {"T": 1}, "steps": steps}).fates()[0].fate
+    'delivered'
+
+    Raises:
+        BadInput: it is no scenario, a setting is unknown, the seed is no whole number, or the schedule is none or that
+            of another run.
+    """
+    from rmqlab.sim.scenario_inputs import scenario_and_settings
+    from rmqlab.sim.simulate import simulate as run
+    from rmqlab_tools.search.explorer.timings import chosen_times
+    from rmqlab_tools.search.expressions.remarks import warn
+    from rmqlab_tools.search.expressions.scenario_doubts import asked
+
+    one, cluster = scenario_and_settings(scenario, settings, rules)
+    warn(((f"{name}:", kind, expression) for name, kind, expression in asked(one)), refused=True)
+    return LabResult(run(one, cluster=cluster, **chosen_times(one, seed=seed, schedule=schedule)))
+
+
+def explore(
+    scenario: Scenario | Mapping[str, Any] | str | Path,
+    *,
+    budget: int = 2_000,
+    seconds: float | None = None,
+    rules: Rules = DEFAULT_RULES,
+    **settings: object,
+) -> Exploration:
+    """Find every outcome that a scenario can have: `outcomes`, `exhausted`, properties that hold or fail.
+
+    At most about `budget` runs are made, and none is begun after `seconds` of the clock. `settings` are the broker's by
+    RocketMQ's names.
+
+    >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
+    ...          {"do": "offsets", "at": 9000}]
+    >>> len(explore({"id": "one", "topics": {"T": 1}, "steps": steps}, budget=20).outcomes)
+    1
+
+    Raises:
+        BadInput: it is no scenario, or a setting is unknown.
+    """
+    from rmqlab.sim.scenario_inputs import scenario_and_settings
+    from rmqlab_tools.search.explorer.explore import Explorer
+    from rmqlab_tools.search.expressions.remarks import warn
+    from rmqlab_tools.search.expressions.scenario_doubts import asked
+
+    chosen, cluster = scenario_and_settings(scenario, settings, rules)
+    warn(((f"{name}:", kind, expression) for name, kind, expression in asked(chosen)), refused=True)
+    return Explorer(chosen, budget=budget, seconds=seconds, cluster=cluster).explore()
+
+
+def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> GroupLint:
+    """Compare what the members of a group subscribe, by meaning: `verdict`, differences, and a message that shows one.
+
+    `members` maps a client to its topics and expressions; "SQL92:a > 3" is a condition, all else a tag expression.
+
+    >>> str(lint({"A": {"T": "tagA"}, "B": {"T": "tagB"}}).verdict)
+    'inconsistent'
+    >>> str(lint({"A": {"T": "a || b"}, "B": {"T": "b||a"}}).verdict)
+    'consistent'
+
+    Raises:
+        BadInput: an expression that 4.8.0 refuses.
+    """
+    from rmqlab.protocol.subscription_data import build_subscription
+    from rmqlab_tools.search.lint.meaning import lint as compare
+    from rmqlab_tools.search.lint.members import LintGroup, LintMember
+    from rmqlab_tools.search.plan.change import parse_subscription
+
+    compared = LintGroup(group)
+    right = '{"A": {"T": "tagA"}, "B": {"T": "tagB"}}'
+    if not isinstance(members, Mapping):
+        raise BadInput(
+            _(
+                "lint: members are {members}; right is client, topic and expression: {right}",
+                members=f"{members!r}",
+                right=right,
+            )
+        )
+    for who, wishes in members.items():
+        _require_text(_("lint: a client"), who)
+        if not isinstance(wishes, Mapping):
+            raise BadInput(
+                _(
+                    "lint: {who} subscribes {wishes}; right is client, topic and expression: {right}",
+                    who=who,
+                    wishes=f"{wishes!r}",
+                    right=right,
+                )
+            )
+        asked = {topic: parse_subscription(text, f"{who}, {topic}:") for topic, text in wishes.items()}
+        compared.hear(
+            LintMember(who, {topic: build_subscription(topic, one.expr, one.type) for topic, one in asked.items()})
+        )
+    return compare(compared)
+
+
+def plan(
+    old: str,
+    new: str,
+    *,
+    members: int = 4,
+    queues: int | None = None,
+    producers: Sequence[str] = ("keep", "wait"),
+    budget: int = 200,
+    seed: int = 0,
+) -> Plan:
+    """Compare five ways to change a group's subscription from `old` to `new` while messages flow.
+
+    The answer has `tried` (each way with its worst loss and whether every schedule was run) and `safe`. Producers
+    "keep" sending everything, or "wait" for the change.
+
+    >>> [one.procedure.name for one in plan("tagA", "tagB", members=2, budget=2).tried if not one.lossless]
+    ['one-by-one', 'widen-then-narrow', 'one-by-one']
+
+    Raises:
+        BadInput: a subscription that the broker would refuse, or a number that cannot be.
+    """
+    from rmqlab_tools.search.expressions.remarks import warn
+    from rmqlab_tools.search.plan.change import parse_subscription
+    from rmqlab_tools.search.plan.planner import plan as compare
+    from rmqlab_tools.search.plan.procedures import Producers, Setting
+
+    setting = Setting(members=members, queues=members if queues is None else queues)
+    asked = [producers] if isinstance(producers, str | None) else list(producers)
+    if not set(asked) <= {*Producers}:
+        raise BadInput(
+            _(
+                "producers is {producers}; it is a list of {Producers}",
+                producers=f"{producers!r}",
+                Producers=joined(", ", Producers),
+            )
+        )
+    chosen = [one for one in Producers if one in asked]
+    wishes = [(name, parse_subscription(text, name)) for name, text in (("OLD", old), ("NEW", new))]
+    warn((name, wish.type, wish.expr) for name, wish in wishes)
+    return compare(old, new, setting=setting, budget=budget, seed=seed, producers=chosen)
+
+
+def sql92(expression: str, properties: Mapping[str, str] | None = None, *, version: str = DEFAULT_VERSION) -> Sql92:
+    """Compile a SQL92 filter as the broker does, and evaluate it on a message's `properties`, all of them texts.
+
+    >>> sql92("a > 3", {"a": "5"}).matches
+    True
+    >>> sql92("a > 3", {"a": "five"}).value
+    'NumberFormatException'
+    >>> sql92("a > 3", {}).value
+    'null'
+    >>> sql92("a > ").accepted
+    False
+
+    Raises:
+        BadInput: the version is unknown, or the expression or a property is no text.
+    """
+    from rmqlab.filter.sql92 import VERSIONS
+    from rmqlab_tools.search.expressions.answer import answer
+
+    known = next((one for one in VERSIONS if one == version), None)
+    if known is None:
+        raise BadInput(
+            _("version {version}; there are {versions}", version=f"{version!r}", versions=joined(", ", VERSIONS))
+        )
+    _require_text("expression", expression)
+    if not isinstance(properties, Mapping | None):
+        raise BadInput(
+            _('properties are {properties}; right is names and texts: {{"a": "5"}}', properties=f"{properties!r}")
+        )
+    for name, value in (properties or {}).items():
+        _require_text(_("a property's name"), name)
+        if not isinstance(value, str):
+            raise BadInput(
+                _(
+                    "property {name} is {value}; a property of a message is a text, such as {value2}",
+                    name=f"{name!r}",
+                    value=f"{value!r}",
+                    value2=f"{str(value)!r}",
+                )
+            )
+    return answer(expression, properties, known)
+
+
+def tags(expression: str) -> SubscriptionData:
+    """The subscription that a tag expression makes: its set of tags, and of their hash codes.
+
+    What is probably not meant, such as `tagA|tagB`, is said by an `ExpressionWarning`.
+
+    >>> sorted(tags("tagA || tagB").tags_set)
+    ['tagA', 'tagB']
+
+    Raises:
+        BadInput: no text, or nothing but separators.
+    """
+    from rmqlab.protocol.subscription_data import TAG, build_subscription
+    from rmqlab_tools.search.expressions.remarks import warn
+
+    _require_text("expression", expression)
+    made = build_subscription(None, expression, TAG)
+    warn([("tags:", TAG, expression)])
+    return made
+
+
+def reproduce(*only: str) -> list[Result]:
+    """Run the articles' experiments (all, or those named: "E1"), article figure beside the figure here.
+
+    >>> [result.agrees for result in reproduce("E1")]
+    [True]
+
+    Raises:
+        BadInput: there is no such experiment.
+    """
+    from rmqlab_tools.course.articles.experiments import chosen, read_manifest
+    from rmqlab_tools.course.articles.experiments import reproduce as run
+
+    for name in only:
+        _require_text(_("an experiment's name"), name)
+    return [run(experiment) for experiment in chosen(list(only) or None, read_manifest())]
+
+
+def replay(folder: str | Path, *, rules: Rules = DEFAULT_RULES) -> Any:
+    """Feed a recording of a real broker to this one, and compare every answer: `requests`, `identical`, `differing`.
+
+    With other `rules` the answers that differ show what these rules change.
+
+    >>> found = replay("data/golden/broker-4.8.0/noprop")
+    >>> found.identical == found.requests > 0
+    True
+
+    Raises:
+        BadInput: the folder holds no recording, or the source tree is not there: a wheel lacks recordings to compare.
+    """
+    require_rules(rules)
+    return part("replay").replay(Path(folder), rules=rules)
+
+
+def _require_text(what: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise BadInput(_("{what} is {value}; right is a text", what=what, value=f"{value!r}"))

@@ -1,0 +1,1 @@
+"""The lessons' checks, guesses and quizzes, and the articles' experiments."""

@@ -1,0 +1,1 @@
+"""The articles' experiments, figure beside figure."""

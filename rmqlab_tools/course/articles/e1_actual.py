@@ -1,0 +1,154 @@
+"""Figures of a run by name, as the manifest of experiments asks for them: counts, bodies, offsets, who owned what."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rmqlab.run.facts import BROKER
+from rmqlab.run.fates import Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rmqlab.run.facts import Fact
+    from rmqlab.run.run import Run
+
+SUBSCRIPTION_NOT_EXIST = 24
+RETRY = "%RETRY%"
+SOON_MS = 100  # a beat that follows from something comes sooner
+
+
+def figure_of(run: Run, name: str) -> object:
+    """A figure of a run: one of ``_FIXED``, the count of a fate, or one of ``_OF`` with what it is about behind it."""
+    if name in _FIXED:
+        return _FIXED[name](run)
+    if name in set(Fate):
+        return sum(fate.fate == name for fate in run.fates)
+    start = next(start for start in _OF if name.startswith(start))
+    return _OF[start](run, name.removeprefix(start))
+
+
+def _subscription(run: Run) -> object:
+    """What the broker had for the group when the last two members were there: a text, or several for several topics."""
+    views = [event["view"] for event in run.told("broker") if "subs" in event["view"]]
+    both = [view for view in views if len(view["clients"]) > 1]
+    own = [text for topic, text in (both or views)[-1]["subs"].items() if not topic.startswith(RETRY)]
+    return own[0].partition(":")[2].rpartition("@")[0] if len(own) == 1 else sorted(own)
+
+
+def _topic_changes(run: Run) -> int:
+    """How often a topic came into the group's table or went out of it."""
+    return sum((fact["old"] is None) != (fact["new"] is None) for fact in run.facts.of("subscription"))
+
+
+def _by(run: Run, who: str, kind: str) -> list[Fact]:
+    return [fact for fact in run.facts.of(kind) if fact.source == who]
+
+
+def _owned(run: Run, who: str) -> list[int]:
+    """Queues of the last ``alloc``."""
+    last = [event["queues"] for event in run.told("alloc") if event["who"] == who][-1:]
+    return [queue for queues in last for topic, ids in queues.items() if not topic.startswith(RETRY) for queue in ids]
+
+
+def _places(run: Run, who: str) -> list[str]:
+    return sorted(f"{one['body']} q{one['queue']}/{one['offset']}" for one in run.told("consume") if one["who"] == who)
+
+
+def _fate(run: Run, body: str) -> list[str]:
+    """Fate and culprit, in each group (or member, when broadcasting)."""
+    return [f"{fate.fate}, {fate.culprit}" for fate in run.fates if fate.body == body]
+
+
+# Heartbeats: all in seconds, from what the clients sent and the broker did.
+
+
+def _beats(run: Run, who: str) -> list[float]:
+    """When a client's timer sent heartbeats, s since its start; not those after a change of its queues."""
+    start = next(event["t"] for event in run.told("starting") if event["who"] == who)
+    stamped = [fact.t for fact in _by(run, who, "restamp")]
+    times = [
+        fact.t - start
+        for fact in _by(run, who, "heartbeat")
+        if fact.t - start > SOON_MS and not any(0 <= fact.t - t < SOON_MS for t in stamped)
+    ]
+    return [t / 1_000 for t in times]
+
+
+def _periods(run: Run, who: str) -> list[int]:
+    beats = [round(t) for t in _beats(run, who)]
+    return sorted({later - earlier for earlier, later in pairwise(beats)})
+
+
+def _silence(run: Run, who: str) -> float:
+    """From the last heartbeat that the broker heard to the moment it took the client out of its groups."""
+    gone = _removed(run, who)
+    heard = [fact.t for fact in _at_broker(run, who, "heartbeat") if fact.t < gone]
+    return round((gone - heard[-1]) / 1_000, 3)
+
+
+def _removed(run: Run, who: str) -> float:
+    groups = set(run.scenario.groups())
+    return next(
+        fact.t for kind in ("expired", "unregister") for fact in _at_broker(run, who, kind) if fact["group"] in groups
+    )
+
+
+def _at_broker(run: Run, who: str, kind: str) -> list[Fact]:
+    return [fact for fact in run.facts.of(kind) if fact.source == BROKER and fact["client"] == who]
+
+
+def _takeover(run: Run, who: str) -> float:
+    """From the removal to the first change of another member's queues."""
+    gone = _removed(run, who)
+    took = next(fact.t for fact in run.facts.of("rebalance") if fact.source != who and fact.t >= gone)
+    return round((took - gone) / 1_000, 3)
+
+
+def _notices_after(run: Run, who: str) -> int:
+    """Members told that the group changed, from the removal until the next one has changed its queues."""
+    gone = _removed(run, who)
+    return sum(gone <= fact.t < gone + _takeover(run, who) * 1_000 for fact in run.facts.of("notify"))
+
+
+def _notices_at(run: Run, second: str) -> list[str]:
+    """Who was told within a second of the step at that second."""
+    begin = next(run.told("starting"))["t"] + int(second) * 1_000
+    return sorted({fact["client"] for fact in run.facts.of("notify") if begin <= fact.t < begin + 1_000})
+
+
+def _pushes(run: Run, who: str) -> list[int]:
+    """Registrations with the name server in the same ms as each of the first three heartbeats of a client."""
+    times = [fact.t for fact in run.facts.of("registration")]
+    return [sum(0 <= t - beat.t < 1 for t in times) for beat in _at_broker(run, who, "heartbeat")[:3]]
+
+
+_FIXED: dict[str, Callable[[Run], object]] = {
+    "lost": lambda run: sum(fate.lost for fate in run.fates),
+    "consumed": lambda run: len(list(run.told("consume"))),
+    "lag": lambda run: sum(event["max"] - event["committed"] for event in run.told("offset")),
+    "committed": lambda run: [event["committed"] for event in run.told("offset")],
+    "retries": lambda run: sum(event["reconsume"] > 0 for event in run.told("consume")),
+    "subscription": _subscription,
+    "topic changes": _topic_changes,
+    "pulls refused with 24": lambda run: sum(fact["code"] == SUBSCRIPTION_NOT_EXIST for fact in run.facts.of("pull")),
+}
+_OF: dict[str, Callable[[Run, str], object]] = {
+    "consumed by ": lambda run, who: sum(event["who"] == who for event in run.told("consume")),
+    "bodies of ": lambda run, who: sorted({event["body"] for event in run.told("consume") if event["who"] == who}),
+    "places of ": _places,
+    "queues of ": _owned,
+    "restamps by ": lambda run, who: len(_by(run, who, "restamp")),
+    "fate of ": _fate,
+    "first timer beat of ": lambda run, who: round(_beats(run, who)[0]),
+    "beat periods of ": _periods,
+    "silence before removal of ": _silence,
+    "takeover after removal of ": _takeover,
+    "notices after removal of ": _notices_after,
+    "removals of ": lambda run, who: len(
+        {fact.t for fact in _at_broker(run, who, "expired") if fact["group"] in run.scenario.groups()}
+    ),
+    "notices at ": _notices_at,
+    "pushes with beats of ": _pushes,
+}

@@ -1,0 +1,219 @@
+"""The articles' experiments: read from data/experiments.toml, run, and set beside what must come out.
+
+Each experiment is the article's own run with other settings (``eight``) or a scenario of its own (``scenario``); what
+must come out are figures by name (``expect``), read from the run's events, facts and fates. Of E1 everything that the
+article printed is compared as well, field by field.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from rmqlab.checkout import carried
+from rmqlab.errors import BadInput, there_are
+from rmqlab.language import _, joined
+from rmqlab.run.run import Run
+from rmqlab.scenario.scenario import parse_scenario
+from rmqlab.sim.cluster import default_settings
+from rmqlab.sim.simulate import Simulation
+from rmqlab_tools.course.articles.e1_actual import figure_of
+from rmqlab_tools.course.articles.e1_expected import (
+    NOT_PRINTED,
+    Figure,
+    FigureKind,
+    Heading,
+    all_sends,
+    conclusions,
+    consumer_figures,
+    derived,
+    headings,
+    send_figures,
+    set_up,
+)
+from rmqlab_tools.course.articles.eight_messages import EightMessages
+
+AT_LEAST = ">="
+BETWEEN = ".."  # "120..130": above the first, up to the second
+VERDICT = _("what must come out")
+OF_THE_ARTICLE = (FigureKind.PRINTED, FigureKind.GIVEN, FigureKind.FOLLOWS)
+
+
+class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One experiment, as the manifest has it: ``verdict`` in words, ``expect`` figures by name.
+
+    ``sections``: places of the article's headings that it comes from; ``source``: where else; ``printed`` and
+    ``follows``: names of figures that the article states itself, or that follow from it; ``prints``: the file of what
+    the article printed; ``chosen``: what was put in. ``eight`` are settings of the article's run; without them
+    ``scenario`` is a line of a scenario file. With ``seeds`` the article's run is made that often, with other delays
+    each time, and every figure is the list of all values that came out.
+    """
+
+    id: str
+    title: str
+    verdict: str
+    expect: dict[str, Any]
+    sections: list[str] = []
+    source: str = ""
+    printed: list[str] = []
+    follows: list[str] = []
+    eight: dict[str, Any] | None = None
+    scenario: str = ""
+    prints: str | None = None
+    chosen: str = ""
+    seeds: int | None = None
+
+    @property
+    def headings(self) -> list[Heading]:
+        """The article's headings that it comes from."""
+        return [headings()[place] for place in self.sections]
+
+    @property
+    def kinds(self) -> dict[str, FigureKind]:
+        """Of the figures that the article states itself, or that follow from it: which of the two."""
+        return dict.fromkeys(self.printed, FigureKind.PRINTED) | dict.fromkeys(self.follows, FigureKind.FOLLOWS)
+
+    @property
+    def cited(self) -> str:
+        """Where it comes from: headings of an article, with their places, and what else."""
+        return joined("; ", [*map(str, self.headings), *filter(None, [self.source])])
+
+    def simulation(self) -> Simulation:
+        """The experiment before it runs, with the usual delays."""
+        if self.eight is not None:
+            return EightMessages(**self.eight).simulation()
+        return Simulation(parse_scenario(self.scenario), cluster=default_settings())
+
+    def run(self) -> Run:
+        """Run it in virtual time."""
+        return self.simulation().run()
+
+    def seeded_runs(self) -> list[Run]:
+        """The runs with other delays, if it has ``seeds``."""
+        return [EightMessages(**(self.eight or {}) | {"seed": seed}).run() for seed in range(self.seeds or 0)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result:
+    """A finished experiment and its figures, in groups."""
+
+    experiment: Experiment
+    run: Run
+    figures: dict[str, list[Figure]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The experiment and whether it agrees."""
+        return str(
+            _("{id} agrees: {title}", id=self.experiment.id, title=self.experiment.title)
+            if self.agrees
+            else _("{id} DIFFERS: {title}", id=self.experiment.id, title=self.experiment.title)
+        )
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no figure differs that has something to agree with."""
+        return not any(figure.differs for group in self.figures.values() for figure in group)
+
+    def tally(self) -> dict[FigureKind, tuple[int, int]]:
+        """Of each kind of figure: how many are equal to what stands beside them, of how many."""
+        figures = [figure for group in self.figures.values() for figure in group]
+        return {
+            kind: (sum(one.equal for one in figures if one.kind is kind), sum(one.kind is kind for one in figures))
+            for kind in FigureKind
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Id, verdict, and all figures: the article's value or the expected one, ours, whether they agree.
+
+        ``equal`` is told of figures that the article printed, and of no others (see ``FigureKind``).
+        """
+        rows = [
+            {
+                "group": name,
+                "figure": f.what,
+                "kind": f.kind,
+                "article": f.article if f.kind in OF_THE_ARTICLE else None,
+                "expected": f.article if f.kind is FigureKind.EXPECTED else None,
+                "here": f.here,
+                "equal": f.equal if f.kind is FigureKind.PRINTED else None,
+                "agrees": f.equal if f.compared else None,
+            }
+            for name, group in self.figures.items()
+            for f in group
+        ]
+        one = self.experiment
+        about = {"id": one.id, "title": one.title, "article": one.cited, "verdict": one.verdict, "chosen": one.chosen}
+        return about | {"agrees": self.agrees, "figures": rows}
+
+
+def read_manifest() -> dict[str, Experiment]:
+    """The experiments by id, in the order of the file."""
+    data = tomllib.loads(carried("experiments.toml").read_text(encoding="utf-8"))
+    return {entry.id: entry for entry in msgspec.convert(data["experiment"], list[Experiment])}
+
+
+def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[Experiment]:
+    """The experiments named (E2 stands for all that begin with it), or all.
+
+    Raises:
+        BadInput: a name that no experiment has.
+    """
+    if not names:
+        return list(experiments.values())
+    found: list[Experiment] = []
+    for name in names:
+        hits = [experiments[name]] if name in experiments else [
+            one for key, one in experiments.items()
+            if key.startswith(name) and key[len(name)].isdigit() != name[-1:].isdigit()
+        ]  # fmt: skip
+        if not hits:
+            raise BadInput(_("no experiment {name}{near}", name=f"{name!r}", near=there_are(name, experiments)))
+        found += [one for one in hits if one not in found]
+    return found
+
+
+def reproduce(experiment: Experiment) -> Result:
+    """Run an experiment and set its figures beside those of the article."""
+    simulation = experiment.simulation()
+    run = simulation.run()
+    runs = experiment.seeded_runs()
+    expected = []
+    for name, value in experiment.expect.items():
+        kind = experiment.kinds.get(name, FigureKind.EXPECTED)
+        if runs:
+            expected += _seeded(name, value, kind, runs)
+        else:
+            expected.append(Figure(name, value, _in_bounds(value, figure_of(run, name)), kind))
+    figures = {VERDICT: expected}
+    if experiment.prints:
+        figures["set-up"] = set_up(simulation)
+        figures["send results"] = [*all_sends(simulation), *send_figures(run)]
+        figures |= consumer_figures(run)
+        figures["conclusions"] = conclusions(run)
+        figures["from ids and bodies"] = derived(simulation)
+    return Result(experiment, run, figures)
+
+
+def _seeded(name: str, value: object, kind: FigureKind, runs: list[Run]) -> list[Figure]:
+    """The values of a figure in all runs, each once; and in how many runs each came out, if there are several."""
+    counts = Counter(json.dumps(figure_of(run, name)) for run in runs)
+    texts = sorted(counts)
+    figures = [Figure(name, value, [json.loads(text) for text in texts], kind)]
+    if len(texts) > 1:
+        figures.append(Figure(_("… in runs of {runs}", runs=len(runs)), NOT_PRINTED, [counts[text] for text in texts]))
+    return figures
+
+
+def _in_bounds(value: object, here: object) -> object:
+    """Our value; or the bounds, when they are given and hold, so that both sides read alike."""
+    if isinstance(value, str) and BETWEEN in value and isinstance(here, int | float):
+        low, high = map(float, value.split(BETWEEN))
+        return value if low < here <= high else here
+    if isinstance(value, str) and value.startswith(AT_LEAST) and isinstance(here, int):
+        return value if here >= int(value[len(AT_LEAST) :]) else here
+    return here

@@ -1,0 +1,140 @@
+"""The checks of notebook 14: a rule of the doctor, losses counted from real queue entries, a group mended in a lab."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.checkout import data
+from rmqlab.language import _, joined
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.subscription_data import build_subscription
+from rmqlab.run.fates import Fate, fate_words
+from rmqlab_tools.course.answers import needs_function, needs_number
+from rmqlab_tools.course.check import OF_TASK, OPEN, CheckFailed
+from rmqlab_tools.doctor.doctor import doctor
+from rmqlab_tools.search.lint.findings import LintVerdict
+from rmqlab_tools.search.lint.meaning import lint
+from rmqlab_tools.search.lint.members import LintGroup, LintMember
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab_tools.doctor.diagnosis import Diagnosis
+
+VERSIONS: Final = ("4.8.0", "5.3.3")
+COUNTED: Final = ("5.3.3", "Wider")
+ROUNDS: Final = 3
+Members = dict[str, dict[str, str]]
+SMALL: Final[tuple[Members, ...]] = (
+    {"A": {"T": "tagA"}},
+    {"A": {"T": "tagA"}, "B": {"T": "tagB"}},
+    {"A": {"T": "tagA || tagB"}, "B": {"T": "tagB||tagA"}},
+    {"A": {"T": "*"}, "B": {"T": "tagA"}},
+    {"A": {"T": "tagA || tagA"}, "B": {"T": "tagA"}},
+    {"A": {"T": "tagA || tagB"}, "B": {"T": "tagA"}},
+    {"A": {"T": "taga"}, "B": {"T": "tagA"}},
+    {"A": {"T": "tagA", "U": "*"}, "B": {"T": "tagA"}},
+    {"A": {"T": "x", "U": "y"}, "B": {"T": "x", "U": "z"}, "C": {"T": "x", "U": "y"}},
+    {"A": {"T": "Aa"}, "B": {"T": "Aa"}, "C": {"T": "BB"}},  # one code
+)
+
+
+def recorded(version: str) -> Diagnosis:
+    """What the two looks at the scene on the real broker of a version say."""
+    return doctor(recorded=[data(f"doctor/{version}-{look}.json") for look in (1, 2)])
+
+
+def disagree(answer: Any) -> str:
+    """A function from members (client to topic to tag expression) to the set of topics on which they disagree."""
+    needs_function(answer, _("Give a function of one argument, the members."), rule=OF_TASK)
+    for number, (where, members) in enumerate(_cases(), 1):
+        right, given = _disagreeing(members), answer({client: dict(asked) for client, asked in members.items()})
+        if given is ...:
+            raise CheckFailed(OPEN)
+        if not isinstance(given, set | frozenset):
+            raise CheckFailed(_("Return a set of topics."), rule=OF_TASK)
+        if set(given) != right:
+            problem = _(
+                "Case {number}, {where}: {members}: your rule gives {given}.",
+                number=number,
+                where=where,
+                members=members,
+                given=sorted(given) or _("no topic"),
+            )
+            raise CheckFailed(problem=problem)
+    return _(
+        "It agrees with rmqlab.lint in {number} groups, real ones of {versions} among them.",
+        number=number,
+        versions=joined(" and ", VERSIONS),
+    )
+
+
+def _cases() -> Iterator[tuple[str, Members]]:
+    """Small groups first, then those of the recorded clusters that ask by tags alone and all told."""
+    yield from ((_("a small group"), members) for members in SMALL)
+    for version in VERSIONS:
+        for name, group in recorded(version).look.groups.items():
+            told = {client: member.subscriptions or {} for client, member in group.members.items()}
+            if told and all(told.values()) and all(data.is_tag for asked in told.values() for data in asked.values()):
+                asked_for = {
+                    client: {topic: str(data.sub_string) for topic, data in asked.items() if not is_retry_topic(topic)}
+                    for client, asked in told.items()
+                }
+                yield _("group {name} on {version}", name=name, version=version), asked_for
+
+
+def _disagreeing(members: Members) -> set[str]:
+    group = LintGroup("G")
+    for client, asked in members.items():
+        group.hear(LintMember(client, {topic: build_subscription(topic, text, "TAG") for topic, text in asked.items()}))
+    return {one.topic for one in lint(group).topics if one.verdict is not LintVerdict.CONSISTENT}
+
+
+def lost(answer: Any) -> str:
+    """How many entries of the group `Wider` on the real 5.3.3 were asked for and dropped: a whole number."""
+    needs_number(answer, _("Give a whole number."))
+    version, name = COUNTED
+    judged = next(group for group in recorded(version).groups if group.group == name)
+    if answer != judged.lost:
+        read = sum(passed.read for passed in recorded(version).look.groups[name].passed.values())
+        raise CheckFailed(problem=_("Not {answer} of {read} entries.", answer=answer, read=read))
+    return _("The owner that asks for one tag drops the others, in its own queues.")
+
+
+def mend(answer: Any) -> str:
+    """A function that takes the lab of the group `Article`, and does steps after which nothing is lost any more."""
+    needs_function(answer, _("Give a function of one argument, the lab."), rule=OF_TASK)
+    lab = recorded("4.8.0").lab("Article")
+    if answer(lab) is ...:
+        raise CheckFailed(OPEN)
+    if sorted(lab.clients) != ["A", "B"]:
+        raise CheckFailed(
+            _("Both members must run in the end."),
+            problem=_("{clients} runs.", clients=joined(", ", lab.clients) or _("Nobody")),
+        )
+    before = len(lab.fates())
+    for _ignored in range(ROUNDS):
+        lab.send("Orders", tags=["tagA", "tagB"] * 4, queues=[0, 0, 1, 1, 2, 2, 3, 3])
+        lab.run(seconds=1)
+    lab.run(seconds=60)
+    after = lab.fates()[before:]
+    gone = [fate for fate in after if fate.fate != Fate.DELIVERED]
+    if gone:
+        lines = [
+            _(
+                "{body} {tag}, queue {queue}: {fate_words}",
+                body=fate.body,
+                tag=fate.tag,
+                queue=fate.queue,
+                fate_words=fate_words(fate.fate),
+            )
+            for fate in gone[:3]
+        ]
+        problem = _(
+            "{gone} of {after} messages that were sent afterwards did not arrive.", gone=len(gone), after=len(after)
+        )
+        raise CheckFailed(problem=problem, lines=lines)
+    return _("All {after} messages that were sent afterwards arrived.", after=len(after))
+
+
+CHECKS = {"14-disagree": disagree, "14-lost": lost, "14-mend": mend}

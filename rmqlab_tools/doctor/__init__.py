@@ -1,0 +1,1 @@
+"""Findings in a live cluster, and what people bring of one."""

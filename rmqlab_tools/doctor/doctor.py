@@ -1,0 +1,277 @@
+"""`rmqlab.doctor`: look at a live cluster, once or again and again, and say what is wrong in it.
+
+Keys and encryption come from files or the environment, never from a command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.files import read_bytes
+from rmqlab.language import _
+from rmqlab.message.java_properties import load_properties
+from rmqlab_tools.doctor.diagnosis import diagnose
+from rmqlab_tools.doctor.history import LookHistory
+from rmqlab_tools.doctor.read_client import ReadClient
+from rmqlab_tools.doctor.snapshot import LookOptions
+from rmqlab_tools.doctor.snapshot_json import read_look
+from rmqlab_tools.doctor.take_snapshot import take_look
+from rmqlab_tools.live.configuration_files import read_rules
+from rmqlab_tools.live.extra.acl import AclClientRPCHook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rmqlab_tools.doctor.diagnosis import Diagnosis
+    from rmqlab_tools.doctor.snapshot import Look
+
+MAX_EVERY_S: Final = 10**9  # as the verb's --every
+
+
+def doctor(
+    namesrv: str = "127.0.0.1:9876",
+    *,
+    groups: Sequence[str] = (),
+    topics: Sequence[str] = (),
+    looks: int = 1,
+    every: float = 10.0,
+    messages: int = 0,
+    since: Diagnosis | None = None,
+    recorded: Sequence[str | Path] = (),
+    acl: str | Path | None = None,
+    tls: bool | str | Path = False,
+    **limits: int,
+) -> Diagnosis:
+    """Read a live cluster and say who loses messages in it. Nothing is sent to it but questions.
+
+    `namesrv` is "host:port;host:port"; `groups` and `topics` are names, none means all. With two `looks` or more,
+    `every` seconds apart, flips are counted and what was lost in between is known; one look judges what lies around the
+    committed offsets. `messages` are read so many a queue, to say what they are. `limits` are those of `LookOptions`:
+    `window`, `rate`, `timeout_ms`, `member_timeout_ms`, `limit_ms`. `since` is an earlier answer: what was passed since
+    then is judged. `recorded` are files of looks that were saved, oldest first: they are judged again, all groups or
+    those named, and nobody is asked. `acl` is a file with `accessKey:` and `secretKey:` (else RMQLAB_ACCESS_KEY and
+    RMQLAB_SECRET_KEY count, if they are set); `tls` encrypts, or names a file with the settings of 4.8.0's
+    `tls.config.file`.
+
+    >>> import rmqlab
+    >>> with rmqlab.serve() as broker:
+    ...     rmqlab.doctor(broker.namesrv_addr).status
+    0
+
+    Raises:
+        BadInput: no name server answers, what answers is none, a key is wrong, a group or topic is not there, or a
+            number makes no sense; a recorded file holds no look or is not in order; `topics` are to be chosen from one.
+    """
+    if looks < 1:
+        raise BadInput(_("looks is {looks}: 1 or more are needed", looks=looks))
+    if not 0 < every <= MAX_EVERY_S:
+        raise BadInput(
+            _(
+                "every is {every}: the seconds between two looks are above 0, and at most {max_every_s}",
+                every=f"{every:g}",
+                max_every_s=MAX_EVERY_S,
+            )
+        )
+    if recorded:
+        if topics:
+            raise BadInput(
+                _(
+                    "topic {topics}: saved looks are judged with every topic in them; name a group instead",
+                    topics=f"{topics[0]!r}",
+                )
+            )
+        return _judged_again(recorded, groups)
+    asked = LookOptions(tuple(groups), tuple(topics), messages, **limits)
+    with Doctor(namesrv, asked, None if since is None else since.look, acl=acl, tls=tls) as one:
+        for diagnosis in one.looks(looks, every):
+            last = diagnosis
+    return last
+
+
+def _judged_again(files: Sequence[str | Path], groups: Sequence[str]) -> Diagnosis:
+    """What several saved looks at one cluster say, the last one judged by those before: of these groups, or of all.
+
+    Raises `BadInput` for looks that are not in the order of their time, one twice among them: what was seen at two
+    looks is called proved. Also for a group that the last look has not.
+    """
+    looks = [read_look(Path(file)) for file in files]
+    for number, (before, look) in enumerate(pairwise(looks)):
+        if look.at <= before.at:
+            raise BadInput(
+                _(
+                    "{files}: not later than {files2}; name each look once, oldest first",
+                    files=files[number + 1],
+                    files2=files[number],
+                )
+            )
+    for name in groups:
+        if name not in looks[-1].groups:
+            raise BadInput(
+                _(
+                    "group {name} is not in the last look{near}",
+                    name=f"{name!r}",
+                    near=did_you_mean(name, looks[-1].groups),
+                )
+            )
+    if groups:
+        looks = [
+            replace(one, groups={name: one.groups[name] for name in groups if name in one.groups}) for one in looks
+        ]
+    history = LookHistory()
+    for look in looks:
+        history.saw(look)
+    return diagnose(looks[-1], looks[-2] if len(looks) > 1 else None, history)
+
+
+class Doctor:
+    """Looks at one cluster over the same connections, on a thread of its own: a notebook has a loop already.
+
+    Use it inside `with`. `diagnosis` is the last one.
+    """
+
+    def __init__(
+        self,
+        namesrv: str,
+        asked: LookOptions | None = None,
+        previous: Look | None = None,
+        *,
+        acl: str | Path | None = None,
+        tls: bool | str | Path = False,
+    ) -> None:
+        """Nothing is asked before the first `look`; `previous` is one that was taken earlier.
+
+        Raises `BadInput` for keys or settings that cannot be read.
+        """
+        self._hook = access_keys(acl, os.environ)
+        self._tls = None if tls is False else tls_context(None if tls is True else tls)
+        self.namesrv = namesrv
+        self._history = LookHistory()
+        if previous is not None:
+            self._history.saw(previous)
+        self.diagnosis: Diagnosis | None = None
+        self._asked = asked
+        self._client: ReadClient | None = None
+        self._previous = previous
+        self._thread = ThreadPoolExecutor(1, "rmqlab doctor")
+        self._runner = asyncio.Runner()
+        self._looked = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.submit(self._close).result()
+        self._thread.shutdown()
+
+    def look(self) -> Diagnosis:
+        """Look once more. Raises `BadInput` when nothing can be said of the cluster."""
+        self._looked = time.monotonic()
+        look = self._thread.submit(lambda: self._runner.run(self._take())).result()
+        self._history.saw(look)
+        self.diagnosis = diagnose(look, self._previous, self._history)
+        self._previous = look
+        return self.diagnosis
+
+    def looks(self, number: int, every: float) -> Iterator[Diagnosis]:
+        """Look `number` times, `every` seconds apart."""
+        for turn in range(number):
+            if turn:
+                self.wait(every)
+            yield self.look()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep until `seconds` have passed since the last look began."""
+        time.sleep(max(0.0, self._looked + seconds - time.monotonic()))
+
+    async def _take(self) -> Look:
+        if self._client is None:
+            self._client = ReadClient(self.namesrv, self._asked, hook=self._hook, tls=self._tls)
+        return await take_look(self._client, self._previous)
+
+    def _close(self) -> None:
+        if self._client is not None:
+            self._runner.run(self._client.__aexit__(None, None, None))
+        self._runner.close()
+
+
+ACCESS_KEY: Final = "RMQLAB_ACCESS_KEY"
+SECRET_KEY: Final = "RMQLAB_SECRET_KEY"  # noqa: S105 - the name of a variable
+SECURITY_TOKEN: Final = "RMQLAB_SECURITY_TOKEN"  # noqa: S105
+
+
+def access_keys(file: str | Path | None, environment: Mapping[str, str]) -> AclClientRPCHook | None:
+    """Return what signs requests: the keys of a file, else those of the environment, else None.
+
+    The file is that of 4.8.0's admin tool, conf/tools.yml: `accessKey:` and `secretKey:` (`AclUtils.getAclRPCHook`),
+    and `securityToken:` if there is one. Raises BadInput when one of the two keys is missing. Example::
+
+        access_keys(None, {"RMQLAB_ACCESS_KEY": "reader", "RMQLAB_SECRET_KEY": "12345678"})
+    """
+    if file is not None:
+        where = _("{file}: accessKey: and secretKey: are wanted, as in 4.8.0's conf/tools.yml", file=file)
+        try:
+            found = read_rules(Path(file))
+        except BadInput as error:
+            if isinstance(error.__cause__, ImportError):
+                raise
+            raise BadInput(f"{where}: {getattr(error.__cause__, 'strerror', None) or error.__cause__}") from error
+        told = found if isinstance(found, dict) else {}
+        keys = [told.get(name) for name in ("accessKey", "secretKey", "securityToken")]
+    else:
+        keys = [environment.get(name) for name in (ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN)]
+        where = _(
+            "{access_key} and {secret_key} belong together: one of them is not set",
+            access_key=ACCESS_KEY,
+            secret_key=SECRET_KEY,
+        )
+        if not keys[0] and not keys[1]:
+            return None
+    access_key, secret_key, token = ("" if key is None else str(key).strip() for key in keys)
+    if not access_key or not secret_key:
+        raise BadInput(where)
+    return AclClientRPCHook(access_key, secret_key, token or None)
+
+
+def tls_context(file: str | Path | None = None) -> ssl.SSLContext:
+    """Return how connections are encrypted: as a Java client with `-Dtls.enable=true` does it.
+
+    `file` has the settings of 4.8.0's `tls.config.file`, `name=value` lines: `tls.client.trustCertPath`,
+    `tls.client.authServer`, `tls.client.certPath`, `tls.client.keyPath`, `tls.client.keyPassword`; other names are
+    passed over. Without `tls.client.authServer=true` every server is believed, and names of hosts are never checked
+    (`TlsHelper.buildSslContext`). What the file says counts even where Java's `tls.test.mode.enable` is left on.
+
+    Raises BadInput for a file that cannot be read, here or by one of those settings.
+    """
+    settings: dict[str, str] = {}
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    name = file
+    try:
+        if file is not None:
+            settings = load_properties(read_bytes(Path(file)))
+        if settings.get("tls.client.authServer", "false").lower() == "true":
+            context.verify_mode = ssl.CERT_REQUIRED
+            name = settings.get("tls.client.trustCertPath")
+            context.load_verify_locations(name) if name else context.load_default_certs()
+        if name := settings.get("tls.client.certPath"):
+            key = settings.get("tls.client.keyPath") or None
+            context.load_cert_chain(name, key, settings.get("tls.client.keyPassword", ""))
+    except (OSError, ssl.SSLError) as error:
+        raise BadInput(
+            _(
+                "{name}: {strerror}; a PEM file is wanted, or settings tls.client.*",
+                name=name,
+                strerror=error.strerror or error,
+            )
+        ) from error
+    return context

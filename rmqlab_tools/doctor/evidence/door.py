@@ -1,0 +1,179 @@
+"""The one door for evidence: codes, texts, files, folders; each is recognised by its content."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.errors import BadInput
+from rmqlab.files import opened
+from rmqlab.language import _
+from rmqlab_tools.doctor.evidence.config_folder import config_pieces, config_root, file_as_config
+from rmqlab_tools.doctor.evidence.piece import Piece
+from rmqlab_tools.doctor.evidence.report import Evidence, Given
+from rmqlab_tools.doctor.evidence.sections import UNKNOWN, Sections, pieces_of_value, sections
+from rmqlab_tools.doctor.explain import explain as explain_text
+from rmqlab_tools.doctor.explain import explain_lines, explain_stream
+from rmqlab_tools.search.lint.members import read_groups
+
+if TYPE_CHECKING:
+    from typing import IO
+
+MAX_BYTES: Final = 32 << 20
+"""A larger file is read as a log, line by line."""
+MAX_FILES: Final = 500
+WANTED: Final = "a log, output of mqadmin, JSON of RocketMQ, a configuration, or a folder of such"
+_CODE: Final = re.compile(r"-?\d+|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
+_FRAMES: Final = "frames.jsonl.gz"
+_TAR: Final = slice(257, 262)
+
+
+def explain(*what: int | str | Path | Mapping[str, Any] | list[Any]) -> Evidence:
+    """Say what each thing is, and what all of them say together: of a group, its members, and what is lost.
+
+    `what` are codes (24, "SUBSCRIPTION_NOT_EXIST"), texts (lines of logs, exceptions, output of mqadmin, JSON), parsed
+    JSON, and paths of files and folders: logs, plain or .gz; output of mqadmin; JSON of brokers, members, heartbeats,
+    also as fastjson writes it; broker.conf; the files of a store's `config`; what rmqlab itself writes. Known lines
+    are in `found`, the worst first; groups in `groups`, with `missing` and the `commands` to go on with.
+
+    Source: the forms are those of RocketMQ 4.8.0 and 5.x.
+
+    >>> explain(25).found[0].entry.name
+    'SUBSCRIPTION_NOT_LATEST'
+    >>> one = explain("the consumer's subscription not exist, group: Orders, topic:Paid").found[0]
+    >>> one.effect, one.values
+    ('stop', {'group': 'Orders', 'topic': 'Paid'})
+    >>> explain({"consumerIdList": ["A"]}).pieces[0].kind
+    'client_ids'
+
+    Raises:
+        BadInput: there is no such code or file, or a file cannot be read.
+    """
+    if not what:
+        raise BadInput(_("nothing to explain: give a code, a text, or files: {wanted}", wanted=WANTED))
+    given: list[Given] = []
+    commands: list[str] = []
+    for number, one in enumerate(what, 1):
+        if isinstance(one, Mapping | list):
+            value = dict(one) if isinstance(one, Mapping) else one
+            given.append(Given(f"argument {number}", tuple(pieces_of_value(value, f"argument {number}"))))
+        elif isinstance(one, Path) or (isinstance(one, str) and _is_file(one)):
+            given += _of_path(Path(one), commands)
+        else:
+            given.append(_of_text(str(one), f"argument {number}"))
+    return Evidence(tuple(given), tuple(dict.fromkeys(commands)))
+
+
+def explain_pipe(stream: IO[bytes]) -> Evidence:
+    """What comes from a pipe: at most `MAX_BYTES` are recognised as more than lines of a log."""
+    data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        from io import BytesIO
+
+        first = explain_stream(BytesIO(data), "-")
+        rest = explain_stream(stream, "-")
+        return Evidence((Given("-", log=first), Given("-", log=rest)))
+    return Evidence((_of_data(data, "-"),))
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return bool(text.strip()) and "\n" not in text and Path(text).exists()
+    except (OSError, ValueError):  # too long for a name, or a zero in it
+        return False
+
+
+def _of_text(text: str, source: str) -> Given:
+    if _CODE.fullmatch(text.strip()) or not text.strip():
+        return Given(text.strip(), log=explain_text(text))
+    found = sections(text, source)
+    if not found.pieces:
+        return Given(
+            text, log=explain_text(text) if "\n" not in text.strip() else explain_lines(text.splitlines(), source)
+        )
+    return _cut(found, source)
+
+
+def _cut(found: Sections, source: str) -> Given:
+    log = explain_lines(found.rest, source) if any(line.strip() for line in found.rest) else None
+    if log is not None:  # lines that belong to a piece are blank there, so that the others keep their numbers
+        log = replace(log, lines=log.lines - found.taken, trace=log.trace - found.taken)
+    return Given(source, tuple(found.pieces), log)
+
+
+def _of_data(data: bytes, source: str, name: str = "") -> Given:
+    if data[_TAR] == b"ustar":
+        title = _("an archive: unpack it and give the folder, or give it to `rmqlab audit`")
+        return Given(source, (Piece(kind=UNKNOWN, title=title, source=source),))
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # as PowerShell writes what a command prints
+        text = data.decode("utf-16", "replace")
+    elif b"\0" in data.strip(b"\0 \r\n")[:4096]:
+        title = _("nothing is known of this: bytes that are no text")
+        return Given(source, (Piece(kind=UNKNOWN, title=title, source=source),))
+    else:
+        text = data.decode("utf-8-sig", "replace")
+    found = sections(text, source, name)
+    if found.pieces:
+        return _cut(found, source)
+    return Given(source, log=explain_lines(text.splitlines() if text.strip() else [], source))
+
+
+def _of_path(path: Path, commands: list[str]) -> list[Given]:
+    if path.is_dir():
+        return _of_folder(path, commands)
+    return [_of_file(path)]
+
+
+def _of_file(path: Path, *, inside: bool = False) -> Given:
+    with opened(path, WANTED) as stream:
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        with opened(path, WANTED) as stream:
+            return Given(str(path), log=explain_stream(stream, str(path)), inside=inside)
+    as_config = file_as_config(path, data)
+    if as_config is not None:
+        return Given(str(path), (as_config,), inside=inside)
+    given = _of_data(data, str(path), path.name)
+    return Given(given.source, given.pieces, given.log, given.notes, inside)
+
+
+def _of_folder(path: Path, commands: list[str]) -> list[Given]:
+    if (path / _FRAMES).is_file():
+        title = _("a recording of frames (rmqlab tap)")
+        piece = Piece(kind="members", title=title, source=str(path), value=read_groups(str(path)))
+        commands.append(shlex.join(["rmqlab", "replay", str(path)]))
+        return [Given(str(path), (piece,))]
+    store = next((one for one in (path, path / "store") if (one / "commitlog").is_dir()), None)
+    config = config_root(path)
+    given: list[Given] = []
+    if store is not None:
+        commands.append(shlex.join(["rmqlab", "audit", str(store)]))
+        title = _("a store of a broker: its messages are read by `rmqlab audit`")
+        notes = []
+        if (store / "abort").exists():
+            notes.append(_("its broker runs, or was not stopped in order: there is a file abort"))
+        given.append(Given(str(store), (Piece(kind="store", title=title, source=str(store), notes=tuple(notes)),)))
+    if config is not None:
+        given.append(Given(str(config), tuple(config_pieces(config))))
+    if given:
+        return given
+    try:
+        files = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
+    except OSError as error:
+        raise BadInput(_("{path}: cannot be read ({reason})", path=path, reason=error.strerror)) from error
+    if not files:
+        raise BadInput(_("{path}: there is no file in it; give {wanted}", path=path, wanted=WANTED))
+    if len(files) > MAX_FILES:
+        raise BadInput(
+            _(
+                "{path}: {count} files; name those that matter, at most {most}",
+                path=path,
+                count=len(files),
+                most=MAX_FILES,
+            )
+        )
+    return [_of_file(one, inside=True) for one in files]

@@ -1,0 +1,256 @@
+"""What all that was given says together: one report, as text, as JSON, and as an exit status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.language import _, joined, ngettext, translate
+from rmqlab_tools.doctor.diagnosis import Diagnosis, diagnose
+from rmqlab_tools.doctor.evidence.group_report import GroupReport, report_of
+from rmqlab_tools.doctor.evidence.piece import Piece
+from rmqlab_tools.doctor.evidence.room import Room, collect
+from rmqlab_tools.doctor.evidence.sections import UNKNOWN
+from rmqlab_tools.doctor.evidence.view_findings import settings_findings
+from rmqlab_tools.doctor.explain import Explained
+from rmqlab_tools.doctor.finding import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab_tools.doctor.decoder_entry import Effect
+    from rmqlab_tools.doctor.explain import Explanation
+    from rmqlab_tools.doctor.finding import Finding
+
+BRIEF: Final = {"topic_groups", "group_list", "consumer_offsets", "subscription_groups", "consumer_filters"}
+"""Lists of many groups: a group that is in nothing else gets one line."""
+MAX_BRIEF: Final = 40
+LOSSES, NOT_KNOWN = 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One thing that was given: its name, its pieces, and its other lines as the decoder has them.
+
+    `inside` marks a file of a folder: that nothing is known of it does not count.
+    """
+
+    source: str
+    pieces: tuple[Piece, ...] = ()
+    log: Explained | None = None
+    notes: tuple[str, ...] = ()
+    inside: bool = False
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known of it at all."""
+        return not any(one.kind != UNKNOWN for one in self.pieces) and (self.log is None or not self.log.found)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was given, put together: `found` are known lines and codes, `groups` what is known of each group.
+
+    `status` is 3 where a loss is told or a group is at risk, 4 where too little is known, else 0.
+    """
+
+    given: tuple[Given, ...]
+    commands: tuple[str, ...] = field(default=())
+    """Commands to go on with that no group needs: `rmqlab audit STORE`."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Everything that was recognised, and what was not."""
+        return tuple(piece for one in self.given for piece in one.pieces)
+
+    @property
+    def logs(self) -> tuple[Explained, ...]:
+        """Codes, and the lines that belong to nothing else."""
+        return tuple(one.log for one in self.given if one.log is not None)
+
+    @cached_property
+    def room(self) -> Room:
+        """The pieces put together."""
+        return collect(self.pieces)
+
+    @cached_property
+    def groups(self) -> tuple[GroupReport, ...]:
+        """Every group, the worst first."""
+        reports = [report_of(self.room, group) for group in self.room.groups.values()]
+        return tuple(sorted(reports, key=lambda one: (-one.state, one.name)))
+
+    @cached_property
+    def settings(self) -> tuple[Finding, ...]:
+        """What the settings of brokers bear on it, the worst first."""
+        return tuple(sorted(settings_findings(self.room), key=lambda one: (-one.state, one.kind)))
+
+    @cached_property
+    def looks(self) -> tuple[Diagnosis, ...]:
+        """Looks of the doctor that were given, judged again."""
+        return tuple(diagnose(look) for look in self.room.looks)
+
+    @property
+    def found(self) -> tuple[Explanation, ...]:
+        """What is known of codes and lines."""
+        return tuple(one for log in self.logs for one in log.found)
+
+    @property
+    def lines(self) -> int:
+        """Lines that belong to nothing else."""
+        return sum(log.lines for log in self.logs)
+
+    @property
+    def known(self) -> int:
+        """Those of them that are explained."""
+        return sum(log.known for log in self.logs)
+
+    @property
+    def trace(self) -> int:
+        """Those of them that are blank, or of a stack trace."""
+        return sum(log.trace for log in self.logs)
+
+    @property
+    def unknown(self) -> int:
+        """Those of them of which nothing is known."""
+        return sum(log.unknown for log in self.logs)
+
+    @property
+    def near(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Lines of which nothing is known, each with the known texts that resemble it."""
+        return tuple(one for log in self.logs for one in log.near)
+
+    @property
+    def worst(self) -> Effect | None:
+        """The worst effect among the lines that are known."""
+        from rmqlab_tools.doctor.decoder_entry import EFFECTS
+
+        return min((one.effect for one in self.found), key=list(EFFECTS).index, default=None)
+
+    @property
+    def status(self) -> int:
+        """The exit status of `rmqlab explain`."""
+        states = [*(one.state for one in self.groups), *(one.state for one in self.settings)]
+        lost = any(log.lines and log.worst == "loss" for log in self.logs)
+        if lost or any(state >= State.AT_RISK for state in states) or any(look.status == LOSSES for look in self.looks):
+            return LOSSES
+        unknown = any(one.is_unknown and not one.inside for one in self.given) or any(
+            one.damaged for one in self.pieces
+        )
+        if unknown or State.UNKNOWN in states or any(look.status for look in self.looks) or not self.given:
+            return NOT_KNOWN
+        return 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as JSON."""
+        counts = {name: getattr(self, name) for name in ("lines", "known", "unknown", "trace")}
+        return {
+            "what": ", ".join(one.source for one in self.given),
+            **counts,
+            "found": [one.as_json() for one in self.found],
+            "near": [{"line": line, "texts": list(texts)} for line, texts in self.near],
+            "evidence": [piece.as_json() for piece in self.pieces],
+            "notes": [str.__str__(note) for one in self.given for note in one.notes],
+            "groups": [one.as_json() for one in self.groups],
+            "settings": [one.as_json() for one in self.settings],
+            "looks": [one.as_json() for one in self.looks],
+            "commands": list(self.commands),
+            "status": self.status,
+        }
+
+    def __str__(self) -> str:
+        """The text for people."""
+        if len(self.given) == 1 and not self.pieces and self.logs and not self.given[0].notes:
+            return str(self.logs[0])
+        blocks = ["\n".join(self._given_lines())]
+        if self.settings:
+            heading = str(_("settings of brokers"))
+            blocks.append("\n".join([heading, *(line for one in self.settings for line in one.lines())]))
+        blocks += ["\n".join(_group_lines(one)) for one in self.groups if not self._is_brief(one)]
+        brief = [line for one in self.groups if self._is_brief(one) for line in _brief_lines(one, self.room)]
+        if brief:
+            rest = len(brief) - MAX_BRIEF
+            more = [ngettext("and {count} more group", "and {count} more groups", rest)] if rest > 0 else []
+            blocks.append("\n".join(map(str, [*brief[:MAX_BRIEF], *more])))
+        blocks += ["\n".join(one.lines()) for one in self.looks]
+        blocks += [f"{log.what}\n{log}" for log in self.logs if log.lines > log.trace or log.found]
+        if self.commands:
+            blocks.append("\n".join([str(_("next")), *(f"  {one}" for one in self.commands)]))
+        return "\n\n".join(blocks)
+
+    __repr__ = __str__
+
+    def _is_brief(self, report: GroupReport) -> bool:
+        kinds = {piece.kind for piece in self.room.groups[report.name].pieces}
+        return kinds <= BRIEF and report.state <= State.UNKNOWN
+
+    def _given_lines(self) -> Iterator[str]:
+        yield str(_("what was given"))
+        for one in self.given:
+            for piece in one.pieces:
+                yield f"  {piece.place}: {piece.title!s}"
+                yield from (f"    {note!s}" for note in piece.notes)
+            log = one.log
+            if log is not None and log.lines > log.trace:
+                values = {"source": one.source, "known": log.known, "unknown": log.unknown}
+                told = ngettext(
+                    "{source}: {count} line of a log: {known} known, {unknown} of which nothing is known",
+                    "{source}: {count} lines of logs: {known} known, {unknown} of which nothing is known",
+                    log.lines - log.trace, **values,
+                )  # fmt: skip
+                yield f"  {told}"
+            elif log is not None and log.found:
+                yield f"  {log.what}"
+            elif not one.pieces:
+                yield "  " + str(_("{source}: there is nothing in it", source=one.source))
+            yield from (f"    {note!s}" for note in one.notes)
+
+
+def _group_lines(report: GroupReport) -> Iterator[str]:
+    state = translate(str(report.state))
+    named = _("group {name}: {state}", name=report.name, state=state)
+    yield str(named if report.name else _("a group that nothing names: {state}", state=state))
+    sections = (
+        (_("members"), report.members), (_("each asks for"), report.asked), (_("the brokers held"), report.held),
+        (_("offsets"), report.offsets), (_("lost"), tuple(_lost(report))),
+    )  # fmt: skip
+    for heading, lines in sections:
+        if lines:
+            yield f"  {heading!s}"
+            yield from (f"    {line!s}" for line in lines)
+    found = [one for one in report.findings if one.state is not State.LOSING]
+    if found:
+        yield f"  {_('what was found')!s}"
+        yield from (f"  {line}" for one in found for line in one.lines())
+    for heading, lines in ((_("taken to be so"), report.assumed), (_("missing to be sure"), report.missing)):
+        if lines:
+            yield f"  {heading!s}"
+            yield from (f"    {line!s}" for line in lines)
+    if report.commands:
+        yield f"  {_('next')!s}"
+        yield from (f"    {line}" for line in report.commands)
+
+
+def _lost(report: GroupReport) -> Iterator[str]:
+    losing = [one for one in report.findings if one.state is State.LOSING]
+    for one in losing:
+        for line in one.lines():
+            yield line[2:]
+    if not losing and report.state is State.AT_RISK:
+        yield _("whether messages were lost is not known: no offset and no message here tells it [unknown]")
+    elif not losing and report.state is State.UNKNOWN:
+        yield _("nothing that is here tells of a loss, and nothing rules it out [unknown]")
+
+
+def _brief_lines(report: GroupReport, room: Room) -> Iterator[str]:
+    group = room.groups[report.name]
+    told = [*report.members, *report.offsets]
+    topics = sorted({queue.topic for queue in group.offsets})
+    if topics and not report.offsets:
+        told.append(_("committed offsets of {topics}", topics=joined(", ", topics)))
+    behind = [row.behind for row in group.progress]
+    told += [ngettext("{count} message not consumed", "{count} messages not consumed", count) for count in behind]
+    if group.config is not None and not group.config.consume_enable:
+        told.append(_("consumeEnable is false: its pulls are refused"))
+    told += report.held
+    yield str(_("group {name}: {told}", name=report.name, told=joined("; ", told or [_("it is named, no more")])))

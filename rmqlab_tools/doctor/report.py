@@ -1,0 +1,228 @@
+"""A diagnosis as one HTML page, and a group of it as a picture.
+
+The picture: who asks for what, what the brokers hold, what its queues pass and drop.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rmqlab.errors import BadInput
+from rmqlab.files import atomic_write
+from rmqlab.language import _, joined
+from rmqlab_tools.doctor.finding import State
+from rmqlab_tools.doctor.group_context import GroupCase
+from rmqlab_tools.show.canvas import WIDTH, Canvas, fitted, painted
+from rmqlab_tools.show.figure import Picture
+from rmqlab_tools.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab_tools.show.tables import Table, page_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab_tools.doctor.diagnosis import Diagnosis
+    from rmqlab_tools.doctor.finding import GroupDiagnosis
+    from rmqlab_tools.doctor.snapshot import Look, MemberSeen
+
+SHOWN_MEMBERS: Final = 8
+SHOWN_QUEUES: Final = 16
+# Inches.
+TOP, ROW = 0.62, 0.42
+BOX, SLOT_X, SLOT, QUEUE_X, NAME, BAR_X, BAR = 3.3, 3.75, 2.6, 6.75, 1.2, 8.05, 2.1
+COLOURS = (BLUE, ORANGE, SKY, YELLOW)
+UNKNOWN_ASK = _("asks: not known")
+
+
+class _QueueRow(NamedTuple):
+    """A queue: its name, its owner's client id ("" of nobody), entries read, and those lost; None: not known."""
+
+    name: str
+    owner: str
+    read: int | None
+    lost: int
+
+
+def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) -> Picture:
+    """One group and one topic of it (None: the topic of its worst finding, else the first).
+
+    Members stand on the left with what they ask for, in the colour of their queues; in the middle is what each broker
+    holds for the group; on the right each queue with its owner, and how much of what was read was asked for and
+    dropped.
+
+    Raises:
+        BadInput: no member of the group asks for the topic, or for any.
+    """
+    case = GroupCase(look, look.groups[judged.group])
+    if topic is None:
+        worst = (finding.topic for finding in judged.findings if finding.topic in case.topics)
+        topic = next(worst, case.topics[0] if case.topics else None)
+    if topic is None or topic not in case.topics:
+        raise BadInput(
+            _(
+                "group {name}: no member asks for {topic}, so there is nothing to draw",
+                name=case.group.name,
+                topic=topic or _("any topic"),
+            )
+        )
+    members = [(client, _ask(member, topic)) for client, member in sorted(case.group.members.items())]
+    slots = [(broker, _text(held)) for broker, held in sorted(case.slots(topic).items())]
+    queues = _queue_rows(case, judged, topic)
+    title = _("{group}, {topic}: {state}", group=case.group.name, topic=topic, state=str(judged.state))
+    rows = max(min(len(members), SHOWN_MEMBERS), len(slots), min(len(queues), SHOWN_QUEUES), 1)
+    asks = list(dict.fromkeys(ask for _, ask in members))
+    colours = {client: COLOURS[asks.index(ask) % len(COLOURS)] for client, ask in members}
+    most = max((queue.read or 0 for queue in queues), default=0)
+    left_out = max(0, len(members) - SHOWN_MEMBERS), max(0, len(queues) - SHOWN_QUEUES)
+    more = (
+        _("; not shown: {left_out} members, {left_out2} queues", left_out=left_out[0], left_out2=left_out[1])
+        if any(left_out)
+        else ""
+    )
+
+    def draw(canvas: Canvas) -> None:
+        canvas.text(0.08, 0.17, title, ha="left", size=11, bold=True)
+        heads = (
+            (0.08, _("members")),
+            (SLOT_X, _("the broker holds")),
+            (QUEUE_X, _("queue: owner")),
+            (BAR_X, _("passed last")),
+        )
+        for x, words in heads:
+            canvas.text(x, 0.45, words, ha="left", colour=GREY)
+        for row, (client, ask) in enumerate(members[:SHOWN_MEMBERS]):
+            with canvas.saying(f"{client} {ask}"):
+                _draw_box(canvas, 0.08, TOP + row * ROW, BOX, colours[client], client, ask)
+        for row, (broker, text) in enumerate(slots):
+            face = next((colours[client] for client, ask in members if ask == _("asks: {text}", text=text)), PALE)
+            with canvas.saying(_("{broker} holds {text}", broker=broker, text=text)):
+                _draw_box(canvas, SLOT_X, TOP + row * ROW, SLOT, face, broker, text)
+        for row, queue in enumerate(queues[:SHOWN_QUEUES]):
+            _draw_queue(canvas, TOP + row * ROW, queue, colours, most)
+        words = _("red, hatched: asked for by a member, and dropped{more}", more=more)
+        canvas.text(0.08, rows * ROW + TOP + 0.14, words, ha="left", colour=GREY)
+
+    svg = painted(WIDTH, TOP + ROW * rows + 0.4, draw)
+    return Picture(svg, title=title, alt=_alt(title, members, slots, queues), table=_table(title, members, queues))
+
+
+def _text(data: SubscriptionData) -> str:
+    return f"{'' if data.is_tag else f'{data.expression_type} '}{data.sub_string}"
+
+
+def _ask(member: MemberSeen, topic: str) -> str:
+    """What a member asks of a topic, in words."""
+    if member.subscriptions is None:
+        return UNKNOWN_ASK
+    data = member.subscriptions.get(topic)
+    return _("asks: nothing here") if data is None else _("asks: {data}", data=_text(data))
+
+
+def _queue_rows(case: GroupCase, judged: GroupDiagnosis, topic: str) -> list[_QueueRow]:
+    losing = [finding for finding in judged.findings if finding.kind == "losing_messages" and finding.topic == topic]
+    lost = losing[0].evidence["by_queue"] if losing else {}
+    rows = []
+    for queue in case.queues(topic):
+        passed = case.group.passed.get(queue)
+        read = passed.read or None if passed is not None else 0 if queue in case.group.offsets else None
+        name = f"{queue.broker_name}/{queue.queue_id}"
+        rows.append(_QueueRow(name, " + ".join(case.owners.get(queue, ())), read, lost.get(name, 0)))
+    return rows
+
+
+def _draw_box(canvas: Canvas, x: float, y: float, wide: float, face: str, name: str, says: str) -> None:
+    """A name and below it what it says; of what is too long the end is shown, for client ids differ there."""
+    canvas.block(x, y, wide, ROW - 0.06, face, corner=0.05)
+    for below, text in ((0.1, name), (0.27, says)):
+        shown = fitted(text, wide - 0.16, at_end=True)
+        canvas.text(x + 0.08, y + below, shown, ha="left", bold=text is says, colour=ink(face))
+
+
+def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, str], most: int) -> None:
+    owner = queue.owner or _("nobody")
+    face = colours.get(queue.owner, WHITE if not queue.owner else PALE)
+    with canvas.saying(_("queue {name}, {owner}: {passed}", name=queue.name, owner=owner, passed=_passed(queue))):
+        canvas.block(QUEUE_X, y, NAME, ROW - 0.06, face, edge=GREY, edge_width=0.6, corner=0.05)
+        for below, text in ((0.1, queue.name), (0.27, owner)):
+            shown = fitted(text, NAME - 0.1, at_end=True)
+            canvas.text(QUEUE_X + 0.06, y + below, shown, ha="left", colour=ink(face))
+        if queue.read:
+            wide, lost = BAR * queue.read / most, BAR * queue.lost / most
+            canvas.block(BAR_X, y + 0.06, wide - lost, ROW - 0.18, GREEN)
+            canvas.block(BAR_X + wide - lost, y + 0.06, lost, ROW - 0.18, VERMILLION, hatch="/")
+        canvas.text(BAR_X + BAR + 0.08, y + ROW / 2 - 0.03, _passed(queue), ha="left", bold=bool(queue.lost))
+
+
+def _passed(queue: _QueueRow) -> str:
+    if not queue.read:
+        return _("nothing passed") if queue.read == 0 else _("not known")
+    return (
+        _("{lost} of {read} lost", lost=queue.lost, read=queue.read)
+        if queue.lost
+        else _("{read}, none lost", read=queue.read)
+    )
+
+
+def _alt(title: str, members: list[tuple[str, str]], slots: list[tuple[str, str]], queues: list[_QueueRow]) -> str:
+    told = [f"{client} {ask}" for client, ask in members[:SHOWN_MEMBERS]]
+    held = [_("{broker} holds {text}", broker=broker, text=text) for broker, text in slots]
+    lost, read = sum(queue.lost for queue in queues), sum(queue.read or 0 for queue in queues)
+    return _(
+        "{title}. {told}. {lost} of {read} messages read were asked for and dropped.",
+        title=title,
+        told=joined("; ", [*told, *held]),
+        lost=lost,
+        read=read,
+    )
+
+
+def _table(title: str, members: list[tuple[str, str]], queues: list[_QueueRow]) -> Table:
+    asks = dict(members)
+    rows = [(queue.name, queue.owner or _("nobody"), asks.get(queue.owner, ""), _passed(queue)) for queue in queues]
+    lost = frozenset(number for number, queue in enumerate(queues) if queue.lost)
+    return Table(title, (_("queue"), _("owner"), _("its owner"), _("what passed last")), rows, marked=lost)
+
+
+MAX_PICTURES: Final = 40
+"""Groups with a picture, the worst first; the findings of all are in the table."""
+
+
+def write_report(diagnosis: Diagnosis, folder: Path) -> Path:
+    """Write `index.html` into a folder that is there, whole or not at all, and return its path."""
+    page = folder / "index.html"
+    with atomic_write(page) as part:
+        part.write_text(report_page(diagnosis), encoding="utf-8")
+    return page
+
+
+def report_page(diagnosis: Diagnosis) -> str:
+    """The page: a table of all findings, then a picture of each group, worst first. It loads nothing."""
+    look = diagnosis.look
+    at = datetime.fromtimestamp(look.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    bad = sum(group.state >= State.AT_RISK for group in diagnosis.groups)
+    unknown = sum(group.state is State.UNKNOWN for group in diagnosis.groups)
+    told = _(
+        "{bad} of {groups} groups lose messages or are about to; too little is known of {unknown}.",
+        bad=bad,
+        groups=len(diagnosis.groups),
+        unknown=unknown,
+    )
+    drawn = [one for one in diagnosis.groups if GroupCase(look, look.groups[one.group]).topics][:MAX_PICTURES]
+    parts = [
+        f"<p>Read at {at} in {look.took_ms / 1000:.1f} s.</p>",
+        diagnosis.table().html(),
+        *(group_picture(look, group).html() for group in drawn),
+    ]
+    if look.unanswered:
+        rows = [(one.addr, one.code, one.about, one.reason) for one in look.unanswered]
+        parts.append(
+            Table(_("Questions without an answer"), (_("server"), _("request"), _("about"), _("why")), rows).html()
+        )
+    costs = [(addr, cost.requests, cost.sent_bytes, cost.received_bytes) for addr, cost in sorted(look.cost.items())]
+    parts.append(
+        Table(
+            _("What this look asked"), (_("server"), _("requests"), _("bytes sent"), _("bytes received")), costs
+        ).html()
+    )
+    return page_of(_("Cluster at {namesrv}", namesrv=look.namesrv), told, parts, is_fine=not (bad or unknown))

@@ -1,0 +1,1 @@
+"""Sockets, files on disk, a broker for real clients, and what these want besides."""

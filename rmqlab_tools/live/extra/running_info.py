@@ -1,0 +1,97 @@
+"""What a push consumer tells the admin tool and the doctor of itself (307).
+
+Source: `ClientRemotingProcessor`, `DefaultMQPushConsumerImpl`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.client.push_consumer import DefaultMQPushConsumer
+from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
+from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode, ResponseCode, version_desc
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab_tools.live.extra.admin_headers import GetConsumerRunningInfoRequestHeader
+
+if TYPE_CHECKING:
+    from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.client.process_queue import ProcessQueue
+
+MIB = 1024 * 1024
+
+
+def answer_running_info(instance: MQClientInstance) -> None:
+    """Let an instance answer 307, a question that a broker hands on."""
+
+    def answer(_addr: str, request: RemotingCommand) -> RemotingCommand:
+        # Java adds its threads' stacks when asked; a coroutine has no such list, so there is none
+        group = request.decode_header(GetConsumerRunningInfoRequestHeader).consumer_group
+        consumer = instance.consumer_table.get(group)
+        if not isinstance(consumer, DefaultMQPushConsumer):
+            remark = f"The Consumer Group <{group}> not exist in this consumer"
+            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark)
+        return RemotingCommand.response(ResponseCode.SUCCESS, body=running_info(consumer).encode())
+
+    instance.processors[RequestCode.GET_CONSUMER_RUNNING_INFO] = answer
+
+
+def running_info(consumer: DefaultMQPushConsumer) -> ConsumerRunningInfo:
+    """Settings, subscriptions and queues. Committed offsets are those in memory (-1: none); no rates are kept here."""
+    config, instance = consumer.config, consumer.instance
+    properties = {
+        "consumerGroup": consumer.group_name,
+        "messageModel": consumer.message_model.name,
+        "consumeFromWhere": config.consume_from_where.name,
+        "consumeThreadMin": config.consume_thread_min,
+        "consumeThreadMax": config.consume_thread_min,
+        "consumeConcurrentlyMaxSpan": config.consume_concurrently_max_span,
+        "pullThresholdForQueue": config.pull_threshold_for_queue,
+        "pullThresholdSizeForQueue": config.pull_threshold_size_for_queue,
+        "pullThresholdForTopic": -1,
+        "pullThresholdSizeForTopic": -1,
+        "pullInterval": 0,
+        "pullBatchSize": config.pull_batch_size,
+        "consumeMessageBatchMaxSize": config.consume_message_batch_max_size,
+        "postSubscriptionWhenPull": config.post_subscription_when_pull,
+        "unitMode": False,
+        "maxReconsumeTimes": -1,
+        "suspendCurrentQueueTimeMillis": config.suspend_current_queue_time_millis,
+        "consumeTimeout": 15,
+        "PROP_NAMESERVER_ADDR": "".join(f"{address};" for address in instance.api.name_servers),
+        "PROP_CONSUME_TYPE": consumer.consume_type.name,
+        "PROP_CLIENT_VERSION": version_desc(VERSION_4_8_0),
+        "PROP_CONSUMEORDERLY": config.orderly,
+        "PROP_THREADPOOL_CORE_SIZE": config.consume_thread_min,
+        "PROP_CONSUMER_START_TIMESTAMP": consumer.start_timestamp,
+    }
+    table = consumer.rebalance_impl.process_queue_table
+    offsets = consumer.offset_store.offset_table
+    return ConsumerRunningInfo(
+        properties={name: _text(value) for name, value in properties.items()},
+        subscription_set=sorted(consumer.subscriptions(), key=lambda one: f"{one.topic}@{one.sub_string}"),
+        mq_table={queue: _queue_info(held, offsets.get(queue, -1)) for queue, held in table.items()},
+    )
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _queue_info(held: ProcessQueue, committed: int) -> ProcessQueueInfo:
+    info = ProcessQueueInfo(
+        commit_offset=committed,
+        locked=held.locked,
+        try_unlock_times=held.try_unlock_times,
+        last_lock_timestamp=held.last_lock_timestamp,
+        droped=held.dropped,
+        last_pull_timestamp=held.last_pull_timestamp,
+        last_consume_timestamp=held.last_consume_timestamp,
+    )
+    if held.messages:
+        info.cached_msg_min_offset, info.cached_msg_max_offset = min(held.messages), max(held.messages)
+        info.cached_msg_count, info.cached_msg_size_in_mi_b = len(held.messages), held.msg_size // MIB
+    if held.consuming_orderly:
+        taken = held.consuming_orderly
+        info.transaction_msg_min_offset, info.transaction_msg_max_offset = min(taken), max(taken)
+        info.transaction_msg_count = len(taken)
+    return info

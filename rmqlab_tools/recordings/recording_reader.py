@@ -1,0 +1,340 @@
+"""A recording read as a run: facts and fates of real clients, as `frame_facts` and the events beside them tell them.
+
+Of a recording of `rmqlab tap` there are frames alone, and no frame tells what a listener made of a message. So what a
+client was given, and what an offset went past unseen, has the fate `passed`; only what broker or client dropped is
+certain. A send whose place in its queue no answer tells (it is delayed, or half a transaction; it was one-way, or the
+answer is missing) is an event `unplaced`, and no message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import astuple
+
+from rmqlab.errors import BadInput, there_are
+from rmqlab.events import Commit, Heartbeat, Unregister
+from rmqlab.language import _
+from rmqlab.message.batch import decode_messages
+from rmqlab.message.message import Message
+from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, string_to_properties
+from rmqlab.message.record import RecordError
+from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_MASK, TRANSACTION_NOT_TYPE, CompressionError, uncompress
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.codes import SENDS, RequestCode, ResponseCode
+from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.producer_headers import (
+    SendMessageRequestHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+)
+from rmqlab.protocol.subscription_data import TAG
+from rmqlab.rules import DEFAULT_RULES
+from rmqlab.run.facts import SCENARIO, Fact, FactLog
+from rmqlab.run.fates import NOTHING, Fate, FateClassifier, GroupMember, MessageFate, SendRecord
+from rmqlab.run.recorded_events import Consumed, Recorded, TapCommit, TapSent, TopicDeleted, Unplaced
+from rmqlab.run.run import Run, recorded_events, sent_messages, tells_of
+from rmqlab.scenario.scenario import Scenario, Start, Subscribe, convert_scenario
+from rmqlab.scenario.schedule import Schedule
+from rmqlab_tools.recordings.drop_attribution import LikelyDroppers
+from rmqlab_tools.recordings.exchange import pair
+from rmqlab_tools.recordings.frame_facts import FrameAccount
+from rmqlab_tools.recordings.frames import LineKind, read_recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.run.run import Event
+    from rmqlab_tools.recordings.frames import RecordedLine, Recording
+
+EVERYTHING = DEFAULT_RULES.assigned_expression(None)
+
+
+def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[Run]:
+    """Yield the scenarios of a recorded set (all, or those of these ids) in their order.
+
+    Raises:
+        BadInput: a file is missing or damaged, or an id is not in the set.
+    """
+    folder = Path(folder)
+    events = recorded_events(folder)
+    scenarios = {name: _scenario(folder, name, mine) for name, mine in events.items()}
+    wanted = list(ids) or list(scenarios)
+    for name in wanted:
+        if name not in scenarios:
+            raise BadInput(
+                _(
+                    "{folder}: no scenario {name} in it{near}",
+                    folder=folder,
+                    name=f"{name!r}",
+                    near=there_are(name, scenarios),
+                )
+            )
+    lines = read_recording(folder).lines
+    zeros = _zeros(events, lines)
+    lines_of = _by_scenario(lines)
+    for name in wanted:
+        account = FrameAccount(f"_{name}", zeros.get(name, 0.0))
+        account.read(lines_of.get(name, []))
+        yield _run(scenarios[name], events[name], account)
+
+
+def _by_scenario(lines: Sequence[RecordedLine]) -> dict[str, list[RecordedLine]]:
+    """The lines of each scenario's connections, whose clients' ids end with its own; who was frozen is told to all."""
+    scenario_of = {line.conn: line.client.partition("@")[2].partition("_")[2] for line in lines if line.client}
+    found: dict[str, list[RecordedLine]] = {name: [] for name in scenario_of.values()}
+    for line in lines:
+        if line.kind is LineKind.CONTROL:
+            for each in found.values():
+                each.append(line)
+        elif line.conn in scenario_of:
+            found[scenario_of[line.conn]].append(line)
+    return found
+
+
+def _scenario(folder: Path, name: str, events: Iterable[Event]) -> Scenario:
+    first = next((event for event in events if event["ev"] == "scenario"), {})
+    if "scenario" not in first:
+        raise BadInput(_("{folder}: scenario {name} has no event 'scenario'", folder=folder, name=f"{name!r}"))
+    return convert_scenario(first["scenario"], f"{folder.name}, scenario {name!r}")
+
+
+def _zeros(events: Mapping[str, list[Event]], lines: Iterable[RecordedLine]) -> dict[str, float]:
+    """Find when each scenario began: a producer's answer arrives just before its event 'sent'."""
+    sent = {event["offsetMsgId"]: (name, event["t"]) for name, mine in events.items() for event in mine
+            if event["ev"] == "sent"}  # fmt: skip
+    zeros: dict[str, float] = {}
+    for line in lines:
+        if line.command is None or not line.command.is_response:
+            continue
+        found = sent.get(str((line.command.all_ext_fields() or {}).get("msgId")))
+        if found is not None:
+            name, t = found
+            zeros[name] = max(zeros.get(name, float("-inf")), line.t - t)
+    return zeros
+
+
+def _run(scenario: Scenario, events: list[Event], account: FrameAccount) -> Run:
+    starts = {step.who: step for step in scenario.steps if isinstance(step, Start)}
+    sent = sent_messages(scenario, events)
+    facts = [*map(LikelyDroppers(account, sent).see, account.facts), *_consumed(events, starts)]
+    facts += [Fact(one["t"], SCENARIO, TopicDeleted(one["topic"])) for one in events if one["ev"] == "topicDeleted"]
+    facts.sort(key=lambda fact: fact.t)
+    fates = FateClassifier(facts, account.owners).fates(sent, _members_of_events(scenario, events, starts))
+    return Run(scenario, events, FactLog(facts), fates, Schedule(scenario.id))
+
+
+def _consumed(events: Iterable[Event], starts: Mapping[str, Start]) -> Iterator[Fact]:
+    """What listeners got; a message that came again later was not taken before."""
+    last: dict[tuple[str, str], int] = {}
+    consumed = [(starts[event["who"]].group, event) for event in events
+                if event["ev"] == "consume" and event["who"] in starts]  # fmt: skip
+    for group, event in consumed:
+        key = group, event["msgId"]
+        last[key] = max(last.get(key, 0), event["reconsume"])
+    for group, event in consumed:
+        yield Fact(event["t"], event["who"], Consumed(
+            event["who"], event["topic"], event["tag"], event["queue"], event["offset"], event["body"],
+            event["reconsume"], event["msgId"], group, success=event["reconsume"] == last[group, event["msgId"]],
+        ))  # fmt: skip
+
+
+def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapping[str, Start]) -> list[GroupMember]:
+    members: dict[str, GroupMember] = {}
+    changes = [step for step in scenario.steps if isinstance(step, Subscribe)]
+    for event in events:
+        who = str(event.get("who"))
+        if event["ev"] == "starting":
+            step = starts.get(who)
+            if step is None:
+                raise BadInput(
+                    _(
+                        "scenario {scenario} does not start {who}, whom an event 'starting' names",
+                        scenario=f"{scenario.id!r}",
+                        who=f"{who!r}",
+                    )
+                )
+            member = members[who] = GroupMember(who, step.group, step.broadcasts)
+            member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
+            if step.assign is not None:
+                member.assign(step.assign, event["t"], EVERYTHING)
+        elif event["ev"] == "unsubscribed" and who in members:
+            members[who].asked.append((event["t"], event["topic"], NOTHING, ""))
+        elif event["ev"] == "assigned" and who in members:
+            members[who].assign(event["queues"], event["t"], EVERYTHING)
+        elif event["ev"] == "subscribed":
+            change = next((step for step in changes if tells_of(event, step)), None)
+            if change is None or who not in members:
+                raise BadInput(
+                    _("scenario {scenario} has no step for the event {event}", scenario=f"{scenario.id!r}", event=event)
+                )
+            changes.remove(change)  # the event names no topic, and the same may be asked for another one
+            members[who].asked.append((event["t"], change.topic, change.type, change.expr))
+        elif event["ev"] == "stopped" and who in members:
+            members[who].until = event["t"]
+    return list(members.values())
+
+
+# 4.8.0 `SendMessageProcessor.handlePutMessageResult`: with these the message is in the log
+_STORED = frozenset({
+    ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    ResponseCode.SLAVE_NOT_AVAILABLE,
+})  # fmt: skip
+
+
+def read_frames(folder: Path) -> tuple[Recording, FrameAccount]:
+    """Read all frames of a recording as one account, with all names as they are on the wire.
+
+    Raises:
+        BadInput: there is no such recording.
+    """
+    recording = read_recording(folder)
+    told = FrameAccount()
+    told.read(recording.lines)
+    return recording, told
+
+
+def tap_account(folder: Path) -> Run:
+    """Read a recording as one account under its folder's name, with all names as they are on the wire.
+
+    Times are ms since the tap began. Its events are `sent`, `unplaced` and `commit`.
+
+    Raises:
+        BadInput: there is no such recording, or its frames have neither a consumer's heartbeat nor a message sent.
+    """
+    recording, told = read_frames(folder)
+    sends = list(_sends(recording.lines))
+    if not sends and not any(fact.kind == "heartbeat" for fact in told.facts):
+        raise BadInput(
+            _(
+                "{folder}: no consumer beats in these frames and nobody sends, so there is nothing to tell",
+                folder=folder,
+            )
+        )
+    sent = [message for message, _ in sends if message is not None]
+    members = members_of_frames(told)
+    facts = [*map(LikelyDroppers(told, sent).see, told.facts), *told.given]
+    facts.sort(key=lambda fact: fact.t)
+    fates = [_as_known(fate, told) for fate in FateClassifier(facts, told.owners).fates(sent, members)]
+    events = [event for _, event in sends] + [
+        _line(fact.t, TapCommit(*astuple(fact.event))) for fact in told.facts if isinstance(fact.event, Commit)
+    ]
+    scenario = Scenario(recording.name, topics={}, steps=[])
+    return Run(scenario, sorted(events, key=lambda event: event["t"]), FactLog(facts), fates)
+
+
+def _as_known(fate: MessageFate, told: FrameAccount) -> MessageFate:
+    """A look of a client that never beat, or that went another way than through the tap, tells nothing here."""
+    unseen = fate.fate in {Fate.WAITING, Fate.NO_OWNER} and fate.offset < told.reached.get(
+        (fate.group, fate.topic, fate.queue), 0
+    )
+    return replace(fate, fate=Fate.PASSED) if unseen or fate.fate is Fate.SKIPPED_BY_OFFSET else fate
+
+
+def members_of_frames(told: FrameAccount) -> list[GroupMember]:
+    """Who was in a group, from its first heartbeat until it left; who came again is there a second time."""
+    found: list[GroupMember] = []
+    there: dict[tuple[str, str], GroupMember] = {}
+    for fact in told.facts:
+        match fact.event:
+            case Heartbeat(client=who, subscriptions=subscriptions):
+                _end_missing(there, fact.t, who, subscriptions)
+                for group, one in subscriptions:
+                    if (who, group) not in there:
+                        there[who, group] = GroupMember(who, group, told.broadcasts(group))
+                        found.append(there[who, group])
+                    if one.topic is None or is_retry_topic(one.topic):
+                        continue
+                    member, asked = there[who, group], (one.topic, one.expression_type or TAG, one.sub_string or "")
+                    last = next((entry[1:] for entry in reversed(member.asked) if entry[1] == one.topic), None)
+                    if last != asked:
+                        member.asked.append((fact.t, *asked))
+            case Unregister(group=group, client=who) if (who, group) in there:
+                there.pop((who, group)).until = fact.t
+    return found
+
+
+def _end_missing(
+    there: Mapping[tuple[str, str], GroupMember],
+    t: float,
+    who: str,
+    subscriptions: Iterable[tuple[str, SubscriptionData]],
+) -> None:
+    """End the subscriptions of a client that its heartbeat at ``t`` names no more."""
+    told = {(group, one.topic) for group, one in subscriptions}
+    for (client, group), member in there.items():
+        if client == who:
+            member.end_missing({topic for one, topic in told if one == group}, t)
+
+
+def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, Event]]:
+    """Yield each message and its event, in the order of the answers; None for one whose place no answer tells."""
+    exchanges = pair(lines)
+    for exchange in exchanges.by_answer.values():
+        answer = exchange.expected
+        if answer is not None and exchange.code in SENDS and answer.code in _STORED:
+            yield from _stored(exchange.answered_at, exchange.command, answer)
+    for exchange in exchanges.by_request.values():
+        if exchange.expected is None and exchange.code in SENDS:
+            for message in _messages(exchange.command)[1]:
+                yield _unplaced(exchange.line.t, message)
+
+
+def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iterator[tuple[SendRecord | None, Event]]:
+    header, messages = _messages(request)
+    try:
+        told = answer.decode_header(SendMessageResponseHeader)
+    except RemotingCommandException:
+        return
+    if None in (told.queue_id, told.queue_offset):
+        return
+    for number, (message, offset_id) in enumerate(zip(messages, str(told.msg_id).split(","), strict=False)):
+        properties = message.properties
+        is_half = header.sys_flag & TRANSACTION_MASK != TRANSACTION_NOT_TYPE
+        if is_half or properties.get(PROPERTY_DELAY_TIME_LEVEL, "0") != "0":
+            yield _unplaced(t, message)
+            continue
+        offset = told.queue_offset + number
+        body = (message.body or b"").decode("utf-8", "replace")
+        unique = message.unique_id or offset_id
+        yield (
+            SendRecord(message.topic, told.queue_id, offset, body, message.tags, unique, t, properties),
+            _line(t, TapSent(
+                message.topic, told.queue_id, offset, body, message.tags, unique, offset_id, header.producer_group,
+            )),
+        )  # fmt: skip
+
+
+def _unplaced(t: float, message: Message) -> tuple[None, Event]:
+    return None, _line(t, Unplaced(message.topic, message.tags))
+
+
+def _line(t: float, event: Recorded) -> Event:
+    return {"t": t, "ev": event.kind} | event.columns()
+
+
+def _messages(request: RemotingCommand) -> tuple[SendMessageRequestHeader, list[Message]]:
+    """Return what a send says, and its messages; none if it cannot be read, then the broker refused it too."""
+    try:
+        header = (
+            request.decode_header(SendMessageRequestHeader)
+            if request.code == RequestCode.SEND_MESSAGE
+            else request.decode_header(SendMessageRequestHeaderV2).v1()
+        )
+        if None in (header.topic, header.sys_flag):
+            return header, []
+        body = request.body or b""
+        if request.code == RequestCode.SEND_BATCH_MESSAGE:
+            messages = decode_messages(body)
+        else:
+            plain = uncompress(body) if header.sys_flag & COMPRESSED_FLAG else body
+            messages = [Message("", plain, header.flag, string_to_properties(header.properties))]
+    except (RemotingCommandException, RecordError, CompressionError):
+        return SendMessageRequestHeader(), []
+    for message in messages:
+        message.topic = header.topic
+    return header, messages

@@ -1,0 +1,315 @@
+"""Who is to blame, in words: what a run did otherwise than the usual one, its faults, whose stamp holds the slot."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rmqlab.language import _, joined
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.run.facts import BROKER
+from rmqlab.scenario.fault_steps import FAULT
+from rmqlab.scenario.scenario import Start
+from rmqlab.sim.lanes import TIME
+from rmqlab.sim.virtual_server import REPUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.run.facts import Fact
+    from rmqlab.run.run import Event, Run
+    from rmqlab.scenario.schedule import Choice, Timing
+
+_MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<what>\S+)")
+_DELAY = re.compile(r"delay (?P<who>.+) (?P<way>c2s|s2c) (?P<code>\d+)")
+_MOMENT = re.compile(r"moment of (?P<what>.+) at (?P<at>\d+)")
+_MOVES = {
+    TIME: _("a timer"),
+    "wake-up": _("the pulls that the broker has woken"),
+    REPUT: _("the reput thread"),
+    "step": _("the next step of the scenario"),
+}
+FAULT_WORDS = {
+    "cut": _("the cut"),
+    "freeze": _("the freeze"),
+    "kill": _("the end"),
+    "pause": _("the pause"),
+    "slow": _("the slow link"),
+    "clock": _("the change of the clock"),
+    "loseHeartbeat": _("the lost heartbeat"),
+    "restartBroker": _("the broker's restart"),
+}
+_CONTROL = re.compile(r"(?P<what>\w+) @(?P<who>\S+)(?: (?P<number>[+-]?\d+))?")
+_CONTROL_WORDS = {
+    "cut": _("the connection of {who} was cut"),
+    "freeze": _("the link of {who} froze"),
+    "kill": _("{who} was killed"),
+    "pause": _("{who} stood still for {number} ms"),
+    "slow": _("the links of {who} took {number} ms more"),
+    "clock": _("the clock of {who} was moved by {number} ms"),
+    "loseHeartbeat": _("heartbeats of {who} got lost ({number})"),
+}
+_CLOSE_MS = 1_000  # a goodbye or the end of a connection; a scan needs longer
+
+
+def blame(run: Run) -> list[str]:
+    """One line a deviation, then one a fault, then one for each group and topic that several clients stamped."""
+    lines = [
+        _("choice {number}: {deviation}", number=choice.number, deviation=deviation(choice, run.schedule.timing))
+        for choice in run.choices
+        if choice.taken
+    ]
+    return [*lines, *faults(run), *stamps(run)]
+
+
+def deviation(choice: Choice, timing: Timing) -> str:
+    """What one choice did that the usual run does not."""
+    label, taken = choice.label, choice.taken
+    if delayed := _DELAY.fullmatch(label):
+        name = _frame(int(delayed["code"]), answer=delayed["way"] == "s2c")
+        way = (
+            _("{who}'s {name}", who=delayed["who"], name=name)
+            if delayed["way"] == "c2s"
+            else _("the broker's {name} to {who}", name=name, who=delayed["who"])
+        )
+        return _(
+            "{way} takes {delays_us} ms instead of {delays_us2}",
+            way=way,
+            delays_us=f"{timing.delays_us[taken] / 1000:g}",
+            delays_us2=f"{timing.delays_us[0] / 1000:g}",
+        )
+    if label.startswith("wake "):
+        return _("the broker begins woken work after {wake_us} ms", wake_us=f"{timing.wake_us[taken] / 1000:g}")
+    if label.startswith("thread "):
+        _ignored, who, what = label.split(" ", 2)
+        return _(
+            "{who}'s thread goes on {thread_us} ms late ({thread})",
+            who=who,
+            thread_us=f"{timing.thread_us[taken] / 1000:g}",
+            thread=_thread(what),
+        )
+    if label.startswith("reput "):
+        return _(
+            "the reput thread comes {reput_us} ms after the message", reput_us=f"{timing.reput_us[taken] / 1000:g}"
+        )
+    if label == "register broker":
+        return _(
+            "what the broker tells the name server takes {register_us} ms",
+            register_us=f"{timing.register_us[taken] / 1000:g}",
+        )
+    if label == "broker uptime":
+        return _(
+            "the broker has been up for {uptime_ms} s, which sets the phase of its timers",
+            uptime_ms=f"{timing.uptime_ms[taken] / 1000:g}",
+        )
+    if " | " in label:
+        moves = [move(text) for text in label.split(" | ")]
+        return _("{moves} before {moves2}", moves=moves[taken], moves2=joined(" and ", moves[:taken]))
+    if moment := _MOMENT.fullmatch(label):
+        later = _("at the end of") if taken == choice.n - 1 else _("{taken}/{n} into", taken=taken, n=choice.n - 1)
+        return _(
+            "{fault} comes {later} its span, which begins at {at} ms of the scenario",
+            fault=fault(moment["what"]),
+            later=later,
+            at=moment["at"],
+        )
+    who, _ignored, what = label.partition(": ")
+    match what:
+        case "consume":
+            return _("{who}'s listener takes {consume_ms} ms", who=who, consume_ms=timing.consume_ms[taken])
+        case "start":
+            return _("{who} takes {start_ms} ms to start", who=who, start_ms=timing.start_ms[taken])
+        case "shutdown":
+            return _("{who}'s shutdown takes {shutdown_ms} ms", who=who, shutdown_ms=timing.shutdown_ms[taken])
+    return _("{label}: option {taken} of 0..{n}", label=label, taken=taken, n=choice.n - 1)
+
+
+def fault(text: str) -> str:
+    """A fault's kind and whom it hits ("kill B"), in words."""
+    kind, _ignored, who = text.partition(" ")
+    words = FAULT_WORDS.get(kind, kind)
+    return _("{words} of {who}", words=words, who=who) if who else words
+
+
+def move(text: str) -> str:
+    """One move of open orders in words: its text is what labels have."""
+    if text in _MOVES:
+        return _MOVES[text]
+    if "'s thread " in text:
+        who, _ignored, what = text.partition("'s thread ")
+        return _("{who}'s thread ({thread})", who=who, thread=_thread(what))
+    if text.startswith(f"{FAULT} "):
+        return fault(text.removeprefix(f"{FAULT} "))
+    match = _MOVE.fullmatch(text)
+    if match is None:
+        return text
+    who, what = match["who"], match["what"]
+    if not what.isdigit():
+        return _("{who}'s {name}", who=who, name=what)
+    name = _request(int(what))
+    if match["answer"]:
+        return (
+            _("the answer to {who}'s {name}", who=who, name=name)
+            if match["way"] == "<"
+            else _("{who}'s answer to {name}", who=who, name=name)
+        )
+    return _("{who}'s {name}", who=who, name=name) if match["way"] == ">" else _("{name} to {who}", name=name, who=who)
+
+
+def stamps(run: Run) -> Iterator[str]:
+    """Whose stamp held each slot of a subscription when the last message was sent, where several clients stamped it."""
+    last_ms = max((event["t"] for event in run.told("sent")), default=float("inf"))
+    versions: dict[tuple[str, str], dict[str, int]] = {}
+    for fact in run.facts.of("restamp"):
+        if fact.t <= last_ms:
+            versions.setdefault((fact["group"], fact["topic"]), {})[fact.source] = fact["version"]
+    for (group, topic), by_client in versions.items():
+        slots = [
+            fact["new"]
+            for fact in run.facts.of("subscription")
+            if fact.source == BROKER
+            and fact.t <= last_ms
+            and (fact["group"], fact["topic"]) == (group, topic)
+            and fact["new"] is not None
+        ]
+        if len(by_client) < 2 or not slots or topic.startswith("%RETRY%"):
+            continue
+        # moments of the clients' own clocks: with open orders two stamps of one instant differ, by their order
+        epoch_ms = run.events[0]["epochMs"]
+        order = sorted((version, who) for who, version in by_client.items())
+        stamped = joined(
+            ", ", (_("{who} at {version} ms", who=who, version=version - epoch_ms) for version, who in order)
+        )
+        last = slots[-1]
+        owner = next((who for who, version in by_client.items() if version == last.sub_version), None)
+        whose = _("{owner}'s", owner=owner) if owner else _("none of these")
+        yield _(
+            "{group}, {topic}: stamped by {stamped}; the broker held {whose} ({expression})",
+            group=group,
+            topic=topic,
+            stamped=stamped,
+            whose=whose,
+            expression=last.sub_string,
+        )
+
+
+def _thread(what: str) -> str:
+    """What a thread waited for: the answer to a request, else its name."""
+    return _("has the answer to {request}", request=_request(int(what))) if what.isdigit() else what
+
+
+def _request(code: int) -> str:
+    return RequestCode(code).name if code in RequestCode.__members__.values() else _("request {code}", code=code)
+
+
+def _frame(code: int, *, answer: bool) -> str:
+    if not answer or code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+        return _request(code)
+    return (
+        _("answer ({name})", name=ResponseCode(code).name)
+        if code in ResponseCode.__members__.values()
+        else _("frame {code}", code=code)
+    )
+
+
+# Faults at fixed moments: no choice, so nothing in the schedule speaks of them, yet they are to blame for what follows.
+
+
+def faults(run: Run) -> Iterator[str]:
+    """One line a fault that happened, in order of time: when, when the broker noticed, who moved because of it.
+
+    Times are ms since the run began, as in ``stamps``.
+    """
+    controls = list(run.told("control"))
+    for number, event in enumerate(controls):
+        match = _CONTROL.fullmatch(event["line"])
+        if match is not None and match["what"] in _CONTROL_WORDS:
+            yield joined("; ", _fault_of_client(run, event, match["what"], match["who"], match["number"]))
+        elif event["line"] == "broker down":
+            yield joined("; ", _restart(run, event, controls[number + 1 :]))
+        elif match is None and event["line"] != "broker up":
+            yield _("{line} at {t} ms", line=event["line"], t=event["t"])
+    for event in run.events:
+        if event["ev"] == "error" and controls and event["t"] >= controls[0]["t"]:
+            yield _("{do} at {t} ms failed: {error}", do=event["do"], t=event["t"], error=event["error"])
+
+
+def _fault_of_client(run: Run, event: Event, what: str, who: str, number: str | None) -> Iterator[str]:
+    began, end = event["t"], _until(run, who)
+    yield _("{fault} at {began} ms", fault=_CONTROL_WORDS[what].format(who=who, number=number), began=began)
+    if who not in _consumers(run) or what == "clock":
+        return
+    gone = _first(run, began, end, "unregister", "expired", client=who)
+    if gone is None:
+        yield _("the broker kept it as a member")
+        return
+    after = gone.t - began
+    why = _("its connection ended") if gone.kind == "unregister" else _("its heartbeats had stopped")
+    yield _(
+        "the broker struck it off {after}, for {why}",
+        after=_("at once") if after < _CLOSE_MS else _("{after} ms later", after=f"{after:.0f}"),
+        why=why,
+    )
+    yield from _taken_over(run, gone, who)
+    back = _first(run, gone.t, end, "register", client=who)
+    if back is not None:
+        yield _("{who} was a member again {t} ms later", who=who, t=f"{back.t - gone.t:.0f}")
+
+
+def _restart(run: Run, event: Event, later: list[Event]) -> Iterator[str]:
+    end = _until(run, None)
+    up = next((control["t"] for control in later if control["line"] == "broker up"), None)
+    back = "" if up is None else (" " + _("until {up} ms", up=up))
+    yield _(
+        "the broker was down from {t} ms on{back}, and then knew no members and no subscriptions",
+        t=event["t"],
+        back=back,
+    )
+    for who in _consumers(run):
+        known = _first(run, end if up is None else up, end, "register", client=who)
+        if known is not None:
+            yield _("{who} was a member again at {t} ms", who=who, t=f"{known.t:.0f}")
+
+
+def _taken_over(run: Run, gone: Fact, who: str) -> Iterator[str]:
+    for fact in run.facts.of("rebalance"):
+        same_group = fact.get("group") == gone["group"] and not fact["topic"].startswith("%RETRY%")
+        if same_group and fact.source != who and gone.t <= fact.t <= _until(run, None) and fact["queues"]:
+            queues = joined(", ", fact["queues"])
+            yield _(
+                "{source} held {topic}'s queues {queues} from {t} ms on",
+                source=fact.source,
+                topic=fact["topic"],
+                queues=queues,
+                t=f"{fact.t:.0f}",
+            )
+            return
+
+
+def _consumers(run: Run) -> list[str]:
+    return list(dict.fromkeys(step.who for step in run.scenario.steps if isinstance(step, Start)))
+
+
+def _until(run: Run, who: str | None) -> float:
+    """When the scenario was over (ms), or ``who`` was stopped by it: what follows is no fault's doing."""
+    begins = next((step.at for step in run.scenario.steps if isinstance(step, Start)), 0)
+    started = next((event["t"] for event in run.told("starting")), 0)
+    stops = [event["t"] for event in run.told("stopping") if event["who"] == who]
+    return float(min([started - begins + run.scenario.steps[-1].at, *stops]))
+
+
+def _first(run: Run, since: float, until: float, *kinds: str, client: str) -> Fact | None:
+    """The first fact of these kinds that the broker tells of a client, within a span of time."""
+    groups = run.scenario.groups()
+    return next(
+        (
+            fact
+            for fact in run.facts.of(*kinds)
+            if fact.source == BROKER
+            and fact.get("client") == client
+            and fact.get("group") in groups
+            and since <= round(fact.t)
+            and fact.t <= until
+        ),
+        None,
+    )

@@ -1,0 +1,1 @@
+"""What an expression probably means, and what would be right."""

@@ -1,0 +1,1 @@
+"""Expressions that are refused, and what was meant."""

@@ -1,0 +1,51 @@
+"""What is probably not meant by the subscriptions of a scenario."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.language import _, joined
+from rmqlab.scenario.scenario import Start, Subscribe
+from rmqlab_tools.search.expressions.remarks import REFUSED, doubts, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.scenario.scenario import Scenario
+    from rmqlab_tools.search.expressions.hints import Hint
+
+Asked = tuple[str, str | None, str | None]
+
+
+def asked(scenario: Scenario) -> Iterator[Asked]:
+    """Who subscribes what: a name for people, the expression's type, the expression; each text once a topic."""
+    seen = set()
+    for step in scenario.steps:
+        if not isinstance(step, Start | Subscribe):
+            continue
+        wishes = step.subscribe.items() if isinstance(step, Start) else [(step.topic, step)]
+        for topic, wish in wishes:
+            key = topic, wish.type, wish.expr
+            if key not in seen:
+                seen.add(key)
+                yield f"{step.who}, {topic}", wish.type, wish.expr
+
+
+def refused(step: Start | Subscribe) -> str:
+    """What was probably meant by what the broker refuses of one step, to be put behind its own words; or nothing."""
+    wishes = step.subscribe.values() if isinstance(step, Start) else [step]
+    found = [one for wish in wishes for one in doubts(wish.type, wish.expr) if one.code == REFUSED]
+    meant = [joined("; ", [text for text in (one.advice, _write(one)) if text]) for one in found]
+    return "".join(_(" ({meant})", meant=one) for one in meant if one)
+
+
+def _write(hint: Hint) -> str:
+    return "" if hint.write is None else _("write {right}", right=hint.write)
+
+
+def doubtful(scenario: Scenario) -> Iterator[str]:
+    """A sentence for each doubt, with who subscribes what."""
+    for name, kind, expression in asked(scenario):
+        for text in told(kind, expression):
+            values = {"name": name, "kind": kind or "TAG", "expression": repr(expression), "text": text}
+            yield _("{name}: {kind} {expression}: {text}", **values)

@@ -1,0 +1,213 @@
+"""What lint found in words: the command line, `repr` and the playground "My group" all say it with these.
+
+The answer comes first, then what to do, then what shows it. A condition that no broker accepts is said before all else:
+its member does not start, so nothing that follows would happen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.filter.filter import compile_expression
+from rmqlab.filter.sql92.errors import ExpressionRefused
+from rmqlab.language import N_, _, joined, ngettext
+from rmqlab.message.properties import PROPERTY_TAGS
+from rmqlab.run.fates import fate_words
+from rmqlab_tools.search.lint.findings import LintVerdict
+from rmqlab_tools.search.lint.limits import MOST_COMPARED, named
+from rmqlab_tools.styled import BAD, GOOD, HEAD, SOFT, WARN, Line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from rmqlab_tools.search.lint.findings import ExampleLoss, GroupLint, Loss, TopicLint, Wish, WishDifference
+
+VERDICTS = {
+    LintVerdict.CONSISTENT: N_("Consistent: all members want the same messages."),
+    LintVerdict.INCONSISTENT: N_("Inconsistent: the members want different messages."),
+    LintVerdict.UNDECIDED: N_("Not decided: it is not known whether the members want the same messages."),
+}
+ADVICE = {
+    LintVerdict.CONSISTENT: N_("Nothing: every member may get every message of the group."),
+    LintVerdict.INCONSISTENT: N_(
+        "Give all members of the group the same subscription. Members that want other messages go into a group of their"
+        " own."
+    ),
+    LintVerdict.UNDECIDED: N_("Give all members the same text: then it is certain that they want the same."),
+}
+STYLES = {LintVerdict.CONSISTENT: GOOD, LintVerdict.INCONSISTENT: BAD, LintVerdict.UNDECIDED: WARN}
+
+
+def verdict_words(verdict: LintVerdict) -> str:
+    """Whether the members agree, in a sentence."""
+    return _(VERDICTS[verdict])
+
+
+def advice(found: GroupLint) -> str:
+    """What to do about it, in a sentence or two."""
+    if refusals(found):
+        return _("Repair the condition first: until then its members do not start.")
+    if found.shared_ids:
+        return _("Give each process a client id of its own.")
+    return _(ADVICE[found.verdict])
+
+
+def refusals(found: GroupLint) -> list[str]:
+    """A sentence for each condition that no broker accepts: who gives it, and why it is refused."""
+    said: list[str] = []
+    for topic in found.topics:
+        for wish in topic.wishes:
+            why = _refusal(wish)
+            if why is not None:
+                members = named(wish.members)
+                said.append(_("No broker accepts {wish} of {members}: {why}", wish=str(wish), members=members, why=why))
+    return said
+
+
+def _refusal(wish: Wish) -> str | None:
+    data = wish.data
+    if data is None or data.is_tag or data.class_filter_mode:
+        return None
+    try:
+        compile_expression(data.expression_type, data.sub_string)
+    except ExpressionRefused as refusal:
+        return str(refusal)
+    return None
+
+
+def tool_words(found: GroupLint) -> str:
+    """What the admin tool would say, where it is wrong; else nothing."""
+    if found.shared_ids or found.missing or found.tool == (found.verdict is LintVerdict.CONSISTENT):
+        return ""
+    if found.tool:
+        return _("The admin tool compares texts only, and calls these subscriptions the same.")
+    return _("The admin tool compares texts only, and calls these subscriptions different.")
+
+
+def difference_words(one: WishDifference) -> str:
+    """How two wishes differ, in a sentence or two."""
+    values = {"first": str(one.first), "second": str(one.second), "members": named(one.second.members)}
+    apart = one.apart
+    if one.second.data is None:
+        return _(
+            "{members} does not subscribe this topic, and is given queues of it all the same. Nobody reads them.",
+            members=values["members"],
+        )
+    if apart is None:
+        return _("{first} and {second}: not decided, a class filter cannot be looked into.", **values)
+    if one.verdict is LintVerdict.CONSISTENT:
+        return _("{first} and {second} let the same messages pass. This is proved.", **values)
+    if one.verdict is LintVerdict.UNDECIDED:
+        return _(
+            "{first} and {second}: no message was found that tells them apart ({tried} cases tried). That there is none"
+            " is not proved.",
+            tried=apart.tried,
+            **values,
+        )
+    if apart.only_first is not None and apart.only_second is not None:
+        return _("{first} and {second} differ both ways.", **values)
+    if apart.only_first is None:
+        values |= {"first": str(one.second), "second": str(one.first)}
+    if apart.proven:
+        return _("{first} lets more messages pass than {second}.", **values)
+    return _("{first} lets more messages pass than {second}; the other way round none was found.", **values)
+
+
+def message_words(message: Mapping[str, str]) -> str:
+    """A message by its tag and its other properties.
+
+    >>> message_words({"TAGS": "tagA", "a": "5"})
+    "the tag tagA, a = '5'"
+    """
+    tag = message.get(PROPERTY_TAGS)
+    others = [f"{name} = {value!r}" for name, value in message.items() if name != PROPERTY_TAGS]
+    return joined(", ", [_("no tag") if tag is None else _("the tag {tag}", tag=tag), *others])
+
+
+def witness_words(one: ExampleLoss) -> str:
+    """A message that shows the difference, and who asks for it."""
+    return _(
+        "A message with {message}; {asked} asked for it",
+        message=message_words(one.message),
+        asked=named(one.asked),
+    )
+
+
+def holder_words(holders: Sequence[str]) -> str:
+    """Whose subscription the broker holds."""
+    return _("The broker holds the subscription of {holder}", holder=joined(" or ", holders))
+
+
+def share_words(part: Fraction, queues: int | None) -> str:
+    """In how many of the queues it is lost, or waits.
+
+    >>> from fractions import Fraction
+    >>> share_words(Fraction(1, 2), 4), share_words(Fraction(1, 2), None)
+    ('2 of 4 queues', '1/2 of the queues')
+    """
+    if queues is not None and (part * queues).denominator == 1:
+        return ngettext("{lost} of {count} queue", "{lost} of {count} queues", queues, lost=int(part * queues))
+    if part == 0:
+        return _("no queue")
+    return _("all queues") if part == 1 else _("{part} of the queues", part=str(part))
+
+
+def lint_lines(found: GroupLint) -> Iterator[str]:
+    """What was found of a group, line by line: the answer, what to do, then each topic with what shows it, notes."""
+    count = len(found.members)
+    for refusal in refusals(found):
+        yield Line((refusal, BAD))
+    members = ngettext("{count} member", "{count} members", count)
+    head = _("{group}: {verdict} ({members})", group=found.group, verdict=verdict_words(found.verdict), members=members)
+    yield Line((head, STYLES[found.verdict]))
+    yield Line("  ", (_("What to do:"), HEAD), " ", advice(found))
+    for one in found.shared_ids:
+        first, *others = one.lines()
+        yield Line(("  " + first, BAD))
+        yield from ("     " + line for line in others)
+    for topic in found.topics:
+        yield from _topic_lines(topic)
+    for text in found.missing:
+        yield Line(("  " + text, WARN))
+    for note in found.notes:
+        yield _("  note: {note}", note=note)
+    tool = tool_words(found)
+    if tool:
+        yield _("  note: {note}", note=tool)
+
+
+def _topic_lines(topic: TopicLint) -> Iterator[str]:
+    yield Line("  ", (_("Topic {topic}", topic=topic.topic), HEAD))
+    for wish in topic.wishes[: MOST_COMPARED + 1]:
+        members = named(wish.members)
+        yield f"     {wish}: {members}"
+    for one in topic.differences:
+        yield f"     {difference_words(one)}"
+    if topic.left_out:
+        yield "     " + _(
+            "{left_out} more subscriptions, which are different texts, were not compared: at most {most} are",
+            left_out=topic.left_out,
+            most=MOST_COMPARED,
+        )
+    for witness in topic.witnesses:
+        yield from _witness_lines(witness, topic)
+
+
+def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
+    yield f"     {witness_words(witness)}"
+    by_fates: dict[tuple[tuple[str, str], ...], list[Loss]] = {}
+    for one in witness.losses:
+        by_fates.setdefault(tuple((owner, str(fate)) for owner, fate in one.fates.items()), []).append(one)
+    for fates, losses in by_fates.items():
+        first = losses[0]
+        told = named(f"{owner} {fate_words(fate)}" for owner, fate in fates)
+        where = [_("lost in {share}", share=share_words(first.lost, topic.queues))]
+        if first.stuck:
+            where.append(_("waits in {share}", share=share_words(first.stuck, topic.queues)))
+        parts = [told]
+        if first.unasked:
+            parts.append(_("{members} did not ask for it", members=named(first.unasked)))
+        head = _("       {holder}: ", holder=holder_words([one.holder for one in losses]))
+        told = _(" ({fates})", fates=joined("; ", parts))
+        yield Line(head, (joined(", ", where), BAD if first.lost else GOOD), (told, SOFT))

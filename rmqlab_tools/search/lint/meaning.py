@@ -1,0 +1,315 @@
+"""Do the members of a group want the same, by meaning: proven, or shown to be wrong by a message, or not decided.
+
+Members with the same tags in another order want the same; so do two conditions that are true for the same messages.
+Each difference comes with a message that one member's subscription lets pass and another's does not, and with what
+becomes of that message: by which member owns its queue, and by whose slot.
+
+The broker keeps one subscription a group and topic: that of the highest version, which is the last one stamped. Its
+filter comes first, the owner's own check of the tag second; a member that does not subscribe the topic is given
+queues all the same (queues are allocated among all members of the group), and pulls none of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.filter.filter import Filter, twin_of
+from rmqlab.language import _, joined
+from rmqlab.message.java import string_hash, utf16_key
+from rmqlab.protocol.subscription_data import build_subscription
+from rmqlab.rules import allocate
+from rmqlab.run.fates import OF_STAGE, Fate
+from rmqlab_tools.search.consistency import (
+    TOOL_WAITS_MS,
+    Apart,
+    CannotTellError,
+    RunningConsumer,
+    analyze_subscription,
+    lets_pass,
+    tell_apart,
+)
+from rmqlab_tools.search.expressions.remarks import REFUSED, doubts, sentence
+from rmqlab_tools.search.expressions.satisfiability import BUDGET
+from rmqlab_tools.search.lint.findings import (
+    ExampleLoss,
+    GroupLint,
+    Loss,
+    Properties,
+    SharedId,
+    TopicLint,
+    Wish,
+    WishDifference,
+)
+from rmqlab_tools.search.lint.limits import MOST_COMPARED, MOST_EXAMINED, MOST_FATES, MOST_MESSAGES, MOST_SLOTS, named
+from rmqlab_tools.search.lint.members import SETTINGS, text_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab_tools.search.lint.members import LintGroup, LintMember
+
+
+FEW = 8
+"""Different subscriptions of a topic, each of which is compared with the whole budget of `tell_apart`."""
+
+
+def lint(group: LintGroup) -> GroupLint:
+    """Compare what the members of a group subscribe; the group's members are in the order in which they were heard."""
+    members = group.members
+    topics = sorted({topic for member in members for topic in member.subscriptions})
+    found = tuple(_topic(topic, members, group.queues.get(topic)) for topic in topics)
+    return GroupLint(
+        group.name, tuple(one.client for one in members), found, tuple(_notes(members, found)), _tool(members),
+        tuple(_shared_ids(members, group.queues)),
+    )  # fmt: skip
+
+
+def _shared_ids(members: Sequence[LintMember], queues: Mapping[str, int]) -> Iterable[SharedId]:
+    """Client ids that more than one member has, with the queues that they all read, and those that nobody reads.
+
+    4.8.0 `ConsumerGroupInfo.getAllClientId`, `AllocateMessageQueueAveragely.allocate`.
+    """
+    if all(one.settings.get("messageModel") == "BROADCASTING" for one in members):
+        return  # nothing is allocated: each reads all queues
+    ids = sorted((one.client_id for one in members), key=utf16_key)
+    twice = {client_id: count for client_id, count in Counter(ids).items() if count > 1}
+    # an id that stands behind as many as there are queues is given none
+    read_by = {
+        topic: {one: allocate(one, range(number), ids) for one in {*ids[:number], *twice}}
+        for topic, number in sorted(queues.items())
+        if twice
+    }
+    for client_id, count in twice.items():
+        topics = {}
+        for topic, read in read_by.items():
+            number = queues[topic]
+            owned = {queue for shares_of in read.values() for queue in shares_of}
+            topics[topic] = (tuple(read[client_id]), tuple(queue for queue in range(number) if queue not in owned))
+        yield SharedId(client_id, count, len(members), topics)
+
+
+def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> TopicLint:
+    alike: dict[Any, list[LintMember]] = {}
+    for member in members:
+        data = member.subscriptions.get(topic)
+        alike.setdefault(None if data is None else text_key(data), []).append(member)
+    wishes = [
+        Wish(them[-1].subscriptions.get(topic), tuple(member.client for member in them)) for them in alike.values()
+    ]
+    wishes.sort(key=lambda wish: wish.data is None)
+    first, *others = wishes
+    # who does not subscribe the topic at all stands last, and counts most
+    compared = others if len(others) <= MOST_COMPARED else [*others[: MOST_COMPARED - 1], others[-1]]
+    budget = BUDGET if len(compared) <= FEW else BUDGET // FEW
+    differences = tuple(WishDifference(first, other, _apart(first, other, budget)) for other in compared)
+    messages: list[Properties] = []
+    for one in differences:
+        for message in () if one.apart is None else (one.apart.only_first, one.apart.only_second):
+            if message is not None and message not in messages:
+                messages.append(message)
+        if one.second.data is None and not messages:
+            # one that somebody asks for, to show what is lost where others do not subscribe the topic
+            apart = _apart(first, Wish(build_subscription(topic, " || ", "TAG"), ()), budget)
+            messages += [] if apart is None or apart.only_first is None else [apart.only_first]
+    if any(wish.data is not None and wish.data.class_filter_mode for wish in wishes):
+        messages = []  # who asks for them, and what becomes of them, nobody can tell
+    owners = _Owners(topic, members, wishes, queues) if messages else None
+    witnesses = [] if owners is None else [owners.witness(message) for message in messages[:MOST_MESSAGES]]
+    left_out = len(others) - len(compared)
+    return TopicLint(topic, tuple(wishes), differences, tuple(witnesses), queues, left_out)
+
+
+def _apart(first: Wish, second: Wish, budget: int) -> Apart | None:
+    if first.data is None or second.data is None:
+        return None
+    try:
+        return tell_apart(first.data, second.data, budget)
+    except CannotTellError:
+        return None
+
+
+def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterable[str]:
+    for name in SETTINGS:
+        told: dict[str, list[str]] = {}
+        for member in members:
+            if name in member.settings:
+                told.setdefault(member.settings[name], []).append(member.client)
+        if len(told) > 1:
+            texts = joined("; ", (f"{value}: {named(clients)}" for value, clients in told.items()))
+            yield _("{name} differs ({texts}): the broker keeps the last one heard", name=name, texts=texts)
+    for topic in topics:
+        data = [wish.data for wish in topic.wishes if wish.data is not None]
+        kinds = {one.is_tag for one in data}
+        if len(kinds) > 1:
+            tags = sorted({tag for one in data if one.is_tag for tag in one.tags_set})
+            same = next(((tag, twin) for tag in tags if (twin := twin_of(tag)) is not None), None)
+            such = "" if same is None else _(", such as {same} for {same2}", same=f"{same[1]!r}", same2=f"{same[0]!r}")
+            yield (
+                _(
+                    "{topic}: TAG and SQL92 in one group: under a TAG slot members with SQL92 get every "
+                    "message whose tag has the same hash code{such}, for only members with TAG look at the "
+                    "text again",
+                    topic=topic.topic,
+                    such=such,
+                )
+            )
+        if False in kinds:
+            yield _(
+                "{topic}: SQL92 needs enablePropertyFilter=true at the broker; else these members do not start",
+                topic=topic.topic,
+            )
+        without = [client for wish in topic.wishes if wish.data is None for client in wish.members]
+        if without:
+            yield (
+                _(
+                    "{topic}: each heartbeat of {without} takes the topic out of the broker's table, and "
+                    "pulls are refused until another member's next heartbeat",
+                    topic=topic.topic,
+                    without=named(without),
+                )
+            )
+        yield from _refusals(topic)
+        yield from _wrong_codes(topic.topic, members)
+
+
+def _refusals(topic: TopicLint) -> Iterable[str]:
+    for wish in topic.wishes[:MOST_EXAMINED]:
+        if wish.data is None or wish.data.class_filter_mode:
+            continue
+        who = named(wish.members)
+        for doubt in doubts(wish.data.expression_type, wish.data.sub_string):
+            values = {"topic": topic.topic, "wish": wish, "members": who, "text": sentence(doubt)}
+            if doubt.code == REFUSED:
+                yield _("{topic}: {wish} ({members}) is refused and lets nothing pass: {text}", **values)
+            else:
+                yield _("{topic}: {wish} ({members}): {text}", **values)
+
+
+def _wrong_codes(topic: str, members: Sequence[LintMember]) -> Iterable[str]:
+    """Heartbeats whose codes are not those of the tags: the broker looks at the codes alone (row F-50)."""
+    for member in members:
+        sent = member.sent_codes.get(topic)
+        if sent is None:
+            continue
+        mine = member.subscriptions[topic]
+        tags = sorted(mine.tags_set)
+        right = joined(", ", (f"{tag} {string_hash(tag)}" for tag in tags)) or _("none")
+        passing = [tag for tag in tags if string_hash(tag) in sent]
+        what = (
+            _("of these tags only {passing} passes", passing=joined(", ", passing))
+            if passing
+            else _("no message with such a tag passes")
+        )
+        yield (
+            _(
+                "{topic}: the heartbeat of {client} has the codes {sent} for {expression}, right is: "
+                "{right}. A real broker filters by the codes that were sent: while it holds this "
+                "subscription {what} in pulls that carry no subscription of their own (the C++ client's "
+                "carry it, a Java push consumer's do not)",
+                topic=topic,
+                client=member.client,
+                sent=sorted(sent),
+                expression=f"{mine.sub_string!r}",
+                right=right,
+                what=what,
+            )
+        )
+
+
+def _tool(members: Sequence[LintMember]) -> bool:
+    running = {
+        one.client: RunningConsumer(
+            one.settings.get("consumeType", "CONSUME_PASSIVELY") == "CONSUME_PASSIVELY", 0, one.subscriptions.values()
+        )
+        for one in members
+    }
+    return analyze_subscription(running, TOOL_WAITS_MS + 1) if running else True
+
+
+def shares(members: Sequence[LintMember], queues: int | None) -> dict[str, Fraction]:
+    """Which share of a topic's queues each member is given: exactly for a number of queues, else evenly.
+
+    With the usual strategy (`AllocateMessageQueueAveragely`), the client ids sorted. Members with one id are given the
+    same queues, which are counted for the first of them; the rest of their shares is nobody's.
+    """
+    by_id = sorted(members, key=lambda one: utf16_key(one.client_id))
+    ids = [one.client_id for one in by_id]
+    # an id that stands behind as many as there are queues is given none
+    part = {
+        one: Fraction(1, len(ids)) if queues is None else Fraction(len(allocate(one, range(queues), ids)), queues)
+        for one in dict.fromkeys(ids[:queues])
+    }
+    return {one.client: part.pop(one.client_id, Fraction(0)) for one in by_id}
+
+
+class _Owners:
+    """The members of a topic, those who subscribe it alike together: what is worked out for one holds for all."""
+
+    def __init__(self, topic: str, members: Sequence[LintMember], wishes: Sequence[Wish], queues: int | None) -> None:
+        """`wishes` are all ways in which `members` subscribe the topic; its `queues` may be unknown."""
+        self.wishes = wishes
+        self._members = [member.client for member in members]
+        self._wish_of = {client: number for number, wish in enumerate(wishes) for client in wish.members}
+        self._broadcasting = all(one.settings.get("messageModel") == "BROADCASTING" for one in members)
+        part = shares(members, queues)
+        self._part = [sum((part[client] for client in wish.members), Fraction(0)) for wish in wishes]
+        self._slots = self._by_version(topic, {one.client: one for one in members})
+        listed = {*self._members[:MOST_FATES], *(wish.members[0] for wish in wishes)}
+        self._listed = [client for client in self._members if client in listed]
+
+    def _by_version(self, topic: str, by_name: Mapping[str, LintMember]) -> dict[str, SubscriptionData]:
+        """Which subscriptions the broker may hold, each by the member whose it is; the likeliest first.
+
+        The higher version has it, of equal ones the first heard (row S-77); where none is told, the last heard.
+        """
+        places = {client: place for place, client in enumerate(by_name)}
+
+        def latest(client: str) -> tuple[int, int]:
+            version = by_name[client].subscriptions[topic].sub_version
+            return version, -places[client] if version else places[client]
+
+        holders = [max(wish.members, key=latest) for wish in self.wishes if wish.data is not None]
+        holders.sort(key=latest, reverse=True)
+        return {holder: by_name[holder].subscriptions[topic] for holder in holders[:MOST_SLOTS]}
+
+    def witness(self, message: Properties) -> ExampleLoss:
+        """What becomes of a message, by who holds the slot."""
+        asking = [wish.data is not None and lets_pass(wish.data, message) for wish in self.wishes]
+        losses = tuple(self._loss(holder, slot, message, asking) for holder, slot in self._slots.items())
+        return ExampleLoss(message, tuple(one for one in self._members if asking[self._wish_of[one]]), losses)
+
+    def _loss(self, holder: str, slot: SubscriptionData, message: Properties, asking: Sequence[bool]) -> Loss:
+        """What becomes of ``message`` while the broker holds ``slot``, the subscription of ``holder``."""
+        fates = [fate(wish.data, slot, message) for wish in self.wishes]
+        part = self._part
+        if self._broadcasting:  # each of those who ask is to get it
+            asked = sum(len(wish.members) for wish, asks in zip(self.wishes, asking, strict=True) if asks)
+            part = [
+                Fraction(len(wish.members), asked) if asks else Fraction(0)
+                for wish, asks in zip(self.wishes, asking, strict=True)
+            ]
+        of_fate: dict[Fate, Fraction] = {}
+        for of_wish, one in zip(part, fates, strict=True):
+            of_fate[one] = of_fate.get(one, Fraction(0)) + of_wish
+        stuck, kept = of_fate.get(Fate.NO_OWNER, Fraction(0)), of_fate.get(Fate.DELIVERED, Fraction(0))
+        everything = sum(part, Fraction(0))
+        nobodys = max(Fraction(0), 1 - everything)
+        unasked = [one is Fate.DELIVERED and not asks for one, asks in zip(fates, asking, strict=True)]
+        return Loss(
+            holder,
+            everything - kept - stuck,
+            stuck + nobodys,
+            {client: fates[self._wish_of[client]] for client in self._listed},
+            tuple(client for client in self._members if unasked[self._wish_of[client]]),
+        )
+
+
+def fate(owner: SubscriptionData | None, slot: SubscriptionData, message: Mapping[str, str]) -> Fate:
+    """What becomes of a message in a queue of ``owner`` (None: a member without the topic) under ``slot``'s filter."""
+    if owner is None:
+        return Fate.NO_OWNER
+    dropped = Filter(slot).fate(message, Filter(owner))
+    return Fate.DELIVERED if dropped is None else OF_STAGE[dropped]

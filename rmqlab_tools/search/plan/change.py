@@ -1,0 +1,201 @@
+"""A change of subscription: what OLD and NEW take, what both take, and messages that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rmqlab.errors import BadInput
+from rmqlab.filter.filter import compile_expression
+from rmqlab.filter.sql92.errors import MQFilterException
+from rmqlab.filter.sql92.nodes import And
+from rmqlab.language import _
+from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
+from rmqlab.protocol.subscription_data import (
+    SEPARATOR,
+    SQL92,
+    SUB_ALL,
+    TAG,
+    SubscriptionData,
+    build_subscription,
+    split_tags,
+)
+from rmqlab.scenario.scenario import OutgoingMessage, Subscription
+from rmqlab_tools.search.consistency import condition, lets_pass, tell_apart
+from rmqlab_tools.search.expressions.examine import looks_like_sql92
+from rmqlab_tools.search.expressions.remarks import remarks, sentence
+from rmqlab_tools.search.expressions.satisfiability import Can, Search
+
+TOPIC = "T"
+_PREFIXES = {"SQL92:": SQL92, "TAG:": TAG}
+
+
+class MessageKind(StrEnum):
+    """What a message is to the change: only OLD takes it, only NEW does, both do."""
+
+    OLD = "old"
+    NEW = "new"
+    BOTH = "both"
+
+
+def parse_subscription(text: str, what: str) -> Subscription:
+    """A subscription from ``tagA||tagB``, ``*``, or ``SQL92:a > 3``; ``what`` names it in errors.
+
+    Raises:
+        BadInput: the broker or the client would refuse it; the parser's own words are in the text.
+    """
+    if not isinstance(text, str):
+        raise BadInput(
+            _("{what} is {text}; right is a text, such as 'tagA || tagB' or 'SQL92:a > 3'", what=what, text=f"{text!r}")
+        )
+    if not text.removeprefix("TAG:").strip():
+        raise BadInput(_("{what} is empty; right is a subscription: 'tagA || tagB', '*', or 'SQL92:a > 3'", what=what))
+    prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
+    one = Subscription(type=_PREFIXES.get(prefix, TAG), expr=text.removeprefix(prefix))  # type: ignore[arg-type]
+    if not prefix and looks_like_sql92(text):
+        raise BadInput(
+            _(
+                "{what} {text} looks like SQL92: write 'SQL92:{plain}' (a tag of that name: 'TAG:{plain}')",
+                what=what,
+                text=f"{text!r}",
+                plain=text,
+            )
+        )
+    try:
+        data = data_of(one)
+        if not data.is_tag:
+            compile_expression(data.expression_type, data.sub_string)
+    except MQFilterException:
+        raise BadInput(f"{what} {text!r}: {sentence(remarks(one.type, one.expr)[0])}") from None
+    except BadInput as error:
+        raise BadInput(f"{what} {text!r}: {error}") from error
+    if data.is_tag and data.sub_string != SUB_ALL and not data.tags_set:
+        raise BadInput(
+            _(
+                "{what} {text}: it names no tag, so nothing is ever received; * takes every message",
+                what=what,
+                text=f"{text!r}",
+            )
+        )
+    return one
+
+
+def data_of(one: Subscription) -> SubscriptionData:
+    """What a client makes of a subscription."""
+    return build_subscription(TOPIC, one.expr, one.type)
+
+
+def text_of(one: Subscription) -> str:
+    """A subscription as the command line has it."""
+    return one.expr if one.type == TAG else f"{one.type}:{one.expr}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From ``old`` to ``new``. ``kinds``: properties of a message of each kind there is (its tag under ``TAGS``).
+
+    ``proven``: for each kind that is missing it is known that there is no such message. ``union``: takes what either
+    takes; None if it cannot be written. ``missed``: a message that one of the two takes and the union does not, since a
+    value that cannot be compared throws before the other condition is asked.
+    """
+
+    old: Subscription
+    new: Subscription
+    kinds: Mapping[MessageKind, Mapping[str, str]]
+    proven: bool
+    union: Subscription | None
+    missed: Mapping[str, str] | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether both take the same messages."""
+        return self.proven and MessageKind.OLD not in self.kinds and MessageKind.NEW not in self.kinds
+
+    @property
+    def rollouts(self) -> list[Subscription]:
+        """What members are given one after another when they are widened first; what changes nothing is left out."""
+        return [self.new] if self.union in {None, self.old, self.new} else [self.union, self.new]
+
+    def passes(self, one: Subscription, kind: MessageKind) -> bool:
+        """Whether a subscription takes messages of a kind."""
+        return lets_pass(data_of(one), self.kinds[kind])
+
+    def taken_by(self, one: Subscription) -> set[MessageKind]:
+        """The kinds of messages that a subscription takes."""
+        return {kind for kind in self.kinds if self.passes(one, kind)}
+
+    def message(self, kind: MessageKind, number: int, queue: int) -> OutgoingMessage:
+        """Message ``number`` of a kind, for one queue."""
+        props = dict(self.kinds[kind])
+        tag, keys = props.pop(PROPERTY_TAGS, None), props.pop(PROPERTY_KEYS, None)
+        return OutgoingMessage(f"{kind}-{number}", tag, keys, props or None, queue)
+
+
+def change_between(old: Subscription, new: Subscription) -> Change:
+    """Work out what the two take."""
+    first, second = data_of(old), data_of(new)
+    apart = tell_apart(first, second)
+    both = Search(And(condition(first), condition(second))).find(Can.TRUE)
+    found = {MessageKind.OLD: apart.only_first, MessageKind.NEW: apart.only_second, MessageKind.BOTH: both.properties}
+    kinds = {kind: properties for kind, properties in found.items() if properties is not None}
+    if not kinds:
+        raise BadInput(
+            _(
+                "no message was found that {expression} or {expression2} takes; nothing can be lost",
+                expression=f"{text_of(old)!r}",
+                expression2=f"{text_of(new)!r}",
+            )
+        )
+    proven = apart.proven and (both.proven or both.properties is not None)
+    union = _simple_union(old, new, kinds)
+    if union is not None:
+        return Change(old, new, kinds, proven, union)
+    # The order counts: what the first condition throws at never comes to the second. Digits beyond ASCII are rarest.
+    tried = [_joined(*order) for order in ((old, new), (new, old))]
+    joined = [(one, *_missed((first, second), one)) for one in tried if one is not None]
+    if not joined:
+        return Change(old, new, kinds, proven, None)
+    union, missed, sure = min(joined, key=lambda one: (one[1] is not None, str(one[1]).isascii(), not one[2]))
+    return Change(old, new, kinds, proven and sure, union, missed)
+
+
+def _simple_union(
+    old: Subscription, new: Subscription, kinds: Mapping[MessageKind, Mapping[str, str]]
+) -> Subscription | None:
+    first, second = data_of(old), data_of(new)
+    for one, data in ((old, first), (new, second)):
+        if data.is_tag and data.sub_string == SUB_ALL:
+            return one
+    if MessageKind.NEW not in kinds:
+        return old
+    if MessageKind.OLD not in kinds:
+        return new
+    if first.is_tag and second.is_tag:
+        names = dict.fromkeys([*split_tags(old.expr), *split_tags(new.expr)])
+        return Subscription(type=TAG, expr=SEPARATOR.join(names))
+    return None
+
+
+def _joined(*both: Subscription) -> Subscription | None:
+    """The two as one condition; None if the broker refuses it."""
+    union = Subscription(type=SQL92, expr=" OR ".join(f"({_as_condition(one)})" for one in both))
+    try:
+        compile_expression(union.type, data_of(union).sub_string)
+    except BadInput:
+        return None
+    return union
+
+
+def _missed(both: Iterable[SubscriptionData], union: Subscription) -> tuple[Mapping[str, str] | None, bool]:
+    """A message that one of ``both`` takes and ``union`` does not; if None, whether it is proven that there is none."""
+    apart = [tell_apart(one, data_of(union)) for one in both]
+    missed = next((one.only_first for one in apart if one.only_first is not None), None)
+    return missed, all(one.proven for one in apart)
+
+
+def _as_condition(one: Subscription) -> str:
+    if not data_of(one).is_tag:
+        return one.expr
+    tags = ", ".join(f"'{tag}'" for tag in dict.fromkeys(split_tags(one.expr)))
+    return f"{PROPERTY_TAGS} IN ({tags})"

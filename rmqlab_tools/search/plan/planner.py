@@ -1,0 +1,235 @@
+"""The change planner: runs each procedure through every schedule there is, or many, and says what it can cost.
+
+A procedure is searched from the first step of its change on: every order of frames that matters (``open_search``),
+within the budget, under the assumptions of such a search (``timings``). Beside it runs are drawn by seed with times
+as they were recorded (``timings``). A procedure is called safe only if no run lost a message and its checklist asks
+nothing of the producers; one that asks something of them is safe on that condition. What comes before the
+change is the same in all of them. Limits are counts of runs, so that the same question has the same answer everywhere;
+whoever asks for a limit of time is told that it cut the search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput, did_you_mean, whole_number
+from rmqlab.language import _, joined
+from rmqlab.sim.cluster import default_settings
+from rmqlab.sim.simulate import TOPICS_SETTLE_MS, simulate
+from rmqlab_tools.search.explorer.deviations import ScheduleShortener, replay_schedule
+from rmqlab_tools.search.explorer.explore import NotRepeatedError
+from rmqlab_tools.search.explorer.open_search import OpenSearch, gc_tuning
+from rmqlab_tools.search.explorer.timings import LATE_TIMING, RaceChooser
+from rmqlab_tools.search.plan.change import Change, change_between, parse_subscription
+from rmqlab_tools.search.plan.procedures import PROCEDURES, Procedure, Producers, Setting, course
+from rmqlab_tools.search.plan.results import Plan, ProcedureResult
+from rmqlab_tools.search.plan.run_cost import RunCost, cost_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rmqlab.run.run import Run
+    from rmqlab.scenario.schedule import Chooser
+
+
+BUDGET = 600
+DRAWN = 20  # runs drawn beside a search that came to its end
+ALONE = 10  # where it does not, one in so many of the budget is drawn, if that is more
+LOOK = 40  # after so many runs it is clear enough whether a search can end within its budget
+TELL_EVERY = 10  # runs between two reports of progress
+SHORTENING = 60  # runs spent on a shorter schedule of a loss that only drawn runs reach
+
+
+class _LateRaceChooser(RaceChooser):
+    """Draws what comes after the change has begun, and the broker's uptime; all else is as usual."""
+
+    def __init__(self, seed: int, open_from_ms: float) -> None:
+        super().__init__(seed)
+        self._open_from_ms = open_from_ms
+
+    def pick(self, number: int, label: str, n: int) -> int:
+        late = self.now_is_from(self._open_from_ms)
+        return super().pick(number, label, n) if late or label == "broker uptime" else 0
+
+
+class _Trial:
+    """Tries one procedure; counts its runs, keeps the worst."""
+
+    def __init__(
+        self,
+        procedure: Procedure,
+        change: Change,
+        setting: Setting,
+        producers: Producers,
+        progress: Callable[[str], None] | None,
+        until: float,
+    ) -> None:
+        self.procedure, self.change, self.producers = procedure, change, producers
+        self.course = course(procedure, change, setting, producers)
+        self.change_at_ms = TOPICS_SETTLE_MS + self.course.change_at
+        self._progress = progress
+        self._until = until
+        self.cut = False
+        self._drawn: Counter[int] = Counter()
+        self._reached: set[int] = set()
+        self.duplicates = 0
+        self._runs = 0
+        self.takes_ms = self.longest_wait_ms = 0
+        self._worst: tuple[Run, RunCost] | None = None
+
+    def run(self, budget: int, seed: int) -> ProcedureResult:
+        search = OpenSearch(
+            self.course.scenario, self._count, cluster=default_settings(), open_from_ms=self.change_at_ms
+        )
+        while not search.exhausted and search.runs < budget and (search.runs != LOOK or search.waiting < budget):
+            if search.runs and self._is_over():
+                break
+            search.step()
+            self._ran()
+        drawn = min(DRAWN if search.exhausted else max(DRAWN, budget // ALONE), budget)
+        by_search = self._worst
+        for number in range(seed, seed + drawn):
+            if self._drawn and self._is_over():
+                break
+            lost, _ignored = self._count(self._timed(_LateRaceChooser(number, self.change_at_ms)))
+            self._drawn[len(lost)] += 1
+            self._ran()
+        if self._worst is None:
+            raise BadInput(
+                _("budget is {budget}; {name} needs at least one whole run", budget=budget, name=self.procedure.name)
+            )
+        worst, cost = self._worst
+        by_chance = by_search is None or len(cost.lost) > len(by_search[1].lost)
+        if by_search is not None and not by_chance:
+            worst, cost = by_search
+        elif cost.lost and not self._is_over():
+            worst = self._shortened(worst, len(cost.lost), min(budget, SHORTENING))
+        again = replay_schedule(self.course.scenario, worst.schedule, cluster=default_settings())
+        if again.lines() != worst.lines():
+            raise NotRepeatedError(_("schedule {to_json} does not repeat its run", to_json=worst.schedule.to_json()))
+        return ProcedureResult(
+            self.procedure, self.change, self.producers, self.course, search.exhausted and not by_chance, search.runs,
+            self._drawn.total(), self._losses(search), again, self.cost(again), self.takes_ms,
+            self.longest_wait_ms, self.duplicates,
+        )  # fmt: skip
+
+    def _is_over(self) -> bool:
+        """Whether the time is over; asked before each run that would follow, so a yes means that one is left out."""
+        self.cut = self.cut or monotonic() >= self._until
+        return self.cut
+
+    def _ran(self) -> None:
+        self._runs += 1
+        if self._progress is not None and self._runs % TELL_EVERY == 1:
+            self._progress(
+                _(
+                    "{name}, producers {producers}, {runs} runs",
+                    name=self.procedure.name,
+                    producers=self.producers,
+                    runs=self._runs,
+                )
+            )
+
+    def _losses(self, search: OpenSearch) -> dict[int, float]:
+        losses = dict.fromkeys(sorted(self._reached), 0.0)
+        if search.exhausted:
+            for number, share in search.graph.shares().items():
+                losses[len(self.cost(search.endings[number]).lost)] += share
+        else:
+            for lost, runs in self._drawn.items():
+                losses[lost] += runs / self._drawn.total()
+        return losses
+
+    def cost(self, run: Run) -> RunCost:
+        return cost_of(run, self.change, self.change_at_ms)
+
+    def _count(self, run: Run) -> tuple[tuple[str, ...], int]:
+        cost = self.cost(run)
+        self._reached.add(len(cost.lost))
+        self.takes_ms = max(self.takes_ms, cost.takes_ms)
+        self.longest_wait_ms = max(self.longest_wait_ms, cost.longest_wait_ms)
+        self.duplicates = max(self.duplicates, cost.duplicates)
+        if self._worst is None or _badness(cost) > _badness(self._worst[1]):
+            self._worst = (run, cost)
+        return (cost.lost, cost.duplicates)
+
+    def _timed(self, chooser: Chooser) -> Run:
+        return simulate(self.course.scenario, chooser=chooser, timing=LATE_TIMING, cluster=default_settings())
+
+    def _shortened(self, run: Run, lost: int, max_runs: int) -> Run:
+        """A run with fewer unusual choices that loses as many messages."""
+        return ScheduleShortener(self._timed, lambda other: len(self.cost(other).lost) >= lost, max_runs).of(run)
+
+
+def _badness(cost: RunCost) -> tuple[int, int]:
+    return len(cost.lost), cost.duplicates
+
+
+def procedures_named(names: Sequence[str] | None) -> list[Procedure]:
+    """Procedures by name, all without names.
+
+    Raises:
+        BadInput: there is none of this name.
+    """
+    known = {one.name: one for one in PROCEDURES}
+    for name in names or ():
+        if name not in known:
+            raise BadInput(
+                _(
+                    "no procedure {name}{near}; there are: {known}",
+                    name=f"{name!r}",
+                    near=did_you_mean(name, known),
+                    known=joined(", ", known),
+                )
+            )
+    return [known[name] for name in names or known]
+
+
+def plan(
+    old: str,
+    new: str,
+    *,
+    setting: Setting | None = None,
+    budget: int = BUDGET,
+    seed: int = 0,
+    procedures: Sequence[str] | None = None,
+    producers: Sequence[Producers] = tuple(Producers),
+    progress: Callable[[str], None] | None = None,
+    seconds: float | None = None,
+) -> Plan:
+    """Compare the ways from ``old`` to ``new`` (texts as for ``parse_subscription``).
+
+    ``budget``: runs of the search at most for each procedure and behaviour of the producers. Runs drawn by chance, from
+    ``seed`` on, and those that shorten the worst one come on top. ``progress`` hears what is being tried and how many
+    runs of it were made. After ``seconds`` of the clock each procedure has two more runs at most, one of the search and
+    one by chance (None: the budget alone ends it); what they show is then less sure, and the plan says so.
+
+    Raises:
+        BadInput: a subscription that would be refused, a budget or a name that cannot be.
+    """
+    change = change_between(parse_subscription(old, "OLD"), parse_subscription(new, "NEW"))
+    setting = setting or Setting()
+    whole_number("budget", budget, 1)
+    whole_number("seed", seed)
+    if seconds is not None and not seconds > 0:
+        raise BadInput(_("seconds is {seconds}; it must be more than 0", seconds=seconds))
+    until, cut = math.inf if seconds is None else monotonic() + seconds, False
+    if not producers:
+        raise BadInput(_("name how the producers behave: {Producers}", Producers=joined(", ", Producers)))
+    tried: list[ProcedureResult] = []
+    chosen = procedures_named(procedures)
+    for behaviour, procedure in product((one for one in Producers if one in producers), chosen):
+        trial = _Trial(procedure, change, setting, behaviour, progress, until)
+        equal = next((one for one in tried if one.course == trial.course), None)
+        if equal is None:
+            with gc_tuning():
+                tried.append(trial.run(budget, seed))
+            cut = cut or trial.cut
+        else:
+            tried.append(replace(equal, procedure=procedure, producers=behaviour))
+    return Plan(change, setting, budget, seed, tried, cut)

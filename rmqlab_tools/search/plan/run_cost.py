@@ -1,0 +1,100 @@
+"""What a run of a change cost: the messages lost, those taken twice, how long it took, how long messages waited."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rmqlab.scenario.scenario import Send, Start
+from rmqlab_tools.search.plan.change import MessageKind
+
+if TYPE_CHECKING:
+    from rmqlab.run.run import Run
+    from rmqlab_tools.search.plan.change import Change
+
+CHANGES = frozenset({"starting", "started", "stopping", "stopped", "offsetReset"})
+
+
+@dataclass(frozen=True, slots=True)
+class LostByChange:
+    """A message that was wanted and that nobody took: its kind, and who let it go by under which subscription."""
+
+    body: str
+    kind: MessageKind
+    queue: int
+    fate: str
+    culprit: str | None
+    subscription: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """``lost``: bodies, as sent; ``duplicates``: how often a message was taken once more.
+
+    ``takes_ms``: from the first step of the change to the last; ``longest_wait_ms``: from a message's arrival to the
+    first time that somebody took it; ``wanted``: how many messages somebody wanted.
+    """
+
+    lost: tuple[str, ...]
+    duplicates: int
+    takes_ms: int
+    longest_wait_ms: int
+    wanted: int
+
+
+def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
+    """The cost of one run; ``change_at_ms``: when its change began, since the run began.
+
+    A message is wanted if a member that ran when it was sent asks for it, or if both OLD and NEW take it. It is lost if
+    nobody has taken it when everything has come to rest.
+    """
+    starts = [step for step in run.scenario.steps if isinstance(step, Start)]
+    takes = {one: change.taken_by(one) for one in {one for step in starts for one in step.subscribe.values()}}
+    topics = {
+        message.body: step.topic for step in run.scenario.steps if isinstance(step, Send) for message in step.messages
+    }
+    running: dict[str, Start] = {}
+    wanted: dict[str, float] = {}
+    taken: Counter[str] = Counter()
+    waits: dict[str, float] = {}
+    end = change_at_ms
+    for event in run.events:
+        what = event["ev"]
+        if what in CHANGES and event["t"] >= change_at_ms:
+            end = event["t"]
+        match what:
+            case "started":
+                running[event["who"]] = next(step for step in starts if step.who == event["who"])
+                starts.remove(running[event["who"]])
+            case "stopping":
+                running.pop(event["who"], None)
+            case "sent":
+                body, topic = event["body"], topics[event["body"]]
+                asked = [takes[step.subscribe[topic]] for step in running.values() if topic in step.subscribe]
+                kind = _kind_of(body)
+                if kind is MessageKind.BOTH or any(kind in kinds for kinds in asked):
+                    wanted[body] = event["t"]
+            case "consume":
+                body = event["body"]
+                taken[body] += 1
+                if taken[body] == 1 and body in wanted:
+                    waits[body] = event["t"] - wanted[body]
+    lost = tuple(body for body in wanted if not taken[body])
+    twice = sum(times - 1 for times in taken.values())
+    return RunCost(lost, twice, round(end - change_at_ms), round(max(waits.values(), default=0)), len(wanted))
+
+
+def lost_messages(run: Run, cost: RunCost) -> list[LostByChange]:
+    """Each message lost, with the stage that let it go by."""
+    found = []
+    for body in cost.lost:
+        fates = [fate for fate in run.fates if fate.body == body]
+        fate = next((one for one in fates if one.lost), fates[0])
+        kind = _kind_of(body)
+        found.append(LostByChange(body, kind, fate.queue, fate.fate.value, fate.culprit, fate.subscription))
+    return found
+
+
+def _kind_of(body: str) -> MessageKind:
+    return MessageKind(body.partition("-")[0])

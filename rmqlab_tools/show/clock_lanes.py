@@ -1,0 +1,304 @@
+"""Who does what when: lanes of marks over time with a clock that a mark sets back, and the flow of frames.
+
+The rows say what to draw; times are ms. With `limit_ms` every lane that has heartbeats gets a clock: the time since the
+last one, with the limit as a dashed line. A mark named "forgotten" ends the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
+from rmqlab_tools.show.canvas import WIDTH, Canvas, Shape, legend, painted, text_width
+from rmqlab_tools.show.charts import TimeScale
+from rmqlab_tools.show.figure import Picture
+from rmqlab_tools.show.palette import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    WHITE,
+    YELLOW,
+    ink,
+)
+from rmqlab_tools.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Inches.
+RIGHT_EDGE, TOP, AXIS, LEGEND = 0.25, 0.3, 0.34, 0.36
+LANE, CLOCK, BAND = 0.5, 0.95, 0.3
+FLOW_LEFT, FLOW_RIGHT, FLOW_TOP, FLOW_LINE, BOX = 1.9, 1.6, 0.62, 0.34, 0.26
+RESETS, STOPS = _("heartbeat"), _("forgotten")  # the clock of a lane
+RISES, CLOSE = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other
+MARKS: tuple[tuple[Shape, str], ...] = (
+    ("round", GREEN), ("cross", VERMILLION), ("down", ORANGE), ("square", BLUE), ("diamond", PURPLE), ("bar", GREY),
+    ("square", YELLOW), ("round", SKY),
+)  # fmt: skip
+
+
+class LaneMark(NamedTuple):
+    """Something at `t` (ms) in a lane; with `until` it lasts."""
+
+    lane: str
+    t: float
+    what: str
+    until: float | None = None
+
+    @property
+    def end(self) -> float:
+        """When it is over."""
+        return self.t if self.until is None else self.until
+
+
+def clock_lane(
+    rows: Iterable[Mapping[str, Any] | tuple[Any, ...]],
+    *,
+    title: str = _("What happened when"),
+    limit_ms: float | None = None,
+    start: float | None = None,
+    kinds: Sequence[str] = (),
+) -> Picture:
+    """Marks in lanes over time; `rows` have `lane`, `t` (ms), `what`, and `until` where something lasts.
+
+    Marks of one kind look the same and the legend names them; those that `kinds` names look the same in each picture.
+    What lasts is a band with its name. What was over before `start` is left out, and so it is of the table.
+
+    >>> print(clock_lane([("A", 0, "heartbeat"), ("A", 30_000, "heartbeat")]).table)
+    What happened when
+    when, s  lane  what
+    0        A     heartbeat
+    30       A     heartbeat
+
+    Raises:
+        BadInput: no row, or a row without lane, time or name.
+    """
+    marks = sorted((_mark(row) for row in rows), key=lambda one: one.t)
+    begin = float(min((one.t for one in marks), default=0) if start is None else start)
+    shown = [one for one in marks if one.end >= begin]
+    if not shown:
+        raise BadInput(_("clock_lane: no mark lies in the time that is to be drawn"))
+    end = max(float(max(one.end for one in marks)), begin + 1)
+    lanes = sorted({one.lane for one in shown})
+    found = list(dict.fromkeys(one.what for one in shown if one.until is None))
+    looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(dict.fromkeys([*kinds, *found]))}
+    reset = {one.lane for one in marks if one.what == RESETS and limit_ms is not None}
+    edge = max(0.9, *(text_width(str(lane)) + 0.25 for lane in lanes))
+    time = TimeScale(begin, end, edge, WIDTH - RIGHT_EDGE)
+    tops, floor = {}, TOP
+    for lane in lanes:
+        tops[lane] = floor
+        floor += LANE + (CLOCK if lane in reset else 0)
+    places, below = legend(found, edge, WIDTH - 0.1, room=0.45)
+
+    def draw(canvas: Canvas) -> None:
+        for lane, top in tops.items():
+            y = top + LANE / 2
+            canvas.text(0.08, y, str(lane), ha="left", bold=True)
+            canvas.line((edge, WIDTH - RIGHT_EDGE), (y, y), PALE, 5)
+            if lane in reset:
+                _draw_clock(canvas, time, top + LANE, _runs(marks, lane, time), limit_ms or 1)
+        for one, level in _levels(shown, time):
+            y = tops[one.lane] + LANE / 2
+            with canvas.saying(f"{one.lane}, {one.t / 1_000:g} s: {one.what}"):
+                if one.until is None:
+                    shape, colour = looks[one.what]
+                    canvas.spot(time.x(one.t), y + RISES[level], 9, colour, shape=shape)
+                else:
+                    _draw_band(canvas, time.x(one.t), time.x(one.until), y, one.what)
+        if begin <= 0 <= end:
+            canvas.line((time.x(0), time.x(0)), (TOP - 0.1, floor), VERMILLION, 1.2)
+        time.axis(canvas, floor)
+        for what, (x, under) in zip(found, places, strict=True):
+            y = floor + AXIS + LEGEND - 0.14 + under
+            shape, colour = looks[what]
+            canvas.spot(x + 0.08, y, 8, colour, shape=shape)
+            canvas.text(x + 0.22, y, what, ha="left")
+
+    svg = painted(WIDTH, floor + AXIS + LEGEND + below - 0.1, draw)
+    told = joined("; ", (f"{lane}: {_told([one for one in shown if one.lane == lane], found)}" for lane in lanes))
+    alt = _(
+        "{title}. From {begin} to {end} s. {told}.",
+        title=title,
+        begin=f"{begin / 1000:g}",
+        end=f"{end / 1000:g}",
+        told=told,
+    )
+    ends = ["" if one.until is None else (" " + _("to {until}", until=f"{one.until / 1000:g}")) for one in shown]
+    table = [(f"{one.t / 1_000:g}{until}", one.lane, one.what) for one, until in zip(shown, ends, strict=True)]
+    return Picture(svg, title=title, alt=alt, table=Table(title, (_("when, s"), _("lane"), _("what")), table))
+
+
+def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> LaneMark:
+    try:
+        one = LaneMark(**row) if isinstance(row, Mapping) else LaneMark(*row)
+    except TypeError as error:
+        raise BadInput(
+            _("clock_lane: {row} is no mark; right is lane, t, what and perhaps until", row=f"{row!r}")
+        ) from error
+    _require_times("clock_lane", row, one.t, one.end)
+    return one
+
+
+def _require_times(form: str, row: object, *times: object) -> None:
+    if not all(isinstance(time, int | float) for time in times):
+        raise BadInput(_("{form}: the time of {row} is no number of ms", form=form, row=f"{row!r}"))
+
+
+def _runs(marks: Iterable[LaneMark], lane: str, time: TimeScale) -> list[tuple[float, float]]:
+    """From when to when the clock of a lane runs, in the time that is drawn."""
+    runs: list[tuple[float, float]] = []
+    since: float | None = None
+    for one in marks:
+        if one.lane != lane or one.what not in {RESETS, STOPS}:
+            continue
+        if since is not None:
+            runs.append((since, one.t))
+        since = one.t if one.what == RESETS else None
+    if since is not None:
+        runs.append((since, max(time.end, since)))
+    return [(since, until) for since, until in runs if until >= time.begin and since <= time.end]
+
+
+def _levels(shown: Iterable[LaneMark], time: TimeScale) -> list[tuple[LaneMark, int]]:
+    """Each mark with its height in the lane: marks that are close stand one above the other, equal ones as one."""
+    found: list[tuple[LaneMark, int]] = []
+    last: dict[tuple[str, int], tuple[float, str]] = {}
+    for one in shown:
+        x, level = time.x(one.t), 0
+        while one.until is None and level < len(RISES) - 1 and (one.lane, level) in last:
+            before, what = last[one.lane, level]
+            if x - before > CLOSE or (what == one.what and x - before < CLOSE / 4):
+                break
+            level += 1
+        if one.until is None:
+            last[one.lane, level] = (x, one.what)
+        found.append((one, level))
+    return found
+
+
+def _draw_band(canvas: Canvas, left: float, right: float, y: float, what: str) -> None:
+    canvas.block(left, y - BAND / 2, right - left, BAND, SKY, edge=WHITE, layer=2)
+    if right - left > text_width(what) + 0.06:
+        canvas.text((left + right) / 2, y, what, colour=ink(SKY))
+
+
+def _draw_clock(canvas: Canvas, time: TimeScale, top: float, runs: Sequence[tuple[float, float]], limit: float) -> None:
+    high = max([limit, *(min(until, time.end) - since for since, until in runs)]) * 1.05
+    floor, tall = top + CLOCK - 0.12, CLOCK - 0.12
+    for since, until in runs:
+        first, last = max(since, time.begin), min(until, time.end)
+        edge = [(time.x(t), floor - tall * (t - since) / high) for t in (first, last)]
+        canvas.area([(edge[0][0], floor), *edge, (edge[1][0], floor)], SKY)
+        canvas.polyline(edge, BLUE, width=1.8)
+    canvas.line((time.left, time.right), (floor, floor), GREY, 1)
+    line = floor - tall * limit / high
+    canvas.polyline([(time.left, line), (time.right, line)], VERMILLION, width=1.3, dashed=True)
+    words = _("since the last heartbeat; limit {limit} s", limit=f"{limit / 1000:g}")
+    canvas.text(time.left + 0.05, line + 0.13, words, ha="left", ground=WHITE)
+
+
+def _told(marks: Sequence[LaneMark], kinds: Iterable[str]) -> str:
+    """What happens in a lane, in words."""
+    counts = {what: sum(one.what == what for one in marks) for what in kinds}
+    told = [
+        _("{what} {count} times", what=what, count=count) if count > 1 else what
+        for what, count in counts.items()
+        if count
+    ]
+    return joined(", ", [*told, *(one.what for one in marks if one.until is not None)])
+
+
+class Flow(NamedTuple):
+    """At `t` (ms) `source` sends `what` to `target`; the same name twice: it does that itself."""
+
+    t: float
+    source: str
+    target: str
+    what: str
+
+
+def frame_flow(
+    rows: Iterable[Any], *, title: str = _("Who sends what to whom"), parties: Sequence[str] = ()
+) -> Picture:
+    """An arrow for each frame, in the order given; a column for each party (as they appear unless `parties` says).
+
+    Rows are `lab.frames()`, or have `t` (ms), `source`, `target` and `what`; source and target alike is a box.
+
+    >>> frame_flow([(0, "A", "broker", "HEART_BEAT"), (1, "broker", "broker", "update_channel")]).alt
+    'Who sends what to whom. A to broker: HEART_BEAT; broker: update_channel.'
+
+    Raises:
+        BadInput: no row, or a row that is no frame.
+    """
+    flows = [_flow(row) for row in rows]
+    if not flows:
+        raise BadInput(_("frame_flow: there is no frame to draw"))
+    columns = list(parties) or list(dict.fromkeys(one for flow in flows for one in (flow.source, flow.target)))
+    missing = {one for flow in flows for one in (flow.source, flow.target)} - set(columns)
+    if missing:
+        raise BadInput(_("frame_flow: parties lacks {missing}", missing=joined(", ", sorted(missing))))
+    high = FLOW_TOP + FLOW_LINE * len(flows) + 0.2
+    svg = painted(WIDTH, high, lambda canvas: _draw_flows(canvas, flows, columns, title))
+    told = [
+        f"{one.source}: {one.what}"
+        if one.source == one.target
+        else _("{source} to {target}: {what}", source=one.source, target=one.target, what=one.what)
+        for one in flows
+    ]
+    table = Table(title, ("ms", _("from"), _("to"), _("what")), [(f"{one.t:.0f}", *one[1:]) for one in flows])
+    return Picture(svg, title=title, alt=_("{title}. {told}.", title=title, told=joined("; ", told)), table=table)
+
+
+def _flow(row: Any) -> Flow:
+    if hasattr(row, "request"):
+        what = row.request or row.response or "?"
+        return Flow(
+            row.t,
+            row.source,
+            row.target,
+            _("{response} to {what}", response=row.response, what=what) if row.response else what,
+        )
+    try:
+        one = Flow(**row) if isinstance(row, Mapping) else Flow(*row)
+    except TypeError as error:
+        raise BadInput(_("frame_flow: {row} is no frame; right is t, source, target, what", row=f"{row!r}")) from error
+    _require_times("frame_flow", row, one.t)
+    return one
+
+
+def _draw_flows(canvas: Canvas, flows: Sequence[Flow], columns: Sequence[str], title: str) -> None:
+    gap = (WIDTH - FLOW_LEFT - FLOW_RIGHT) / max(len(columns) - 1, 1)
+    places: Mapping[str, float] = {name: FLOW_LEFT + gap * number for number, name in enumerate(columns)}
+    canvas.heading(title)
+    for name, x in places.items():
+        canvas.line((x, x), (FLOW_TOP - 0.08, FLOW_TOP + FLOW_LINE * len(flows)), GREY, 1)
+        canvas.text(x, FLOW_TOP - 0.2, name, bold=True)
+    for number, one in enumerate(flows):
+        y = FLOW_TOP + FLOW_LINE * (number + 0.6)
+        canvas.text(0.08, y, f"{one.t:.0f} ms", ha="left", colour=GREY)
+        with canvas.saying(
+            _(
+                "{t} ms: {source} to {target}: {what}",
+                t=f"{one.t:.0f}",
+                source=one.source,
+                target=one.target,
+                what=one.what,
+            )
+        ):
+            start, end = places[one.source], places[one.target]
+            if one.source == one.target:
+                wide = text_width(one.what) + 0.2
+                canvas.chip(start, y, wide, BOX, PALE, GREY)
+                canvas.text(start, y, one.what)
+                continue
+            canvas.arrow((start, y + 0.06), (end, y + 0.06), ORANGE if one.what.startswith("NOTIFY") else BLUE)
+            canvas.text((start + end) / 2, y - 0.06, one.what, colour=BLACK, ground=WHITE)

@@ -1,0 +1,253 @@
+"""The moments of a run that tell its story, in order of time: heartbeats, rebalances, what became of each message.
+
+The swimlane draws them and its table lists them. Heartbeats that repeat what everybody knows are left out, except the
+first of each consumer that is refused: it shows why the slot is not won back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from rmqlab.language import N_, _, joined
+from rmqlab.run.fates import Fate
+from rmqlab.run.run_view import Beat, RunView, ranges, seconds, short
+from rmqlab_tools.show.palette import LOOKS, counted, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.run.facts import Fact
+    from rmqlab.run.fates import MessageFate
+
+
+class MomentKind(StrEnum):
+    """What sort of moment it is."""
+
+    CHOICE = N_("unusual order")
+    FAULT = N_("fault")
+    BEAT = N_("heartbeat")
+    NOTIFY = N_("notification")
+    REBALANCE = N_("rebalance")
+    MESSAGE = N_("message")
+    COMMIT = N_("commit")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One row of the swimlane at ``t`` ms: ``who`` takes part beside the broker, ``text`` says what happens there.
+
+    ``at_broker`` is what happens in the broker's lane. ``slot`` is the subscription in force afterwards. A beat has
+    ``taken``; a message has ``fate``. ``order`` is the place among the run's facts: it decides where times
+    are equal, as they are for all that happens while the clock stands still.
+    """
+
+    t: float
+    kind: MomentKind
+    who: tuple[str, ...]
+    text: str
+    at_broker: str
+    slot: str | None
+    taken: bool = True
+    fate: Fate | None = None
+    order: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Moments that belong together, under a heading."""
+
+    title: str
+    moments: list[Moment]
+
+
+def scenes(reading: RunView, *, unusual: bool = False) -> list[Scene]:
+    """The story in scenes: each start, the messages, the offsets; empty scenes are left out.
+
+    With ``unusual`` the choices that make this run another one than the usual are moments too.
+    """
+    moments = sorted(
+        [
+            *(_unusual(reading) if unusual else ()),
+            *_faults(reading),
+            *_beats(reading),
+            *_notifications(reading),
+            *_rebalances(reading),
+        ],
+        key=attrgetter("order"),
+    )
+    starts = [
+        (event["t"] - reading.zero, event["who"])
+        for event in reading.run.events
+        if event["ev"] == "starting" and event["who"] in reading.asked and reading.is_member(event["who"], event["t"])
+    ]
+    found = []
+    for index, (since, who) in enumerate(starts):
+        until = starts[index + 1][0] if index + 1 < len(starts) else float("inf")
+        later = _(", {seconds} later", seconds=seconds(since - starts[index - 1][0])) if index else ""
+        # what was chosen before the first start belongs to it
+        mine = [moment for moment in moments if (since if index else -math.inf) <= moment.t < until]
+        if who in reading.starts_with:
+            found.append(
+                Scene(
+                    _(
+                        "{who} starts{later}: asks for {starts_with}",
+                        who=who,
+                        later=later,
+                        starts_with=reading.starts_with[who],
+                    ),
+                    mine,
+                )
+            )
+        else:
+            found.append(Scene(_("{who} starts{later}", who=who, later=later), mine))
+    by_time = attrgetter("t")
+    found.append(
+        Scene(joined(": ", (counted(reading), summary(reading.fates))), sorted(_messages(reading), key=by_time))
+    )
+    found.append(Scene(_("Offsets move on, whatever became of the messages"), sorted(_commits(reading), key=by_time)))
+    return [scene for scene in found if scene.moments]
+
+
+def _slot_after(reading: RunView, order: float) -> str | None:
+    """The group's subscription in the broker behind this place among the facts."""
+    return next((slot.expression for slot in reversed(reading.slots) if slot.order <= order), None)
+
+
+def slot_at(reading: RunView, t: float) -> str | None:
+    """The group's subscription in the broker at ``t`` (changes at ``t`` included)."""
+    return next((slot.expression for slot in reversed(reading.slots) if slot.t <= t), None)
+
+
+def telling_beats(reading: RunView) -> Iterator[tuple[Beat, Beat]]:
+    """All heartbeats that took the slot, and the first one of each consumer that another's kept out.
+
+    Each comes with the heartbeat that holds the slot afterwards.
+    """
+    refused: set[str] = set()
+    holder: Beat | None = None
+    for beat in reading.beats:
+        if beat.taken:
+            holder = beat
+        elif holder is None or holder.who == beat.who or beat.who in refused:
+            continue
+        else:
+            refused.add(beat.who)
+        yield beat, holder
+
+
+def _beats(reading: RunView) -> Iterator[Moment]:
+    for beat, holder in telling_beats(reading):
+        older = _("the same version") if beat.version == holder.version else _("an older version")
+        verdict = (
+            _("slot := {expression}", expression=short(beat.expression))
+            if beat.taken
+            else _("{older}: ignored", older=older)
+        )
+        text = _(
+            "heartbeat {expression}, version {seconds}",
+            expression=short(beat.expression),
+            seconds=seconds(beat.version),
+        )
+        slot = beat.expression if beat.taken else _slot_after(reading, beat.order)
+        yield Moment(beat.t, MomentKind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)
+
+
+def _unusual(reading: RunView) -> Iterator[Moment]:
+    from rmqlab_tools.search.explorer.explanation import deviation
+
+    for choice in reading.run.unusual:
+        text, slot = deviation(choice, reading.run.schedule.timing), _slot_after(reading, choice.order)
+        t = float(choice.t or 0) - reading.zero
+        yield Moment(t, MomentKind.CHOICE, (), "", text, slot, order=choice.order - 0.5)
+
+
+def _faults(reading: RunView) -> Iterator[Moment]:
+    for event in reading.run.events:
+        if event["ev"] == "control":
+            what, _ignored, rest = str(event["line"]).partition(" @")
+            who, t = rest.partition(" ")[0], event["t"] - reading.zero
+            mine = (who,) if who in reading.asked else ()
+            facts = reading.run.facts
+            order = next((place for place, fact in enumerate(facts) if round(fact.t) >= event["t"]), len(facts)) - 0.25
+            slot = _slot_after(reading, order)
+            yield Moment(
+                t, MomentKind.FAULT, mine, what if mine else "", "" if mine else event["line"], slot, order=order
+            )
+
+
+def _notifications(reading: RunView) -> Iterator[Moment]:
+    told: dict[float, list[Fact]] = {}
+    for fact in reading.facts("notify"):
+        told.setdefault(fact.t - reading.zero, []).append(fact)
+    for t, facts in told.items():
+        if len(facts) > 1:  # the first member is told of itself: no story in it
+            clients, order = tuple(fact["client"] for fact in facts), reading.place(facts[-1])
+            slot = _slot_after(reading, order)
+            yield Moment(t, MomentKind.NOTIFY, clients, _("look again"), _("members changed (40)"), slot, order=order)
+
+
+def _rebalances(reading: RunView) -> Iterator[Moment]:
+    stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
+    for fact in reading.facts("rebalance"):
+        stamp = stamps.get((fact.source, fact.t))
+        told = [_("owns {ranges}", ranges=ranges(fact["queues"]) or _("nothing"))]
+        told += [_("new stamp {seconds}", seconds=seconds(reading.version(stamp["version"])))] if stamp else []
+        t, text, order = fact.t - reading.zero, joined("; ", told), reading.place(fact)
+        yield Moment(t, MomentKind.REBALANCE, (fact.source,), text, "", _slot_after(reading, order), order=order)
+
+
+def _messages(reading: RunView) -> Iterator[Moment]:
+    compared = {(fact.source, fact["queue"], fact["offset"]) for fact in reading.facts("client_filtered")}
+    for fate in reading.fates:
+        t = fate.t - reading.zero
+        who = (fate.culprit,) if fate.culprit else ()
+        at_broker = _("{body}  {tag}  queue {queue}", body=fate.body, tag=fate.tag or _("no tag"), queue=fate.queue)
+        slot = slot_at(reading, t)
+        text = _why(fate, compared=(fate.culprit, fate.queue, fate.offset) in compared)
+        yield Moment(t, MomentKind.MESSAGE, who, text, at_broker, slot, fate=fate.fate)
+
+
+def _why(fate: MessageFate, *, compared: bool) -> str:
+    """`compared`: the client's own check of the tag dropped it. A broadcasting listener may have refused it as well."""
+    match fate.fate.value:
+        case "delivered":
+            return _("delivered to {culprit}", culprit=fate.culprit)
+        case "dropped_by_broker_tag":
+            return _(
+                "{culprit} pulls; the slot says {subscription}",
+                culprit=fate.culprit,
+                subscription=short(str(fate.subscription)),
+            )
+        case "dropped_by_client" if fate.subscription and compared:
+            return _(
+                "{culprit} itself wants only {subscription}",
+                culprit=fate.culprit,
+                subscription=short(fate.subscription),
+            )
+        case _:
+            return LOOKS[fate.fate].words
+
+
+def _commits(reading: RunView) -> Iterator[Moment]:
+    """The commit of each consumer after which the offsets of its queues move no more."""
+    ends = {queue: maximum for queue, (_, maximum) in reading.offsets.items()}
+    done: dict[str, dict[int, Fact]] = {}
+    for fact in reading.facts("commit"):
+        mine = done.setdefault(fact["client"], {})
+        if fact["queue"] not in mine or mine[fact["queue"]]["offset"] != fact["offset"]:
+            mine[fact["queue"]] = fact
+    for who in reading.names:
+        queues = [queue for queue, owners in reading.owners.items() if who in owners]
+        last = [fact for queue, fact in done.get(who, {}).items() if queue in queues]
+        if queues and len(last) == len(queues):
+            t = max(fact.t for fact in last) - reading.zero
+            passed = sum(fact["offset"] for fact in last)
+            behind = sum(ends.get(queue, 0) for queue in queues) - passed
+            text = _(
+                "queues {ranges}: {passed} passed, lag {behind}", ranges=ranges(queues), passed=passed, behind=behind
+            )
+            yield Moment(t, MomentKind.COMMIT, (who,), text, _("committed by {who}", who=who), slot_at(reading, t))

@@ -1,0 +1,150 @@
+"""The tree of outcomes: which choices move the odds, and the shares at its end."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rmqlab.language import _, joined, ngettext
+from rmqlab.protocol.codes import RequestCode
+from rmqlab_tools.show.canvas import Canvas, painted
+from rmqlab_tools.show.expression_trees import Branch, draw_tree, tree_size
+from rmqlab_tools.show.figure import Picture
+from rmqlab_tools.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, SKY, YELLOW
+from rmqlab_tools.show.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rmqlab_tools.search.explorer.choice_graph import Decision
+    from rmqlab_tools.search.explorer.exploration import Exploration, FoundOutcome
+
+COLOURS = (ORANGE, BLUE, SKY, YELLOW)  # by number of the outcome; the most frequent one is B's
+MAX_SHOWN = 6
+LEADS = 0.6  # an outcome that is at least so likely gives a box its colour
+BAR, ROW, NAME, GAP, MARGIN, NUMBER = 7.3, 0.27, 2.7, 0.3, 0.15, 1.0
+_ASKS = {
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: (_("asks who is there"), _("learns who is there")),
+    RequestCode.QUERY_CONSUMER_OFFSET: (_("asks for an offset"), _("learns an offset")),
+    RequestCode.HEART_BEAT: (_("beats"), _("beat answered")),
+    RequestCode.PULL_MESSAGE: (_("pulls"), _("pull answered")),
+    RequestCode.UPDATE_CONSUMER_OFFSET: (_("commits"), _("commit answered")),
+    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: (_("answers"), _("is told")),
+}
+_MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<code>\d+)")
+
+
+def outcome_tree(explored: Exploration) -> Picture:
+    """Each outcome's share, however it is counted, and below it the tree of choices, when the space was exhausted."""
+    shown = explored.outcomes[:MAX_SHOWN]
+    texts = [found.words for found in shown]
+    winners = _winners(explored)
+    root = None if explored.decisions is None else _branch(explored.decisions, _("the run begins"), winners)
+    width, height = (0.0, 0.0) if root is None else tree_size(root)
+    counts: dict[str, list[float]] = {}
+    if explored.exhausted:
+        orders = sum(found.schedules or 0 for found in explored.outcomes)
+        counts[_("each option of each choice alike")] = [found.share or 0.0 for found in shown]
+        counts[_("each order alike")] = [(found.schedules or 0) / orders for found in shown]
+    if explored.sampled:
+        name = _("{sampled} runs with times as on a network", sampled=explored.sampled)
+        counts[name] = [found.sampled / explored.sampled for found in shown]
+    block = ROW * (len(counts) + 1) + GAP
+    total = max(width, NAME + BAR + NUMBER) + 2 * MARGIN
+    top = MARGIN + GAP + block * len(shown)
+
+    def paint(canvas: Canvas) -> None:
+        canvas.text(MARGIN, MARGIN, _head(explored), ha="left", colour=GREY)
+        y = MARGIN + GAP
+        for number, text in enumerate(texts):
+            canvas.chip(MARGIN + 0.12, y, 0.2, 0.2, _colour(number), BLACK)
+            lost = _("{text}: {lost} messages lost", text=text, lost=len(shown[number].lost))
+            canvas.text(MARGIN + 0.32, y, lost, ha="left", bold=True)
+            for row, (way, shares) in enumerate(counts.items(), 1):
+                _bar(canvas, y + row * ROW, way, shares[number], _colour(number))
+            y += block
+        if root is not None:
+            canvas.text(MARGIN, top, _("Which choices move the odds: the first ones"), ha="left", bold=True)
+            draw_tree(canvas, root, MARGIN, top + 0.15)
+
+    svg = painted(total, top + height + 0.15 + MARGIN, paint)
+    rows = [
+        (text, *(f"{shares[number]:.1%}" for shares in counts.values()), len(found.lost), _schedules(found))
+        for number, (text, found) in enumerate(zip(texts, shown, strict=True))
+    ]
+    headers = (_("who got which messages"), *counts, _("messages lost"), _("schedules"))
+    told = joined(
+        "; ",
+        (
+            joined(": ", (row[0], joined(", ", (f"{way} {cell}" for way, cell in zip(counts, row[1:], strict=False)))))
+            for row in rows
+        ),
+    )
+    places = () if explored.decisions is None else explored.decisions.branches
+    first = joined(", ", (_("{made} first: {odds}", made=_short(one.made), odds=_odds(one, winners)) for one in places))
+    tree = (" " + _("The first choice that matters: {first}.", first=first)) if first else ""
+    alt = f"{_head(explored)}. {told}.{tree}"
+    return Picture(
+        svg, title=_("Every order, and how it ends"), alt=alt, table=Table(_("Outcomes and shares"), headers, rows)
+    )
+
+
+def _head(explored: Exploration) -> str:
+    count = len(explored.outcomes)
+    more = _(", the {max_shown} most frequent shown", max_shown=MAX_SHOWN) if count > MAX_SHOWN else ""
+    runs = explored.searched + explored.sampled
+    how = _("all there are") if explored.exhausted else _("not exhausted after {runs} runs", runs=runs)
+    return ngettext("{count} outcome ({how}{more})", "{count} outcomes ({how}{more})", count, how=how, more=more)
+
+
+def _schedules(found: FoundOutcome) -> str | None:
+    return None if found.schedules is None else f"{found.schedules:,}"
+
+
+def _winners(explored: Exploration) -> list[str]:
+    """What each outcome is called in a box: by the only one who gets something, if that tells them apart."""
+    alone = [sorted({who for who, *_ in found.outcome.consumed}) for found in explored.outcomes]
+    if all(len(who) == 1 for who in alone) and len({who[0] for who in alone}) == len(alone):
+        return [_("{who} wins", who=who[0]) for who in alone]
+    return [_("outcome {number}", number=number) for number in range(1, len(alone) + 1)]
+
+
+def _branch(place: Decision, title: str, winners: Sequence[str]) -> Branch:
+    children = [_branch(one, _short(one.made), winners) for one in place.branches]
+    leader = max(place.odds, key=lambda number: place.odds[number])
+    colour = _colour(leader) if place.odds[leader] >= LEADS else PALE
+    return Branch(
+        title, (_("{share} of all", share=f"{place.share:.1%}"), _odds(place, winners)), colour, children=children
+    )
+
+
+def _odds(place: Decision, winners: Sequence[str]) -> str:
+    return joined(", ", (f"{winners[number]} {share:.0%}" for number, share in sorted(place.odds.items())))
+
+
+def _short(made: Sequence[str]) -> str:
+    """Moves in few words."""
+    return joined(" or ", map(_words, made))
+
+
+def _words(text: str) -> str:
+    match = _MOVE.fullmatch(text)
+    if match is None:
+        return text
+    code = int(match["code"])
+    known = _ASKS.get(RequestCode(code)) if code in RequestCode.__members__.values() else None
+    asked = (match["way"] == ">") != bool(match["answer"])
+    if known is None:
+        return f"{match['who']}: {code}" if asked else _("{who}: {code} answered", who=match["who"], code=code)
+    return f"{match['who']} {known[0 if match['way'] == '>' else 1]}"
+
+
+def _bar(canvas: Canvas, y: float, way: str, share: float, colour: str) -> None:
+    canvas.text(NAME, y, way, ha="right", colour=BLACK)
+    canvas.block(NAME + 0.1, y - 0.08, BAR, 0.16, PALE)
+    canvas.block(NAME + 0.1, y - 0.08, BAR * share, 0.16, colour)
+    canvas.text(NAME + 0.2 + BAR, y, f"{share:.1%}", ha="left", colour=GREY if not share else BLACK)
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number] if number < len(COLOURS) else GREEN

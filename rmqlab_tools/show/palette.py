@@ -1,0 +1,108 @@
+"""The colours of every picture: Okabe and Ito's eight, which people with any kind of colour vision can tell apart.
+
+A colour never stands alone: a fate also has a mark and a word, a tag is written out. Contrast is computed, so that text
+on a coloured ground can be read (W3C's relative luminance; 4.5 is the limit for text).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from rmqlab.language import _, joined
+from rmqlab.run.fates import FATE_WORDS, Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rmqlab.run.fates import MessageFate
+    from rmqlab.run.run_view import RunView
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+OKABE_ITO = (BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILLION, PURPLE)
+WHITE, GREY, PALE = "#FFFFFF", "#6E6E6E", "#F2F2F2"
+
+# Tags in order of appearance. Green, vermillion and purple are left to the fates.
+TAG_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
+# What a condition comes to: its mark and colour.
+VERDICTS = {"true": ("✓", GREEN), "false": ("✗", VERMILLION), "null": ("?", SKY), "error": ("!", PURPLE)}
+
+
+class FateStyle(NamedTuple):
+    """How a fate is shown: fill, hatching, a mark, and words for the legend."""
+
+    colour: str
+    hatch: str
+    mark: str
+    words: str
+
+
+LOOKS = {
+    Fate.DELIVERED: FateStyle(GREEN, "", "✓", FATE_WORDS[Fate.DELIVERED]),
+    Fate.DROPPED_BY_BROKER_TAG: FateStyle(VERMILLION, "", "✗", FATE_WORDS[Fate.DROPPED_BY_BROKER_TAG]),
+    Fate.DROPPED_BY_BROKER_BITMAP: FateStyle(VERMILLION, "..", "✗", FATE_WORDS[Fate.DROPPED_BY_BROKER_BITMAP]),
+    Fate.DROPPED_BY_BROKER_SQL: FateStyle(VERMILLION, "||", "✗", FATE_WORDS[Fate.DROPPED_BY_BROKER_SQL]),
+    Fate.DROPPED_BY_CLIENT: FateStyle(PURPLE, "//", "✗", FATE_WORDS[Fate.DROPPED_BY_CLIENT]),
+    Fate.DROPPED_BY_HOOK: FateStyle(PURPLE, "xx", "✗", FATE_WORDS[Fate.DROPPED_BY_HOOK]),
+    Fate.SKIPPED_BY_OFFSET: FateStyle(GREY, "\\\\", "»", FATE_WORDS[Fate.SKIPPED_BY_OFFSET]),
+    Fate.PASSED: FateStyle(WHITE, "--", "?", FATE_WORDS[Fate.PASSED]),
+    Fate.NO_OWNER: FateStyle(PALE, "", "∅", FATE_WORDS[Fate.NO_OWNER]),
+    Fate.WAITING: FateStyle(SKY, "", "…", FATE_WORDS[Fate.WAITING]),
+    Fate.RETRYING: FateStyle(YELLOW, "", "↻", FATE_WORDS[Fate.RETRYING]),
+    Fate.DEAD_LETTER: FateStyle(BLACK, "", "†", FATE_WORDS[Fate.DEAD_LETTER]),
+}
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of ``#RRGGBB``, 0 (black) to 1 (white)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    low = 0.04045  # below it sRGB is linear
+    linear = [c / 12.92 if c <= low else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours, 1 to 21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def ink(ground: str) -> str:
+    """Black or white, whichever is easier to read on ``ground``."""
+    return max((BLACK, WHITE), key=lambda colour: contrast(colour, ground))
+
+
+class Colours(dict[str | None, str]):
+    """A colour for each subscription and each message tag of a run, in order of appearance; grey beyond the fifth."""
+
+    def __init__(self, reading: RunView) -> None:
+        """The consumers' subscriptions come first, in order of names."""
+        super().__init__()
+        for expression in [*map(reading.asked.get, reading.names), *(fate.tag for fate in reading.fates)]:
+            if expression not in self:
+                self[expression] = TAG_COLOURS[len(self)] if len(self) < len(TAG_COLOURS) else GREY
+
+    def __missing__(self, expression: str | None) -> str:
+        """What nobody asked for and no message has."""
+        return GREY
+
+
+def counted(reading: RunView) -> str:
+    """How many messages there are, or copies of messages where each member gets its own."""
+    return (
+        _("{fates} copies", fates=len(reading.fates))
+        if reading.broadcasting
+        else _("{fates} messages", fates=len(reading.fates))
+    )
+
+
+def by_fate(fates: Iterable[MessageFate]) -> list[tuple[FateStyle, str]]:
+    """The look of each fate that occurs, and how many messages met it, in words."""
+    counts = Counter(one.fate for one in fates)
+    return [(LOOKS[fate], f"{counts[fate]} {LOOKS[fate].words}") for fate in Fate if fate in counts]
+
+
+def summary(fates: Iterable[MessageFate]) -> str:
+    """How many messages met which fate, in words."""
+    return joined(", ", (words for _, words in by_fate(fates))) or _("none sent")

@@ -1,0 +1,112 @@
+"""The data pipeline: filters as Spark columns, store files, sweeps and audits. Imports the core and the lab.
+
+The room can be called: `spark = rmqlab.spark()` opens a session that reads `spark.read.format("rocketmq")`.
+
+>>> import rmqlab
+>>> rmqlab.spark().range(3).count()
+3
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from rmqlab.errors import BadInput
+from rmqlab.language import _
+from rmqlab_tools.extras import require
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from rmqlab_tools.spark.filters.subscription_columns import Properties
+
+
+def read_store(
+    session: SparkSession,
+    path: str | Path,
+    table: str = "commitlog",
+    columns: Sequence[str] | None = None,
+    **options: str | float | bool,
+) -> DataFrame:
+    """Return one table of the store directory `path` as a frame; `columns` of the commit log, None for all of them.
+
+    >>> import rmqlab, tempfile
+    >>> lab = rmqlab.Lab(topics={"T": 2})
+    >>> sent = lab.send("T", ["tagA", "tagB", "tagA"])
+    >>> folder = lab.write_store(tempfile.mkdtemp() + "/store")
+    >>> read_store(rmqlab.spark(), folder).groupBy("tags").count().orderBy("tags").collect()
+    [Row(tags='tagA', count=2), Row(tags='tagB', count=1)]
+
+    Raises:
+        BadInput: the packages of the extra `spark` are missing, or the path comes first.
+    """
+    if isinstance(session, str | Path):
+        raise BadInput(
+            _(
+                "read_store({path}, ...): the session comes first; right is read_store(rmqlab.spark(), {path})",
+                path=repr(str(session)),
+            )
+        )
+    require("spark")
+    from rmqlab_tools.spark.store_source import FORMAT, register
+
+    register(session)
+    reader = session.read.format(FORMAT).option("table", table)
+    if columns is not None:
+        reader = reader.option("columns", ",".join(columns))
+    return reader.options(**options).load(str(path))
+
+
+def wants(expression: str, kind: str = "TAG", *, tags: str = "tags", properties: Properties = "properties") -> Column:
+    """Tell for each message of a frame whether a consumer that subscribes to `expression` gets it; never NULL.
+
+    By the core's own rules: `kind` is TAG (both its steps) or SQL92. `tags` names the column of tags; `properties` a
+    map column, or it finds the column of a property by its name. Both defaults are those of `read_store`::
+
+        messages = rmqlab.read_store(rmqlab.spark(), "store")
+        messages.where(rmqlab.spark.wants("TagA || TagB")).count()
+        messages.where(rmqlab.spark.wants("price > 10.5 AND region = 'hz'", "SQL92")).show()
+
+    Raises:
+        BadInput: the packages of the extra `spark` are missing, or another kind.
+        MQFilterException: the broker refuses this condition.
+    """
+    require("spark")
+    from rmqlab_tools.spark.filters import subscription_columns
+
+    return subscription_columns.wants(expression, kind, tags=tags, properties=properties)
+
+
+def open_here(address: str | None = None) -> SparkSession:
+    """Open the session that `rmqlab.spark()` gives."""
+    require("spark")
+    from rmqlab_tools.spark.session import open_session, say_what_is_waited_for
+    from rmqlab_tools.spark.store_source import register
+
+    say_what_is_waited_for(address)
+    session = open_session(address, quick=True)
+    register(session)
+    return session
+
+
+class Room(ModuleType):
+    """A package that is a verb as well: `rmqlab.spark` names both."""
+
+    def __call__(self, address: str | None = None) -> SparkSession:
+        """Open a session: at `address`, else where RMQLAB_SPARK says, else on this machine (`local[*]`).
+
+        A notebook and a terminal are told what is waited for. On this machine it is one JVM that starts quickly; a job
+        for big stores makes a session of its own, and ``rmqlab.read_store`` teaches that to read stores.
+
+        Raises:
+            BadInput: packages or Java are missing, or nothing answers at the address; the text says what to do.
+        """
+        return open_here(address)
+
+
+sys.modules[__name__].__class__ = Room

@@ -1,0 +1,286 @@
+"""Which messages of a store directory did which group lose, by which stage, and how certain is that.
+
+The commit log is read once, in tasks that infer the fate of each message where they read it and send back counts; rows
+travel only for what may be lost, and, for groups whose consumers wrote a trace (or of which a log is given), for what
+must be looked up in it. Memory does not grow with the store. The tasks read the files themselves, not through the data
+source: from there every row would go to Spark and back to Python, which costs more than inferring its fate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
+
+from rmqlab.message.java import LONG_MAX, LONG_MIN
+from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
+from rmqlab.run.fates import LOSING, Fate
+from rmqlab_tools.spark.audit import scan as audit_scan
+from rmqlab_tools.spark.audit.delivery_evidence import DeliveryEvidence, evidence_topics, with_evidence
+from rmqlab_tools.spark.audit.fate_codes import NO
+from rmqlab_tools.spark.audit.fate_inference import FateInference
+from rmqlab_tools.spark.audit.log_extent import (
+    IN_MEMORY_PERCENT,
+    begins_at_first,
+    is_audited,
+    require_groups,
+    require_logs_of,
+    require_messages,
+    require_topics,
+)
+from rmqlab_tools.spark.audit.owners import Owners
+from rmqlab_tools.spark.audit.subscriptions import Subscriptions, with_config
+from rmqlab_tools.spark.audit.totals import totals
+from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab_tools.spark.files.log_reader import log_end
+from rmqlab_tools.spark.files.store_tables import StoreConfig
+from rmqlab_tools.spark.files.tasks import TASK_BYTES, over_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from rmqlab_tools.spark.audit.subscriptions import Key
+
+_SPLIT: Final = 1 << 30
+NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """What to audit: groups (empty: all), store times in epoch ms (both included), and what is known besides the store.
+
+    `delivered`: paths of delivery logs. `check_crc`: compare bodies with their checksums. `split_bytes`: how much of
+    the log one task reads. `in_memory_percent`: the broker's `accessMessageInMemoryMaxRatio`, which decides where a new
+    group begins. `notify_consumer_ids_changed`: its `notifyConsumerIdsChangedEnable`, which decides how soon members
+    know of each other. `each_message`: keep the fate of every message, for `Audit.message_rows`; those of a big store
+    are many.
+    """
+
+    groups: tuple[str, ...] = ()
+    since: int = LONG_MIN
+    until: int = LONG_MAX
+    subscriptions: Subscriptions = NOTHING
+    delivered: tuple[str, ...] = ()
+    trace_topic: str = TRACE_TOPIC
+    check_crc: bool = True
+    split_bytes: int | None = None
+    in_memory_percent: int = IN_MEMORY_PERCENT
+    notify_consumer_ids_changed: bool = True
+    each_message: bool = False
+
+
+class Audit:
+    """The result. Everything is computed once, when first asked for, and kept on disk by Spark until `close`."""
+
+    def __init__(
+        self,
+        session: SparkSession | Callable[[], SparkSession] | None,
+        root: str | Path,
+        options: AuditOptions | None = None,
+    ) -> None:
+        """Look at what is there: files, `config/`, what is given; a function opens `session` when it is needed first.
+
+        Raises `BadInput` for what cannot be read, and where there is nothing to audit:
+        no whole message, none in the time that is asked for, a group or a topic that nothing names.
+        """
+        self.options = options or AuditOptions()
+        self.root = root
+        opens = session if callable(session) else lambda: session
+        self._open = cast("Callable[[], SparkSession]", cache(opens))
+        self._config = StoreConfig(root)
+        # A broker may be running: the offsets come first, then what was stored by now, and last the evidence of it.
+        self._committed = self._config.offsets()
+        self._offsets_lost = self._config.offsets_lost
+        self._files = log_files(root)
+        # the commit log offset behind the last message that is looked at
+        self.end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
+        self._subscriptions = with_config(self.options.subscriptions, self._config)
+        topics = {*self._config.topics(), *(one.name for one in Path(root).glob("consumequeue/*") if one.is_dir())}
+        telling = evidence_topics(topics, self.options.trace_topic)
+        self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
+        total = sum(file.size for file in self._files)
+        split = self.options.split_bytes or max(TASK_BYTES, min(_SPLIT, -(-total // 8)))
+        self._ranges = log_ranges(self._files, split)
+        retried = {
+            (topic, queue): offset
+            for (_, topic), offsets in self._committed.items()
+            if topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
+            for queue, offset in offsets.items()
+        }
+        self._evidence = DeliveryEvidence(
+            self._open, self._ranges, telling, self.options.trace_topic, self.options.delivered, retried
+        )
+        groups = {group for group, _ in self._known}
+        require_groups(root, groups, self.options.groups, self._evidence.told_of, self._config.damage)
+        require_topics(topics.union(topic for _, topic in self._committed), self.options.subscriptions.keys())
+        require_messages(self._files, self.options.since, self.options.until)
+
+    @property
+    def config_damage(self) -> list[str]:
+        """What is wrong with the files of `config/`, and what 4.8.0 makes of it."""
+        return self._config.damage
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """The (group, topic) that are audited."""
+        return [key for key in self._known if not self.options.groups or key[0] in self.options.groups]
+
+    @cached_property
+    def _known(self) -> list[Key]:
+        """The (group, topic) that the store or the given subscriptions name."""
+        found = {*self._committed, *self._config.named_offsets(), *self._subscriptions.keys()}
+        return sorted(key for key in found if is_audited(*key))
+
+    @property
+    def witnessed(self) -> dict[str, tuple[str, ...]]:
+        """The groups with evidence of deliveries, and the clients it names: not every consumer may write a trace."""
+        return self._evidence.clients
+
+    def inferences(
+        self, witnessed: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
+    ) -> dict[str, list[FateInference]]:
+        """How fates are inferred, by topic; `witnessed` has, of groups with evidence, its clients and what it tells."""
+        told, topics = self._subscriptions, self._config.topics()
+        inferences: dict[str, list[FateInference]] = {}
+        audited = {topic for _, topic in self.keys}
+        notifies = self.options.notify_consumer_ids_changed
+        for key in self._known:
+            group, topic = key
+            # other groups of a topic that is audited may have got what one lost
+            if topic not in audited:
+                continue
+            clients, telling = witnessed.get(group, ((), NO))
+            asked, queues = told.asked.get(key, []), topics[topic].read_queue_nums if topic in topics else 0
+            inference = FateInference(
+                group,
+                topic,
+                self._committed.get(key, {}),
+                asked,
+                told.held.get(key, []),
+                key in told.complete,
+                Owners(group, topic, queues, told.present.get(group, ()), asked, notify_consumer_ids_changed=notifies),
+                group in witnessed,
+                clients,
+                telling,
+                told.reset.get(key, ()),
+                self._at_first,
+                tuple(told.paused.get(group, ())),
+                offsets_known=not self._offsets_lost,
+            )
+            inferences.setdefault(topic, []).append(inference)
+        return inferences
+
+    @cached_property
+    def scan(self) -> audit_scan.Scan:
+        """What each task does with its part of the log."""
+        inferences = self.inferences(
+            {group: (clients, self._evidence.telling_of(group)) for group, clients in self.witnessed.items()}
+        )
+        options = self.options
+        return audit_scan.Scan(
+            inferences,
+            options.since,
+            options.until,
+            options.check_crc,
+            str(self.root),
+            self.end,
+            options.each_message,
+        )
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """Counts, lost messages and damage, kept on disk: the one pass over the log."""
+        frame = over_ranges(self.session, self._ranges, self.scan.run, audit_scan.SCHEMA)
+        if self.witnessed:
+            frame = with_evidence(frame, self._evidence.best)
+        return frame.persist(StorageLevel.DISK_ONLY)
+
+    @cached_property
+    def counts(self) -> pa.Table:
+        """Messages by group, topic, queueId, tag, minute, fate, certainty, asked, reason; minute: epoch ms / 60,000."""
+        rows = self.rows  # first: without a session there are no columns
+        names = ["group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked", "reason"]
+        kinds = F.col("kind").isin(audit_scan.COUNT, audit_scan.DETAIL)
+        found = rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
+        table = found.toArrow()
+        return table.sort_by([(name, "ascending") for name in names])
+
+    def _is_asked_for(self) -> Column:
+        return F.col("group").isin(*self.options.groups) if self.options.groups else F.expr("true")
+
+    @cached_property
+    def lost(self) -> DataFrame:
+        """One row for each message and group that is lost, or may be (certainty or asked: unknown), in the log's order.
+
+        Of what may be lost those are left out that nothing is known of but offsets: `counts` has them. `elsewhere` is
+        how many other groups got the message for certain.
+        """
+        rows = self.rows  # first: without a session there are no columns
+        losing = F.col("fate").isin(*map(str, (*sorted(LOSING), Fate.PASSED))) & (F.col("asked") != "no")
+        kinds = F.col("kind").isin(audit_scan.LOST, audit_scan.DETAIL)
+        found = rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
+        if self.witnessed or self.options.each_message:
+            got = rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
+            others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))
+            found = found.join(others, "physicalOffset", "left").withColumn(
+                "elsewhere", F.coalesce("elsewhere", F.lit(0)) + F.coalesce("others", F.lit(0))
+            )
+            found = found.drop("others")
+        return found.select(*LOST_COLUMNS).orderBy("physicalOffset", "group")
+
+    @cached_property
+    def lost_table(self) -> pa.Table:
+        """`lost` as a table in memory."""
+        return self.lost.toArrow()
+
+    @property
+    def message_rows(self) -> DataFrame:
+        """Every message of every group with its fate, in the log's order, if `AuditOptions.each_message` keeps them."""
+        found = self.rows.where((F.col("kind") == audit_scan.DETAIL) & self._is_asked_for())
+        return found.select(*MESSAGE_COLUMNS).orderBy("physicalOffset", "group")
+
+    @cached_property
+    def damage(self) -> list[dict[str, Any]]:
+        """The damaged parts of the log: physicalOffset, size (bytes), reason, and the message where it is known."""
+        columns = ("physicalOffset", "size", "reason", "topic", "queueId", "queueOffset")
+        found = self.rows.where(F.col("kind") == audit_scan.DAMAGE).select(*columns).orderBy("physicalOffset")
+        return [row.asDict() for row in found.collect()]
+
+    @cached_property
+    def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """The figures by group and topic (`rmqlab_tools.spark.audit.totals`)."""
+        lost = self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "fate", "certainty", "asked"])
+        found = totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
+        if (self.options.since, self.options.until) == (LONG_MIN, LONG_MAX):
+            # deliveries outside the time asked for would be none of these messages
+            details = self.rows.where(F.col("kind") == audit_scan.DETAIL)
+            require_logs_of(details, self._evidence.named, {group for group, _ in self.keys})
+        for key in self._subscriptions.complete.intersection(self.keys):
+            found[key[0]][key[1]]["asked_for"] = sorted({one.text for one in self._subscriptions.asked[key]})
+        return found
+
+    @property
+    def session(self) -> SparkSession:
+        """The session, opened when this is asked for first."""
+        return self._open()
+
+    def close(self) -> None:
+        """Let go of what Spark keeps on disk."""
+        if "rows" in self.__dict__:
+            self.__dict__.pop("rows").unpersist()
+        self._evidence.close()
+
+
+MESSAGE_COLUMNS: Final = (
+    "group", "topic", "queueId", "queueOffset", "physicalOffset", "offsetMsgId", "key", "keys", "tag", "storeTimestamp",
+    "fate", "certainty", "reason", "asked",
+)  # fmt: skip
+LOST_COLUMNS: Final = (*MESSAGE_COLUMNS, "subscription", "elsewhere", "minute")

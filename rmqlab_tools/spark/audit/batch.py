@@ -1,0 +1,192 @@
+"""Rows of the commit log in columns, and what the broker lets pass of many of them at once."""
+
+from __future__ import annotations
+
+from functools import cache, cached_property, reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from rmqlab.filter.filter import Filter
+from rmqlab.filter.sql92.compiler import CompiledSql92
+from rmqlab.message.properties import PROPERTY_TAGS
+from rmqlab.rules import tags_code
+from rmqlab_tools.spark.audit.owners import SETTLED_MS
+from rmqlab_tools.spark.audit.subscriptions import NEVER
+from rmqlab_tools.spark.files.commit_log_files import PROPERTY_PREFIX
+from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rmqlab_tools.spark.audit.owners import Owners, Window
+    from rmqlab_tools.spark.audit.subscriptions import Asked, HeldSubscription
+
+    Bools = NDArray[np.bool_]
+
+
+class Batch:
+    """Rows of one topic: tags as codes into `tag_names`, queue offsets, store times (epoch ms), property columns.
+
+    What was stored after `known_until` (epoch ms) may be in another batch.
+    """
+
+    def __init__(
+        self, rows: pa.RecordBatch, tags: pa.DictionaryArray, chosen: NDArray[np.int64], known_until: int = NEVER
+    ) -> None:
+        """Look at the `chosen` places of `rows`, whose tags are dictionary-coded in `tags`; take what is asked for."""
+        self.known_until = known_until
+        self._rows, self._chosen = rows, None if len(chosen) == len(rows) else chosen
+        self.tag_names: list[str | None] = [*tags.dictionary.to_pylist(), None]
+        codes = tags.indices.fill_null(len(self.tag_names) - 1).to_numpy(zero_copy_only=False)
+        self.tag_codes = codes if self._chosen is None else codes[chosen]
+        self.queues, self.offsets = self._numbers("queueId"), self._numbers("queueOffset")
+        self.times = self._numbers("storeTimestamp")
+        self.answers: dict[tuple[BatchFilter, str], Bools] = {}
+
+    def _numbers(self, name: str) -> NDArray[np.int64]:
+        column = self._rows[name]
+        if self._chosen is None:
+            return np.asarray(column.to_numpy())
+        values = column.fill_null(0).to_numpy(zero_copy_only=False)  # a damaged part, which is not chosen, has none
+        return np.asarray(values[self._chosen])
+
+    def _column(self, name: str) -> pa.Array:
+        column = self._rows[name]
+        return column if self._chosen is None else column.take(pa.array(self._chosen))
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def by_tag(self, test: Sequence[bool]) -> Bools:
+        """Spread an answer for each tag name over the rows."""
+        return np.asarray(np.array(test, np.bool_)[self.tag_codes])
+
+    @cached_property
+    def properties(self) -> pa.Table:
+        """The rows' properties, one column each."""
+        names = [name for name in self._rows.schema.names if name.startswith(PROPERTY_PREFIX)]
+        columns = {name.removeprefix(PROPERTY_PREFIX): self._column(name) for name in names}
+        return pa.table({**columns, "TAGS": self._column("tags"), "KEYS": self._column("keys")})
+
+
+class BatchFilter:
+    """A `Filter` for batches: of tags it is asked once a name, of conditions once a distinct value."""
+
+    def __init__(self, topic: str, kind: str, expression: str) -> None:
+        """Compile; a condition that the broker refuses lets nothing pass."""
+        self._filter = Filter.of(topic, expression, kind)
+        self.is_tag = self._filter.by_tag
+        compiled = self._filter.condition
+        self._sql = DictionaryFilter(compiled) if isinstance(compiled, CompiledSql92) else None
+
+    @property
+    def property_names(self) -> list[str]:
+        """The properties that are looked at."""
+        return [*self._sql.value_names, *self._sql.presence_names] if self._sql else []
+
+    def wants(self, batch: Batch) -> Bools:
+        """Tell what the author of the subscription means: the exact tag, or a condition that is true."""
+        if self.is_tag:
+            told = [{} if name is None else {PROPERTY_TAGS: name} for name in batch.tag_names]
+            return batch.by_tag([self._filter.wants(properties) for properties in told])
+        if self._sql is None:
+            return np.zeros(len(batch), np.bool_)
+        return self._sql.matches(batch.properties)
+
+    def broker_passes(self, batch: Batch) -> Bools:
+        """Tell what the broker lets pass: by hash code of the tag, or by the condition. Read only."""
+        known = batch.answers.get((self, "broker"))
+        if known is None:
+            if self.is_tag:
+                known = batch.by_tag([self._filter.passes_layer_1(tags_code(name), None) for name in batch.tag_names])
+            else:
+                known = self.wants(batch)
+            batch.answers[self, "broker"] = known
+        return known
+
+    def client_passes(self, batch: Batch) -> Bools:
+        """Tell what a client with this subscription keeps of what it gets; with SQL92 that is everything. Read only."""
+        known = batch.answers.get((self, "client"))
+        if known is None:
+            if self.is_tag:
+                known = batch.by_tag([self._filter.client_keeps(name) for name in batch.tag_names])
+            else:
+                known = np.ones(len(batch), np.bool_)
+            batch.answers[self, "client"] = known
+        return known
+
+
+@cache
+def batch_filter(topic: str, kind: str, expression: str) -> BatchFilter:
+    """The filter of a subscription, compiled once in each worker."""
+    return BatchFilter(topic, kind, expression)
+
+
+class BrokerPasses(NamedTuple):
+    """Which rows the broker passes, by the tag or not, where that is known; which at least once, and which always."""
+
+    passes: Bools
+    by_tag: Bools
+    known: Bools
+    some: Bools
+    every: Bools
+
+
+def at_broker(
+    batch: Batch,
+    window: Window,
+    topic: str,
+    slots: Sequence[HeldSubscription],
+    asked: Sequence[Asked],
+    owners: Owners,
+    complete: bool,
+) -> BrokerPasses:
+    """Judge messages that may have been looked at within `window`.
+
+    `slots` are what the broker held, in order of time. `asked` is what members ask for, all of them if it is
+    `complete`.
+    """
+    rows, begin = len(batch), window.first
+    passes, known, some = np.zeros((3, rows), np.bool_)
+    by_tag, every = np.ones((2, rows), np.bool_)
+    for wish in asked if slots else ():
+        # Who looks at the broker now and then may not have seen what was in force for a moment.
+        last = wish.since + SETTLED_MS
+        seen = {(one.type, one.expression) for one in slots if wish.since <= one.since <= last}
+        if (wish.type, wish.expression) not in seen:
+            got = batch_filter(topic, wish.type, wish.expression).broker_passes(batch)
+            may = (window.last >= wish.since) & (begin <= last)
+            some |= may & got
+            every &= ~may | got
+    for index, slot in enumerate(slots):
+        mine = begin >= slot.since
+        if index + 1 < len(slots):
+            mine &= begin < slots[index + 1].since
+        one = batch_filter(topic, slot.type, slot.expression)
+        got = one.broker_passes(batch)
+        passes[mine], by_tag[mine] = got[mine], one.is_tag
+        known |= mine
+        # A pull that is held begins at its old offset when it wakes, and meets what is held then.
+        may = mine | ((begin < slot.since) & (window.last >= slot.since))
+        some |= may & got
+        every &= ~may | got
+    own = [batch_filter(topic, one.type, one.expression) for one in asked]
+    if slots and own:
+        # Who joins, and whoever gets other queues by that, registers its own: often for less than a look takes.
+        near = owners.is_near_change(window)
+        passed = [one.broker_passes(batch) for one in own]
+        some |= near & reduce(np.logical_or, passed)
+        every &= ~near | reduce(np.logical_and, passed)
+    if not slots and complete and own:
+        # Whichever subscription the broker held: what none of them lets pass, it dropped.
+        got_by = [one.broker_passes(batch) for one in own]
+        some, every = reduce(np.logical_or, got_by), reduce(np.logical_and, got_by)
+        passes, known = some, every | ~some
+        by_tag[:] = own[0].is_tag
+    elif not slots:
+        some, every = ~some, ~every
+    return BrokerPasses(passes, by_tag, known, some, every)

@@ -1,0 +1,264 @@
+"""Evidence of deliveries: the message trace that consumers wrote, records sent back or dead, delivery logs.
+
+A trace record is text: entries end with U+0002, their fields with U+0001 (4.8.0 `TraceDataEncoder`). `SubBefore` says
+that a listener is about to get a message, `SubAfter` how that went.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, partial, reduce
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
+
+from rmqlab.errors import BadInput
+from rmqlab.language import _
+from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
+from rmqlab.run.fates import Fate
+from rmqlab_tools.spark.audit import scan as audit_scan
+from rmqlab_tools.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
+from rmqlab_tools.spark.audit.subscriptions import flag_field, json_lines, reason, text_field
+from rmqlab_tools.spark.files.commit_log_files import RecordFilter
+from rmqlab_tools.spark.files.log_reader import LogReader
+from rmqlab_tools.spark.files.tasks import over_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rmqlab_tools.spark.files.commit_log_files import LogRange
+
+BEGUN, FAILED, DEAD, CONSUMED = 1, 2, 3, 4
+"""What is known of a consumption, the better news the higher."""
+SCHEMA: Final = pa.schema(
+    [
+        ("group", pa.string()),
+        ("key", pa.string()),
+        ("rank", pa.int32()),
+        ("client", pa.string()),
+    ]
+)
+"""`key` is the message's UNIQ_KEY, or its offsetMsgId if it has none, as clients call it `msgId`."""
+_COLUMNS: Final = ("topic", "uniqKey", "offsetMsgId", "body", "queueId", "queueOffset")
+_Row = tuple[str, str, int, str | None]
+
+
+def evidence_topics(names: Iterable[str], trace_topic: str) -> tuple[str, ...]:
+    """Return those of a store's topics that tell about deliveries."""
+    prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)
+    return tuple(sorted(name for name in names if name == trace_topic or name.startswith(prefixes)))
+
+
+def read_evidence(
+    parts: Sequence[LogRange], topics: Sequence[str], trace_topic: str, retried: Mapping[tuple[str, int], int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the evidence in ranges of the commit log.
+
+    `retried` has the committed offsets of retry topics, by topic and queue. A record that was sent back, and that such
+    an offset is past, was consumed again: if that failed, another record behind it says so.
+    """
+    reader = LogReader(_COLUMNS, RecordFilter(topics=tuple(topics)), check_crc=False)
+    for batch in chain.from_iterable(map(reader.read, parts)):
+        rows: list[_Row] = []
+        columns = (one.to_pylist() for one in batch.columns)
+        for topic, unique, offset_id, body, queue, offset in zip(*columns, strict=True):
+            if topic == trace_topic:
+                rows += parse_trace(body.decode("utf-8", "replace") if body else "")
+            elif topic is not None:
+                dead = topic.startswith(DLQ_GROUP_TOPIC_PREFIX)
+                prefix = DLQ_GROUP_TOPIC_PREFIX if dead else RETRY_GROUP_TOPIC_PREFIX
+                again = offset < retried.get((topic, queue), 0)
+                rank = DEAD if dead else BEGUN if again else FAILED
+                rows.append((topic.removeprefix(prefix), unique or offset_id, rank, None))
+        if rows:
+            yield _batch(rows)
+
+
+def parse_trace(text: str) -> list[_Row]:
+    """Return the consumptions in one trace record; what is no such entry is passed over."""
+    rows: list[_Row] = []
+    groups: dict[str, str] = {}
+    for entry in text.split("\x02"):
+        fields = entry.split("\x01")
+        if fields[0] == "SubBefore" and len(fields) >= 9:
+            _, _, _, group, request, key, _, _, client = fields[:9]
+            groups[request] = group
+            rows.append((group, key, BEGUN, client))
+        elif fields[0] == "SubAfter" and len(fields) >= 6:
+            group = fields[8] if len(fields) >= 9 else groups.get(fields[1], "")
+            if group:
+                rows.append((group, fields[2], CONSUMED if fields[4] == "true" else FAILED, None))
+    return rows
+
+
+def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
+    """Yield the deliveries of a log: one object a line with `group`, `msgId` or `offsetMsgId`, maybe `client`.
+
+    Events of a recording are understood too. Raises `BadInput`.
+    """
+    rows: list[_Row] = []
+    group_of: dict[tuple[str, str], str] = {}
+    for place, line in json_lines(path):
+        try:
+            rows += _of_event(line, group_of) if "ev" in line else [_delivery(line)]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BadInput(
+                _(
+                    '{place}: {reason}; a delivery would be {{"group": "G", "msgId": "7F00..."}}',
+                    place=place,
+                    reason=reason(error),
+                )
+            ) from error
+    # A recording tells of every group in it, also of one that got nothing.
+    rows += [(group, "", 0, None) for group in sorted(set(group_of.values()))]
+    if not rows:
+        raise BadInput(_('{path}: no delivery in it; one would be {{"group": "G", "msgId": "7F00..."}}', path=path))
+    yield _batch(rows)
+
+
+def _delivery(line: dict[str, Any]) -> _Row:
+    name = "msgId" if line.get("msgId") or "offsetMsgId" not in line else "offsetMsgId"
+    group, key = text_field(line, "group"), text_field(line, name)
+    client = None if line.get("client") is None else text_field(line, "client")
+    return group, key, _rank(line), client
+
+
+def _of_event(event: dict[str, Any], group_of: dict[tuple[str, str], str]) -> list[_Row]:
+    scenario_id = event["id"]
+    if event["ev"] == "scenario":
+        for step in event["scenario"]["steps"]:
+            if step["do"] == "start":
+                suffix = "" if event["scenario"].get("plainNames") else f"_{scenario_id}"
+                group_of[scenario_id, step["who"]] = f"{step.get('group', '')}{suffix}"
+    elif event["ev"] == "consume" and (scenario_id, event["who"]) in group_of:
+        return [(group_of[scenario_id, event["who"]], text_field(event, "msgId"), _rank(event), event["who"])]
+    return []
+
+
+def _rank(line: dict[str, Any]) -> int:
+    return CONSUMED if flag_field(line, "success", default=True) else FAILED
+
+
+def _batch(rows: list[_Row]) -> pa.RecordBatch:
+    return pa.record_batch(
+        [pa.array(column, one.type) for column, one in zip(zip(*rows, strict=True), SCHEMA, strict=True)], schema=SCHEMA
+    )
+
+
+class DeliveryEvidence:
+    """The evidence of one store and of the logs given with it. It is gathered when first asked for, until `close`."""
+
+    def __init__(
+        self,
+        session: Callable[[], SparkSession],
+        ranges: Sequence[LogRange],
+        topics: tuple[str, ...],
+        trace_topic: str,
+        delivered: tuple[str, ...],
+        retried: Mapping[tuple[str, int], int],
+    ) -> None:
+        """`topics` are those of the store that tell, `delivered` paths of delivery logs, which are read at once.
+
+        `retried` has the committed offsets of retry topics, by topic and queue.
+        """
+        self._session, self._ranges, self._retried = session, ranges, retried
+        self._topics, self._trace_topic = topics, trace_topic
+        logs = (pa.Table.from_batches(read_log(path), SCHEMA) for path in delivered)
+        self._given = pa.concat_tables([SCHEMA.empty_table(), *logs])
+        self.told_of = frozenset(self._given["group"].to_pylist())
+        """The groups of which a log of all deliveries is given."""
+
+    @property
+    def named(self) -> pa.Table:
+        """What the logs name: group and key of each message; a group that got nothing is not in it."""
+        return self._given.filter(pc.not_equal(self._given["key"], "")).select(["group", "key"])
+
+    @cached_property
+    def best(self) -> DataFrame:
+        """What is known of deliveries: one row a group and message, with the best that is known of it as `rank`."""
+        # Spark Connect makes no frame of a table without rows
+        frames = [self._session().createDataFrame(self._given)] if self._given.num_rows else []
+        if self._topics or not frames:
+            ranges = self._ranges if self._topics else []
+            work = partial(read_evidence, topics=self._topics, trace_topic=self._trace_topic, retried=self._retried)
+            frames.append(over_ranges(self._session(), ranges, work, SCHEMA))
+        frame = reduce(lambda one, other: one.unionByName(other), frames)
+        found = frame.groupBy("group", "key").agg(F.max("rank").alias("rank"), F.max("client").alias("client"))
+        return found.persist(StorageLevel.DISK_ONLY)
+
+    @cached_property
+    def clients(self) -> dict[str, tuple[str, ...]]:
+        """The groups that somebody tells of, and the clients that wrote a trace; none where a log tells of all."""
+        if not self._topics and not self._given.num_rows:
+            return {}
+        found: dict[str, set[str]] = {}
+        for row in self.best.select("group", "client").distinct().collect():
+            found.setdefault(row["group"], set()).update({row["client"]} - {None})
+        # A log that is given tells of all members; of a trace one knows only whose it is.
+        return {group: () if group in self.told_of else tuple(sorted(clients)) for group, clients in found.items()}
+
+    def telling_of(self, group: str) -> int:
+        """Tell whether every delivery in a group of `clients` is told of: `YES`, `NO` or `MAYBE`."""
+        if group in self.told_of:
+            return YES
+        # Records that were sent back are of failures alone; nothing tells of what went well.
+        return MAYBE if self.clients[group] else NO
+
+    def close(self) -> None:
+        """Let go of what Spark keeps on disk."""
+        if "best" in self.__dict__:
+            self.__dict__.pop("best").unpersist()
+
+
+def with_evidence(frame: DataFrame, evidence: DataFrame) -> DataFrame:
+    """Decide what the evidence (`SCHEMA`, one row a group and key) tells about the details of a scan."""
+    waiting = F.col("fate").isin(str(Fate.WAITING), str(Fate.NO_OWNER))
+    told = {
+        CONSUMED: (F.lit(str(Fate.DELIVERED)), F.lit("proved")),
+        DEAD: (F.lit(str(Fate.DEAD_LETTER)), F.lit("proved")),
+        FAILED: (F.lit(str(Fate.RETRYING)), F.lit("proved")),
+        # The listener got it; how that went nobody wrote down, but the group went on.
+        BEGUN: (
+            F.when(waiting, F.lit(str(Fate.RETRYING))).otherwise(F.lit(str(Fate.DELIVERED))),
+            F.lit("implied"),
+        ),
+    }
+    fate, certainty = F.col("fate"), F.col("certainty")
+    reason = F.when(F.col("rank").isNull() | (F.col("rank") == 0), F.col("reason"))
+    for rank, (what, how) in told.items():
+        fate = F.when(F.col("rank") == rank, what).otherwise(fate)
+        certainty = F.when(F.col("rank") == rank, how).otherwise(certainty)
+    named = evidence.select("group", "key", "rank")
+    # A delivery log may name messages by their offsetMsgId although they have a UNIQ_KEY.
+    by_place = named.withColumnsRenamed({"key": "offsetMsgId", "rank": "place"})
+    detail = frame.where(F.col("kind") == audit_scan.DETAIL)
+    joined = detail.join(named, ["group", "key"], "left").join(by_place, ["group", "offsetMsgId"], "left")
+    joined = _covered(joined.withColumn("rank", F.greatest("rank", "place")))
+    decided = joined.withColumns({"fate": fate, "certainty": certainty, "reason": reason}).select(*frame.columns)
+    return frame.where(F.col("kind") != audit_scan.DETAIL).unionByName(decided)
+
+
+def _covered(joined: DataFrame) -> DataFrame:
+    """Decide where nobody knows who owned a queue: one in which no traced client got anything is not covered.
+
+    Queues change hands, and not every client writes a trace: what should have been delivered in a covered queue, and is
+    not named, is likely lost, and not certainly.
+    """
+    got = joined.where(F.col("rank").isin(BEGUN, CONSUMED))
+    queues = got.select("group", "topic", "queueId").distinct().withColumn("queueCovered", F.lit(True))
+    both = joined.join(F.broadcast(queues), ["group", "topic", "queueId"], "left")
+    untold = (F.col("covered") == ASKED[MAYBE]) & F.col("rank").isNull() & F.col("queueCovered").isNotNull()
+    contrary = untold & (F.col("fate") == str(Fate.DELIVERED))
+    return both.withColumns(
+        {
+            "fate": F.when(contrary, F.lit(str(Fate.PASSED))).otherwise(F.col("fate")),
+            "certainty": F.when(contrary, F.lit(CERTAINTIES[UNKNOWN])).otherwise(F.col("certainty")),
+            "reason": F.when(contrary, F.lit(WHY[UNTOLD])).otherwise(F.col("reason")),
+        }
+    ).drop("queueCovered")

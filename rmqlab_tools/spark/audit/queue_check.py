@@ -1,0 +1,164 @@
+"""What the consume queues say of a range of the commit log, against the records that were read there.
+
+A record of 4.8.0 has a checksum of its body alone. Its queue's entry repeats where it lies, its size, and the hash code
+of its tag, and the entry's own place is its topic, queue and queue offset: what was changed there, or is gone, is seen.
+Nothing repeats the other properties, the times and the addresses: if a byte of theirs was changed, nobody can tell.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rmqlab.language import _
+from rmqlab.message.java import string_hash
+from rmqlab.message.topics import SCHEDULE_TOPIC
+from rmqlab.store.consume_queue_ext import MAX_ADDR
+from rmqlab_tools.spark.files.commit_log_files import log_files
+from rmqlab_tools.spark.files.store_tables import BLANK_SIZE, ENTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from rmqlab_tools.spark.files.commit_log_files import LogRange
+
+GONE: Final = _("the record is gone: only its queue names it")
+Numbers = NDArray[np.int64]
+Entries = NDArray[np.void]
+_ENTRY: Final = np.dtype([(name, np.int64) for name in ("offset", "size", "code", "topic", "queue", "queue_offset")])
+_END: Final = (1 << 63) - 1
+
+
+class QueueCheck:
+    """Compares the records of one range with the entries of all queues that lie in it."""
+
+    def __init__(self, root: str | Path, part: LogRange) -> None:
+        """Read the entries, before any record is: what a broker writes meanwhile has none yet."""
+        self._topics, self._entries = _read(Path(root), *_bounds(root, part))
+        self._offsets = np.ascontiguousarray(self._entries["offset"])
+        self._seen = np.zeros(len(self._entries), np.bool_)
+
+    def differing(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        """Yield physicalOffset, size, topic, queueId, queueOffset and reason of records that their queue names else.
+
+        `batch` has sound records and damaged parts; a damaged part is told apart by its `corrupt`, has no topic, and
+        is left to `named`.
+        """
+        if not len(self._entries):
+            return
+        offsets = batch["physicalOffset"].to_numpy()
+        place = np.minimum(np.searchsorted(self._offsets, offsets), len(self._offsets) - 1)
+        entries = self._entries[place]
+        sound = batch["topic"].is_valid().to_numpy(zero_copy_only=False)
+        known = (entries["offset"] == offsets) & sound
+        self._seen[place[known]] = True
+        topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
+        names = topics.dictionary.to_pylist()
+        number = np.array([self._topics.index(one) if one in self._topics else -1 for one in names] + [-1])
+        codes = np.array([string_hash(one) for one in tags.dictionary.to_pylist()] + [0], np.int64)
+        topic = number[topics.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)]
+        code = codes[tags.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)]
+        # An address into the extension, or the time of a delayed delivery, is no hash code.
+        hashed = entries["code"] > MAX_ADDR
+        if SCHEDULE_TOPIC in self._topics:
+            hashed &= entries["topic"] != self._topics.index(SCHEDULE_TOPIC)
+        same = (
+            (entries["topic"] == topic)
+            & (entries["queue"] == _numbers(batch, "queueId"))
+            & (entries["queue_offset"] == _numbers(batch, "queueOffset"))
+            & (entries["size"] == _numbers(batch, "size"))
+        )
+        for row in np.flatnonzero(known & ~(same & (~hashed | (entries["code"] == code)))):
+            what = _("another tag") if same[row] else _("{size} bytes and this place", size=entries["size"][row])
+            yield {**self._named(int(place[row])), "reason": _("its queue says {what}", what=what)}
+
+    def named(self, offset: int) -> dict[str, Any]:
+        """Return the topic, queueId and queueOffset of the damaged record at `offset`, {} if no queue names it."""
+        place = int(np.searchsorted(self._offsets, offset))
+        if place == len(self._seen) or self._offsets[place] != offset:
+            return {}
+        self._seen[place] = True
+        found = self._named(place)
+        return {name: found[name] for name in ("topic", "queueId", "queueOffset")}
+
+    def gone(self) -> Iterator[dict[str, Any]]:
+        """Yield what no record was read of, once all have been."""
+        for place in np.flatnonzero(~self._seen):
+            yield {**self._named(int(place)), "reason": GONE}
+
+    def _named(self, place: int) -> dict[str, Any]:
+        offset, size, _ignored, topic, queue, queue_offset = self._entries[place].tolist()
+        return {
+            "physicalOffset": offset,
+            "size": size,
+            "topic": self._topics[topic],
+            "queueId": queue,
+            "queueOffset": queue_offset,
+        }
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> Numbers:
+    return np.asarray(batch[name].fill_null(-1).to_numpy(zero_copy_only=False))
+
+
+def _bounds(root: str | Path, part: LogRange) -> tuple[int, int]:
+    """Return the commit log offsets that a range answers for; the last one for all that follows, written or not."""
+    file = part.file
+    if file is None:
+        return part.low, part.high
+    low, high = file.base + part.low, file.base + part.high
+    if part.high == file.size:
+        # a broker may have begun a file since the ranges were cut
+        later = [one.base for one in log_files(root) if one.base > file.base]
+        high = min(later, default=_END) if file.last else file.next_base
+    return low, high
+
+
+def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
+    """Return the topics, and the entries of all queues in the order of the log; a topic is a place in the first."""
+    topics: list[str] = []
+    found = [np.zeros(0, _ENTRY)]
+    for path in sorted((root / "consumequeue").glob("*/*/*")):
+        if not (path.name.isdecimal() and path.parent.name.isdecimal()):
+            continue
+        try:
+            if os.path.getsize(path) < ENTRY.itemsize:  # noqa: PTH202
+                continue
+            data = np.memmap(path, ENTRY, "r", shape=(os.path.getsize(path) // ENTRY.itemsize,))  # noqa: PTH202
+        except FileNotFoundError:  # a broker deletes what has expired
+            continue
+        begin, end = _slice(data, low, high)
+        if begin < end:
+            topic = path.parts[-3]
+            if topic not in topics:
+                topics.append(topic)
+            some = data[begin:end]
+            wanted = np.flatnonzero((some["size"] > 0) & (some["offset"] >= low) & (some["offset"] < high))
+            mine = np.empty(len(wanted), _ENTRY)
+            for name in ("offset", "size", "code"):
+                mine[name] = some[name][wanted]
+            mine["topic"], mine["queue"] = topics.index(topic), int(path.parts[-2])
+            mine["queue_offset"] = int(path.name) // ENTRY.itemsize + begin + wanted
+            found.append(mine)
+    entries = np.concatenate(found)
+    return topics, entries[np.argsort(entries["offset"], kind="stable")]
+
+
+def _slice(data: np.memmap[Any, np.dtype[Any]], low: int, high: int) -> tuple[int, int]:
+    """Return the entries of a queue's file from `low` on and below `high`: they are in the order of the log."""
+
+    def key(place: int) -> int:
+        entry = data[place]
+        if entry["size"] == BLANK_SIZE and entry["offset"] == 0:  # in front of the first entry
+            return -1
+        return int(entry["offset"]) if entry["size"] > 0 else _END  # not yet written
+
+    places = range(len(data))
+    return bisect_left(places, low, key=key), bisect_left(places, high, key=key)

@@ -1,0 +1,134 @@
+"""A file of subscriptions, as an audit is given it (`subscriptions` says what its lines hold)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.filter.filter import compile_expression
+from rmqlab.language import _
+from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
+from rmqlab_tools.recordings.frames import frames_folder
+from rmqlab_tools.search.expressions.examine import looks_like_sql92
+from rmqlab_tools.spark.audit.event_subscriptions import of_events
+from rmqlab_tools.spark.audit.frame_subscriptions import of_frames
+from rmqlab_tools.spark.audit.owners import COMPUTED
+from rmqlab_tools.spark.audit.subscriptions import (
+    ALWAYS,
+    AVG,
+    NEVER,
+    Asked,
+    HeldSubscription,
+    Present,
+    Subscriptions,
+    flag_field,
+    json_lines,
+    reason,
+    text_field,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rmqlab_tools.spark.audit.subscriptions import Key
+
+
+FIELDS = ("group", "topic", "type", "expr", "client", "until", "post", "held", "from", "clients", "strategy", "reset")
+RIGHT = '{"group": "G", "topic": "T", "type": "TAG", "expr": "tagA || tagB"}'
+
+
+def read_subscriptions(path: str | Path) -> Subscriptions:
+    """Read a file, a folder of events, scenarios, or a recording of frames; raise `BadInput` naming what is wrong."""
+    frames = frames_folder(Path(path))
+    if frames is not None:
+        return of_frames(frames)
+    return of_lines(list(json_lines(path)), str(path))
+
+
+def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscriptions:
+    """Read the lines of a file, each with the place where it stands; raise `BadInput` naming what is wrong."""
+    if any("ev" in line or "steps" in line for _, line in lines):
+        return of_events(lines)
+    asked: dict[Key, list[Asked]] = defaultdict(list)
+    held: dict[Key, list[HeldSubscription]] = defaultdict(list)
+    present: dict[str, list[Present]] = defaultdict(list)
+    reset: dict[Key, tuple[int, ...]] = {}
+    for place, line in lines:
+        try:
+            _refuse_misspelled(line)
+            group, since = text_field(line, "group"), _ms(line, "from", ALWAYS)
+            if "clients" in line:
+                present[group].append(Present(since, _clients(line), _strategy(line)))
+                continue
+            key = group, text_field(line, "topic")
+            if "reset" in line:
+                reset[key] = (*reset.get(key, ()), _ms(line, "reset"))
+                continue
+            kind, expression = _kind(line), text_field(line, "expr")
+            _refuse_what_no_client_can_ask(line, kind, expression)
+            until, post, client = _ms(line, "until", NEVER), flag_field(line, "post"), text_field(line, "client", "")
+            if flag_field(line, "held"):
+                held[key].append(HeldSubscription(kind, expression, since))
+            else:
+                asked[key].append(Asked(client, kind, expression, until, post, since))
+        except (BadInput, KeyError, TypeError, ValueError) as error:
+            raise BadInput(
+                _("{place}: {reason}; right would be {right}", place=place, reason=reason(error), right=RIGHT)
+            ) from error
+    if not lines:
+        raise BadInput(_("{name}: no line in it; one would be {right}", name=name, right=RIGHT))
+    for slots in held.values():
+        slots.sort(key=lambda one: one.since)
+    for moments in present.values():
+        moments.sort()
+    return Subscriptions(dict(asked), dict(held), frozenset(asked), dict(present), reset)
+
+
+def _refuse_misspelled(line: dict[str, Any]) -> None:
+    """A field that is nearly one of ours: taken as none, it would leave something unknown in silence."""
+    for name in line:
+        meant = did_you_mean(name, FIELDS) if name not in FIELDS else ""
+        if meant:
+            raise ValueError(f"there is no field {name!r} here{meant}")
+
+
+def _ms(line: dict[str, Any], name: str, default: int | None = None) -> int:
+    value = line[name] if default is None else line.get(name, default)
+    # a column of a frame in which some are missing has whole numbers as floats
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(whole, bool) or not isinstance(whole, int) or not ALWAYS <= whole <= NEVER:
+        raise ValueError(f"{name!r} is {value!r}, and epoch ms are wanted")
+    return whole
+
+
+def _clients(line: dict[str, Any]) -> tuple[str, ...]:
+    clients = line["clients"]
+    if not isinstance(clients, list | tuple) or not all(isinstance(one, str) for one in clients):
+        raise TypeError(f"'clients' is {clients!r}, and a list of client ids is wanted")
+    return tuple(sorted(clients))
+
+
+def _strategy(line: dict[str, Any]) -> str:
+    """A strategy whose owners cannot be computed is fine: then nobody knows them."""
+    strategy = text_field(line, "strategy", AVG)
+    meant = "" if strategy in COMPUTED else did_you_mean(strategy, COMPUTED)
+    if meant:
+        raise ValueError(f"strategy {strategy!r} is not known{meant}")
+    return strategy
+
+
+def _refuse_what_no_client_can_ask(line: dict[str, Any], kind: str, expression: str) -> None:
+    if "type" not in line and looks_like_sql92(expression):
+        raise ValueError(f'{expression!r} looks like SQL92, and "type" is missing; add "type": "SQL92" (or "TAG")')
+    subscription = build_subscription("T", expression, kind)
+    if not subscription.is_tag:
+        compile_expression(kind, expression)
+
+
+def _kind(line: dict[str, Any]) -> str:
+    kind = str(line.get("type", TAG))
+    if kind not in {TAG, SQL92}:
+        raise ValueError(f"type {kind!r} is neither {TAG} nor {SQL92}{did_you_mean(kind, (TAG, SQL92))}")
+    return kind

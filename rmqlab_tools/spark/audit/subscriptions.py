@@ -1,0 +1,181 @@
+"""Who asked for what, and what the broker held: subscriptions that an audit is given, or finds in `config/`.
+
+A file has one JSON object a line. `{"group", "topic", "type", "expr"}` is a member's subscription, with `client`,
+`from` and `until` (epoch ms) where they are known; with `"held": true` it is what the broker held since `from`.
+`"post": true` says that the member sends its subscription with every pull, so that the broker filters by that one: a
+push consumer with `postSubscriptionWhenPull`, and every lite pull consumer.
+`{"group", "clients": [...], "from", "strategy"}` names a group's client ids since `from` ([]: nobody was there), and
+how they share the queues (`AVG` if it is left out): with them the owners of queues follow.
+`{"group", "topic", "reset"}` says that somebody set the group's offsets by hand, and when (epoch ms): a store does not
+tell, and what is implied is so only if nobody did.
+The events of a recording or of `rmqlab simulate` are understood too, and so are the frames that `rmqlab tap` recorded.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from rmqlab.errors import BadInput
+from rmqlab.files import json_lines as values_of
+from rmqlab.files import read_bytes
+from rmqlab.language import _, joined
+from rmqlab.protocol.subscription_data import SQL92, SubscriptionData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab_tools.spark.files.store_tables import StoreConfig
+
+ALWAYS, NEVER = -(1 << 62), 1 << 62
+AVG, AVG_BY_CIRCLE = "AVG", "AVG_BY_CIRCLE"
+Key = tuple[str, str]  # group, topic
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class Asked(NamedTuple):
+    """What one member asked for: in force from `since` until `until` (epoch ms, both included).
+
+    `post`: it sends that with every pull, and the broker filters by it and not by what it holds for the group (4.8.0
+    `PullMessageProcessor`, flag `FLAG_SUBSCRIPTION`).
+    """
+
+    client: str
+    type: str
+    expression: str
+    until: int = NEVER
+    post: bool = False
+    since: int = ALWAYS
+
+    @property
+    def text(self) -> str:
+        """The expression, with its type where that is not TAG."""
+        return (
+            self.expression if SubscriptionData(expression_type=self.type).is_tag else f"{self.type}: {self.expression}"
+        )
+
+
+class HeldSubscription(NamedTuple):
+    """What the broker held for a group from `since` (epoch ms) on."""
+
+    type: str
+    expression: str
+    since: int = ALWAYS
+
+
+class Present(NamedTuple):
+    """The client ids of a group's members from `since` (epoch ms) on, and the strategy by which they share queues.
+
+    `strategy` is its name in 4.8.0, "" if members differ: then nobody can tell who owned a queue.
+    """
+
+    since: int
+    clients: tuple[str, ...]
+    strategy: str = AVG
+
+
+class Subscriptions(NamedTuple):
+    """By (group, topic): what members asked for, and what the broker held; by group: who was there. In order of time.
+
+    `complete` names those of which every member is known: what none of them asked for, nobody did. `reset`: when
+    (epoch ms) offsets were set by hand. `span`: from when to when all of this was looked at, None: always. `paused`: by
+    group, from when to when (epoch ms) a member of it, or the broker, stood still.
+    """
+
+    asked: dict[Key, list[Asked]]
+    held: dict[Key, list[HeldSubscription]]
+    complete: frozenset[Key]
+    present: dict[str, list[Present]]
+    reset: Mapping[Key, tuple[int, ...]] = MappingProxyType({})
+    span: tuple[int, int] | None = None
+    paused: Mapping[str, Sequence[tuple[int, int]]] = MappingProxyType({})
+
+    def keys(self) -> set[Key]:
+        """Every (group, topic) of which something is known."""
+        return {*self.asked, *self.held}
+
+
+def both(one: Subscriptions, other: Subscriptions) -> Subscriptions:
+    """Return all that is said, by the one and by the other; what both say counts once."""
+    held, present = _each(one.held, other.held), _each(one.present, other.present)
+    for slots in held.values():
+        slots.sort(key=lambda slot: slot.since)
+    for moments in present.values():
+        moments.sort(key=lambda moment: moment.since)
+    reset = {key: tuple(times) for key, times in _each(one.reset, other.reset).items()}
+    asked = _each(one.asked, other.asked)
+    paused = _each(one.paused, other.paused)
+    return Subscriptions(asked, held, one.complete | other.complete, present, reset, one.span or other.span, paused)
+
+
+def _each(one: Mapping[_K, Sequence[_V]], other: Mapping[_K, Sequence[_V]]) -> dict[_K, list[_V]]:
+    return {name: list(dict.fromkeys((*one.get(name, ()), *other.get(name, ())))) for name in {**one, **other}}
+
+
+def with_config(given: Subscriptions, config: StoreConfig) -> Subscriptions:
+    """Return what is given, and what consumerFilter.json remembers of groups of which nothing is given.
+
+    That is subscriptions of SQL92, and not who else was in the group.
+    """
+    known, found = given.keys(), defaultdict[Key, list[Asked]](list)
+    for one in config.filters():
+        key = one.consumer_group or "", one.topic or ""
+        if all(key) and one.expression and key not in known:
+            found[key].append(Asked("", one.expression_type or SQL92, one.expression))
+    return given._replace(asked={**found, **given.asked})
+
+
+def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield where it stands ("FILE, line N") and the object of each line; raise `BadInput`.
+
+    Of a folder all its `*.jsonl` and `*.jsonl.gz` are read, in order of their names. An event without an `id` gets the
+    name of its file: so a driver of scenarios writes them, one file a scenario.
+    """
+    path = Path(path)
+    files = sorted([*path.glob("*.jsonl"), *path.glob("*.jsonl.gz")]) if path.is_dir() else [path]
+    if not files:
+        raise BadInput(_("{path}: a folder without *.jsonl; name one with events, or a file", path=path))
+    for file in files:
+        for number, value in values_of(_text(file), file):
+            place = _("{file}, line {number}", file=file, number=number)
+            if not isinstance(value, dict):
+                raise BadInput(_("{place}: one JSON object a line is needed", place=place))
+            if "ev" in value:
+                value.setdefault("id", file.name.removesuffix(".gz").removesuffix(".jsonl"))
+            yield place, value
+
+
+def text_field(line: dict[str, Any], name: str, default: str | None = None) -> str:
+    """Return a field that is a text; raise `KeyError` if it is wanted and missing, `TypeError` for what is no text."""
+    value = line[name] if default is None else line.get(name, default)
+    if not isinstance(value, str):
+        raise TypeError(f"{name!r} is {value!r}, and a text is wanted")
+    return value
+
+
+def flag_field(line: dict[str, Any], name: str, *, default: bool = False) -> bool:
+    """Return a field that is true or false; raise `TypeError` for what is neither."""
+    value = line.get(name, default)
+    if not isinstance(value, bool):
+        raise TypeError(f"{name!r} is {value!r}, and true or false is wanted")
+    return value
+
+
+def reason(error: Exception) -> str:
+    """What is wrong with a line, in words."""
+    if isinstance(error, KeyError):
+        return _("it has no {args}", args=f"{error.args[0]!r}")
+    return joined("; ", str(error).splitlines())
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = read_bytes(path)
+        return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
+    except (OSError, ValueError, EOFError) as error:
+        raise BadInput(_("{path}: {error}; name a file with one JSON object a line", path=path, error=error)) from error

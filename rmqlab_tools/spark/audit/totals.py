@@ -1,0 +1,112 @@
+"""What an audit sums up: totals by group and topic, and what to send again. Nothing here sends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.language import _
+from rmqlab.message.topics import retry_topic
+from rmqlab.run.fates import LOSING, Fate
+from rmqlab_tools.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, YES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
+
+    from rmqlab_tools.spark.audit.subscriptions import Key
+
+
+def totals(
+    keys: Iterable[Key], counts: Iterable[Mapping[str, Any]], lost: Iterable[Mapping[str, Any]]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return by group and topic the figures of an audit.
+
+    sent, delivered, lost, unknown; by_fate, by_certainty, unknown_because; lost_by_*, lost_ids, first_lost, last_lost
+    (epoch ms). `delivered` and `lost` have only what is proved or implied, `unknown` what is neither. `may_be_lost` is
+    what an offset passed, where it is not known whether it was delivered, or whether somebody asked for it.
+    `asked_for`: the subscriptions of all members, where those are known. `counts` and `lost` are rows of `Audit.counts`
+    and `Audit.lost`; the ids are in the order of `lost`.
+    """
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for group, topic in keys:
+        found.setdefault(group, {})[topic] = {
+            "sent": 0,
+            "delivered": 0,
+            "lost": 0,
+            "unknown": 0,
+            "may_be_lost": 0,
+            "by_fate": {},
+            "by_certainty": {},
+            "unknown_because": {},
+            "asked_for": [],
+            "lost_by_tag": {},
+            "lost_by_queue": {},
+            "lost_ids": [],
+        }
+    for row in counts:
+        one, number = found[row["group"]][row["topic"]], row["messages"]
+        one["sent"] += number
+        _add(one["by_fate"], row["fate"], number)
+        _add(one["by_certainty"].setdefault(row["certainty"], {}), row["fate"], number)
+        if row["certainty"] == CERTAINTIES[UNKNOWN]:
+            one["unknown"] += number
+            _add(one["unknown_because"], row["reason"], number)
+            one["may_be_lost"] += number * (row["fate"] != Fate.WAITING and row["asked"] != ASKED[NO])
+        elif row["fate"] == Fate.DELIVERED:
+            one["delivered"] += number
+        elif Fate(row["fate"]) in LOSING and row["asked"] == ASKED[MAYBE]:
+            one["may_be_lost"] += number
+        elif is_lost(row):
+            one["lost"] += number
+            _add(one["lost_by_tag"], row["tag"] or "", number)
+            _add(one["lost_by_queue"], str(row["queueId"]), number)
+    for row in filter(is_lost, lost):
+        one = found[row["group"]][row["topic"]]
+        one["lost_ids"].append(row["offsetMsgId"])
+        one.setdefault("first_lost", row["storeTimestamp"])
+        one["last_lost"] = row["storeTimestamp"]
+    return found
+
+
+def is_lost(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row of counts or messages is a loss for certain: dropped or skipped, and asked for."""
+    return row["certainty"] != CERTAINTIES[UNKNOWN] and row["asked"] == ASKED[YES] and Fate(row["fate"]) in LOSING
+
+
+def resend_plan(lost: pa.Table) -> list[dict[str, Any]]:
+    """Return one entry a (group, topic) of a table of lost messages, with two ways and the duplicates of each.
+
+    `messages` are lost for certain; `perhaps` may be lost, and `duplicates` does not count them.
+
+    A message sent to its topic again reaches every group: those that have got it get it twice. One sent to the group's
+    retry topic reaches that group alone, whose members all subscribe to it with `*`: any of them may get it, also one
+    that never asked for its tag (4.8.0 `DefaultMQPushConsumerImpl.copySubscription`).
+    """
+    plan: dict[tuple[str, str], dict[str, Any]] = {}
+    columns = ["group", "topic", "offsetMsgId", "elsewhere", "asked", "certainty", "fate"]
+    for row in lost.select(columns).to_pylist():
+        group, topic = row["group"], row["topic"]
+        entry = plan.setdefault(
+            (group, topic),
+            {
+                "group": group,
+                "topic": topic,
+                "first_check": _("repair the group's subscriptions: all members the same, or it is lost again"),
+                "to_topic": {"topic": topic, "duplicates": 0},
+                "to_retry_topic": {"topic": retry_topic(group), "duplicates": 0},
+                "messages": [],
+                "perhaps": [],
+            },
+        )
+        if not is_lost(row):
+            # Sent again, it would come twice if it was delivered, by either way.
+            entry["perhaps"].append(row["offsetMsgId"])
+            continue
+        entry["to_topic"]["duplicates"] += row["elsewhere"]
+        entry["messages"].append(row["offsetMsgId"])
+    return [plan[key] for key in sorted(plan)]
+
+
+def _add(cells: dict[str, int], name: str, number: int) -> None:
+    cells[name] = cells.get(name, 0) + number

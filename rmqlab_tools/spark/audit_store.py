@@ -1,0 +1,329 @@
+"""`rmqlab.audit`: which messages of a store directory did which group lose, by which stage, and how certain that is.
+
+The verb `audit` and this function are the same: `open_audit` looks at what is given, `AuditResult` has what was found.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+from rmqlab.language import _, joined
+from rmqlab.run.results import LabResult
+from rmqlab_tools.extras import require
+from rmqlab_tools.spark.audit.audit_report import damage_lines, summary_lines, topic_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rmqlab_tools.show.figure import Picture
+    from rmqlab_tools.show.tables import Table
+    from rmqlab_tools.spark.audit.audit import Audit
+    from rmqlab_tools.spark.audit.subscriptions import Subscriptions
+
+    Rows = Iterable[Mapping[str, Any]]
+    Given = str | Path | LabResult | DataFrame | Rows
+
+KEPT_BYTES = 1 << 30  # of a log up to this size the fate of each message is kept by the first pass
+
+
+def audit(
+    store: str | Path,
+    *,
+    subscriptions: Given | None = None,
+    delivered: Given | Sequence[str | Path] | None = None,
+    groups: Sequence[str] | None = None,
+    session: SparkSession | None = None,
+) -> AuditResult:
+    """Say what became of the messages in a broker's store directory, for each consumer group: lost, delivered, unknown.
+
+    `store` is a directory with a folder `commitlog`, packed or not; or a folder with one as `store/` or `store.tar.gz`:
+    events that lie there too give subscriptions and deliveries. A store has no TAG subscriptions, so `subscriptions`
+    says who asked for what: a file, rows such as `{"group": "G", "topic": "T", "expr": "tagA", "client": "A"}`, a
+    DataFrame of them, or what `Lab.finish()` gives. `delivered` says what consumers got, all of it: files, rows such
+    as `{"group": "G", "msgId": "7F00..."}`, or what `Lab.finish()` gives. `groups`: only these. `session` is a Spark
+    session (`rmqlab.spark()` unless given).
+
+    >>> import rmqlab, tempfile
+    >>> lab = rmqlab.Lab(topics={"T": 4})
+    >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    >>> lab.run(seconds=30)
+    >>> sent = lab.send("T", ["tagA", "tagB"] * 4)
+    >>> lab.run(seconds=30)
+    >>> folder = lab.write_store(tempfile.mkdtemp() + "/store")
+    >>> wishes = [{"group": "G", "topic": "T", "expr": tag} for tag in ("tagA", "tagB")]
+    >>> found = rmqlab.audit(folder, subscriptions=wishes)
+    >>> found.total("sent"), found.total("unknown"), found.groups["G"]["T"]["may_be_lost"]
+    (8, 8, 8)
+    >>> rmqlab.audit(folder, subscriptions=wishes[:1]).groups["G"]["T"]["by_fate"]
+    {'delivered': 4, 'dropped_by_broker_tag': 4}
+
+    Raises:
+        BadInput: no store, or nothing in it to audit; subscriptions or deliveries that cannot be read; no Spark.
+    """
+    found = open_audit(store, subscriptions=subscriptions, delivered=delivered, groups=groups or (), session=session)
+    try:
+        found.compute()
+    except Exception:
+        found.close()
+        raise
+    return found
+
+
+def open_audit(
+    store: str | Path,
+    *,
+    subscriptions: Given | None = None,
+    delivered: Given | Sequence[str | Path] | None = None,
+    groups: Sequence[str] = (),
+    session: SparkSession | Callable[[], SparkSession] | None = None,
+    each_message: bool | None = None,
+    conf: Path | None = None,
+    since: int | None = None,
+    until: int | None = None,
+    **options: Any,
+) -> AuditResult:
+    """An audit before its work is done: `compute` does it. Raises `BadInput` as `audit` does.
+
+    `each_message`: keep the fate of every message (None: if the log is small). `conf` is the broker's, if it does not
+    lie beside the store. `since` and `until` are store times, epoch ms. `options` are those of `AuditOptions`.
+    """
+    require("spark")
+    from rmqlab.message.java import LONG_MAX, LONG_MIN
+    from rmqlab_tools.recordings.store import open_store
+    from rmqlab_tools.spark.audit.audit import NOTHING, Audit, AuditOptions
+    from rmqlab_tools.spark.audit.subscriptions import both
+    from rmqlab_tools.spark.files.commit_log_files import log_files
+
+    with ExitStack() as stack:
+        folder, events, beside = stack.enter_context(open_store(Path(store)))
+        told = NOTHING
+        for one in (events, subscriptions):
+            if one is not None:
+                told = both(told, _subscriptions(one))
+        # Frames report nothing of what was stored before the recorder ran, or after.
+        first, last = told.span or (LONG_MIN, LONG_MAX)
+        logs = (*([str(events)] if events else []), *_delivered(delivered, stack))
+        small = sum(file.size for file in log_files(folder)) <= KEPT_BYTES
+        chosen = AuditOptions(
+            groups=tuple(groups),
+            subscriptions=told,
+            delivered=logs,
+            since=first if since is None else since,
+            until=last if until is None else until,
+            **settings_of(conf or beside),
+            each_message=small if each_message is None else each_message,
+            **options,
+        )
+        known = [name for name, is_known in ((_("subscriptions"), told.asked), (_("deliveries"), logs)) if is_known]
+        done = Audit(session or _own_session, folder, chosen)
+        return AuditResult(done, joined(" and ", known) or _("the store alone"), stack.pop_all())
+
+
+class AuditResult:
+    """What an audit found: `groups` has its figures, `messages` and `lost` are Spark frames, `by_tag` a picture.
+
+    `delivered` and `lost` count what is proved or implied only; what is neither is `unknown`.
+    """
+
+    def __init__(self, audit: Audit, known: str, files: ExitStack) -> None:
+        """`known` says what is known; `files` are closed when nobody needs them any more."""
+        self._audit = audit
+        self.known = known
+        self._close = weakref.finalize(self, files.close)
+
+    def compute(self) -> None:
+        """Do all of the work now."""
+        _ignored = self.groups, self.damage
+
+    @property
+    def groups(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """By group and topic: sent, delivered, lost, unknown, by_fate, lost_ids and more, as `rmqlab audit --json`."""
+        return self._audit.summary
+
+    @property
+    def damage(self) -> list[dict[str, Any]]:
+        """The damaged parts of the log."""
+        return self._audit.damage
+
+    @property
+    def config_damage(self) -> list[str]:
+        """What is wrong with the files of `config/`, and what 4.8.0 makes of it; without offsets all is unknown."""
+        return self._audit.config_damage
+
+    def total(self, name: str) -> int:
+        """A figure (sent, delivered, lost, unknown, may_be_lost) over all groups and topics."""
+        return sum(row[name] for topics in self.groups.values() for row in topics.values())
+
+    @cached_property
+    def messages(self) -> DataFrame:
+        """A row for each message and group, in the log's order: fate, certainty, reason, was it asked for."""
+        if not self._audit.options.each_message:
+            self._audit = self._again(each_message=True)
+        return self._audit.message_rows
+
+    def _again(self, **options: Any) -> Audit:
+        from rmqlab_tools.spark.audit.audit import Audit
+
+        self._audit.close()
+        return Audit(self._audit.session, self._audit.root, replace(self._audit.options, **options))
+
+    @property
+    def lost(self) -> DataFrame:
+        """The messages that are lost, a row for each message and group."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        return self._audit.lost.where((F.col("certainty") != "unknown") & (F.col("asked") == "yes"))
+
+    def plan(self, group: str) -> dict[str, Any]:
+        """What must be sent again for a group, and how many other groups would get twice; nothing is sent.
+
+        Raises:
+            BadInput: the audit knows no such group, or it lost nothing.
+        """
+        topic = topic_of(self.groups, group)
+        plans = {(one["group"], one["topic"]): one for one in self.plans()}
+        found = plans.get((group, topic))
+        if found is None or not found["messages"]:
+            raise BadInput(_("group {group} lost nothing: there is nothing to send again", group=f"{group!r}"))
+        return found
+
+    def plans(self) -> list[dict[str, Any]]:
+        """The plans of all groups and topics that lost something, or may have."""
+        from rmqlab_tools.spark.audit.totals import resend_plan
+
+        return resend_plan(self._audit.lost_table)
+
+    @property
+    def counts(self) -> pa.Table:
+        """Messages by group, topic, queueId, tag, minute, fate, certainty, asked, reason."""
+        return self._audit.counts
+
+    @property
+    def lost_table(self) -> pa.Table:
+        """What is lost or may be, in memory."""
+        return self._audit.lost_table
+
+    @property
+    def session(self) -> SparkSession:
+        """The Spark session, opened when it is asked for first."""
+        return self._audit.session
+
+    def table(self) -> Table:
+        """Every group and topic, the most lost first."""
+        from rmqlab_tools.spark.audit.pictures import audit_table
+
+        return audit_table(self.known, self.groups)
+
+    def by_tag(self) -> Picture:
+        """A grid of groups and tags: how many messages were lost, the more the darker."""
+        from rmqlab_tools.spark.audit.pictures import loss_by_tag
+
+        return loss_by_tag(self.known, self.groups)
+
+    def by_second(self, group: str) -> Picture:
+        """What became of the messages of a group second by second, above what the broker held, if that is known.
+
+        Raises:
+            BadInput: the audit knows no such group.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        from rmqlab_tools.spark.audit.pictures import loss_by_second
+
+        topic = topic_of(self.groups, group)
+        held = self._audit.options.subscriptions.held.get((group, topic), [])
+        rows = self.messages.where((F.col("group") == group) & (F.col("topic") == topic))
+        messages, slots = rows.toArrow().to_pylist(), [(one.since, one.expression) for one in held]
+        return loss_by_second(self.known, group, self.groups[group][topic], messages, slots)
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for programs, as `rmqlab audit --json` writes it."""
+        witnessed = {group: list(clients) for group, clients in sorted(self._audit.witnessed.items())}
+        found = {"groups": self.groups, "damage": self.damage, "witnessed": witnessed}
+        return found | ({"config_damage": self.config_damage} if self.config_damage else {})
+
+    def lines(self) -> list[str]:
+        """The result as text: damaged files of `config/`, each group and topic, remarks, what is damaged in the log."""
+        return [*self.config_damage, *summary_lines(self.groups), *damage_lines(self.damage)]
+
+    def close(self) -> None:
+        """Let go of what Spark keeps on disk, and of what was unpacked."""
+        self._audit.close()
+        self._close()
+
+    def __repr__(self) -> str:
+        """The table as text."""
+        return self.table().text()
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def _own_session() -> SparkSession:
+    from rmqlab_tools.spark import open_here
+
+    return open_here()
+
+
+def _subscriptions(given: Given) -> Subscriptions:
+    from rmqlab_tools.spark.audit.subscription_file import of_lines, read_subscriptions
+
+    if isinstance(given, str | Path):
+        return read_subscriptions(given)
+    return of_lines([(_("subscriptions, row {n}", n=n), row) for n, row in enumerate(_rows(given))], "subscriptions")
+
+
+def _delivered(given: Given | Sequence[str | Path] | None, stack: ExitStack) -> list[str]:
+    """Paths of delivery logs; rows are written into one."""
+    if given is None or isinstance(given, str | Path):
+        return [] if given is None else [str(given)]
+    rows = list(given) if isinstance(given, Sequence) else _rows(given)
+    paths = [str(one) for one in rows if isinstance(one, str | Path)]
+    if len(paths) == len(rows):
+        return paths
+    path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rmqlab-given-"))) / "delivered.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in _rows(rows)), encoding="utf-8")
+    return [str(path)]
+
+
+def _rows(given: Any) -> list[dict[str, Any]]:
+    """Rows as dicts, without what is empty in them: of a run, of a DataFrame of Spark or pandas, or as they are."""
+    if isinstance(given, LabResult):
+        return [json.loads(line) for line in given.lines().splitlines()]
+    if hasattr(given, "collect"):
+        given = [row.asDict() for row in given.collect()]
+    elif hasattr(given, "to_dict"):
+        given = given.to_dict("records")
+    if isinstance(given, Mapping) or not all(isinstance(row, Mapping) for row in given):
+        raise BadInput(
+            _('rows are wanted, such as [{"group": "G", "topic": "T", "expr": "tagA"}], or the name of a file')
+        )
+    return [{name: value for name, value in row.items() if not _is_empty(value)} for row in given]
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def settings_of(conf: Path | None) -> dict[str, Any]:
+    """Give what the broker's settings decide in an audit, as `AuditOptions` names it."""
+    from rmqlab.sim.cluster import read_cluster_config
+
+    if conf is None:
+        return {}
+    told = read_cluster_config(conf, strict=False)
+    return {
+        "in_memory_percent": told.store.access_message_in_memory_max_ratio,
+        "notify_consumer_ids_changed": told.broker.notify_consumer_ids_changed_enable,
+    }

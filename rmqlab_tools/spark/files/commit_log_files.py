@@ -1,0 +1,220 @@
+"""The files of a commit log, ranges of them for tasks, and the columns of a record that can be asked for.
+
+Spark's planning imports this in processes of its own, so nothing here needs numba or makes arrays.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from rmqlab.errors import BadInput
+from rmqlab.language import _
+from rmqlab.message.java import LONG_MAX, LONG_MIN
+from rmqlab_tools.program import program
+from rmqlab_tools.recordings.store import PACKED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+T = TypeVar("T")
+FOLDER: Final = "commitlog"
+_NAME: Final = re.compile(r"\d{20}")
+LARGEST: Final = (1 << 31) - 1
+"""Bytes of a commit log's file: `mappedFileSizeCommitLog` is an int (`MessageStoreConfig`)."""
+
+TYPES: Final[dict[str, pa.DataType]] = {
+    "physicalOffset": pa.int64(),
+    "size": pa.int32(),
+    "topic": pa.string(),
+    "queueId": pa.int32(),
+    "queueOffset": pa.int64(),
+    "tags": pa.string(),
+    "keys": pa.string(),
+    "uniqKey": pa.string(),
+    "offsetMsgId": pa.string(),
+    "storeTimestamp": pa.int64(),
+    "bornTimestamp": pa.int64(),
+    "storeHost": pa.string(),
+    "bornHost": pa.string(),
+    "flag": pa.int32(),
+    "sysFlag": pa.int32(),
+    "transaction": pa.string(),
+    "compressed": pa.bool_(),
+    "reconsumeTimes": pa.int32(),
+    "preparedTransactionOffset": pa.int64(),
+    "bodyCrc": pa.int32(),
+    "bodyLength": pa.int32(),
+    "body": pa.binary(),
+    "properties": pa.map_(pa.string(), pa.string()),
+    "propertiesText": pa.string(),
+    "corrupt": pa.string(),
+}
+"""Every column of a record. Times are epoch ms, sizes bytes; `bodyLength` is as stored, `body` restored if compressed.
+
+`corrupt` is NULL for a sound record. A damaged part of the log is a row with its `physicalOffset`, its `size` and what
+is wrong; a record whose body does not fit its checksum has its columns and says so.
+"""
+PROPERTY_PREFIX: Final = "property:"
+"""A column of this prefix is the property of that exact name."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Which records are wanted: topics and queues (empty: all), store times in epoch ms, both ends included."""
+
+    topics: tuple[str, ...] = ()
+    queues: tuple[int, ...] = ()
+    since: int = LONG_MIN
+    until: int = LONG_MAX
+
+
+class LogFile(NamedTuple):
+    """One file: its path, the commit log offset of its first byte, its size, and the offset where the next begins.
+
+    `last` says that nothing is written in a file that follows: it may still be written, and ends in zeros.
+    """
+
+    path: str
+    base: int
+    size: int
+    next_base: int
+    last: bool
+
+
+class LogRange(NamedTuple):
+    """A part of a file: the records that begin at bytes `low` <= place < `high` of it; `file` None: nothing is there.
+
+    A range without a file stands for a missing file, from commit log offset `low` to `high`. `begin` is a place where
+    a record is known to begin, from which `low` can be found.
+    """
+
+    file: LogFile | None
+    low: int
+    high: int
+    begin: int = 0
+
+
+def store_directory(path: str | Path) -> Path:
+    """Return `path` if it holds a commit log, or its folder `store` if that does; raise `BadInput` for anything else.
+
+    A packed store is refused: tasks read parts of its files where they lie.
+    """
+    root = Path(path)
+    for folder in (root, root / "store"):
+        if (folder / FOLDER).is_dir():
+            return folder
+    packed = next((one for one in (root, root / PACKED) if one.is_file()), None)
+    if packed is not None:
+        raise BadInput(
+            _(
+                "{path} is a packed store, and tables are read from a folder: unpack it and load that folder, or audit"
+                " it ({program} audit, rmqlab.audit take it packed)",
+                path=packed,
+                program=program(),
+            )
+        )
+    raise BadInput(_("{path}: no store directory, since it has no folder {folder}", path=root, folder=repr(FOLDER)))
+
+
+def log_files(root: str | Path) -> list[LogFile]:
+    """Return the commit log's files in order.
+
+    Raises:
+        BadInput: there is no commit log, or something in it is no file that a broker writes; 4.8.0 does not start
+            either on a file of another length (`MappedFileQueue.load`).
+    """
+    folder = store_directory(root) / FOLDER
+    found = sorted(_named_by_offset(folder))
+    files = []
+    # A mapped file has the size its broker was set to; a shorter one was cut.
+    mapped = max((size for _, size, _ in found), default=0)
+    # A broker makes the next file, or two, before it needs them: the log ends in the last one that is written to.
+    end = len(found) - 1
+    while end > 0 and not _is_begun(found[end][2]):
+        end -= 1
+    for number, (base, size, path) in enumerate(found):
+        following = base + mapped if number == len(found) - 1 else found[number + 1][0]
+        files.append(LogFile(path, base, size, min(following, base + mapped), number >= end))
+    return files
+
+
+def _named_by_offset(folder: Path) -> Iterator[tuple[int, int, str]]:
+    """The offset, the size and the path of each file whose name is an offset."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not _NAME.fullmatch(entry.name):
+                continue
+            try:
+                about = entry.stat()
+            except FileNotFoundError:  # a broker deletes old files
+                continue
+            if not stat.S_ISREG(about.st_mode):
+                what = _("a folder") if stat.S_ISDIR(about.st_mode) else _("no regular file")
+                raise BadInput(
+                    _("{path} is {what}; a commit log has files of a broker only", path=entry.path, what=what)
+                )
+            if about.st_size > LARGEST:
+                raise BadInput(
+                    _(
+                        "{path} has {size} bytes; a file of a commit log has at most {largest}",
+                        path=entry.path,
+                        size=f"{about.st_size:,}",
+                        largest=f"{LARGEST:,}",
+                    )
+                )
+            yield int(entry.name), about.st_size, entry.path
+
+
+def _is_begun(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:  # noqa: PTH123 - called for every task
+            return any(stream.read(8))
+    except FileNotFoundError:  # at its end a broker deletes what it has not used
+        return False
+
+
+def log_ranges(files: Sequence[LogFile], split_bytes: int, low: int = 0, high: int | None = None) -> list[LogRange]:
+    """Cut the files into ranges of about `split_bytes`; only commit log offsets `low` <= offset < `high` count.
+
+    Ranges are cut anywhere: a range's reader finds the first record itself, by walking there from the file's beginning.
+    """
+    found: list[LogRange] = []
+    for number, file in enumerate(files):
+        begin = max(low - file.base, 0)
+        end = file.size if high is None else min(high - file.base, file.size)
+        if begin < end:
+            pieces = max(1, round((end - begin) / max(split_bytes, 1)))
+            cuts = [begin + (end - begin) * piece // pieces for piece in range(pieces + 1)]
+            # What is cut off at a file's end is told by the range that has its last byte.
+            found += (LogRange(file, *cut) for cut in pairwise(cuts))
+        elif not file.size and low <= file.base and (high is None or file.base < high):
+            found.append(LogRange(file, 0, 0))
+        if not file.last and files[number + 1].base > file.next_base:
+            missing = max(file.next_base, low), min(files[number + 1].base, high or files[number + 1].base)
+            if missing[0] < missing[1]:
+                found.append(LogRange(None, *missing))
+    return found
+
+
+def together(sized: Iterable[tuple[T, int]], most_bytes: int) -> list[tuple[T, ...]]:
+    """Give each task one part or more that follow each other, of `most_bytes` in all unless one alone has more.
+
+    Each part comes with its size in bytes.
+    """
+    found: list[list[T]] = []
+    room = -1
+    for one, size in sized:
+        if size > room:
+            found.append([])
+            room = most_bytes
+        found[-1].append(one)
+        room -= size
+    return [tuple(some) for some in found]

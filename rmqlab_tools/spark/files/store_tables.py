@@ -1,0 +1,283 @@
+"""The tables of a store directory besides the commit log: queues, their extension, the index, what is in `config/`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from rmqlab.broker.consumer_filter_manager import decode_filter_data
+from rmqlab.errors import BadInput
+from rmqlab.language import _
+from rmqlab.message.java import LONG_MIN, split
+from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
+from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
+from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
+from rmqlab_tools.live.config_load import FileState, load_config
+from rmqlab_tools.spark.files.commit_log_files import together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rmqlab.filter.message_filter import ConsumerFilterData
+    from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
+    from rmqlab_tools.live.config_load import ConfigLoad
+
+T = TypeVar("T")
+
+
+class StoreConfig:
+    """The files of `config/` of one store directory; a file that is not there is an empty one.
+
+    As a broker does at its start, a file that is missing, empty or broken is replaced by its `.bak`
+    (`rmqlab_tools.live.config_load`). Where both are no use the table is empty, and `damage` says so: an audit goes on.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self._folder = Path(root) / "config"
+        self._loads: dict[str, ConfigLoad[Any]] = {}
+
+    def offsets(self) -> dict[tuple[str, str], dict[int, int]]:
+        """The committed offsets: (group, topic) to queue id to the next offset."""
+        table = self._read("consumerOffset.json", lambda text: ConsumerOffsetSerializeWrapper.decode(text.encode()))
+        found = {}
+        for key, queues in (table.offset_table if table else {}).items():
+            parts = split(key, "@")
+            if len(parts) == 2:
+                found[parts[1], parts[0]] = dict(queues)
+        return found
+
+    @property
+    def offsets_lost(self) -> bool:
+        """Whether there were committed offsets that nobody can read any more."""
+        self.offsets()
+        return self._loads["consumerOffset.json"].is_lost
+
+    def named_offsets(self) -> set[tuple[str, str]]:
+        """The (group, topic) that a damaged file of offsets names before the damage; no offset of it is believed."""
+        load = self._loads.get("consumerOffset.json")
+        if load is None or not load.is_lost:
+            return set()
+        damaged = [one for one in (load.file, load.backup) if one is not None and one.state is FileState.DAMAGED]
+        texts = [one.path.read_bytes()[: one.offset].decode("utf-8", "replace") for one in damaged if one.line]
+        return {(group, topic) for text in texts for topic, group in _OFFSET_KEY.findall(text)}
+
+    def groups(self) -> dict[str, SubscriptionGroupConfig]:
+        """The consumer groups by name."""
+        table = self._read("subscriptionGroup.json", lambda text: SubscriptionGroupWrapper.decode(text.encode()))
+        return dict(table.subscription_group_table) if table else {}
+
+    def topics(self) -> dict[str, TopicConfig]:
+        """The topics by name."""
+        table = self._read("topics.json", lambda text: TopicConfigSerializeWrapper.decode(text.encode()))
+        return dict(table.topic_config_table) if table else {}
+
+    def filters(self) -> list[ConsumerFilterData]:
+        """The SQL92 subscriptions that the broker remembers; those of TAG are in no file."""
+        table = self._read("consumerFilter.json", decode_filter_data)
+        return [data for groups in (table or {}).values() for data in groups.values()]
+
+    @property
+    def damage(self) -> list[str]:
+        """What is wrong with the files that were read so far, and what 4.8.0 makes of it; a sentence a file."""
+        return [says for load in self._loads.values() if (says := load.says())]
+
+    def _read(self, name: str, decode: Callable[[str], T | None]) -> T | None:
+        self._loads[name] = load = load_config(self._folder / name, decode)
+        return load.value
+
+
+_OFFSET_KEY: Final = re.compile(r'"([^"@\\]+)@([^"@\\]+)"\s*:')
+ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("code", ">i8")])
+BLANK_SIZE: Final = 0x7FFFFFFF  # in front of the first entry of a queue that does not begin at 0
+_INDEX_HEADER: Final = 40
+_INDEX_ENTRY: Final = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("before", ">i4")])
+_LONG, _INT, _TEXT, _FLAG = pa.int64(), pa.int32(), pa.string(), pa.bool_()
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema(list(columns.items()))
+
+
+SCHEMAS: Final[dict[str, pa.Schema]] = {
+    "consumequeue": _schema(
+        topic=_TEXT, queueId=_INT, queueOffset=_LONG, physicalOffset=_LONG, size=_INT, tagsCode=_LONG,
+        extAddress=_LONG, corrupt=_TEXT,
+    ),
+    "ext": _schema(
+        topic=_TEXT, queueId=_INT, address=_LONG, tagsCode=_LONG, storeTimestamp=_LONG, bitmap=pa.binary(),
+        corrupt=_TEXT,
+    ),
+    "index": _schema(file=_TEXT, keyHash=_INT, physicalOffset=_LONG, storeTimestamp=_LONG, corrupt=_TEXT),
+    "offsets": _schema(group=_TEXT, topic=_TEXT, queueId=_INT, offset=_LONG),
+    "subscriptions": _schema(
+        group=_TEXT, consumeEnable=_FLAG, consumeFromMinEnable=_FLAG, consumeBroadcastEnable=_FLAG,
+        retryQueueNums=_INT, retryMaxTimes=_INT, brokerId=_LONG, notifyConsumerIdsChangedEnable=_FLAG,
+    ),
+    "filters": _schema(
+        group=_TEXT, topic=_TEXT, expressionType=_TEXT, expression=_TEXT, bornTime=_LONG, deadTime=_LONG,
+        clientVersion=_LONG, bloomBits=_INT, bloomPositions=pa.list_(_INT),
+    ),
+    "topics": _schema(
+        topic=_TEXT, readQueueNums=_INT, writeQueueNums=_INT, perm=_INT, order=_FLAG, topicSysFlag=_INT
+    ),
+}  # fmt: skip
+"""Columns by table. In `consumequeue`, `extAddress` is set instead of `tagsCode` where the entry leads to `ext`."""
+
+
+def pieces(root: Path, table: str, piece_bytes: int) -> list[tuple[str, ...]]:
+    """Return the work of reading a table, in pieces that can be read anywhere: file paths, none for `config/`."""
+    if table not in _FILE_READERS:
+        return [()]
+    folder = root / {"ext": "consumequeue_ext"}.get(table, table)
+    paths = sorted(one for one in folder.rglob("*") if one.is_file() and one.name.isdecimal())
+    return together(((str(path), path.stat().st_size) for path in paths), piece_bytes)
+
+
+def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one piece of a table."""
+    if table in _FILE_READERS:
+        for path in paths:
+            yield from _FILE_READERS[table](path, hash_slots)
+    else:
+        rows = _CONFIG_READERS[table](StoreConfig(root))
+        yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS[table])
+
+
+def _place(path: str) -> tuple[str, int, int]:
+    """Return topic, queue id and the first byte's place in the queue, from the path of a queue's file."""
+    parts = Path(path).parts
+    return parts[-3], int(parts[-2]), int(parts[-1])
+
+
+def filled(schema: pa.Schema, rows: int, **known: Any) -> pa.RecordBatch:
+    """Return a batch of so many rows: a column is an array, one value for all rows, or NULL where nothing is told."""
+    arrays = []
+    for one in schema:
+        value = known.get(one.name)
+        if value is None:
+            arrays.append(pa.nulls(rows, one.type))
+        elif isinstance(value, str | int):
+            arrays.append(pa.repeat(pa.scalar(value, one.type), rows))
+        else:
+            arrays.append(value if isinstance(value, pa.Array) else pa.array(value, one.type))
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _queue(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
+    topic, queue_id, base = _place(path)
+    length = os.path.getsize(path)  # noqa: PTH202
+    entries = np.fromfile(path, ENTRY, count=length // ENTRY.itemsize)
+    written = (entries["size"] > 0) & (entries["offset"] >= 0)
+    blank = (entries["size"] == BLANK_SIZE) & (entries["offset"] == 0)
+    last = int(np.flatnonzero(written | (entries["offset"] != 0) | (entries["code"] != 0)).max(initial=-1)) + 1
+    kept = np.flatnonzero(~blank[:last])
+    entries, good = entries[kept], written[kept]
+    codes = entries["code"].astype(np.int64)
+    # as is_ext_addr, for all at once
+    far = codes <= -(1 << 31) - 1
+    assert not far.any() or is_ext_addr(int(codes[far].max()))  # noqa: S101 - the two must stay one rule
+    yield filled(
+        SCHEMAS["consumequeue"],
+        len(kept),
+        topic=topic,
+        queueId=queue_id,
+        queueOffset=kept + base // ENTRY.itemsize,
+        physicalOffset=entries["offset"].astype(np.int64),
+        size=entries["size"].astype(np.int32),
+        tagsCode=pa.array(codes, mask=far),
+        extAddress=pa.array(codes, mask=~far),
+        corrupt=pa.array(["no entry of a message" if not one else None for one in good.tolist()], _TEXT),
+    )
+
+
+def _extension(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
+    topic, queue_id, base = _place(path)
+    data = Path(path).read_bytes()
+    rows: list[dict[str, Any]] = []
+    place = 0
+    while (unit := CqExtUnit.decode(data[place : place + 0x8000])) is not None:
+        row = {"topic": topic, "queueId": queue_id, "address": base + place + LONG_MIN}
+        if place + unit.size > len(data):
+            rows.append({**row, "corrupt": "the unit is cut off"})
+            break
+        rows.append(
+            {**row, "tagsCode": unit.tags_code, "storeTimestamp": unit.msg_store_time, "bitmap": unit.filter_bit_map}
+        )
+        place += unit.size
+    yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["ext"])
+
+
+def _index(path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
+    length = os.path.getsize(path)  # noqa: PTH202
+    header = np.fromfile(path, ">i8", count=_INDEX_HEADER // 8)
+    if len(header) < _INDEX_HEADER // 8:
+        yield filled(SCHEMAS["index"], 1, file=Path(path).name, corrupt="the file is shorter than its header")
+        return
+    # Java makes four entries for each slot unless it is told otherwise.
+    slots, rest = (hash_slots, 0) if hash_slots else divmod(length - _INDEX_HEADER, 84)
+    if rest:
+        raise BadInput(
+            _(
+                "{path}: {length} bytes are no index with four entries for each slot; set option hashSlotNum",
+                path=path,
+                length=length,
+            )
+        )
+    count = int(header[4]) & 0xFFFFFFFF
+    begin = _INDEX_HEADER + 4 * slots + _INDEX_ENTRY.itemsize
+    room = max(0, (length - begin) // _INDEX_ENTRY.itemsize)
+    entries = np.fromfile(path, _INDEX_ENTRY, count=min(max(count - 1, 0), room), offset=begin)
+    yield filled(
+        SCHEMAS["index"],
+        len(entries),
+        file=Path(path).name,
+        keyHash=entries["hash"].astype(np.int32),
+        physicalOffset=entries["offset"].astype(np.int64),
+        storeTimestamp=entries["seconds"].astype(np.int64) * 1000 + int(header[0]),
+    )
+
+
+def _offsets(config: StoreConfig) -> list[dict[str, Any]]:
+    return [
+        {"group": group, "topic": topic, "queueId": queue_id, "offset": offset}
+        for (group, topic), queues in sorted(config.offsets().items())
+        for queue_id, offset in sorted(queues.items())
+    ]
+
+
+def _by_name(table: str, found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a table whose first column is the name of what the others tell."""
+    first, *names = SCHEMAS[table].names
+    return [{first: name, **_fields(names, one)} for name, one in sorted(found.items())]
+
+
+def _filters(config: StoreConfig) -> list[dict[str, Any]]:
+    names, rows = SCHEMAS["filters"].names[1:-2], []
+    for one in config.filters():
+        bloom = one.bloom_filter_data
+        bits = {"bloomBits": bloom and bloom.bit_num, "bloomPositions": bloom and bloom.bit_pos}
+        rows.append({"group": one.consumer_group, **_fields(names, one), **bits})
+    return sorted(rows, key=lambda row: (str(row["topic"]), str(row["group"])))
+
+
+def _fields(names: Sequence[str], value: Any) -> dict[str, Any]:
+    """Return the columns that `value` has under the same names, written the Python way."""
+    return {name: getattr(value, re.sub("([A-Z])", r"_\1", name).lower()) for name in names}
+
+
+_FILE_READERS: Final[dict[str, Callable[[str, int | None], Iterator[pa.RecordBatch]]]] = {
+    "consumequeue": _queue,
+    "ext": _extension,
+    "index": _index,
+}
+_CONFIG_READERS: Final[dict[str, Callable[[StoreConfig], list[dict[str, Any]]]]] = {
+    "offsets": _offsets,
+    "subscriptions": lambda config: _by_name("subscriptions", config.groups()),
+    "filters": _filters,
+    "topics": lambda config: _by_name("topics", config.topics()),
+}

@@ -1,0 +1,220 @@
+"""Bytes read, compared, summed and copied many at a time, for compiled loops.
+
+Nothing looks whether the bytes are there: up to `REACH` behind the place must be.
+
+Each job of a cluster gets the package in a zip under a new path, and numba looks for machine code by path. So that not
+every worker of every job compiles anew, some ten seconds each, code in a zip is kept by what the loops say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeVar, cast
+
+import numba
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba.core import cgutils, types
+from numba.core.caching import CacheImpl, ZipCacheLocator
+from numba.extending import intrinsic
+
+_FOLDER: Final = "rmqlab"
+
+
+def digest_of(archive: str, module: str) -> str:
+    """Return a digest of the modules beside `module` (a path inside `archive`): loops call their neighbours."""
+    folder = PurePosixPath(module).parent
+    with zipfile.ZipFile(archive) as whole:
+        found = sorted((one.filename, one.CRC) for one in whole.infolist())
+    told = [f"{name} {crc}" for name, crc in found if PurePosixPath(name).parent == folder]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
+
+
+class ShippedCodeLocator(ZipCacheLocator):
+    """Where numba keeps the machine code of a function of our package in a zip: in the user's cache."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)  # type: ignore[no-untyped-call]
+        self._digest = digest_of(self._zip_path, self._internal_path)
+        self._cache_path = str(Path(self._cache_path).with_name(f"{_FOLDER}_{self._digest}"))
+
+    def get_source_stamp(self) -> str:
+        """What must be the same for the code to be used."""
+        return self._digest
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Return the place for a function of our package in a zip; None for others, and where nobody may write."""
+        if ".zip/rmqlab_tools/" not in py_file:
+            return None
+        try:
+            found = cls(py_func, py_file)
+            found.ensure_cache_path()  # type: ignore[no-untyped-call]
+        except (OSError, zipfile.BadZipFile):
+            return None
+        return found
+
+
+if ".zip" in __file__:
+    CacheImpl._locator_classes.insert(0, ShippedCodeLocator)  # noqa: SLF001 - its setting would need every worker's start
+
+F = TypeVar("F", bound=Callable[..., Any])
+REACH: Final = 64
+"""Bytes that are looked at at once."""
+
+
+def compiled(function: F) -> F:
+    """Compile `function` with numba; the machine code is cached if possible."""
+    try:
+        return cast("F", numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # a module inside a zip has no folder for a cache
+        return cast("F", numba.njit(nogil=True)(function))
+
+
+def _at(context: Any, builder: Any, signature: Any, given: Any, number: int, to: Any) -> Any:
+    """Return the pointer of the array `number` and the place behind it in the arguments."""
+    place = context.cast(builder, given[number + 1], signature.args[number + 1], types.int64)
+    array = context.make_array(signature.args[number])(context, builder, given[number])
+    return builder.bitcast(builder.gep(array.data, [place]), to.as_pointer())
+
+
+def _number(bits: int, result: Any, *, swap: bool) -> Any:
+    def typed(_: Any, data: Any, at: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            value = builder.load(_at(context, builder, signature, given, 0, ir.IntType(bits)), align=1)
+            return builder.bswap(value) if swap else value
+
+        return result(data, at), generate
+
+    return intrinsic(typed)
+
+
+int_at = _number(32, types.int32, swap=True)
+"""The big-endian int of 4 bytes."""
+long_at = _number(64, types.int64, swap=True)
+"""The big-endian long of 8 bytes."""
+word_at = _number(64, types.uint64, swap=False)
+"""8 bytes, the first one in the lowest bits."""
+
+
+def _marks(_: Any, data: Any, at: Any, byte: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = ir.VectorType(ir.IntType(8), REACH)
+        found = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
+        wanted = context.cast(builder, given[2], signature.args[2], types.uint8)
+        one = builder.insert_element(ir.Constant(lanes, ir.Undefined), wanted, ir.IntType(32)(0))
+        order = ir.Constant(ir.VectorType(ir.IntType(32), REACH), [0] * REACH)
+        every = builder.shuffle_vector(one, ir.Constant(lanes, ir.Undefined), order)
+        return builder.bitcast(builder.icmp_unsigned("==", found, every), ir.IntType(REACH))
+
+    return types.uint64(data, at, byte), generate
+
+
+def _first_mark(_: Any, __: Any) -> Any:
+    def generate(_: Any, builder: Any, __: Any, given: Any) -> Any:
+        return builder.cttz(given[0], ir.IntType(1)(0))
+
+    return types.int64(types.uint64), generate
+
+
+def _copy_16(_: Any, data: Any, at: Any, into: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        lanes = ir.VectorType(ir.IntType(8), 16)
+        value = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
+        builder.store(value, _at(context, builder, signature, given, 2, lanes), align=1)
+        return context.get_dummy_value()
+
+    return types.void(data, at, into, place), generate
+
+
+def _fetch(_: Any, data: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        place = _at(context, builder, signature, given, 0, ir.IntType(8))
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+        builder.call(prefetch, [place, number(0), number(3), number(1)])  # to read, needed soon, data
+        return context.get_dummy_value()
+
+    return types.void(data, at), generate
+
+
+marks: Any = intrinsic(_marks)
+"""64 bits: which of the 64 bytes at a place are a given one, the first one's in the lowest bit."""
+first_mark: Any = intrinsic(_first_mark)
+"""The number of the lowest bit that is set, 64 if none is."""
+copy_16: Any = intrinsic(_copy_16)
+"""Copies 16 bytes."""
+fetch: Any = intrinsic(_fetch)
+"""Has the processor bring the bytes at a place into its cache. Any place is allowed."""
+
+
+def _crc_tables() -> np.ndarray[Any, np.dtype[np.uint32]]:
+    tables = np.zeros((8, 256), np.uint32)
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (0xEDB88320 if value & 1 else 0)
+        tables[0, byte] = value
+    for number in range(1, 8):
+        tables[number] = tables[0][tables[number - 1] & 0xFF] ^ (tables[number - 1] >> np.uint32(8))
+    return tables
+
+
+CRC_TABLES: Final = _crc_tables()
+
+
+int64: Any = np.int64  # numba types calls of these two, mypy need not
+uint64: Any = np.uint64  # an index of this type is not looked at for being negative
+
+
+@compiled
+def body_crc_of(data: Any, at: int, length: int, tables: Any) -> Any:
+    """Return what `message.record.body_crc` says of `length` bytes at `at`; `tables` are `CRC_TABLES`."""
+    value = np.uint32(0xFFFFFFFF)
+    place, end = uint64(at), uint64(at + length)
+    while place + uint64(8) <= end:
+        word = word_at(data, place) ^ uint64(value)
+        value = np.uint32(0)
+        for lane in range(8):
+            value ^= tables[7 - lane, (word >> uint64(8 * lane)) & uint64(0xFF)]
+        place += uint64(8)
+    while place < end:
+        value = tables[0, (value ^ np.uint32(data[place])) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
+        place += uint64(1)
+    return np.int32((value ^ np.uint32(0xFFFFFFFF)) & np.uint32(0x7FFFFFFF))
+
+
+@compiled
+def copy_bytes(data: Any, at: int, length: int, into: Any, place: int) -> None:
+    """Copy `length` bytes; a negative number copies none."""
+    source, target = uint64(at), uint64(place)
+    for index in range(uint64(max(length, 0))):
+        into[target + uint64(index)] = data[source + uint64(index)]
+
+
+@compiled
+def copy_text(data: Any, at: int, length: int, into: Any, place: int, wide: bool) -> None:
+    """Copy a short text. If `wide`, there must be `REACH` bytes more to read, and room for as many to write."""
+    if wide:
+        done = 0
+        while done < length:
+            copy_16(data, at + done, into, place + done)
+            done += 16
+    else:
+        copy_bytes(data, at, length, into, place)
+
+
+@compiled
+def is_same(data: Any, at: int, length: int, other: Any, begin: int, end: int) -> bool:
+    """Tell whether `length` bytes at `at` are those of `other` from `begin` to `end`."""
+    if end - begin != length:
+        return False
+    first, second = uint64(at), uint64(begin)
+    for index in range(uint64(length)):  # noqa: SIM110 - compiled code has no generators
+        if data[first + uint64(index)] != other[second + uint64(index)]:
+            return False
+    return True

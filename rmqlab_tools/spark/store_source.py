@@ -1,0 +1,321 @@
+"""`spark.read.format("rocketmq")`: a broker's store directory as tables, also as a stream (`register` first).
+
+Options: `path`, the store directory; `table`: `commitlog` (the default), `consumequeue`, `ext`, `index`, `offsets`,
+`subscriptions`, `filters` or `topics`. For `index`: `hashSlotNum`. The files must be where the tasks run. A frame keeps
+to the files that its first query found: load anew for those that a broker has made since.
+
+For the commit log, `columns`: names with commas between (or a schema given to Spark); only what is asked for is
+decoded, and Spark does not tell a Python source what a query needs. `topics` and `queues`, with commas between,
+`since` and `until` (store times, epoch ms), `fromOffset` and `untilOffset` (commit log offsets), ends included: other
+records are left out while decoding, damaged parts never. A query's own filters are Spark's: Spark 4.3 would apply those
+that a Python source takes to the frame's next query too. `splitBytes`, the size of a task's part; `crc`, false to leave
+bodies unchecked. For a stream, `startingOffset`: `earliest`, `latest` or a commit log offset; `maxBytesPerTrigger`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+
+from rmqlab.errors import BadInput, there_are
+from rmqlab.language import _
+from rmqlab.message.java import LONG_MAX, LONG_MIN
+from rmqlab_tools.spark.files.commit_log_files import (
+    PROPERTY_PREFIX,
+    TYPES,
+    LogRange,
+    RecordFilter,
+    log_files,
+    log_ranges,
+    store_directory,
+    together,
+)
+from rmqlab_tools.spark.files.store_tables import SCHEMAS, pieces, read_piece
+from rmqlab_tools.spark.files.tasks import freeze_loaded
+
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, SupportsTriggerAvailableNow
+except ImportError:  # PySpark 4.1 has no limits of a read
+    ReadAllAvailable = ReadMaxBytes = None  # type: ignore[assignment,misc]
+    SupportsTriggerAvailableNow = object  # type: ignore[assignment,misc]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from rmqlab_tools.spark.files.commit_log_files import LogFile
+    from rmqlab_tools.spark.files.log_reader import LogReader
+
+FORMAT: Final = "rocketmq"
+COMMIT_LOG: Final = "commitlog"
+TABLES: Final = (COMMIT_LOG, *SCHEMAS)
+_PROPERTY_COLUMN: Final = re.compile(re.escape(PROPERTY_PREFIX) + "[^\x01\x02]+", re.DOTALL)
+_MIN_SPLIT: Final = 64 << 20
+_MIN_PARTITIONS: Final = 4
+_PIECE: Final = 64 << 20
+
+
+def register(session: SparkSession) -> None:
+    """Make the format known to `session`, classic or Connect."""
+    session.dataSource.register(RocketMQStore)
+
+
+class RocketMQStore(DataSource):
+    """The format `rocketmq`."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        self._options = Options(options)
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Return the columns asked for, else all of the table's."""
+        return from_arrow_schema(self._options.schema())
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return a reader for a batch query."""
+        options = self._options.with_schema(schema)
+        if options.table != COMMIT_LOG:
+            return PlainTable(options)
+        return LogTable(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Return a reader for a stream, of the commit log alone."""
+        options = self._options.with_schema(schema)
+        if options.table != COMMIT_LOG:
+            raise BadInput(
+                _(
+                    "table {table}: only {commit_log} can be read as a stream",
+                    table=f"{options.table!r}",
+                    commit_log=f"{COMMIT_LOG!r}",
+                )
+            )
+        if (options.low, options.high) != (0, None):
+            raise BadInput(_("a stream begins at startingOffset, and has no fromOffset or untilOffset"))
+        return LogStream(options)
+
+
+def _partitions(parts: Sequence[tuple[LogRange, ...]] | Sequence[tuple[str, ...]]) -> list[InputPartition]:
+    """One for each part: ranges of the commit log, or files of another table."""
+    # Without any, Spark would call `read` with a partition of its own.
+    return [InputPartition(part) for part in parts] or [InputPartition(None)]
+
+
+def _rows(options: Options, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    for part in partition.value or ():
+        yield from options.log_reader().read(part)
+    freeze_loaded()
+
+
+class LogTable(DataSourceReader):
+    """Reads the commit log. What is not wanted is left out while decoding."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the ranges to read."""
+        files = log_files(self._options.root)
+        total = sum(file.size for file in files)
+        split = self._options.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
+        ranges = log_ranges(files, split, self._options.low, self._options.high)
+        return _partitions(together(((one, one.high - one.low) for one in ranges), split))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task's ranges."""
+        yield from _rows(self._options, partition)
+
+
+class PlainTable(DataSourceReader):
+    """Reads a table that is not the commit log."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return groups of files."""
+        return _partitions(pieces(self._options.root, self._options.table, _PIECE))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one group of files."""
+        options = self._options
+        for batch in read_piece(options.root, options.table, partition.value or (), options.hash_slots):
+            yield batch.select(list(options.columns))
+
+
+def _log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> int:
+    from rmqlab_tools.spark.files.log_reader import log_end
+
+    return log_end(files, begin, until)
+
+
+class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads the commit log of a running broker as it grows; offsets are places where a record begins."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._reached: int | None = None
+        self._target: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """Return where a new query begins."""
+        files = log_files(self._options.root)
+        first = files[0].base if files else 0
+        if self._options.starting == "earliest":
+            return {"offset": first}
+        end = _log_end(files, first, None if self._options.starting == "latest" else int(self._options.starting))
+        return {"offset": end}
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        """Return the limit of one batch."""
+        return ReadMaxBytes(self._options.max_bytes) if self._options.max_bytes else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note the end as it is now."""
+        self._target = _log_end(log_files(self._options.root), self.initialOffset()["offset"])
+
+    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
+        """Return the end of what has been written whole. A record that is still being written is left for later."""
+        if start is None:
+            start = {"offset": self._reached} if self._reached is not None else self.initialOffset()
+        begin = start["offset"]
+        most = self._options.max_bytes if limit is None else getattr(limit, "max_bytes", None)
+        until = min((one for one in (self._target, begin + most if most else None) if one is not None), default=None)
+        self._reached = max(begin, _log_end(log_files(self._options.root), begin, until))
+        return {"offset": self._reached}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """Return the ranges between two offsets. One that begins within a file begins at a record.
+
+        Files that the broker deleted before they were read are told as missing.
+        """
+        files = log_files(self._options.root)
+        begin, until = start["offset"], end["offset"]
+        first = min(files[0].base if files else until, until)
+        gone = [LogRange(None, begin, first)] if begin < first else []
+        found = gone + log_ranges(files, 1 << 62, begin, until)
+        return _partitions([(part._replace(begin=part.low) if part.file else part,) for part in found])
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task's ranges."""
+        yield from _rows(self._options, partition)
+
+
+class Options:
+    """The options of one read, checked."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        known = {name.lower(): value for name, value in given.items()}
+        if "path" not in known:
+            raise BadInput(_("the store directory is missing: load(PATH)"))
+        self.root = store_directory(known["path"])
+        self.table = known.get("table", COMMIT_LOG).lower()
+        if self.table not in TABLES:
+            raise BadInput(_("no table {table}{near}", table=f"{self.table!r}", near=there_are(self.table, TABLES)))
+        self._types = TYPES if self.table == COMMIT_LOG else {one.name: one.type for one in SCHEMAS[self.table]}
+        self.columns = _list(known, "columns") or tuple(self._types)
+        self.split_bytes = _number(known, "splitBytes")
+        self.hash_slots = _number(known, "hashSlotNum")
+        self.max_bytes = _number(known, "maxBytesPerTrigger")
+        self.check_crc = known.get("crc", "true").lower() != "false"
+        self.wanted = _wanted(known)
+        self.low = _number(known, "fromOffset", 0) or 0
+        last = _number(known, "untilOffset", 0)
+        self.high = None if last is None else last + 1
+        self.starting = known.get("startingoffset", "earliest").lower()
+        if self.starting not in {"earliest", "latest"} and not self.starting.isdecimal():
+            raise BadInput(
+                _("startingOffset {starting}: earliest, latest or a commit log offset", starting=f"{self.starting!r}")
+            )
+        self._check(self.columns)
+
+    def _check(self, columns: Sequence[str]) -> None:
+        known = self._types
+        for name in columns:
+            # No property has an empty name, or one with a separator in it.
+            is_property = bool(_PROPERTY_COLUMN.fullmatch(name))
+            if name not in known and not (self.table == COMMIT_LOG and is_property):
+                hint = (
+                    _(", and {property_prefix}NAME for a property", property_prefix=PROPERTY_PREFIX)
+                    if self.table == COMMIT_LOG
+                    else ""
+                )
+                raise BadInput(
+                    _(
+                        "{table} has no column {name}{near}{hint}",
+                        table=self.table,
+                        name=f"{name!r}",
+                        near=there_are(name, known),
+                        hint=hint,
+                    )
+                )
+
+    def schema(self) -> pa.Schema:
+        """Return the columns and their types."""
+        return pa.schema([(name, self._types.get(name, pa.string())) for name in self.columns])
+
+    def with_schema(self, schema: StructType) -> Options:
+        """Return these options for the columns of a schema that Spark was given; raise `BadInput`."""
+        self._check([one.name for one in schema])
+        self.columns = tuple(one.name for one in schema)
+        for one, ours in zip(schema, self.schema(), strict=True):
+            if to_arrow_type(one.dataType) != ours.type:
+                raise BadInput(
+                    _(
+                        "column {name} is {type}, not {simpleString}",
+                        name=f"{one.name!r}",
+                        type=ours.type,
+                        simpleString=one.dataType.simpleString(),
+                    )
+                )
+        return self
+
+    def log_reader(self) -> LogReader:
+        """Return what reads the commit log.
+
+        Only the tasks need it, and what it loads: Spark asks for a schema and for partitions in processes of their own.
+        """
+        from rmqlab_tools.spark.files.log_reader import LogReader
+
+        return LogReader(self.columns, self.wanted, self.check_crc)
+
+
+def _number(known: Mapping[str, str], name: str, least: int = 1) -> int | None:
+    text = known.get(name.lower())
+    if text is not None and not (text.isdecimal() and int(text) >= least):
+        raise BadInput(
+            _("{name} {text}: a number from 0 on is needed", name=name, text=f"{text!r}")
+            if least == 0
+            else _("{name} {text}: a number above 0 is needed", name=name, text=f"{text!r}")
+        )
+    return None if text is None else int(text)
+
+
+def _list(known: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in known.get(name, "").split(",") if one.strip())
+
+
+def _wanted(known: Mapping[str, str]) -> RecordFilter:
+    """Return the records that the options ask for."""
+    queues = _list(known, "queues")
+    if not all(one.isdecimal() for one in queues):
+        raise BadInput(
+            _("queues {queues}: numbers of queues with commas between are needed", queues=f"{known['queues']!r}")
+        )
+    since, until = _number(known, "since", 0), _number(known, "until", 0)
+    return RecordFilter(
+        _list(known, "topics"),
+        tuple(map(int, queues)),
+        LONG_MIN if since is None else since,
+        LONG_MAX if until is None else until,
+    )

@@ -1,0 +1,257 @@
+"""Results of sweeps on disk: the folder of one that runs (`sweep.json`, Parquet files of finished rows), whole tables.
+
+A kept row is run again from its seed and parameters alone. Some sweeps of the catalogue
+are kept in data/sweeps/, so that a reader sees them without running them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rmqlab import checkout
+from rmqlab.errors import BadInput, there_are
+from rmqlab.files import atomic_write, json_value
+from rmqlab.language import _, joined
+from rmqlab_tools.program import program
+from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
+from rmqlab_tools.spark.sweeps.sweep import ERROR, ROW, SEED, SweepRow, run_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from rmqlab_tools.spark.sweeps.sweep import RowOutcome, Sweep
+
+    Record = Mapping[str, Any]
+
+ABOUT: Final = "sweep.json"
+
+
+def open_folder(folder: Path, sweep: Sweep) -> None:
+    """Open or make the folder of one sweep, in which files appear whole or not at all.
+
+    Raises:
+        BadInput: it holds another sweep, or is no folder that can be written.
+    """
+    about = {"name": sweep.name, "version": sweep.version, "seed": sweep.seed}
+    path = folder / ABOUT
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            there = json_value(path.read_text(encoding="utf-8"))
+            found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
+            if found != about:
+                raise BadInput(
+                    _(
+                        "{folder} holds another sweep, {found}; this one is {about}: give it a folder of its own",
+                        folder=folder,
+                        found=found,
+                        about=about,
+                    )
+                )
+        run = f"{sweep.run.__module__}.{sweep.run.__qualname__}" if hasattr(sweep.run, "__qualname__") else "?"
+        text = json.dumps({**about, "run": run, "rows": len(sweep.parameters)}, indent=1) + "\n"
+        with atomic_write(path) as part:
+            part.write_text(text, encoding="utf-8")
+    except (OSError, json.JSONDecodeError) as error:
+        raise BadInput(
+            _(
+                "{folder} cannot hold the results of sweep {name}: {error}",
+                folder=folder,
+                name=f"{sweep.name!r}",
+                error=error,
+            )
+        ) from error
+
+
+def add_rows(folder: Path, outcomes: Sequence[RowOutcome]) -> None:
+    """Keep finished rows, in a new file behind the others."""
+    last = max((int(path.stem.partition("-")[2]) for path in _parts(folder)), default=0)
+    _write(_square([outcome.record() for outcome in outcomes]), folder / f"part-{last + 1:06d}.parquet")
+
+
+def read_folder(folder: Path) -> dict[str, dict[str, Any]]:
+    """Give the kept rows by id; of a row that was run again the last outcome.
+
+    Raises:
+        BadInput: a file is damaged.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for path in _parts(folder):
+        try:
+            records = pq.read_table(path).to_pylist()
+        except (OSError, pa.ArrowException) as error:
+            raise BadInput(
+                _("{path} is damaged ({error}): delete it, and its rows are run again", path=path, error=error)
+            ) from error
+        found.update((record[ROW], record) for record in records)
+    return found
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("part-*.parquet"))
+
+
+class SweepResult:
+    """The rows of a sweep that are there, in the sweep's order."""
+
+    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+        """`records` as `RowOutcome.record` makes them."""
+        self.records = _square(list(records))
+
+    @property
+    def good(self) -> list[dict[str, Any]]:
+        """The rows that went well."""
+        return [record for record in self.records if record[ERROR] is None]
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """The rows that did not; the column `error` says why."""
+        return [record for record in self.records if record[ERROR] is not None]
+
+    def write(self, path: Path | str) -> None:
+        """Write all rows into one Parquet file."""
+        _write(self.records, Path(path), "zstd")
+
+
+def _square(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give every record the same columns: Arrow takes them from the first; a failed row has no figures."""
+    names = dict.fromkeys(name for record in records for name in record)
+    names.pop(ERROR, None)
+    return [{name: record.get(name) for name in (*names, ERROR)} for record in records]
+
+
+def _write(records: list[dict[str, Any]], path: Path, compression: str = "snappy") -> None:
+    columns = {name: [record[name] for record in records] for name in (records[0] if records else ())}
+    table = pa.table({name: _column(values) for name, values in columns.items()})
+    with atomic_write(path) as part:
+        pq.write_table(table, part, compression=compression)
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """As numbers, texts, ...; values of several kinds become texts, since nothing that was found may be lost."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array([value if isinstance(value, str | None) else json.dumps(value) for value in values])
+
+
+def stored_sweep(name: str) -> SweepResult:
+    """The kept rows of a sweep of the catalogue.
+
+    Raises:
+        BadInput: no such sweep, or none kept; the text says how to make it.
+    """
+    if name not in CATALOGUE:
+        raise BadInput(_("sweep {name} is not known{near}", name=f"{name!r}", near=there_are(name, CATALOGUE)))
+    path = checkout.carried("sweeps") / f"{name}.parquet"
+    return SweepResult(_records(path, f"{program()} sweep {name} --table {path} makes it"))
+
+
+def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = None) -> list[dict[str, Any]]:
+    """Rows that somebody has kept: in a Parquet file, in the folder of a sweep, else those of `stored_sweep`.
+
+    Raises:
+        BadInput: they cannot be read, or are rows of another sweep.
+    """
+    if table is not None:
+        return _records(table, "give a file that sweep --table has written")
+    if folder is None:
+        return stored_sweep(name).records
+    try:
+        about = json_value((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            _(
+                "{folder} holds no sweep ({error}); give the folder that sweep --out has filled",
+                folder=folder,
+                error=error,
+            )
+        ) from error
+    if about.get("name") != name:
+        raise BadInput(
+            _(
+                "{folder} holds sweep {held}, and this is {name}",
+                folder=folder,
+                held=f"{about.get('name')!r}",
+                name=f"{name!r}",
+            )
+        )
+    return list(read_folder(folder).values())
+
+
+def _records(path: Path, right: str) -> list[dict[str, Any]]:
+    """The rows of a Parquet file; `right` says how to have one."""
+    try:
+        records: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise BadInput(_("{path} cannot be read ({error}); {right}", path=path, error=error, right=right)) from error
+    return records
+
+
+class RerunFigure(NamedTuple):
+    """A figure of a row: as it is kept, and as it came out now."""
+
+    name: str
+    kept: Any
+    now: Any
+
+    @property
+    def same(self) -> bool:
+        """Whether it came out as it is kept."""
+        return bool(self.kept == self.now)
+
+
+def row_of(records: Sequence[Record], wanted: str) -> Record:
+    """The row with this id, or with this number in the order kept (from 0 on).
+
+    Raises:
+        BadInput: there is none.
+    """
+    for number, record in enumerate(records):
+        if wanted in (record[ROW], str(number)):
+            return record
+    raise BadInput(
+        _(
+            "row {wanted}: none of the {count} rows has this id, and they are numbered from 0",
+            wanted=wanted,
+            count=len(records),
+        )
+    )
+
+
+def parameters_of(name: str, record: Record) -> dict[str, Any]:
+    """The parameters of a row of the sweep ``name``.
+
+    Raises:
+        BadInput: no such sweep, or the row is one of another.
+    """
+    if name not in CATALOGUE:
+        raise BadInput(_("sweep {name} is not known{near}", name=f"{name!r}", near=there_are(name, CATALOGUE)))
+    names = list(CATALOGUE[name].rows(1)[0])
+    if missing := [one for one in (*names, SEED) if one not in record]:
+        raise BadInput(
+            _("this is no row of sweep {name}: it has no {missing}", name=f"{name!r}", missing=joined(", ", missing))
+        )
+    return {one: record[one] for one in names}
+
+
+def rerun_row(name: str, record: Record) -> list[RerunFigure]:
+    """Run a row here, with its seed and parameters; every figure beside the one kept.
+
+    Raises:
+        BadInput: as `parameters_of`, or the row fails now.
+    """
+    parameters = parameters_of(name, record)
+    outcome = run_row(CATALOGUE[name].run, SweepRow(record.get(ROW, ""), record[SEED], parameters))
+    if outcome.error is not None:
+        raise BadInput(
+            _("sweep {name}, row {row}: {error}", name=f"{name!r}", row=record.get(ROW, ""), error=outcome.error)
+        )
+    known = [figure for figure in record if figure not in parameters and figure not in (ROW, SEED, ERROR)]
+    names = dict.fromkeys((*known, *outcome.figures))
+    return [RerunFigure(figure, record.get(figure), outcome.figures.get(figure)) for figure in names]

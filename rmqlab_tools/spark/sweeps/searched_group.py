@@ -1,0 +1,88 @@
+"""A group that starts, searched by the explorer: every way it can end within a budget of runs, one row a cell.
+
+One message of every tag goes into every queue, so that nothing is left to chance but the order of frames (and, in the
+runs drawn beside the search, times). A row has the number of outcomes and how many messages each loses, and the
+schedules of the worst and of the best.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rmqlab.sim.cluster import default_settings
+from rmqlab_tools.search.explorer.explore import Explorer
+from rmqlab_tools.spark.sweeps.starting_group import require_traffic
+from rmqlab_tools.spark.sweeps.tag_group import SETTLED_MS, TagGroup
+
+if TYPE_CHECKING:
+    from rmqlab.scenario.scenario import Scenario
+    from rmqlab_tools.search.explorer.exploration import Exploration, FoundOutcome
+
+SAMPLED: Final = 4  # of the budget one run in so many is drawn by chance
+SHORTENING: Final = 0
+_SEEDS: Final = 2**31
+
+
+def searched_scenario(members: int, queues: int, shared: int, gap_ms: int, traffic: str) -> Scenario:
+    """The scenario of a cell: messages come with the last start ("starting"), or 5 s behind it ("settled").
+
+    Raises:
+        BadInput: another ``traffic``, or numbers that `TagGroup` refuses.
+    """
+    require_traffic(traffic)
+    group = TagGroup(members, queues, shared)
+    return group.scenario("searched", gap_ms, SETTLED_MS if traffic == "settled" else 0)
+
+
+def schedules(
+    seed: int, *, members: int, queues: int, shared: int, gap_ms: int, lag_ms: int, traffic: str, budget: int
+) -> dict[str, Any]:
+    """How many outcomes the orders of frames can have, and what each loses.
+
+    It is what `rmqlab explore` finds with this budget and lag, and the row's seed modulo 2**31 as the first seed.
+    ``lag_ms``: how much longer than a timer that is due a frame may be under way. ``exhausted``: no order is left.
+    ``lost_counts`` and ``lost_shares``: messages lost by outcome, and its share (exact when exhausted, else of the runs
+    drawn by chance, 0 for one that only the search has reached). ``lost_median`` is weighted by share, ``lost_min`` and
+    ``lost_max`` are of all outcomes reached. Shares and median are None where the search did not end and no run was
+    drawn by chance: then nothing tells them.
+    """
+    found = Explorer(
+        searched_scenario(members, queues, shared, gap_ms, traffic), budget=budget, seed=seed % _SEEDS,
+        samples=budget // SAMPLED, shortening=SHORTENING, lag_ms=lag_ms, cluster=default_settings(), properties=[],
+    ).explore()  # fmt: skip
+    lost = [len(one.lost) for one in found.outcomes]
+    shares = [one.share for one in found.outcomes]
+    worst = _first(found, max(lost))
+    best = _first(found, min(lost))
+    return {
+        "sent": (members + shared) * queues,
+        "exhausted": found.exhausted,
+        "made": found.runs,
+        "outcomes": len(found.outcomes),
+        "lost_min": min(lost),
+        "lost_median": weighted_median(lost, shares),
+        "lost_max": max(lost),
+        "lost_counts": lost,
+        "lost_shares": [None if share is None else round(share, 9) for share in shares],
+        "worst_schedule": worst.schedule.to_json(),
+        "best_schedule": best.schedule.to_json(),
+    }
+
+
+def _first(found: Exploration, lost: int) -> FoundOutcome:
+    """Of the outcomes that lose so many the one with the shortest schedule."""
+    same = [one for one in found.outcomes if len(one.lost) == lost]
+    return min(same, key=lambda one: (len(one.schedule.taken), one.schedule.to_json()))
+
+
+def weighted_median(values: list[int], weights: list[float | None]) -> int | None:
+    """The least value that, with those below it, has half of the weight; None if a weight is not known."""
+    known = [weight for weight in weights if weight is not None]
+    if len(known) < len(values):
+        return None
+    half, total = sum(known) / 2, 0.0
+    for value, weight in sorted(zip(values, known, strict=True)):
+        total += weight
+        if total >= half - 1e-9:
+            return value
+    return max(values)

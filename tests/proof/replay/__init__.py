@@ -1,0 +1,1 @@
+"""A recording of a real broker against this one, request by request."""
