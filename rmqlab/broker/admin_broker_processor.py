@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.broker_config import MAX_QUEUES, BrokerConfig
+from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.consumer_manager import ConsumerManager
 from rmqlab.broker.processor import NOT_SET, Broker2Client, BrokerHooks, require, success, system_error, with_header
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
-from rmqlab.message.topics import MessageQueue, message_queue_order
+from rmqlab.message.topics import MAX_QUEUES, MessageQueue, message_queue_order
 from rmqlab.protocol.admin_headers import (
     CreateTopicRequestHeader,
     DeleteSubscriptionGroupRequestHeader,

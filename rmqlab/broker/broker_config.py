@@ -11,6 +11,7 @@ from rmqlab.filter.bloom import ERROR_RATE_END
 from rmqlab.language import _
 from rmqlab.message.java import parse_long
 from rmqlab.message.message import Host
+from rmqlab.message.topics import MAX_QUEUES
 from rmqlab.protocol.namesrv import MASTER_ID
 from rmqlab.protocol.topic_config import PERM_READ_WRITE
 from rmqlab.store.config import BrokerRole, DelayLevels, MessageStoreConfig, Settings
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_PORT = 0xFFFF
-MAX_QUEUES = 65_536
-"""Ours: 4.8.0 makes a topic of two thousand million queues and has no memory for them when somebody asks."""
 
 # What 4.8.0 takes from the home it was started in and the number of processors: here of one with eight.
 OF_MACHINE = {

@@ -26,6 +26,7 @@ from rmqlab.message.topics import (
     TOOLS_CONSUMER_GROUP,
     TRANS_HALF_TOPIC,
     is_system_group,
+    listed_queues,
     reply_topic,
     validate_not_system_topic,
     validate_topic,
@@ -98,6 +99,9 @@ class TopicConfigManager(ConfigManager):
     def decode(self, text: str) -> None:
         """Take in the topics of a file; those that are not in it stay."""
         loaded = TopicConfigSerializeWrapper.decode(text.encode())
+        for topic, config in loaded.topic_config_table.items():
+            config.read_queue_nums = listed_queues(topic, config.read_queue_nums)
+            config.write_queue_nums = listed_queues(topic, config.write_queue_nums)
         self.topic_config_table.update(loaded.topic_config_table)
         self.data_version = loaded.data_version
 

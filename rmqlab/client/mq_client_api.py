@@ -14,7 +14,7 @@ from rmqlab.client.client_error import MQBrokerError, MQClientError
 from rmqlab.client.runtime import RemotingConnectError
 from rmqlab.message.message import Message, MessageExt
 from rmqlab.message.properties import PROPERTY_MESSAGE_TYPE, PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
-from rmqlab.message.topics import MessageQueue
+from rmqlab.message.topics import MessageQueue, queues_of
 from rmqlab.protocol import consumer_headers as consumer
 from rmqlab.protocol import producer_headers as producer
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -122,22 +122,22 @@ def publish_info_of(topic: str, route: TopicRouteData) -> TopicPublishInfo:
     masters = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
     for data in sorted(route.queue_datas):
         if is_writeable(data.perm) and data.broker_name in masters:
-            queues += [MessageQueue(topic, data.broker_name, i) for i in range(data.write_queue_nums)]
+            queues += queues_of(topic, data.broker_name, data.write_queue_nums)
     return TopicPublishInfo(queues)
 
 
 def _ordered_queues(topic: str, conf: str) -> list[MessageQueue]:
     brokers = (broker.partition(":") for broker in filter(None, conf.split(";")))
-    return [MessageQueue(topic, name, i) for name, _, count in brokers for i in range(int(count))]
+    return [queue for name, _, count in brokers for queue in queues_of(topic, name, int(count))]
 
 
 def subscribe_info_of(topic: str, route: TopicRouteData) -> list[MessageQueue]:
     """The queues to read: the readable ones of every broker, masters or not."""
     return [
-        MessageQueue(topic, data.broker_name, i)
+        queue
         for data in route.queue_datas
         if is_readable(data.perm)
-        for i in range(data.read_queue_nums)
+        for queue in queues_of(topic, data.broker_name, data.read_queue_nums)
     ]
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.message.java import hash_set_order, is_blank, string_hash, to_int32, utf16_length
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+logger = logging.getLogger(__name__)
+
+MAX_QUEUES: Final = 65_536
+"""Ours: 4.8.0 makes a topic of two thousand million queues and has no memory for them when somebody asks."""
 RETRY_GROUP_TOPIC_PREFIX = "%RETRY%"
 DLQ_GROUP_TOPIC_PREFIX = "%DLQ%"
 REPLY_TOPIC_POSTFIX = "REPLY_TOPIC"
@@ -127,6 +132,22 @@ class MessageQueue(NamedTuple):
         return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
 
 
+def queues_of(topic: str, broker_name: str, count: int) -> list[MessageQueue]:
+    """The queues 0, 1, ... of a topic on a broker; of more than `MAX_QUEUES` the first ones, and a warning says so.
+
+    >>> queues_of("T", "broker-a", 2)[1]
+    MessageQueue(topic='T', broker_name='broker-a', queue_id=1)
+    """
+    return [MessageQueue(topic, broker_name, number) for number in range(listed_queues(topic, count))]
+
+
+def listed_queues(topic: str, count: int) -> int:
+    """How many queues of a topic are looked at: `count`, or `MAX_QUEUES` and a warning."""
+    if count > MAX_QUEUES:
+        logger.warning("topic %r: %s queues; the first %s are looked at", topic, count, MAX_QUEUES)
+    return min(count, MAX_QUEUES)
+
+
 def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> list[MessageQueue]:
     """Return queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
     return list(_queue_order(tuple(queues), capacity))
@@ -139,5 +160,5 @@ def _queue_order(queues: tuple[MessageQueue, ...], capacity: int) -> tuple[Messa
 
 @lru_cache(maxsize=65536)
 def _message_queue_hash(queue: MessageQueue) -> int:
-    broker = 31 + string_hash(queue.broker_name)
-    return to_int32(31 * (31 * broker + queue.queue_id) + string_hash(queue.topic))
+    broker = 31 + string_hash(queue.broker_name or "")  # null counts 0, as an empty text does
+    return to_int32(31 * (31 * broker + queue.queue_id) + string_hash(queue.topic or ""))

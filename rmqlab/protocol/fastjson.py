@@ -7,13 +7,24 @@ read so. Headers may also have unquoted and single-quoted names, any number of c
 from __future__ import annotations
 
 import json
+import math
 import re
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.message.java import boolean_text, from_utf8, hash_map_order, parse_int, parse_long, signed, to_utf8
+from rmqlab.message.java import (
+    boolean_text,
+    from_utf8,
+    hash_map_order,
+    hash_set_order,
+    parse_int,
+    parse_long,
+    signed,
+    string_hash,
+    to_utf8,
+)
 from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
@@ -162,7 +173,11 @@ def _with_odd_names(fields: dict[str, Any]) -> dict[Any, Any]:
 
 def _odd_name(name: str) -> object:
     value = _PLAIN.decode(name[1:])
-    return tuple(value.items()) if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    if any(isinstance(item, dict | list) for item in value.values()):
+        raise ValueError("an object that is a name has an object or a list in it")
+    return tuple(value.items())
 
 
 def _refuse(word: str) -> object:
@@ -260,6 +275,8 @@ def to_float(value: Any) -> float | None:
     """Return what a fraction field holds after reading `value`; raises FrameError."""
     try:
         return None if value is None else float(value)
+    except OverflowError:  # as Java makes a double of a number of 400 digits
+        return math.inf if value > 0 else -math.inf
     except (TypeError, ValueError) as error:
         raise FrameError("JSONException", f"{value!r} is not a number") from error
 
@@ -290,13 +307,25 @@ CASTS: Final[dict[object, Callable[[Any], Any]]] = {
 
 
 def _hash_ordered(value: Any) -> Any:
+    """Objects in the order of a HashMap whose names are texts, numbers or objects. Raises FrameError."""
     if isinstance(value, Pairs):
-        value = dict(value)
+        try:
+            value = {tuple(name) if isinstance(name, Pairs) else name: item for name, item in value}
+        except TypeError as error:
+            raise FrameError("JSONException", "an object that is a name has an object or a list in it") from error
     if isinstance(value, dict):
-        return {name: _hash_ordered(value[name]) for name in hash_map_order(value) if value[name] is not None}
+        is_usual = all(isinstance(name, str) for name in value)
+        names = hash_map_order(value) if is_usual else hash_set_order(value, _name_hash)
+        return {name: _hash_ordered(value[name]) for name in names if value[name] is not None}
     if isinstance(value, list):
         return [_hash_ordered(item) for item in value]
     return value
+
+
+def _name_hash(name: Any) -> int:
+    if isinstance(name, int):
+        return int(name if -(1 << 31) <= name < 1 << 31 else name ^ name >> 32)
+    return 0 if name is None else string_hash(name if isinstance(name, str) else text(name))
 
 
 _SINGLE_QUOTED = _TEXT.replace('"', "'")

@@ -74,7 +74,7 @@ def _key(key: Any) -> Any:
 
 def _set_order(items: set[Any]) -> list[Any]:
     """Return texts and numbers in HashSet order, colliding ones in their own order: in Java the first one in leads."""
-    ordered = sorted(items)
+    ordered = sorted(items, key=_nulls_first)
     if all(isinstance(item, str) for item in ordered):
         return hash_map_order(ordered)
     if all(isinstance(item, int) for item in ordered):
@@ -82,7 +82,15 @@ def _set_order(items: set[Any]) -> list[Any]:
     return [to_json(item) for item in ordered]
 
 
+def _nulls_first(item: Any) -> Any:
+    """What to sort by: a client's set may hold null, and a queue of it may lack its topic or its broker's name."""
+    parts = [(part is not None, part) for part in item] if isinstance(item, tuple) else item
+    return item is not None, parts
+
+
 _PLAIN = frozenset({str, int, bool, float, type(None)})
+_ABSENT: dict[type, object] = {int: 0, bool: False, float: 0.0}
+"""What Java has in a field that nobody set, by its type; null in all others."""
 _PLANS: dict[type, _Plan] = {}
 _READERS: dict[Any, Read] = {}
 
@@ -157,14 +165,30 @@ def _dict_reader(read_key: Read, read_item: Read) -> Read:
     return read
 
 
+def _without_default(cls: type) -> tuple[str, ...]:
+    """The fields that a structure must be made with."""
+    if issubclass(cls, msgspec.Struct):
+        return tuple(field.name for field in msgspec.structs.fields(cls) if field.required)
+    if dataclasses.is_dataclass(cls):
+        return tuple(
+            field.name
+            for field in dataclasses.fields(cls)
+            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        )
+    return tuple(typing.get_type_hints(cls))
+
+
 def _structure_reader(cls: type) -> Read:
+    hints = typing.get_type_hints(cls)
+    absent = {name: _ABSENT.get(hints[name]) for name in _without_default(cls)}
+
     def read(value: Any) -> Any:
         if value is None or value == []:  # fastjson takes an empty list for no object
             return None
         if not isinstance(value, dict | tuple):
             raise FrameError("JSONException", f"the fields of {cls.__name__} are wanted, not {value!r}")
         fields = dict(value)
-        values = {}
+        values = dict(absent)
         for attribute, wire_name, read_field in _plan(cls):
             value = read_field(fields.get(wire_name))
             if value is not None:

@@ -130,7 +130,10 @@ class CommitLog:
         record = self.get_message(offset, size) if offset >= self.min_offset else None
         if record is None:
             return -1
-        return int(_LONG.unpack_from(record, layout_at(record).offsets["store_timestamp"])[0])
+        try:
+            return int(_LONG.unpack_from(record, layout_at(record).offsets["store_timestamp"])[0])
+        except struct.error:  # a damaged size: shorter than any record
+            return -1
 
     def check_message_and_return_size(
         self, data: bytes, position: int = 0, *, check_crc: bool = False

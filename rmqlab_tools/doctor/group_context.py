@@ -101,7 +101,7 @@ class GroupCase:
 
     @cached_property
     def lint(self) -> GroupLint:
-        """The members that told, compared by `rmqlab_tools.search.lint`; the one that was stamped last is heard last."""
+        """The members that told, compared by `search.lint`; the one that was stamped last is heard last."""
         counts = {topic: len(self.queues(topic)) for topic in self.topics}
         group = LintGroup(self.group.name, queues={topic: count for topic, count in counts.items() if count})
         asked = {client: table for client, table in self.told.items() if table}

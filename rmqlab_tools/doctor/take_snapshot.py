@@ -15,7 +15,7 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
 from rmqlab.message import topics as names
 from rmqlab.message.java_properties import shown_properties
-from rmqlab.message.topics import MessageQueue
+from rmqlab.message.topics import queues_of
 from rmqlab.protocol import bodies
 from rmqlab.protocol.codes import RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.header import FrameError
@@ -300,7 +300,7 @@ class _Looking:
                 config = table.get(topic)
                 if config is not None and is_readable(config.perm):
                     queues = self._look.topics.setdefault(topic, [])
-                    queues.extend(MessageQueue(topic, broker, number) for number in range(config.read_queue_nums))
+                    queues.extend(queues_of(topic, broker, config.read_queue_nums))
         for group_name in () if self._look.unanswered else self._asked.groups:
             if group_name not in self._look.groups:
                 near = did_you_mean(group_name, self._known_groups)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.store.clean_service import CleanService
 from rmqlab.store.mapped_file_queue import SegmentError
+from rmqlab_tools.live.index_file import DIRECTORY as INDEX
 from rmqlab_tools.live.index_file import FileIndexService
 from rmqlab_tools.live.recovery import Recovery, RecoveryReport
 from rmqlab_tools.live.store_folder import Checkpoint
@@ -102,8 +103,7 @@ class DurableStore:
         except SegmentError as error:
             logger.warning("%s; the index is made anew", error)
             index.files.clear()
-            for path in (self._folder.root / "index").iterdir():
-                path.unlink()
+            self._folder.segments.delete_all(INDEX)
 
     def start(self) -> None:
         """Put the store's timers among the broker's."""

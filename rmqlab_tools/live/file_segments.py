@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from typing import TYPE_CHECKING
 
 from rmqlab.files import end_of_data
+from rmqlab.message.java import LONG_MAX
 from rmqlab.store.mapped_file_queue import Segment, SegmentCreateError, SegmentError, Segments, StoredSegment
 from rmqlab_tools.live.index_file import DIRECTORY as INDEX
 
@@ -148,9 +150,11 @@ class FileSegments(Segments):
         if not folder.is_dir():
             return []
         found = []
-        named = re.compile(rf"\d{{{_digits(directory)}}}")
+        named = re.compile(rf"[0-9]{{{_digits(directory)}}}")
         for path in sorted(path for path in folder.iterdir() if named.fullmatch(path.name)):
-            state = path.stat()
+            state = _regular(path)
+            if int(path.name) > LONG_MAX:
+                raise SegmentError(f"{path}: its name is no offset")
             if state.st_size > capacity or (directory != INDEX and int(path.name) % capacity):
                 raise SegmentError(
                     f"{path} has {state.st_size} bytes, the settings say {capacity}: {_setting(directory)} must be as "
@@ -163,6 +167,12 @@ class FileSegments(Segments):
                 segment.size = segment.flushed = end_of_data(segment.fd(), state.st_size)
             found.append(StoredSegment(int(path.name), segment, state.st_mtime_ns // 1_000_000))
         return found
+
+    def delete_all(self, directory: str) -> None:
+        """Delete every file of a directory, whatever its name. Raises SegmentError for what is none."""
+        for path in sorted(self.folder(directory).iterdir()):
+            with _named(path):
+                path.unlink()
 
     def directories(self, directory: str) -> list[str]:
         """Return the names of the folders in a directory of the store, sorted."""
@@ -212,6 +222,15 @@ def _named(path: Path, failure: type[SegmentError] = SegmentError) -> Iterator[N
         yield
     except OSError as error:
         raise failure(f"{path}: {error.strerror}") from error
+
+
+def _regular(path: Path) -> os.stat_result:
+    """About a file of the store. Raises SegmentError when something else has its name: no broker makes that."""
+    with _named(path):
+        state = path.stat()
+    if not stat.S_ISREG(state.st_mode):
+        raise SegmentError(f"{path} is {'a folder' if stat.S_ISDIR(state.st_mode) else 'no regular file'}")
+    return state
 
 
 def is_file_name(name: str) -> bool:

@@ -37,7 +37,8 @@ class IndexFile:
         segment.truncate(file_size(hash_slot_num, index_num))
         header: tuple[int, ...] = _HEADER.unpack(segment.read(0, _HEADER.size))
         self.begin_timestamp, self.end_timestamp, self.begin_phy_offset, self.end_phy_offset, *counts = header
-        self.hash_slot_count, self.index_count = counts[0], max(counts[1], 1)
+        # a damaged header may count what has no room in the file
+        self.hash_slot_count, self.index_count = counts[0], min(max(counts[1], 1), index_num)
 
     @property
     def is_write_full(self) -> bool:
@@ -96,7 +97,7 @@ class IndexFile:
 
     def _slot(self, slot: int) -> int:
         number = int.from_bytes(self.segment.read(_HEADER.size + slot * _SLOT.size, _SLOT.size), signed=True)
-        return number if 0 < number <= self.index_count else 0
+        return number if 0 < number < self.index_count else 0
 
     def select_phy_offset(self, found: list[int], hashed: int, max_num: int, begin: int, end: int) -> None:
         """Add offsets of messages with that key hash, the newest first, until there are `max_num`."""
@@ -109,7 +110,7 @@ class IndexFile:
             stored = self.begin_timestamp + seconds * 1000
             if read_hash == hashed and begin <= stored <= end:
                 found.append(phy_offset)
-            if not 0 < before <= self.index_count or before == number or stored < begin:
+            if not 0 < before < number or stored < begin:  # what was written before has a lower number: no circle
                 return
             number = before
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.message.java import to_utf8
+from rmqlab.message.java import parse_int, to_utf8
 from rmqlab.message.record import message_length
 from rmqlab.message.sysflag import QUEUED_TYPES, TRANSACTION_MASK
 from rmqlab.message.topics import SCHEDULE_TOPIC
@@ -104,9 +104,11 @@ class Recovery:
         segments = self._store.segments
         for topic in segments.directories("consumequeue"):
             for name in segments.directories(f"consumequeue/{topic}"):
-                if not name.lstrip("-").isdecimal():
+                try:
+                    queue_id = parse_int(name)
+                except ValueError:
                     continue
-                queue = self._store.find_consume_queue(topic, int(name))
+                queue = self._store.find_consume_queue(topic, queue_id)
                 if not queue.load():
                     self._bad.add((topic, queue.queue_id))
 

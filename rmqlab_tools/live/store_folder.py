@@ -13,6 +13,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.files import read_bytes
 from rmqlab.language import _
 from rmqlab_tools.live.config_load import load_config
 from rmqlab_tools.live.configuration_files import string_to_file
@@ -101,7 +102,7 @@ class StoreFolder:
     def checkpoint(self) -> Checkpoint:
         """Read the checkpoint; one that is missing or too short says nothing."""
         try:
-            data = (self.root / "checkpoint").read_bytes()
+            data = read_bytes(self.root / "checkpoint")
         except OSError:
             return Checkpoint()
         return Checkpoint(*_CHECKPOINT.unpack_from(data)) if len(data) >= _CHECKPOINT.size else Checkpoint()

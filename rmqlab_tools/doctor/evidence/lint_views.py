@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
-from rmqlab.message.topics import MessageQueue
+from rmqlab.message.topics import queues_of
 from rmqlab_tools.doctor.evidence.door import explain
 from rmqlab_tools.doctor.evidence.group_report import lint_of
 from rmqlab_tools.doctor.evidence.sections import UNKNOWN
@@ -70,7 +70,7 @@ def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups,
             asked = {topic for slot in group_seen.slots.values() for topic in slot.subscription_table}
             asked |= {str(data.topic) for word in group_seen.words.values() for data in word.info.subscription_set}
             for topic in asked:
-                room.topics.setdefault(topic, [MessageQueue(topic, "", number) for number in range(queues)])
+                room.topics.setdefault(topic, queues_of(topic, "", queues))
     compared = {
         name or "group": lint_of(room, group)
         for name, group in room.groups.items()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.filter.message_filter import ConsumerFilterData
-from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, MessageQueue, is_retry_topic
+from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, MessageQueue, is_retry_topic, queues_of
 from rmqlab.protocol.bodies import ConsumerConnection, ConsumerRunningInfo
 from rmqlab.protocol.codes import version_desc
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig, is_readable
@@ -182,7 +182,7 @@ def _members(room: Room, piece: Piece) -> None:
         group = _group_of(room, piece, name)
         group.lint.append(lint)
         for topic, count in lint.queues.items():
-            room.topics.setdefault(topic, [MessageQueue(topic, "", number) for number in range(count)])
+            room.topics.setdefault(topic, queues_of(topic, "", count))
         for member in lint.members:
             properties = {
                 PROPERTIES[list(SETTINGS).index(setting)]: value for setting, value in member.settings.items()
@@ -237,13 +237,13 @@ def _route(room: Room, piece: Piece) -> None:
     for data in route.queue_datas:
         if topic and is_readable(data.perm):
             queues = room.topics.setdefault(topic, [])
-            queues += [MessageQueue(topic, data.broker_name, number) for number in range(data.read_queue_nums)]
+            queues += queues_of(topic, data.broker_name, data.read_queue_nums)
 
 
 def _topics(room: Room, piece: Piece) -> None:
     for topic, config in piece.value.topic_config_table.items():
         if is_readable(config.perm):
-            room.topics.setdefault(topic, [MessageQueue(topic, "", number) for number in range(config.read_queue_nums)])
+            room.topics.setdefault(topic, queues_of(topic, "", config.read_queue_nums))
 
 
 def _topic_stats(room: Room, piece: Piece) -> None:

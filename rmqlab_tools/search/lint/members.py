@@ -15,11 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.broker.broker_config import MAX_QUEUES
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import json_lines, json_value, read_text
 from rmqlab.language import _, joined
-from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
+from rmqlab.message.topics import MAX_QUEUES, RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import NULL, FrameError
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel

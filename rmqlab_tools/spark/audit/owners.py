@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
-from rmqlab.message.topics import MessageQueue
+from rmqlab.message.topics import queues_of
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present
 
@@ -88,7 +88,7 @@ class Owners:
         self._ends = np.array([*(ends.get(client, NEVER) for client in self.clients), NEVER], np.int64)
         place = {client: number for number, client in enumerate(self.clients)}
         self._table = np.full((len(present), queues), -1, np.int64)
-        all_queues = [MessageQueue(topic, "", queue) for queue in range(queues)]
+        all_queues = queues_of(topic, "", queues)
         for moment, (_, clients, strategy) in enumerate(present):
             if strategy in COMPUTED and all_queues:
                 for client in clients:

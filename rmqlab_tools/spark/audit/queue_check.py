@@ -7,7 +7,6 @@ Nothing repeats the other properties, the times and the addresses: if a byte of 
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +18,7 @@ from rmqlab.language import _
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.consume_queue_ext import MAX_ADDR
-from rmqlab_tools.spark.files.commit_log_files import log_files
+from rmqlab_tools.spark.files.commit_log_files import log_files, queue_files
 from rmqlab_tools.spark.files.store_tables import BLANK_SIZE, ENTRY
 
 if TYPE_CHECKING:
@@ -125,27 +124,24 @@ def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
     """Return the topics, and the entries of all queues in the order of the log; a topic is a place in the first."""
     topics: list[str] = []
     found = [np.zeros(0, _ENTRY)]
-    for path in sorted((root / "consumequeue").glob("*/*/*")):
-        if not (path.name.isdecimal() and path.parent.name.isdecimal()):
+    for file in queue_files(root, "consumequeue"):
+        if file.size < ENTRY.itemsize:
             continue
         try:
-            if os.path.getsize(path) < ENTRY.itemsize:  # noqa: PTH202
-                continue
-            data = np.memmap(path, ENTRY, "r", shape=(os.path.getsize(path) // ENTRY.itemsize,))  # noqa: PTH202
+            data = np.memmap(file.path, ENTRY, "r", shape=(file.size // ENTRY.itemsize,))
         except FileNotFoundError:  # a broker deletes what has expired
             continue
         begin, end = _slice(data, low, high)
         if begin < end:
-            topic = path.parts[-3]
-            if topic not in topics:
-                topics.append(topic)
+            if file.topic not in topics:
+                topics.append(file.topic)
             some = data[begin:end]
             wanted = np.flatnonzero((some["size"] > 0) & (some["offset"] >= low) & (some["offset"] < high))
             mine = np.empty(len(wanted), _ENTRY)
             for name in ("offset", "size", "code"):
                 mine[name] = some[name][wanted]
-            mine["topic"], mine["queue"] = topics.index(topic), int(path.parts[-2])
-            mine["queue_offset"] = int(path.name) // ENTRY.itemsize + begin + wanted
+            mine["topic"], mine["queue"] = topics.index(file.topic), file.queue_id
+            mine["queue_offset"] = file.base // ENTRY.itemsize + begin + wanted
             found.append(mine)
     entries = np.concatenate(found)
     return topics, entries[np.argsort(entries["offset"], kind="stable")]

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
-from rmqlab.message.java import LONG_MAX, LONG_MIN
+from rmqlab.message.java import LONG_MAX, LONG_MIN, parse_int
 from rmqlab_tools.program import program
 from rmqlab_tools.recordings.store import PACKED
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FOLDER: Final = "commitlog"
-_NAME: Final = re.compile(r"\d{20}")
+_NAME: Final = re.compile(r"[0-9]{20}")
 LARGEST: Final = (1 << 31) - 1
 """Bytes of a commit log's file: `mappedFileSizeCommitLog` is an int (`MessageStoreConfig`)."""
 
@@ -87,6 +87,16 @@ class LogFile(NamedTuple):
     size: int
     next_base: int
     last: bool
+
+
+class QueueFile(NamedTuple):
+    """One file of a queue: its path, whose it is, the place of its first byte in the queue, its size."""
+
+    path: str
+    topic: str
+    queue_id: int
+    base: int
+    size: int
 
 
 class LogRange(NamedTuple):
@@ -152,15 +162,13 @@ def _named_by_offset(folder: Path) -> Iterator[tuple[int, int, str]]:
         for entry in entries:
             if not _NAME.fullmatch(entry.name):
                 continue
-            try:
-                about = entry.stat()
-            except FileNotFoundError:  # a broker deletes old files
-                continue
-            if not stat.S_ISREG(about.st_mode):
-                what = _("a folder") if stat.S_ISDIR(about.st_mode) else _("no regular file")
+            if int(entry.name) > LONG_MAX:
                 raise BadInput(
-                    _("{path} is {what}; a commit log has files of a broker only", path=entry.path, what=what)
+                    _("{path}: its name is no offset; a commit log has files of a broker only", path=entry.path)
                 )
+            about = regular(entry.path)
+            if about is None:
+                continue
             if about.st_size > LARGEST:
                 raise BadInput(
                     _(
@@ -171,6 +179,41 @@ def _named_by_offset(folder: Path) -> Iterator[tuple[int, int, str]]:
                     )
                 )
             yield int(entry.name), about.st_size, entry.path
+
+
+def regular(path: str | Path) -> os.stat_result | None:
+    """About a file of a store; None when it is gone, since a broker deletes old files.
+
+    Raises:
+        BadInput: something else has the name of such a file, or nobody may look at it; 4.8.0 does not start either.
+    """
+    try:
+        about = os.stat(path)  # noqa: PTH116 - called for every task
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadInput(_("{path}: cannot be read ({reason})", path=path, reason=error.strerror)) from error
+    if not stat.S_ISREG(about.st_mode):
+        what = _("a folder") if stat.S_ISDIR(about.st_mode) else _("no regular file")
+        raise BadInput(_("{path} is {what}; a store has files of a broker there only", path=path, what=what))
+    return about
+
+
+def queue_files(root: Path, folder: str) -> Iterator[QueueFile]:
+    """The files of the queues in a folder of the store, `consumequeue` or `consumequeue_ext`, in the order of paths.
+
+    Names are read as 4.8.0 does (`DefaultMessageStore.loadConsumeQueue`): what is no number is passed over.
+
+    Raises:
+        BadInput: something else has the name of a queue's file.
+    """
+    for path in sorted((root / folder).glob("*/*/*")):
+        try:
+            queue_id = parse_int(path.parent.name)
+        except ValueError:
+            continue
+        if _NAME.fullmatch(path.name) and int(path.name) <= LONG_MAX and (about := regular(path)) is not None:
+            yield QueueFile(str(path), path.parts[-3], queue_id, int(path.name), about.st_size)
 
 
 def _is_begun(path: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,13 +61,15 @@ class LogReader:
                 if not file.last and part.high == file.size:
                     yield self._damage(file.base, file.size, "the file was deleted meanwhile")
                 return
-            with stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            with stream:
+                mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
                 data = np.frombuffer(mapped, np.uint8)
                 try:
                     yield from self._records(data[: file.size], mapped, part, stream.fileno())
                 finally:
-                    # the map cannot be closed while an array looks into it
                     del data
+                    with suppress(BufferError):  # an error on its way still looks into it, and is what matters
+                        mapped.close()
         if not file.last and file.base + file.size < file.next_base and part.high == file.size:
             yield self._damage(file.base + file.size, file.next_base - file.base - file.size, "the file is cut off")
 

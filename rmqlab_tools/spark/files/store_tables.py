@@ -13,12 +13,12 @@ import pyarrow as pa
 from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
 from rmqlab.language import _
-from rmqlab.message.java import LONG_MIN, split
+from rmqlab.message.java import LONG_MIN, parse_int, split
 from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 from rmqlab_tools.live.config_load import FileState, load_config
-from rmqlab_tools.spark.files.commit_log_files import together
+from rmqlab_tools.spark.files.commit_log_files import queue_files, regular, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,6 +91,7 @@ class StoreConfig:
         return load.value
 
 
+_INDEX_NAME: Final = re.compile("[0-9]+")
 _OFFSET_KEY: Final = re.compile(r'"([^"@\\]+)@([^"@\\]+)"\s*:')
 ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("code", ">i8")])
 BLANK_SIZE: Final = 0x7FFFFFFF  # in front of the first entry of a queue that does not begin at 0
@@ -133,9 +134,13 @@ def pieces(root: Path, table: str, piece_bytes: int) -> list[tuple[str, ...]]:
     """Return the work of reading a table, in pieces that can be read anywhere: file paths, none for `config/`."""
     if table not in _FILE_READERS:
         return [()]
-    folder = root / {"ext": "consumequeue_ext"}.get(table, table)
-    paths = sorted(one for one in folder.rglob("*") if one.is_file() and one.name.isdecimal())
-    return together(((str(path), path.stat().st_size) for path in paths), piece_bytes)
+    if table == "index":
+        paths = sorted(path for path in (root / table).glob("*") if _INDEX_NAME.fullmatch(path.name))
+        sized = [(str(path), about.st_size) for path in paths if (about := regular(path)) is not None]
+    else:
+        folder = {"ext": "consumequeue_ext"}.get(table, table)
+        sized = [(file.path, file.size) for file in queue_files(root, folder)]
+    return together(sized, piece_bytes)
 
 
 def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | None) -> Iterator[pa.RecordBatch]:
@@ -151,7 +156,7 @@ def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | N
 def _place(path: str) -> tuple[str, int, int]:
     """Return topic, queue id and the first byte's place in the queue, from the path of a queue's file."""
     parts = Path(path).parts
-    return parts[-3], int(parts[-2]), int(parts[-1])
+    return parts[-3], parse_int(parts[-2]), int(parts[-1])
 
 
 def filled(schema: pa.Schema, rows: int, **known: Any) -> pa.RecordBatch:

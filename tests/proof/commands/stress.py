@@ -1,19 +1,22 @@
-"""The verb `stress`: a broker ended under load, clients that misbehave, frames with bytes changed."""
+"""The verb `stress`: a broker ended under load, clients that misbehave, frames and files with bytes changed."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.errors import BadInput
+from rmqlab.errors import BadInput, there_are
 from rmqlab.language import _, joined
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
 from tests.proof.stress.frame_fuzz import fuzz
-from tests.proof.stress.readers import READERS, fuzz_reader
+from tests.proof.stress.fuzzing import batch_table, run_batches
+from tests.proof.stress.readers import READERS
 from tests.proof.stress.sockets import CONNECTIONS, misbehave
 from tests.proof.stress.store import SIGNALS, end_under_load
+from tests.proof.workshop.submissions import table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -32,14 +35,29 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "kinds", nargs="*", metavar="KIND",
         help="kill or stop (a broker ended at random moments under load), idle, slow, half-open, bombs, mutated "
-        "(clients that misbehave), frames (mutated ones without sockets), readers (files of every kind, changed: "
-        "N for each); all",
+        "(clients that misbehave), frames (mutated ones for a broker, without sockets), readers "
+        "(frames, stores and files of every kind, changed: N for each and each seed); all",
     )  # fmt: skip
     parser.add_argument("--count", type=int, metavar="N", help=f"rounds, connections or frames ({counts})")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="decides messages, moments and bytes (1)")
     parser.add_argument(
+        "--seeds", type=_seeds, metavar="A:B", help="for readers: a batch of N inputs for each of these seeds"
+    )
+    parser.add_argument(
+        "--only", metavar="READER,...", default=",".join(READERS), help=f"for readers: {', '.join(READERS)} (all)"
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="for readers: batches at once (1)")
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="for readers: a line of JSON a batch; what is there is not run again"
+    )
+    parser.add_argument(
         "--flush", choices=("SYNC_FLUSH", "ASYNC_FLUSH"), default="SYNC_FLUSH", help="for kill and stop (SYNC_FLUSH)"
     )
+
+
+def _seeds(text: str) -> range:
+    first, _, last = text.partition(":")
+    return range(int(first), int(last or first) + 1)
 
 
 def run(args: Namespace) -> int:
@@ -49,6 +67,9 @@ def run(args: Namespace) -> int:
             raise BadInput(
                 _("no kind of stress {kind}; there are {counts}", kind=f"{kind!r}", counts=joined(", ", COUNTS))
             )
+    for name in args.only.split(","):
+        if name not in READERS:
+            raise BadInput(_("no reader {name}{near}", name=f"{name!r}", near=there_are(name, READERS)))
     if args.count is not None and args.count < 1:
         raise BadInput(_("--count {count}: at least one is needed", count=args.count))
     out = printer(args)
@@ -71,13 +92,13 @@ def _run(kind: str, args: Namespace) -> dict[str, Any]:
         result = fuzz(count, args.seed)
         return {"frames": result.frames, "ended": result.ended, "wrong": list(result.wrong)}
     if kind == "readers":
-        found = {name: fuzz_reader(name, count, args.seed) for name in READERS}
+        seeds = args.seeds or range(args.seed, args.seed + 1)
+        found = run_batches(args.only.split(","), count, seeds, jobs=args.jobs, log=args.log)
+        rows = batch_table(found)
         return {
-            "inputs": sum(one.inputs for one in found.values()),
-            "refused": sum(one.refused for one in found.values()),
-            "slowest_s": max(one.slowest_s for one in found.values()),
-            "grown_mb": sum(one.grown_mb for one in found.values()),
-            "wrong": [text for one in found.values() for text in one.wrong],
+            "readers": {row.reader: asdict(row) for row in rows},
+            "inputs": sum(row.inputs for row in rows),
+            "wrong": [f"{row.reader}: {what}: {found}" for row in rows for what, found in row.wrong.items()],
         }
     return asdict(misbehave(kind, count, args.seed))
 
@@ -92,9 +113,14 @@ def _text(kind: str, result: dict[str, Any]) -> str:
             f"{result['unanswered']:,} without an answer when the process ended, {result['kept']:,} of them stored",
         ]  # fmt: skip
     elif kind == "readers":
+        rows = [
+            (name, f"{row['inputs']:,}", f"{row['refused']:,}", str(sum(found[0] for found in row["wrong"].values())),
+             f"{row['peak_mb']:.0f}", f"{row['slowest_ms']:.0f}")
+            for name, row in result["readers"].items()
+        ]  # fmt: skip
         facts = [
-            f"{result['inputs']:,} inputs for {len(READERS)} readers, {result['refused']:,} of them refused",
-            f"the slowest {result['slowest_s']:.2f} s, {result['grown_mb']:.0f} MB more than before",
+            f"{result['inputs']:,} inputs for {len(rows)} readers",
+            *table(rows, ("reader", "inputs", "refused", "findings", "peak MB", "slowest ms")).splitlines(),
         ]
     elif kind == "frames":
         facts = [f"{result['frames']:,} frames, {result['ended']:,} connections ended"]

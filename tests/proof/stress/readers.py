@@ -1,24 +1,20 @@
-"""What strangers write, changed by chance, given to every reader of files and frames.
+"""Every reader of what strangers write: how it reads, what it may refuse, examples, and how those are changed.
 
-A reader raises nothing but its own refusals, takes no more than a bound of time for one input, and what it kept is
-let go. A seed decides every byte.
+`fuzzing` gives them changed examples. A reader raises nothing but its own refusals.
 """
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
 import random
-import resource
 import tarfile
-import tempfile
-from collections import Counter
+import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.checkout import folder
@@ -37,130 +33,27 @@ from rmqlab_tools.live.configuration_files import read_rules
 from rmqlab_tools.recordings.frames import read_recording
 from rmqlab_tools.recordings.store import open_store
 from rmqlab_tools.show.link import Link, pack, unpack
-from tests.proof.stress.frame_fuzz import mutated, recorded_requests
+from tests.proof.stress.frame_fuzz import recorded_requests
+from tests.proof.stress.mutations import changed, with_odd_bytes, with_odd_values
+from tests.proof.stress.whole_store import audited, changed_store, explained, put, served, stores, unchanged
+from tests.proof.stress.wire import REFUSALS, changed_frame, read_wire
+from tests.proof.stress.wire import examples as wire_examples
 
 if TYPE_CHECKING:
+    from tests.proof.stress.whole_store import Changed
+
     Read = Callable[[bytes, Path], object]
 
-SLOWEST_S: Final = 5.0
-"""Of one input, on a busy machine."""
-SHOWN: Final = 80
-_JSON_PARTS: Final = (
-    b"[", b"]", b"{", b"}", b'"', b":", b",", b"null", b"true", b"-1", b"1e999", b"NaN", b"9" * 400, b"\\u0000",
-    b"\\ud800",     b"[" * 3_000, b"\xff", b"\x00", b'"\x1b[2J"', b"'", b"-- ", b"\n", b"\r\n", b"%s", b"../", b"&a *a",
-)  # fmt: skip
-
-
-_ODD_VALUES: Final[tuple[Any, ...]] = (
-    None, True, 0, -1, 2**31, 2**63, 10**400, 1.5, 1e308, float("nan"), float("inf"), "", "x", "\x00", "\ud800",
-    "\x1b[2J", "9" * 5_000, [], {}, [[]], [None], {"": None}, {"a": {"b": []}}, [1, "x"], "a = 1", "*", "%RETRY%x",
-    "../x",
-)  # fmt: skip
-_VALUES_CHANGED: Final = 0.5
-_DEEPER: Final = 0.85
-_RENAMED: Final = 0.2
+_VALUES_OF_LINKS, _TEXT_OF_LINKS = 0.8, 0.9
 
 
 class Reader(NamedTuple):
-    """Who reads: how, what may be refused, and examples that are well formed."""
+    """Who reads: how, what may be refused, examples that are well formed, and how one of them is changed by chance."""
 
-    read: Read
+    read: Callable[[Any, Path], object]
     refusals: tuple[type[Exception], ...]
-    examples: Callable[[], Sequence[bytes]]
-
-
-@dataclass(slots=True)
-class ReaderResult:
-    """Inputs given and refused, the slowest (s), what grew (MB), and what went wrong: words -> how often."""
-
-    inputs: int = 0
-    refused: int = 0
-    slowest_s: float = 0.0
-    grown_mb: float = 0.0
-    wrong: Counter[str] = field(default_factory=Counter)
-
-
-def changed(example: bytes, choose: random.Random, others: Sequence[bytes]) -> bytes:
-    """Return an example with values changed if it is JSON, or bytes changed, cut, doubled, put in."""
-    if choose.random() < _VALUES_CHANGED:
-        try:
-            value = json.loads(example)
-        except ValueError:
-            pass
-        else:
-            for _ in range(choose.choice((1, 1, 2, 3))):
-                value = _with_odd_value(value, choose)
-            return json.dumps(value).encode()
-    return _with_odd_bytes(example, choose, others)
-
-
-def _with_odd_value(value: Any, choose: random.Random) -> Any:
-    """Return a JSON value with one of its parts replaced, taken out or named otherwise."""
-    if isinstance(value, dict) and value and choose.random() < _DEEPER:
-        name = choose.choice(list(value))
-        part = value[name]
-        if choose.random() < _RENAMED:
-            value = {one: item for one, item in value.items() if one != name}
-            return value if choose.random() < 0.5 else value | {choose.choice(("", "a", name.upper(), "\x1b")): part}
-        return value | {name: _with_odd_value(part, choose)}
-    if isinstance(value, list) and value and choose.random() < _DEEPER:
-        at = choose.randrange(len(value))
-        return [*value[:at], _with_odd_value(value[at], choose), *value[at + 1 :]]
-    return choose.choice(_ODD_VALUES)
-
-
-def _with_odd_bytes(example: bytes, choose: random.Random, others: Sequence[bytes]) -> bytes:
-    data = bytearray(example)
-    for _ in range(choose.choice((1, 1, 2, 4, 8))):
-        at = choose.randrange(len(data) + 1)
-        match choose.randrange(8):
-            case 0 if at < len(data):
-                data[at] ^= 1 << choose.randrange(8)
-            case 1:
-                del data[at : at + choose.randrange(1, 30)]
-            case 2:
-                data[at:at] = choose.choice(_JSON_PARTS)
-            case 3:
-                del data[at:]
-            case 4:
-                end = min(at + choose.randrange(1, 200), len(data))
-                data[at:at] = data[at:end]
-            case 5:
-                other = choose.choice(others)
-                begin = choose.randrange(len(other) + 1)
-                data[at : at + choose.randrange(40)] = other[begin : begin + choose.randrange(200)]
-            case 6:
-                data[at:at] = choose.randbytes(choose.randrange(1, 9))
-            case _:
-                data[at : at + 4] = choose.choice(
-                    (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"\x80\0\0\0")
-                )
-    return bytes(data)
-
-
-def fuzz_reader(name: str, count: int, seed: int) -> ReaderResult:
-    """Give so many inputs to a reader; what it must not do is in `wrong`."""
-    reader, result = READERS[name], ReaderResult()
-    examples, choose = reader.examples(), random.Random(f"{name} {seed}")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "given"
-        for _ in range(count):
-            data = (mutated if name == "frame" else changed)(choose.choice(examples), choose, examples)
-            began = perf_counter()
-            try:
-                reader.read(data, path)
-            except reader.refusals:
-                result.refused += 1
-            except Exception as error:  # noqa: BLE001 - this is what is looked for
-                result.wrong[f"{name}: {type(error).__name__}: {error!s:.80}: {data[:SHOWN]!r}"] += 1
-            took = perf_counter() - began
-            result.inputs += 1
-            result.slowest_s = max(result.slowest_s, took)
-            if took > SLOWEST_S:
-                result.wrong[f"{name}: {took:.1f} s: {data[:SHOWN]!r}"] += 1
-    result.grown_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    return result
+    examples: Callable[[], Sequence[Any]]
+    change: Callable[[Any, random.Random, Sequence[Any]], Any] = changed
 
 
 def _golden(*names: str) -> list[bytes]:
@@ -186,6 +79,22 @@ def _scenario_lines() -> list[bytes]:
 def _links() -> list[bytes]:
     lines = (json.loads(line) for line in _scenario_lines()[:5])
     return [json.dumps({"format": "rmqlab-link/1", "scenario": line, "seed": 3}).encode() for line in lines]
+
+
+def _packed_links() -> list[str]:
+    return [pack(json.loads(link)) for link in _links()]
+
+
+def _changed_link(example: str, choose: random.Random, _: Sequence[str]) -> str:
+    """A link whose JSON was changed before it was packed; now and then its text, or the bytes that are packed."""
+    kind, value = choose.random(), unpack(example)
+    if kind < _VALUES_OF_LINKS:
+        return pack(with_odd_values(value, choose))
+    text = pack(value).encode()
+    if kind < _TEXT_OF_LINKS:
+        return _text(with_odd_bytes(text, choose, [text]))
+    plain = with_odd_bytes(json.dumps(value).encode(), choose, [text])
+    return base64.urlsafe_b64encode(zlib.compress(plain, 1)).decode()
 
 
 @cache
@@ -234,6 +143,26 @@ def _recorded(path: Path) -> object:
     path.replace(inside / "frames.jsonl")
     (inside / "broker.conf").write_text("brokerName=a\n")
     return read_recording(inside)
+
+
+def _of_store(store: Changed, path: Path) -> None:
+    """`explain` and `audit` only read; then a broker mends what it can. All three are asked, whatever one says."""
+    put(store.files, path)
+    refusal: BadInput | None = None
+    readers: list[Callable[[], object]] = [lambda: audited(path, sorted(store.where)), lambda: served(path)]
+    if store.where & {"config", "abort", "commitlog"}:
+        readers.insert(0, lambda: explained(path))
+    for read in readers:
+        try:
+            read()
+        except BadInput as error:
+            refusal = error
+    if refusal is not None:
+        raise refusal
+
+
+def _changed_store(example: Changed, choose: random.Random, others: Sequence[Changed]) -> Changed:
+    return changed_store(example.files, choose, [other.files for other in others])
 
 
 def _opened(path: Path) -> None:
@@ -288,10 +217,9 @@ _NOTEBOOK = (
     b'{"cells": [{"cell_type": "code", "id": "a", "source": ["1"], "metadata": {}, "outputs": []}], "metadata": {},'
 )
 _NOTEBOOK += b' "nbformat": 4, "nbformat_minor": 5}'
-_PACKED = pack({"a": [1, 2]}).encode()
 _SCHEDULE = Schedule("x", {3: ("a", 1)}).to_json().encode()
 READERS: Final[dict[str, Reader]] = {
-    "frame": Reader(lambda data, _: RemotingCommand.decode(data[4:]), (FrameError,), _frames),
+    "frame": Reader(lambda wire, _: read_wire(wire), REFUSALS, wire_examples, changed_frame),
     "heartbeat": Reader(lambda data, _: HeartbeatData.decode(data), (FrameError,), _heartbeats),
     "record": Reader(lambda data, _: decode_records(data), (), _commit_log),
     "config": Reader(
@@ -302,7 +230,7 @@ READERS: Final[dict[str, Reader]] = {
     "rules": Reader(_by_file(read_rules), (BadInput,), lambda: [_RULES]),
     "sql92": Reader(lambda data, _: compile_sql92(_text(data)), (BadInput,), lambda: _SQL),
     "link": Reader(lambda data, _: Link.of(json.loads(data)), (BadInput, ValueError, RecursionError), _links),
-    "packed link": Reader(lambda data, _: unpack(_text(data)), (BadInput,), lambda: [_PACKED]),
+    "packed link": Reader(lambda text, _: Link.read(text), (BadInput,), _packed_links, _changed_link),
     "schedule": Reader(lambda data, _: Schedule.from_json(_text(data)), (BadInput,), lambda: [_SCHEDULE]),
     "scenario": Reader(_by_file(read_scenarios), (BadInput,), _scenario_lines),
     "members": Reader(_by_file(_linted), (BadInput,), _members),
@@ -311,5 +239,6 @@ READERS: Final[dict[str, Reader]] = {
     "notebook": Reader(_by_file(_noted), (BadInput,), lambda: [_NOTEBOOK]),
     "evidence": Reader(_by_file(_explained), (BadInput,), lambda: [_LOG, _TOPICS, _NOTEBOOK, *_heartbeats()[:5]]),
     "archive": Reader(_by_file(_opened, ".tar"), (BadInput,), _archive),
+    "store": Reader(_of_store, (BadInput,), lambda: [*map(unchanged, stores())], _changed_store),
 }  # fmt: skip
 """By name; the frames and stores of a broker that runs are given by `frame_fuzz` and `store`."""

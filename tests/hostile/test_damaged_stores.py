@@ -1,0 +1,143 @@
+"""What the fuzzer of whole stores found: odd names, what is no file, an index that runs in a circle, sizes that lie."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+
+import pytest
+
+from rmqlab.errors import BadInput
+from rmqlab.message.topics import MAX_QUEUES
+from rmqlab_tools.live.index_file import IndexFile, file_size
+from rmqlab_tools.spark.files.commit_log_files import LogRange, log_files, queue_files
+from rmqlab_tools.spark.files.log_reader import LogReader
+from rmqlab_tools.spark.files.record_columns import RecordWalk
+from tests.proof.stress.whole_store import audited, opened, put, served, stores
+
+QUEUE = "consumequeue/T/0/00000000000000000000"
+LOG = "commitlog/00000000000000000000"
+
+
+@pytest.fixture
+def given(tmp_path):
+    """Writes a store with some files changed: bytes, a word for what is no file, None for none."""
+
+    def write(**changes):
+        tree = dict(stores()[0])
+        for name, data in changes.items():
+            tree.pop(name, None)
+            if data is not None:
+                tree[name] = data
+        put(tree, tmp_path / "store")
+        return tmp_path / "store"
+
+    return write
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "loop"])
+@pytest.mark.parametrize("name", [QUEUE, LOG])
+def test_what_is_no_file_is_named_and_refused(given, name, kind):
+    """4.8.0 does not start on a file of another length either (`MappedFileQueue.load`)."""
+    for read in (served, audited):
+        with pytest.raises(BadInput, match=name):
+            read(given(**{name: kind}))
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "loop"])
+def test_an_index_that_is_no_file_is_made_anew_if_that_can_be(given, kind):
+    name = "index/20261121074632887"
+    with pytest.raises(BadInput, match=name) if kind == "folder" else nullcontext():
+        assert served(given(**{name: kind}))
+    with pytest.raises(BadInput, match=name):
+        audited(given(**{name: kind}))
+
+
+def test_a_link_that_leads_nowhere_is_a_file_that_is_gone(given):
+    store = given(**{QUEUE: "dangling"})
+    assert audited(store)
+    with pytest.raises(BadInput, match="No such file"):
+        served(store)
+
+
+@pytest.mark.parametrize("name", ["--5", "\u00b2", "99999999999", "x"])
+def test_a_queues_folder_whose_name_is_no_number_is_passed_over(given, name):
+    """As `DefaultMessageStore.loadConsumeQueue` does."""
+    store = given(**{f"consumequeue/T/{name}/00000000000000000000": b"\xff" * 200})
+    assert {file.queue_id for file in queue_files(store, "consumequeue") if file.topic == "T"} == {0, 1}
+    assert audited(store)
+    assert served(store)
+
+
+def test_a_log_file_whose_name_is_no_offset_is_refused(given):
+    for read in (served, audited):
+        with pytest.raises(BadInput, match="99999999999999999999: its name is no offset"):
+            read(given(**{"commitlog/99999999999999999999": b"x" * 100}))
+
+
+def test_a_checkpoint_that_is_a_pipe_says_nothing(given):
+    assert served(given(checkpoint="fifo"))
+
+
+def test_an_index_that_runs_in_a_circle_ends():
+    class Memory:
+        def __init__(self):
+            self.data = bytearray(file_size(5, 20))
+
+        def truncate(self, size):
+            pass
+
+        def read(self, position, length):
+            return bytes(self.data[position : position + length])
+
+    def entry(file, number, before):
+        at = file._entries_at + number * 20
+        file.segment.data[at : at + 20] = (7).to_bytes(4) + number.to_bytes(8) + (0).to_bytes(4) + before.to_bytes(4)
+
+    memory = Memory()
+    memory.data[36:40] = (1_000).to_bytes(4)  # entries, it says: more than have room
+    memory.data[40 + 4 * 2 : 44 + 4 * 2] = (4).to_bytes(4)
+    file = IndexFile(memory, 5, 20)
+    assert file.index_count == 20
+    for number, before in ((4, 3), (3, 2), (2, 4)):
+        entry(file, number, before)
+    found = []
+    file.select_phy_offset(found, 7, 50, 0, 1 << 60)
+    assert found == [4, 3, 2]
+    memory.data[48:52] = (999).to_bytes(4)  # a slot that leads out of the file
+    file.select_phy_offset(found, 7, 50, 0, 1 << 60)
+    assert found == [4, 3, 2]
+
+
+def test_a_record_that_says_it_has_no_size_has_no_time(given):
+    broker, durable = opened(given())
+    try:
+        log = broker.message_store.commit_log
+        assert log.pickup_store_timestamp(0, 0) == log.pickup_store_timestamp(0, 30) == -1
+        assert log.pickup_store_timestamp(0, 100) > 0
+    finally:
+        durable.stop()
+
+
+def test_a_topic_of_two_thousand_million_queues_is_cut_and_that_is_said(given, caplog):
+    text = b'{"topicConfigTable":{"T":{"topicName":"T","readQueueNums":2147483647,"writeQueueNums":2147483647}}}'
+    broker, durable = opened(given(**{"config/topics.json": text}))
+    try:
+        topic = broker.topic_config_manager.topic_config_table["T"]
+        assert topic.read_queue_nums == topic.write_queue_nums == MAX_QUEUES
+        assert "topic 'T': 2147483647 queues; the first 65536 are looked at" in caplog.text
+    finally:
+        durable.stop()
+
+
+def test_an_error_while_a_log_is_read_is_told_as_it_is(given, monkeypatch):
+    """The map cannot be closed while the error's frames look into it, and that error hid the first one."""
+
+    def fails(*_):
+        raise ZeroDivisionError
+
+    (file, *_) = log_files(given())
+    monkeypatch.setattr(RecordWalk, "__call__", fails)
+    with pytest.raises(ZeroDivisionError):
+        list(LogReader(("topic",)).read(LogRange(file, 0, file.size)))
+    assert os.path.exists(file.path)  # noqa: PTH110
