@@ -10,11 +10,11 @@ from importlib import import_module
 # What `import rmqlab` offers of it.
 FRONT_DOOR = {
     "audit": "spark.audit_store", "broken": "course.mutants", "check": "course.check", "doctor": "doctor.doctor",
-    "explain": "doctor.evidence.door", "explore": "cli.verbs", "ExpressionWarning": "search.expressions.remarks",
-    "guess": "course.progress", "lint": "cli.verbs", "need": "extras", "plan": "cli.verbs",
-    "progress": "course.progress", "quiz": "course.quiz", "read_store": "spark", "replay": "cli.verbs",
-    "reproduce": "cli.verbs", "serve": "live.serve", "show": "show", "simulate": "cli.verbs", "spark": "spark",
-    "sql92": "cli.verbs", "tags": "cli.verbs",
+    "explain": "doctor.evidence.door", "explore": "verbs", "ExpressionWarning": "search.expressions.remarks",
+    "guess": "course.progress", "lint": "verbs", "need": "extras", "plan": "verbs",
+    "progress": "course.progress", "quiz": "course.quiz", "read_store": "spark", "replay": "verbs",
+    "reproduce": "verbs", "serve": "live.serve", "show": "show", "simulate": "verbs", "spark": "spark",
+    "sql92": "verbs", "tags": "verbs",
 }  # fmt: skip
 # What a `Lab` and a simulation ask for, and the command line.
 WITHIN = {

@@ -1,14 +1,6 @@
 # What each plug-in is, for mypy and editors: the module itself imports a plug-in when it is used.
 from rmqlab_tools import show as show
 from rmqlab_tools.cli.cli import start as start
-from rmqlab_tools.cli.verbs import explore as explore
-from rmqlab_tools.cli.verbs import lint as lint
-from rmqlab_tools.cli.verbs import plan as plan
-from rmqlab_tools.cli.verbs import replay as replay
-from rmqlab_tools.cli.verbs import reproduce as reproduce
-from rmqlab_tools.cli.verbs import simulate as simulate
-from rmqlab_tools.cli.verbs import sql92 as sql92
-from rmqlab_tools.cli.verbs import tags as tags
 from rmqlab_tools.course.check import check as check
 from rmqlab_tools.course.mutants import broken as broken
 from rmqlab_tools.course.progress import guess as guess
@@ -42,6 +34,14 @@ from rmqlab_tools.show.tables import Table as Table
 from rmqlab_tools.spark import Room as Room
 from rmqlab_tools.spark import read_store as read_store
 from rmqlab_tools.spark.audit_store import audit as audit
+from rmqlab_tools.verbs import explore as explore
+from rmqlab_tools.verbs import lint as lint
+from rmqlab_tools.verbs import plan as plan
+from rmqlab_tools.verbs import replay as replay
+from rmqlab_tools.verbs import reproduce as reproduce
+from rmqlab_tools.verbs import simulate as simulate
+from rmqlab_tools.verbs import sql92 as sql92
+from rmqlab_tools.verbs import tags as tags
 
 FRONT_DOOR: dict[str, str]
 WITHIN: dict[str, str]

@@ -34,7 +34,7 @@ DOCUMENTED = (
     "rmqlab_tools.course.progress",
     "rmqlab_tools.course.mutants",
     "rmqlab_tools.course.quiz",
-    "rmqlab_tools.cli.verbs",
+    "rmqlab_tools.verbs",
     "rmqlab.rules",
     "rmqlab_tools.live.serve",
 )

@@ -14,12 +14,12 @@ from rmqlab.filter.filter import Filter
 from rmqlab.language import _, translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionSplitError
-from rmqlab_tools.cli.verbs import sql92
 from rmqlab_tools.search.expressions.remarks import remarks
 from rmqlab_tools.search.expressions.tag_hints import case_twins
 from rmqlab_tools.show.expression_trees import expression_tree
 from rmqlab_tools.show.funnels import tag_checks
 from rmqlab_tools.show.link import pack, unpack
+from rmqlab_tools.verbs import sql92
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

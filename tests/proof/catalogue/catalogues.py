@@ -45,7 +45,7 @@ OF_CHECKOUT = (
     "tests/proof/notebook_files.py", "tests/proof/rare_outcomes.py",
     "tests/proof/recorded_outcomes.py", "tests/proof/report.py",
 )  # fmt: skip
-NO_VERBS = ("cli.py", "bare.py", "verbs.py")  # in the folder of the verbs, and none of them
+NO_VERBS = ("cli.py", "bare.py")  # in the folder of the verbs, and none of them
 CODE = ("code_in_language.py", "shown_texts.py")  # they are about texts, and show none
 # The modules whose texts a lesson or a verb shows, besides all of course/ and show/; of the rest of a verb, its help
 # for one, only what it refuses is translated.
@@ -57,7 +57,7 @@ MODULES = (
     "rmqlab/run/run.py", "rmqlab/run/run_view.py", "rmqlab/scenario/fault_steps.py", "rmqlab/scenario/life_steps.py",
     "rmqlab/scenario/scenario.py", "rmqlab/scenario/scenario_errors.py", "rmqlab/scenario/schedule.py",
     "rmqlab/sim/cluster.py", "rmqlab/sim/quiescence.py", "rmqlab/sim/scenario_inputs.py", "rmqlab/sim/simulate.py",
-    "rmqlab/store/config.py", "rmqlab_tools/cli/verbs.py", "rmqlab_tools/course/articles/e1_expected.py",
+    "rmqlab/store/config.py", "rmqlab_tools/verbs.py", "rmqlab_tools/course/articles/e1_expected.py",
     "rmqlab_tools/course/articles/experiments.py", "rmqlab_tools/course/articles/report_text.py",
     "rmqlab_tools/doctor/broker_findings.py", "rmqlab_tools/doctor/decoder_entry.py",
     "rmqlab_tools/doctor/diagnosis.py", "rmqlab_tools/doctor/doctor.py", "rmqlab_tools/doctor/explain.py",
