@@ -31,7 +31,7 @@ def open_regular(path: Path) -> IO[bytes]:
     Raises:
         OSError: it cannot be opened, or is no regular file; `strerror` says what it is instead.
     """
-    _check_regular(path.stat())
+    _check_regular(_stat(path))
     # should it be another one by now: to open a pipe must not wait for a writer
     stream = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
     try:
@@ -41,6 +41,63 @@ def open_regular(path: Path) -> IO[bytes]:
         stream.close()
         raise
     return stream
+
+
+def seen(path: Path) -> os.stat_result | None:
+    """What lies at a path; None where nothing does, or could (a name that is too long, or has a zero byte).
+
+    Raises:
+        BadInput: a folder on the way may not be entered: so nobody knows.
+    """
+    try:
+        return _stat(path)
+    except PermissionError as error:
+        raise _unreadable(path, error) from error
+    except OSError as error:
+        if error.errno in _NOTHING_THERE:
+            return None
+        raise _unreadable(path, error) from error
+
+
+_NOTHING_THERE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
+
+
+def exists(path: Path) -> bool:
+    """Whether something lies at a path; raises `BadInput` as `seen` does."""
+    return seen(path) is not None
+
+
+def is_file(path: Path) -> bool:
+    """Whether a regular file lies at a path; raises `BadInput` as `seen` does."""
+    about = seen(path)
+    return about is not None and stat.S_ISREG(about.st_mode)
+
+
+def is_dir(path: Path) -> bool:
+    """Whether a folder lies at a path; raises `BadInput` as `seen` does."""
+    about = seen(path)
+    return about is not None and stat.S_ISDIR(about.st_mode)
+
+
+def contents(folder: Path) -> list[Path]:
+    """What lies in a folder, by name; nothing where there is no folder. Raises `BadInput` where it may not be read."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> BadInput:
+    return BadInput(_("{path}: cannot be read ({strerror})", path=path, strerror=error.strerror or error))
+
+
+def _stat(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except ValueError as error:  # a zero byte, which no name has
+        raise OSError(errno.EINVAL, str(error)) from error
 
 
 def _check_regular(found: os.stat_result) -> None:
@@ -171,13 +228,32 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to; it takes the place of `path` when all went well, else it is removed.
 
     Readers see the old file until the new one is complete. Its name begins with a dot: Parquet's readers pass it over.
+    An `OSError` of the block that names no file (a full disk) names `path`.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part
         part.replace(path)
+    except OSError as error:
+        if error.errno is not None and error.filename in {None, str(part)}:
+            error.filename, error.strerror = str(path), reason_of(error)
+        raise
     finally:
         part.unlink(missing_ok=True)
+
+
+def reason_of(error: OSError) -> str:
+    """What the system says is wrong, in its own words: Arrow has others."""
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
+def replace_text(path: Path, text: str, encoding: str = "ascii") -> None:
+    """Write a text, whole or not at all; a pipe or a device is written to. Raises `OSError`."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding=encoding)
+        return
+    with atomic_write(path) as part:
+        part.write_text(text, encoding=encoding)
 
 
 def end_of_data(fd: int, size: int) -> int:

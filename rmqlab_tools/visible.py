@@ -58,8 +58,23 @@ class VisibleStream:
     def write(self, text: str) -> int:
         """Write a text, visible; the number of its characters."""
         shown, encoding = visible(text), self.stream.encoding or "utf-8"
-        self.stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
+        with self._named():
+            self.stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
+
+    def flush(self) -> None:
+        """Hand what was written to the system; on a full disk the `OSError` names the stream."""
+        with self._named():
+            self.stream.flush()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.filename is None:
+                error.filename = getattr(self.stream, "name", None)
+            raise
 
     def writelines(self, lines: list[str]) -> None:
         """Write several texts."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.files import json_value, lines_of, read_text
+from rmqlab.files import contents, is_dir, is_file, json_value, lines_of, read_text
 from rmqlab.language import _, joined
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.run.facts import FactLog
@@ -225,6 +225,6 @@ def recorded_events(folder: Path) -> dict[str, list[Event]]:
 def _event_files(folder: Path) -> list[tuple[Path, Event]]:
     """Files of events, with what their lines do not say themselves."""
     packed, plain, split = (folder / name for name in EVENTS)
-    if not packed.is_file() and not plain.is_file() and split.is_dir():
-        return [(path, {"id": path.stem}) for path in sorted(split.glob("*.jsonl"))]
-    return [(packed if packed.is_file() else plain, {})]
+    if not is_file(packed) and not is_file(plain) and is_dir(split):
+        return [(path, {"id": path.stem}) for path in contents(split) if path.suffix == ".jsonl"]
+    return [(packed if is_file(packed) else plain, {})]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import msgspec
 
 from rmqlab.errors import BadInput
-from rmqlab.files import json_value, lines_of, read_text
+from rmqlab.files import json_value, lines_of, read_text, replace_text
 from rmqlab.language import _, joined
 from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.message import Message
@@ -184,7 +184,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             BadInput: the file cannot be written.
         """
         try:
-            Path(path).write_text(self.to_json() + "\n", encoding="ascii")
+            replace_text(Path(path), self.to_json() + "\n")
         except OSError as error:
             raise BadInput(
                 _("{path}: {strerror}; name a file that can be written", path=path, strerror=error.strerror)

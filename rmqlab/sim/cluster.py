@@ -15,7 +15,7 @@ from rmqlab.broker.broker_config import BrokerConfig, known_keys, refuse_unknown
 from rmqlab.broker.config_manager import file_text
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Registration
-from rmqlab.files import read_properties
+from rmqlab.files import is_file, read_properties
 from rmqlab.language import _, joined
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
@@ -89,7 +89,7 @@ def settings_beside(folder: Path) -> ClusterConfig:
         BadInput: the file has a key or a value that the broker does not know.
     """
     path = folder / FILE_NAME
-    return read_cluster_config(path, strict=False) if path.is_file() else default_settings()
+    return read_cluster_config(path, strict=False) if is_file(path) else default_settings()
 
 
 def default_settings() -> ClusterConfig:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.files import json_value, lines_of, read_text
+from rmqlab.files import exists, json_value, lines_of, read_text
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.scenario.scenario import Scenario, convert_scenario, numbered_scenarios, parse_scenario
@@ -26,7 +26,7 @@ def chosen_scenario(text: str) -> tuple[Path, Scenario]:
         BadInput: the file cannot be read, has several scenarios and none is chosen, or has not the one wanted.
     """
     path, wanted = Path(text), None
-    if not path.exists() and "#" in text:
+    if "#" in text and not exists(path):
         name, _ignored, wanted = text.rpartition("#")
         path = Path(name)
     numbered = numbered_scenarios(path)

@@ -85,7 +85,11 @@ VERBS = {
     ),
     "tap": Verb(
         _("record the frames between real clients and a real broker"),
-        {0: _("the recording is complete, after Ctrl-C too"), 4: N_("nothing came, so nothing is known")},
+        {
+            0: _("the recording is complete, after Ctrl-C too"),
+            1: N_("the recording stopped before its end, the disk being full for example"),
+            4: N_("nothing came, so nothing is known"),
+        },
         "tap my-recording --seconds 60",
     ),
     "audit": Verb(

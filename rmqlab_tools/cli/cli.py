@@ -7,6 +7,7 @@ table of verbs tells what it means), 2 for bad input, 130 after Ctrl-C, 143 afte
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -27,6 +28,11 @@ OF_A_CHECKOUT = (
     "test",
 )  # fmt: skip
 SPARK_ENDED = 5
+# A folder that may not be entered, a full or broken disk, a name too long: no fault of ours, so no traceback.
+OF_THE_MACHINE = {
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENAMETOOLONG,
+    errno.EMFILE, errno.ENFILE, errno.ELOOP,
+}  # fmt: skip
 STATUSES = {2: _("bad input, nothing was done"), 130: _("stopped by Ctrl-C"), 143: _("ended by SIGTERM")}
 
 
@@ -84,10 +90,25 @@ def _main(arguments: list[str]) -> int:
     except BaseException as error:  # asyncio's CancelledError is no Exception
         if (behind := _interrupt(error)) is not None:
             return _interrupted(verb, behind)
+        if isinstance(error, OSError) and error.errno in OF_THE_MACHINE:
+            warn(verb, _machine_says(error))
+            return 2
         if (ended := _spark_ended(error)) is not None:
             warn(verb, ended)
             return SPARK_ENDED
         raise
+
+
+def _machine_says(error: OSError) -> str:
+    """What the machine would not do, in a sentence."""
+    reason = error.strerror or str(error)
+    if isinstance(error.filename, str | bytes):
+        path = os.fsdecode(error.filename)
+        if path == "<stdout>":  # what is left must not be written once more at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _("standard output cannot be written: {reason}", reason=reason)
+        return _("{path}: {reason}; name another place, or make this one usable", path=path, reason=reason)
+    return _("this machine gives no more: {reason}", reason=reason)
 
 
 def _spark_ended(error: BaseException) -> str | None:

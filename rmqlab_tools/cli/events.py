@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
+from rmqlab.files import is_dir
 from rmqlab.language import _, joined, ngettext
 from rmqlab.run.fates import Fate
 from rmqlab_tools.cli.output import write_json
@@ -58,7 +59,7 @@ def run(args: Namespace) -> int:
 
         require_address(args.spark)
     recording = frames_folder(args.source)
-    is_recorded = recording is not None or args.source.is_dir()
+    is_recorded = recording is not None or is_dir(args.source)
     if is_recorded and args.seed is not None:
         raise BadInput(_("--seed is for scenarios; a recording has happened"))
     if recording is not None:

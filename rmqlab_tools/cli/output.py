@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self, TextIO
 
 from rmqlab.errors import BadInput
-from rmqlab.files import atomic_write
+from rmqlab.files import replace_text
 from rmqlab.language import _
 from rmqlab_tools.cli.printing import width_of
 from rmqlab_tools.visible import in_line, own_stream
@@ -44,7 +44,7 @@ def write_json(value: object, target: str | None, *, indent: int | None = 1) -> 
         write_result(text)
         return
     try:
-        Path(target).write_text(text, encoding="ascii")
+        replace_text(Path(target), text)
     except OSError as error:
         raise BadInput(
             _(
@@ -140,11 +140,7 @@ def replace_file(path: Path, text: str) -> None:
     Raise `BadInput` for a file that cannot be written.
     """
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device has nothing to be replaced
-            path.write_text(text, encoding="ascii")
-            return
-        with atomic_write(path) as part:
-            part.write_text(text, encoding="ascii")
+        replace_text(path, text)
     except OSError as error:
         raise BadInput(
             _("{path}: {strerror}; name a file that can be written", path=path, strerror=error.strerror)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.live.teller import Teller
 
 
-NOTHING = 4
+STOPPED, NOTHING = 1, 4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -119,7 +119,17 @@ async def _record(config: TapConfig, args: Namespace, teller: Teller) -> Tap:
 
 def _tell_end(tap: Tap, args: Namespace) -> int:
     out, frames = printer(args), tap.recording.frames
-    write_json({"folder": str(args.dir), "frames": frames, **tap.summary.as_json()}, args.json)
+    stopped = {"stopped": tap.recording.stopped} if tap.recording.stopped else {}
+    write_json({"folder": str(args.dir), "frames": frames, **stopped, **tap.summary.as_json()}, args.json)
+    if stopped:
+        warn(
+            "tap",
+            _(
+                "{folder}: {reason}; the recording stopped after {frames} frames; what came later was only passed on",
+                folder=args.dir, reason=tap.recording.stopped, frames=frames,
+            ),
+        )  # fmt: skip
+        return STOPPED
     if not frames:
         out.say(
             _(

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.files import atomic_write, json_value
+from rmqlab.files import atomic_write, json_value, read_text
 from rmqlab.language import _
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def read(path: Path) -> Notebook:
         BadInput: the file is none; the text says why.
     """
     try:
-        notebook: Notebook = json_value(path.read_text(encoding="utf-8"))
+        notebook: Notebook = json_value(read_text(path, _("a notebook")))
         if notebook["nbformat"] != FORMAT:
             raise BadInput(
                 _(

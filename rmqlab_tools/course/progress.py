@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.files import json_value
+from rmqlab.files import json_value, read_bytes
 from rmqlab.language import _, joined, translate
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def progress() -> Table:
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     with contextlib.suppress(OSError):
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        for line in read_bytes(path).decode("utf-8", "replace").splitlines():
             with contextlib.suppress(ValueError):
                 told = json_value(line)
                 if isinstance(told, dict):
@@ -107,7 +107,7 @@ def _tasks(exercises: Path, number: str) -> dict[str, bool]:
     found = {}
     for path in exercises.glob(f"{number}_*.ipynb"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            for cell in json_value(path.read_text(encoding="utf-8"))["cells"]:
+            for cell in json_value(read_bytes(path).decode())["cells"]:
                 for name in TASK.findall("".join(cell["source"])):
                     found[name] = f"{name}: right. " in json.dumps(cell.get("outputs"))
     return found

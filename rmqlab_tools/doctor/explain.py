@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import msgspec
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.files import opened
+from rmqlab.files import exists, opened
 from rmqlab.language import ENGLISH, N_, _, joined, language, translate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab_tools.doctor.decoder import coded, entries, match, templates
@@ -278,9 +278,11 @@ def explain_lines(lines: Iterable[str], what: str) -> Explained:
 
 def _is_file(text: str) -> bool:
     try:
-        return Path(text).exists()
-    except OSError:  # a line is too long for a name
-        return False
+        return exists(Path(text))
+    except BadInput:  # behind a folder that may not be entered: a line of a log has more than a path
+        if " " in text:
+            return False
+        raise
 
 
 def _of_code(text: str) -> list[Entry]:

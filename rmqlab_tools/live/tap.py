@@ -262,7 +262,10 @@ class Tap:
             self._tell(f"the broker's settings are not known: {error}; a replay needs them in broker.conf")
             return
         if answer.code == ResponseCode.SUCCESS and answer.body:
-            self.recording.settings(shown_properties(answer.body))
+            try:
+                self.recording.settings(shown_properties(answer.body))
+            except OSError as error:
+                self._tell(f"the broker's settings are not kept: {error.strerror}; a replay needs them in broker.conf")
         else:
             self._tell(f"the broker does not tell its settings ({answer.remark}); a replay needs them in broker.conf")
 

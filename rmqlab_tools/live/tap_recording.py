@@ -44,6 +44,8 @@ class TapRecording:
         """Begin. Raises BadInput when the folder cannot be written or holds a recording already."""
         self.folder = folder
         self.frames = 0
+        self.stopped = ""
+        """Why nothing more is taken before the end, a full disk for example: what is there by then is whole lines."""
         self._path, self._part = folder / FRAMES, folder / f"{FRAMES}.part"
         for taken in (self._path, folder / f"{FRAMES}.gz"):
             if taken.exists():
@@ -82,8 +84,8 @@ class TapRecording:
 
     def frame(self, t: float, conn: int, to: str, direction: str, frame: bytes) -> None:
         """A whole frame, its length first, went to its receiver."""
-        self.frames += 1
         self._write({"t": t, "conn": conn, "to": to, "dir": direction, "frame": frame.hex()})
+        self.frames += self.is_open
 
     def settings(self, properties: Mapping[str, str]) -> None:
         """Write the broker's settings, without its folders."""
@@ -94,7 +96,10 @@ class TapRecording:
     def flush(self) -> None:
         """Hand what was written to the system."""
         if self.is_open:
-            self._file.flush()
+            try:
+                self._file.flush()
+            except OSError as error:
+                self._stop(error)
 
     def discard(self) -> None:
         """Leave nothing of a recording that could not begin."""
@@ -105,13 +110,30 @@ class TapRecording:
 
     def finish(self) -> None:
         """End the recording and give it its name; a second call does nothing."""
-        if self.is_open:
+        self.flush()
+        if self._part.exists():
             self._file.close()
             self._part.replace(self._path)
 
     def _write(self, row: dict[str, object]) -> None:
         if self.is_open:
-            self._file.write(json.dumps(row) + "\n")
+            try:
+                self._file.write(json.dumps(row) + "\n")
+            except OSError as error:
+                self._stop(error)
+
+    def _stop(self, error: OSError) -> None:
+        """Take nothing more, so that frames still pass; the last line may be there in part: it goes."""
+        self.stopped = error.strerror or str(error)
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError), self._part.open("rb+") as part:
+            end = self.frames = 0
+            for line in part:
+                if line.endswith(b"\n"):
+                    end += len(line)
+                    self.frames += b'"frame": ' in line
+            part.truncate(end)
 
 
 @dataclass(slots=True)

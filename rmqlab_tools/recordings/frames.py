@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.files import json_lines, read_properties, read_text
+from rmqlab.files import is_dir, is_file, json_lines, read_properties, read_text
 from rmqlab.language import _
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
@@ -66,20 +66,20 @@ MAX_MS = 366 * 24 * 3_600_000  # the broker's timers run all the time: nobody wa
 
 def frames_folder(path: Path) -> Path | None:
     """Return the folder of the recording that `path` names, a file or a folder; None if it is none, or has events."""
-    folder = path if path.is_dir() else path.parent
-    is_named = path.name in FRAMES if path.is_file() else not any(folder.glob("events*"))
-    return folder if is_named and any((folder / name).is_file() for name in FRAMES) else None
+    folder = path if is_dir(path) else path.parent
+    is_named = path.name in FRAMES if is_file(path) else not any(folder.glob("events*"))
+    return folder if is_named and any(is_file(folder / name) for name in FRAMES) else None
 
 
 def read_recording(folder: Path) -> Recording:
     """Read a recorded set; raise `BadInput` for a folder, file, line or field that is not as described above."""
-    if not folder.is_dir():
+    if not is_dir(folder):
         raise BadInput(
             _("{folder}: there is no such folder; a recorded set has broker.conf and frames.jsonl[.gz]", folder=folder)
         )
     properties = _properties(folder / "broker.conf")
     plain, packed = (folder / name for name in FRAMES)
-    path = packed if packed.is_file() or not plain.is_file() else plain
+    path = packed if is_file(packed) or not is_file(plain) else plain
     text = read_text(path, "a folder with frames.jsonl or frames.jsonl.gz")
     recording = Recording(folder.resolve().name, properties)
     of_namesrv: set[int] = set()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from rmqlab.errors import BadInput
+from rmqlab.files import contents, exists, is_dir, is_file
 from rmqlab.language import _, joined
 from rmqlab.run.run import EVENTS
 from rmqlab_tools.live.store_folder import StoreFolder
@@ -45,22 +46,14 @@ def open_store(path: Path) -> Iterator[OpenedStore]:
 
     What is packed is unpacked for as long as it is open. Raises `BadInput`.
     """
-    try:
-        (path / LOG).stat()
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        raise BadInput(
-            _("{path}: cannot be read ({strerror}); give a store directory", path=path, strerror=error.strerror)
-        ) from error
-    if (path / LOG).is_dir():
+    if is_dir(path / LOG):
         yield OpenedStore(path, None, _conf(path))
         return
-    if (path / "store" / LOG).is_dir():
+    if is_dir(path / "store" / LOG):
         yield OpenedStore(path / "store", _events(path), _conf(path / "store"))
         return
-    packed = path / PACKED if (path / PACKED).is_file() else path
-    if not packed.is_file():
+    packed = path / PACKED if is_file(path / PACKED) else path
+    if not is_file(packed):
         raise BadInput(_wrong(path))
     with tempfile.TemporaryDirectory(prefix="rmqlab-store-") as temporary:
         _unpack(packed, Path(temporary))
@@ -70,12 +63,12 @@ def open_store(path: Path) -> Iterator[OpenedStore]:
 
 
 def _events(path: Path) -> Path | None:
-    return next((path / name for name in EVENTS if (path / name).exists()), None) if path.is_dir() else None
+    return next((path / name for name in EVENTS if exists(path / name)), None) if is_dir(path) else None
 
 
 def _conf(store: Path) -> Path | None:
     found = store.resolve().parent / CONF
-    return found if found.is_file() else None
+    return found if is_file(found) else None
 
 
 def _unpack(packed: Path, into: Path) -> None:
@@ -137,23 +130,23 @@ def _inside(packed: Path, unpacked: Path) -> Path:
 
 
 def _wrong(path: Path) -> str:
-    if not path.exists():
+    if not exists(path):
         return _(
             "{path}: there is no such file or folder; name a store directory, which has a folder {log}",
             path=path,
             log=f"{LOG!r}",
         )
-    if not path.is_dir():
+    if not is_dir(path):
         return _(
             "{path}: neither a folder nor a file; name a store directory, or one packed as .tar.gz or .zip", path=path
         )
-    if path.name == LOG or any(one.name.isdecimal() and len(one.name) == 20 for one in path.iterdir()):
+    if path.name == LOG or any(one.name.isdecimal() and len(one.name) == 20 for one in contents(path)):
         return _(
             "{path}: this is a commit log; name its store directory, the folder it lies in: {parent}",
             path=path,
             parent=path.resolve().parent,
         )
-    inside = sorted(one.name for one in path.iterdir() if any((one / name).exists() for name in (LOG, "store", PACKED)))
+    inside = [one.name for one in contents(path) if any(exists(one / name) for name in (LOG, "store", PACKED))]
     if inside:
         return _(
             "{path}: no store directory, but in it are some: {inside}; name one of them",
@@ -174,7 +167,7 @@ def write_store(broker: Broker, folder: Path) -> Path:
     Raises:
         BadInput: the folder is not empty, cannot be written, or another broker has it.
     """
-    if folder.is_dir() and any(folder.iterdir()):
+    if any(contents(folder)):
         raise BadInput(_("store {folder}: there is something in it; name a new folder", folder=folder))
     target = StoreFolder(folder)
     target.open()

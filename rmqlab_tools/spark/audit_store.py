@@ -143,8 +143,13 @@ class AuditResult:
         self._close = weakref.finalize(self, files.close)
 
     def compute(self) -> None:
-        """Do all of the work now."""
-        _ignored = self.groups, self.damage
+        """Do all of the work now. Raises `BadInput` if somebody cut the log meanwhile."""
+        try:
+            _ignored = self.groups, self.damage
+        except Exception:
+            self._audit.require_whole()  # a worker that reads behind a file's new end is killed
+            raise
+        self._audit.require_whole()
 
     @property
     def groups(self) -> dict[str, dict[str, dict[str, Any]]]:

@@ -6,6 +6,7 @@ the others. `rmqlab_tools.spark.events` looks at these tables.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rmqlab.errors import BadInput
+from rmqlab.files import reason_of
 from rmqlab.language import _, joined
 from rmqlab.run import records
 from rmqlab_tools.program import program
@@ -66,11 +68,12 @@ def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
             partial[name].replace(folder / f"{name}.parquet")
     except OSError as error:
         raise BadInput(
-            _("{folder}: {reason}; name a folder that can be written", folder=folder, reason=error.strerror or error)
+            _("{folder}: {reason}; name a folder that can be written", folder=folder, reason=reason_of(error))
         ) from error
     finally:
         for writer in writers.values():
-            writer.close()
+            with suppress(OSError):  # on a full disk it writes its end again
+                writer.close()
         for path in partial.values():
             path.unlink(missing_ok=True)
     return counts

@@ -135,7 +135,7 @@ def test_wrong_subscriptions_are_refused_with_what_would_be_right(store, tmp_pat
 def test_a_wrong_delivery_log_is_refused_with_what_would_be_right(store, tmp_path, capsys, lines, told):
     assert told in refused(capsys, store, "--delivered", written(tmp_path / "d.jsonl", *lines))
     assert "there is no such file" in refused(capsys, tmp_path / "none")
-    assert "No such file" in refused(capsys, store, "--delivered", tmp_path / "none.jsonl")
+    assert "there is no such file" in refused(capsys, store, "--delivered", tmp_path / "none.jsonl")
 
 
 @pytest.mark.parametrize("address", ["foo", "local[x]", "spark:/host", "http://host"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.files import exists, is_file
 from rmqlab.language import _
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.header import FrameError
@@ -23,7 +24,7 @@ COPY = ".bak"
 
 def is_config_folder(path: Path) -> bool:
     """Whether a folder has files of a broker's `config`."""
-    return any((path / f"{name}{end}").is_file() for name in CONFIG_FILES for end in ("", COPY))
+    return any(is_file(path / f"{name}{end}") for name in CONFIG_FILES for end in ("", COPY))
 
 
 def config_root(path: Path) -> Path | None:
@@ -98,7 +99,7 @@ def file_as_config(path: Path, data: bytes) -> Piece | None:
             "{file}; it is the older copy, which 4.8.0 takes only where the file itself is no use", file=file.says()
         )
         return Piece(kind=form.kind, title=_(form.title), source=str(path), notes=(note,), damaged=True)
-    if path.with_name(path.name + COPY).exists() or path.resolve().parent.name == "config":
+    if exists(path.with_name(path.name + COPY)) or path.resolve().parent.name == "config":
         return _piece(form, path, load_config(path, _decoder(form, str(path))))
     notes = [_alone(file, form)]
     if file.reason == fastjson.Damage.MORE.value:

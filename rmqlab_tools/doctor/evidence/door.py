@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.files import opened
+from rmqlab.files import contents, exists, is_dir, is_file, opened
 from rmqlab.language import _
 from rmqlab_tools.doctor.evidence.config_folder import config_pieces, config_root, file_as_config
 from rmqlab_tools.doctor.evidence.piece import Piece
@@ -82,9 +82,11 @@ def explain_pipe(stream: IO[bytes]) -> Evidence:
 
 def _is_file(text: str) -> bool:
     try:
-        return bool(text.strip()) and "\n" not in text and Path(text).exists()
-    except (OSError, ValueError):  # too long for a name, or a zero in it
-        return False
+        return bool(text.strip()) and "\n" not in text and exists(Path(text))
+    except BadInput:  # behind a folder that may not be entered: a line of a log has more than a path
+        if " " in text:
+            return False
+        raise
 
 
 def _of_text(text: str, source: str) -> Given:
@@ -123,7 +125,7 @@ def _of_data(data: bytes, source: str, name: str = "") -> Given:
 
 
 def _of_path(path: Path, commands: list[str]) -> list[Given]:
-    if path.is_dir():
+    if is_dir(path):
         return _of_folder(path, commands)
     return [_of_file(path)]
 
@@ -142,29 +144,26 @@ def _of_file(path: Path, *, inside: bool = False) -> Given:
 
 
 def _of_folder(path: Path, commands: list[str]) -> list[Given]:
-    if (path / _FRAMES).is_file():
+    if is_file(path / _FRAMES):
         title = _("a recording of frames (rmqlab tap)")
         piece = Piece(kind="members", title=title, source=str(path), value=read_groups(str(path)))
         commands.append(shlex.join(["rmqlab", "replay", str(path)]))
         return [Given(str(path), (piece,))]
-    store = next((one for one in (path, path / "store") if (one / "commitlog").is_dir()), None)
+    store = next((one for one in (path, path / "store") if is_dir(one / "commitlog")), None)
     config = config_root(path)
     given: list[Given] = []
     if store is not None:
         commands.append(shlex.join(["rmqlab", "audit", str(store)]))
         title = _("a store of a broker: its messages are read by `rmqlab audit`")
         notes = []
-        if (store / "abort").exists():
+        if exists(store / "abort"):
             notes.append(_("its broker runs, or was not stopped in order: there is a file abort"))
         given.append(Given(str(store), (Piece(kind="store", title=title, source=str(store), notes=tuple(notes)),)))
     if config is not None:
         given.append(Given(str(config), tuple(config_pieces(config))))
     if given:
         return given
-    try:
-        files = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
-    except OSError as error:
-        raise BadInput(_("{path}: cannot be read ({reason})", path=path, reason=error.strerror)) from error
+    files = [one for one in contents(path) if is_file(one) and not one.name.startswith(".")]
     if not files:
         raise BadInput(_("{path}: there is no file in it; give {wanted}", path=path, wanted=WANTED))
     if len(files) > MAX_FILES:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
+from rmqlab.files import exists
 from rmqlab.language import _
 from rmqlab.message.topics import queues_of
 from rmqlab_tools.doctor.evidence.door import explain
@@ -45,7 +46,7 @@ def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups,
                 else:
                     groups[group] = members
         except BadInput as error:
-            if not Path(name).exists():
+            if not exists(Path(name)):
                 raise
             refused = refused or error
             views.append(name)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.files import json_lines, json_value, read_text
+from rmqlab.files import exists, is_dir, json_lines, json_value, read_text
 from rmqlab.language import _, joined
 from rmqlab.message.topics import MAX_QUEUES, RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
@@ -98,10 +98,10 @@ def read_groups(text: str) -> Groups:
         BadInput: it cannot be read, or has something that is none of the three; the text names where.
     """
     path = Path(text)
-    if path.is_dir():
+    if is_dir(path):
         return _of_frames(path)
     groups: Groups = {}
-    if not path.exists() and "#" in text:
+    if "#" in text and not exists(path):
         _of_scenario(groups, chosen_scenario(text)[1], alone=True)
         return groups
     for where, value in _values(path):

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
 
+from rmqlab.errors import BadInput
+from rmqlab.files import contents, is_dir
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
 from rmqlab.run.fates import LOSING, Fate
@@ -34,9 +36,10 @@ from rmqlab_tools.spark.audit.log_extent import (
     require_topics,
 )
 from rmqlab_tools.spark.audit.owners import Owners
+from rmqlab_tools.spark.audit.queue_check import require_queues
 from rmqlab_tools.spark.audit.subscriptions import Subscriptions, with_config
 from rmqlab_tools.spark.audit.totals import totals
-from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
+from rmqlab_tools.spark.files.commit_log_files import cut_since, log_files, log_ranges
 from rmqlab_tools.spark.files.log_reader import log_end
 from rmqlab_tools.spark.files.store_tables import StoreConfig
 from rmqlab_tools.spark.files.tasks import TASK_BYTES, over_ranges
@@ -103,8 +106,9 @@ class Audit:
         # the commit log offset behind the last message that is looked at
         self.end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
         self._subscriptions = with_config(self.options.subscriptions, self._config)
-        topics = {*self._config.topics(), *(one.name for one in Path(root).glob("consumequeue/*") if one.is_dir())}
+        topics = {*self._config.topics(), *(one.name for one in contents(Path(root) / "consumequeue") if is_dir(one))}
         telling = evidence_topics(topics, self.options.trace_topic)
+        require_queues(Path(root))
         self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
         total = sum(file.size for file in self._files)
         split = self.options.split_bytes or max(TASK_BYTES, min(_SPLIT, -(-total // 8)))
@@ -122,6 +126,11 @@ class Audit:
         require_groups(root, groups, self.options.groups, self._evidence.told_of, self._config.damage)
         require_topics(topics.union(topic for _, topic in self._committed), self.options.subscriptions.keys())
         require_messages(self._files, self.options.since, self.options.until)
+
+    def require_whole(self) -> None:
+        """Raise `BadInput` if a file of the log was cut since the audit began: what was read of it may be nothing."""
+        if cut := cut_since(self._files):
+            raise BadInput(cut)
 
     @property
     def config_damage(self) -> list[str]:

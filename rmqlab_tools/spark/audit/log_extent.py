@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.compute as pc
 
 from rmqlab.errors import BadInput
-from rmqlab.files import end_of_data
+from rmqlab.files import end_of_data, open_regular
 from rmqlab.language import _, joined
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, SYSTEM_TOPICS, is_system_group
 from rmqlab_tools.spark.files.commit_log_files import log_ranges
@@ -93,8 +93,11 @@ def begins_at_first(files: Sequence[LogFile], percent: int = IN_MEMORY_PERCENT) 
 
 def _written(file: LogFile) -> int:
     """Return how many bytes come before the zeros at the end: a broker makes its files in full size."""
-    with Path(file.path).open("rb") as stream:
-        return end_of_data(stream.fileno(), file.size)
+    try:
+        with open_regular(Path(file.path)) as stream:
+            return end_of_data(stream.fileno(), file.size)
+    except FileNotFoundError:  # a file made for later, which a broker deletes at its end
+        return 0
 
 
 _MAX_NAMES: Final = 12

@@ -7,6 +7,8 @@ Nothing repeats the other properties, the times and the addresses: if a byte of 
 
 from __future__ import annotations
 
+import errno
+import os
 from bisect import bisect_left
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rmqlab.errors import BadInput
+from rmqlab.files import is_file, open_regular
 from rmqlab.language import _
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import SCHEDULE_TOPIC
@@ -120,16 +124,25 @@ def _bounds(root: str | Path, part: LogRange) -> tuple[int, int]:
     return low, high
 
 
+def require_queues(root: Path) -> None:
+    """Raise `BadInput` for a queue that may not be read: a task would have to leave it out in silence."""
+    for file in queue_files(root, "consumequeue"):
+        if not os.access(file.path, os.R_OK) and is_file(Path(file.path)):
+            raise BadInput(_("{path}: cannot be read ({strerror})", path=file.path, strerror=os.strerror(errno.EACCES)))
+
+
 def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
     """Return the topics, and the entries of all queues in the order of the log; a topic is a place in the first."""
     topics: list[str] = []
     found = [np.zeros(0, _ENTRY)]
     for file in queue_files(root, "consumequeue"):
-        if file.size < ENTRY.itemsize:
-            continue
         try:
-            data = np.memmap(file.path, ENTRY, "r", shape=(file.size // ENTRY.itemsize,))
-        except FileNotFoundError:  # a broker deletes what has expired
+            with open_regular(Path(file.path)) as stream:
+                count = os.fstat(stream.fileno()).st_size // ENTRY.itemsize
+                if not count:
+                    continue
+                data = np.memmap(stream, ENTRY, "r", shape=(count,))
+        except (FileNotFoundError, ValueError):  # a broker deletes what has expired; or it was cut this moment
             continue
         begin, end = _slice(data, low, high)
         if begin < end:

@@ -13,16 +13,15 @@ The events of a recording or of `rmqlab simulate` are understood too, and so are
 
 from __future__ import annotations
 
-import gzip
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from rmqlab.errors import BadInput
+from rmqlab.files import contents, is_dir, read_text
 from rmqlab.files import json_lines as values_of
-from rmqlab.files import read_bytes
 from rmqlab.language import _, joined
 from rmqlab.protocol.subscription_data import SQL92, SubscriptionData
 
@@ -130,6 +129,9 @@ def with_config(given: Subscriptions, config: StoreConfig) -> Subscriptions:
     return given._replace(asked={**found, **given.asked})
 
 
+_LINES: Final = (".jsonl", ".jsonl.gz")
+
+
 def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield where it stands ("FILE, line N") and the object of each line; raise `BadInput`.
 
@@ -137,7 +139,7 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
     name of its file: so a driver of scenarios writes them, one file a scenario.
     """
     path = Path(path)
-    files = sorted([*path.glob("*.jsonl"), *path.glob("*.jsonl.gz")]) if path.is_dir() else [path]
+    files = [one for one in contents(path) if one.name.endswith(_LINES)] if is_dir(path) else [path]
     if not files:
         raise BadInput(_("{path}: a folder without *.jsonl; name one with events, or a file", path=path))
     for file in files:
@@ -174,8 +176,4 @@ def reason(error: Exception) -> str:
 
 
 def _text(path: Path) -> str:
-    try:
-        raw = read_bytes(path)
-        return (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
-    except (OSError, ValueError, EOFError) as error:
-        raise BadInput(_("{path}: {error}; name a file with one JSON object a line", path=path, error=error)) from error
+    return read_text(path, _("a file with one JSON object a line"))

@@ -5,6 +5,7 @@ Spark's planning imports this in processes of its own, so nothing here needs num
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import pyarrow as pa
 
 from rmqlab.errors import BadInput
+from rmqlab.files import contents, is_dir, is_file, open_regular, seen
 from rmqlab.language import _
 from rmqlab.message.java import LONG_MAX, LONG_MIN, parse_int
 from rmqlab_tools.program import program
@@ -23,6 +25,7 @@ from rmqlab_tools.recordings.store import PACKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
 T = TypeVar("T")
 FOLDER: Final = "commitlog"
@@ -119,9 +122,9 @@ def store_directory(path: str | Path) -> Path:
     """
     root = Path(path)
     for folder in (root, root / "store"):
-        if (folder / FOLDER).is_dir():
+        if is_dir(folder / FOLDER):
             return folder
-    packed = next((one for one in (root, root / PACKED) if one.is_file()), None)
+    packed = next((one for one in (root, root / PACKED) if is_file(one)), None)
     if packed is not None:
         raise BadInput(
             _(
@@ -151,6 +154,7 @@ def log_files(root: str | Path) -> list[LogFile]:
     while end > 0 and not _is_begun(found[end][2]):
         end -= 1
     for number, (base, size, path) in enumerate(found):
+        _require_readable(path)
         following = base + mapped if number == len(found) - 1 else found[number + 1][0]
         files.append(LogFile(path, base, size, min(following, base + mapped), number >= end))
     return files
@@ -158,8 +162,8 @@ def log_files(root: str | Path) -> list[LogFile]:
 
 def _named_by_offset(folder: Path) -> Iterator[tuple[int, int, str]]:
     """The offset, the size and the path of each file whose name is an offset."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
+    with _scanned(folder) as listed:
+        for entry in listed:
             if not _NAME.fullmatch(entry.name):
                 continue
             if int(entry.name) > LONG_MAX:
@@ -187,12 +191,9 @@ def regular(path: str | Path) -> os.stat_result | None:
     Raises:
         BadInput: something else has the name of such a file, or nobody may look at it; 4.8.0 does not start either.
     """
-    try:
-        about = os.stat(path)  # noqa: PTH116 - called for every task
-    except FileNotFoundError:
+    about = seen(Path(path))
+    if about is None:
         return None
-    except OSError as error:
-        raise BadInput(_("{path}: cannot be read ({reason})", path=path, reason=error.strerror)) from error
     if not stat.S_ISREG(about.st_mode):
         what = _("a folder") if stat.S_ISDIR(about.st_mode) else _("no regular file")
         raise BadInput(_("{path} is {what}; a store has files of a broker there only", path=path, what=what))
@@ -205,9 +206,9 @@ def queue_files(root: Path, folder: str) -> Iterator[QueueFile]:
     Names are read as 4.8.0 does (`DefaultMessageStore.loadConsumeQueue`): what is no number is passed over.
 
     Raises:
-        BadInput: something else has the name of a queue's file.
+        BadInput: something else has the name of a queue's file, or a folder may not be read.
     """
-    for path in sorted((root / folder).glob("*/*/*")):
+    for path in (path for topic in contents(root / folder) for queue in contents(topic) for path in contents(queue)):
         try:
             queue_id = parse_int(path.parent.name)
         except ValueError:
@@ -216,12 +217,43 @@ def queue_files(root: Path, folder: str) -> Iterator[QueueFile]:
             yield QueueFile(str(path), path.parts[-3], queue_id, int(path.name), about.st_size)
 
 
+def _scanned(folder: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    try:
+        return os.scandir(folder)
+    except OSError as error:
+        raise BadInput(_("{path}: cannot be read ({strerror})", path=folder, strerror=error.strerror)) from error
+
+
 def _is_begun(path: str) -> bool:
     try:
-        with open(path, "rb") as stream:  # noqa: PTH123 - called for every task
+        with open_regular(Path(path)) as stream:
             return any(stream.read(8))
     except FileNotFoundError:  # at its end a broker deletes what it has not used
         return False
+    except OSError as error:
+        raise BadInput(_("{path}: cannot be read ({strerror})", path=path, strerror=error.strerror)) from error
+
+
+def _require_readable(path: str) -> None:
+    if not os.access(path, os.R_OK) and is_file(Path(path)):
+        raise BadInput(_("{path}: cannot be read ({strerror})", path=path, strerror=os.strerror(errno.EACCES)))
+
+
+def cut_since(files: Iterable[LogFile]) -> str:
+    """Which of these files have become shorter since they were listed, in a sentence; "" where none has.
+
+    A broker makes files in their full size, appends and deletes: nothing of it cuts one. What was read of one that was
+    cut may be zeros that nobody wrote.
+    """
+    for file in files:
+        about = seen(Path(file.path))
+        if about is not None and about.st_size < file.size:
+            return _(
+                "{path}: it was cut from {size} to {now} bytes while it was read, so nothing is known; run it again "
+                "when nobody writes there",
+                path=file.path, size=f"{file.size:,}", now=f"{about.st_size:,}",
+            )  # fmt: skip
+    return ""
 
 
 def log_ranges(files: Sequence[LogFile], split_bytes: int, low: int = 0, high: int | None = None) -> list[LogRange]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from rmqlab.files import end_of_data
+from rmqlab.files import end_of_data, open_regular
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab_tools.spark.files import record_kernel as kernel
 from rmqlab_tools.spark.files.commit_log_files import TYPES, LogRange, RecordFilter
@@ -55,23 +57,39 @@ class LogReader:
             return
         if file.size:
             try:
-                stream = open(file.path, "rb")  # noqa: PTH123, SIM115 - closed below, where the rest is read
+                stream = open_regular(Path(file.path))
             except FileNotFoundError:
                 # a broker deletes old files, and at its end one that it made for later
                 if not file.last and part.high == file.size:
                     yield self._damage(file.base, file.size, "the file was deleted meanwhile")
                 return
+            except OSError as error:
+                if part.high == file.size:
+                    yield self._damage(file.base, file.size, f"the file cannot be read ({error.strerror})")
+                return
             with stream:
-                mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-                data = np.frombuffer(mapped, np.uint8)
-                try:
-                    yield from self._records(data[: file.size], mapped, part, stream.fileno())
-                finally:
-                    del data
-                    with suppress(BufferError):  # an error on its way still looks into it, and is what matters
-                        mapped.close()
+                left = min(os.fstat(stream.fileno()).st_size, file.size)
+                yield from self._mapped(part, left, stream.fileno())
+                if left < file.size and part.high == file.size:
+                    yield self._damage(file.base + left, file.size - left, "the file was cut meanwhile")
         if not file.last and file.base + file.size < file.next_base and part.high == file.size:
             yield self._damage(file.base + file.size, file.next_base - file.base - file.size, "the file is cut off")
+
+    def _mapped(self, part: LogRange, left: int, fd: int) -> Iterator[pa.RecordBatch]:
+        """The batches of a range as far as its file still goes."""
+        if left <= min(part.low, part.begin):
+            return
+        try:
+            mapped = mmap.mmap(fd, left, access=mmap.ACCESS_READ)
+        except ValueError:  # cut this moment
+            return
+        data = np.frombuffer(mapped, np.uint8)
+        try:
+            yield from self._records(data, mapped, part._replace(high=min(part.high, left)), fd)
+        finally:
+            del data
+            with suppress(BufferError):  # an error on its way still looks into it, and is what matters
+                mapped.close()
 
     def _records(self, data: NDArray[np.uint8], mapped: mmap.mmap, part: LogRange, fd: int) -> Iterator[pa.RecordBatch]:
         file = part.file

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
+from rmqlab.files import contents, open_regular, read_bytes
 from rmqlab.language import _
 from rmqlab.message.java import LONG_MIN, parse_int, split
 from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
-    from rmqlab_tools.live.config_load import ConfigLoad
+    from rmqlab_tools.live.config_load import ConfigFile, ConfigLoad
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class StoreConfig:
         if load is None or not load.is_lost:
             return set()
         damaged = [one for one in (load.file, load.backup) if one is not None and one.state is FileState.DAMAGED]
-        texts = [one.path.read_bytes()[: one.offset].decode("utf-8", "replace") for one in damaged if one.line]
+        texts = [_before(one) for one in damaged if one.line]
         return {(group, topic) for text in texts for topic, group in _OFFSET_KEY.findall(text)}
 
     def groups(self) -> dict[str, SubscriptionGroupConfig]:
@@ -87,8 +88,18 @@ class StoreConfig:
         return [says for load in self._loads.values() if (says := load.says())]
 
     def _read(self, name: str, decode: Callable[[str], T | None]) -> T | None:
-        self._loads[name] = load = load_config(self._folder / name, decode)
-        return load.value
+        if name not in self._loads:  # once: a running broker writes it anew every few seconds
+            self._loads[name] = load_config(self._folder / name, decode)
+        value: T | None = self._loads[name].value
+        return value
+
+
+def _before(file: ConfigFile) -> str:
+    """What stands in a file before its damage, as far as it is still there."""
+    try:
+        return read_bytes(file.path)[: file.offset].decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 _INDEX_NAME: Final = re.compile("[0-9]+")
@@ -135,7 +146,7 @@ def pieces(root: Path, table: str, piece_bytes: int) -> list[tuple[str, ...]]:
     if table not in _FILE_READERS:
         return [()]
     if table == "index":
-        paths = sorted(path for path in (root / table).glob("*") if _INDEX_NAME.fullmatch(path.name))
+        paths = [path for path in contents(root / table) if _INDEX_NAME.fullmatch(path.name)]
         sized = [(str(path), about.st_size) for path in paths if (about := regular(path)) is not None]
     else:
         folder = {"ext": "consumequeue_ext"}.get(table, table)
@@ -147,10 +158,24 @@ def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | N
     """Yield the rows of one piece of a table."""
     if table in _FILE_READERS:
         for path in paths:
-            yield from _FILE_READERS[table](path, hash_slots)
+            yield from _of_file(table, path, hash_slots)
     else:
         rows = _CONFIG_READERS[table](StoreConfig(root))
         yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS[table])
+
+
+def _of_file(table: str, path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
+    """The rows of one file; one row that says so where a broker has deleted it since it was listed."""
+    try:
+        with open_regular(Path(path)) as stream:
+            yield from _FILE_READERS[table](path, stream, hash_slots)
+    except FileNotFoundError:
+        known: dict[str, Any] = {"file": Path(path).name}
+        if table != "index":
+            known["topic"], known["queueId"], _ignored = _place(path)
+        yield filled(SCHEMAS[table], 1, **known, corrupt="the file was deleted meanwhile")
+    except OSError as error:
+        raise BadInput(_("{path}: cannot be read ({strerror})", path=path, strerror=error.strerror)) from error
 
 
 def _place(path: str) -> tuple[str, int, int]:
@@ -173,10 +198,9 @@ def filled(schema: pa.Schema, rows: int, **known: Any) -> pa.RecordBatch:
     return pa.record_batch(arrays, schema=schema)
 
 
-def _queue(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
+def _queue(path: str, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBatch]:
     topic, queue_id, base = _place(path)
-    length = os.path.getsize(path)  # noqa: PTH202
-    entries = np.fromfile(path, ENTRY, count=length // ENTRY.itemsize)
+    entries = np.fromfile(stream, ENTRY, count=_length(stream) // ENTRY.itemsize)
     written = (entries["size"] > 0) & (entries["offset"] >= 0)
     blank = (entries["size"] == BLANK_SIZE) & (entries["offset"] == 0)
     last = int(np.flatnonzero(written | (entries["offset"] != 0) | (entries["code"] != 0)).max(initial=-1)) + 1
@@ -200,9 +224,9 @@ def _queue(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
     )
 
 
-def _extension(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
+def _extension(path: str, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBatch]:
     topic, queue_id, base = _place(path)
-    data = Path(path).read_bytes()
+    data = stream.read()
     rows: list[dict[str, Any]] = []
     place = 0
     while (unit := CqExtUnit.decode(data[place : place + 0x8000])) is not None:
@@ -217,9 +241,9 @@ def _extension(path: str, _: int | None) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["ext"])
 
 
-def _index(path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
-    length = os.path.getsize(path)  # noqa: PTH202
-    header = np.fromfile(path, ">i8", count=_INDEX_HEADER // 8)
+def _index(path: str, stream: IO[bytes], hash_slots: int | None) -> Iterator[pa.RecordBatch]:
+    length = _length(stream)
+    header = np.fromfile(stream, ">i8", count=_INDEX_HEADER // 8)
     if len(header) < _INDEX_HEADER // 8:
         yield filled(SCHEMAS["index"], 1, file=Path(path).name, corrupt="the file is shorter than its header")
         return
@@ -236,7 +260,8 @@ def _index(path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
     count = int(header[4]) & 0xFFFFFFFF
     begin = _INDEX_HEADER + 4 * slots + _INDEX_ENTRY.itemsize
     room = max(0, (length - begin) // _INDEX_ENTRY.itemsize)
-    entries = np.fromfile(path, _INDEX_ENTRY, count=min(max(count - 1, 0), room), offset=begin)
+    stream.seek(begin)
+    entries = np.fromfile(stream, _INDEX_ENTRY, count=min(max(count - 1, 0), room))
     yield filled(
         SCHEMAS["index"],
         len(entries),
@@ -245,6 +270,10 @@ def _index(path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
         physicalOffset=entries["offset"].astype(np.int64),
         storeTimestamp=entries["seconds"].astype(np.int64) * 1000 + int(header[0]),
     )
+
+
+def _length(stream: IO[bytes]) -> int:
+    return os.fstat(stream.fileno()).st_size
 
 
 def _offsets(config: StoreConfig) -> list[dict[str, Any]]:
@@ -275,7 +304,7 @@ def _fields(names: Sequence[str], value: Any) -> dict[str, Any]:
     return {name: getattr(value, re.sub("([A-Z])", r"_\1", name).lower()) for name in names}
 
 
-_FILE_READERS: Final[dict[str, Callable[[str, int | None], Iterator[pa.RecordBatch]]]] = {
+_FILE_READERS: Final[dict[str, Callable[[str, IO[bytes], int | None], Iterator[pa.RecordBatch]]]] = {
     "consumequeue": _queue,
     "ext": _extension,
     "index": _index,

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from rmqlab import checkout
 from rmqlab.errors import BadInput, there_are
-from rmqlab.files import atomic_write, json_value
+from rmqlab.files import atomic_write, is_file, json_value, open_regular, read_bytes
 from rmqlab.language import _, joined
 from rmqlab_tools.program import program
 from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
@@ -41,8 +41,8 @@ def open_folder(folder: Path, sweep: Sweep) -> None:
     path = folder / ABOUT
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            there = json_value(path.read_text(encoding="utf-8"))
+        if is_file(path):
+            there = json_value(read_bytes(path))
             found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
             if found != about:
                 raise BadInput(
@@ -83,13 +83,19 @@ def read_folder(folder: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for path in _parts(folder):
         try:
-            records = pq.read_table(path).to_pylist()
+            records = _rows_of(path)
         except (OSError, pa.ArrowException) as error:
             raise BadInput(
                 _("{path} is damaged ({error}): delete it, and its rows are run again", path=path, error=error)
             ) from error
         found.update((record[ROW], record) for record in records)
     return found
+
+
+def _rows_of(path: Path) -> list[dict[str, Any]]:
+    with open_regular(path) as stream:
+        rows: list[dict[str, Any]] = pq.read_table(stream).to_pylist()
+    return rows
 
 
 def _parts(folder: Path) -> list[Path]:
@@ -163,7 +169,7 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
     if folder is None:
         return stored_sweep(name).records
     try:
-        about = json_value((folder / ABOUT).read_text(encoding="utf-8"))
+        about = json_value(read_bytes(folder / ABOUT))
     except (OSError, ValueError) as error:
         raise BadInput(
             _(
@@ -187,10 +193,9 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
 def _records(path: Path, right: str) -> list[dict[str, Any]]:
     """The rows of a Parquet file; `right` says how to have one."""
     try:
-        records: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+        return _rows_of(path)
     except (OSError, pa.ArrowException) as error:
         raise BadInput(_("{path} cannot be read ({error}); {right}", path=path, error=error, right=right)) from error
-    return records
 
 
 class RerunFigure(NamedTuple):

@@ -80,11 +80,25 @@ def build(
         (made / MARK).touch()
         for rest in made.rglob(".buildinfo"):
             rest.unlink()
-        try:
-            shutil.rmtree(out, ignore_errors=True)
-            shutil.move(made, out)
-        except OSError as error:
-            raise BadInput(f"--out {out}: {error.strerror}; name a folder that can be written") from error
+        put_in_place(made, out)
+
+
+def put_in_place(made: Path, out: Path) -> None:
+    """Make the site that was built the one in the folder ``out``; on a full disk the one that lies there stays.
+
+    Raises:
+        BadInput: the folder cannot be written.
+    """
+    beside = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        shutil.copytree(made, beside)
+        shutil.rmtree(out, ignore_errors=True)
+        beside.replace(out)
+    except OSError as error:  # copytree gives a list of all that went wrong
+        reason = error.strerror or error.args[0][0][2]
+        raise BadInput(f"--out {out}: {reason}; name a folder that can be written") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 def _start(sources: Path, out: Path, language: str) -> subprocess.Popen[str]:
