@@ -142,7 +142,7 @@ LOOKED_AT = (
     "en/start/index.html", "zh/start/index.html", "en/notebooks/01_eight_messages.html",
     "zh/notebooks/08_every_schedule.html", "en/how-to/audit-a-store.html", "en/reference/verbs.html",
     "en/reference/api.html", "en/reference/decoder.html", "en/explanation/rules.html", "en/instructors/index.html",
-    "en/notebooks/quiz.html",
+    "en/notebooks/quiz.html", "zh/explanation/reading.html",
 )  # fmt: skip
 
 
@@ -154,6 +154,19 @@ def test_no_page_scrolls_sideways(pages, width):
         if (least := page.evaluate("document.documentElement.scrollWidth - innerWidth")) > 0:
             wide[path] = least
     assert wide == {}
+
+
+def test_the_reading_edition_folds(pages):
+    page = shown(pages, "en/explanation/reading.html")
+    hops, opened = (
+        "document.querySelectorAll('details.reading-hop').length",
+        "document.querySelectorAll('details[open]').length",
+    )
+    assert page.evaluate(hops) > 60
+    page.until("!document.querySelector('.reading-fold').hidden", "its buttons")
+    for button, count in ((1, hops), (2, "0")):
+        page.evaluate(f"document.querySelector('.reading-fold button:nth-child({button})').click()")
+        assert page.evaluate(opened) == page.evaluate(count)
 
 
 LETTERS = """[...document.querySelectorAll('.cell_output svg[role="img"] text')].filter((one) => one.textContent.trim())

@@ -22,7 +22,8 @@ FOLDER = "docs/locale/LANG/LC_MESSAGES"
 _LETTERS = re.compile("[A-Za-z]{2}")
 # A code or a text that a program prints, alone with its anchor, is the same in every language.
 _CODE = re.compile(r"`[^`]+`\{[^}]*\}")
-IN_EACH = {"notebooks/quiz"}  # made in each language, from the catalogues of the lessons
+# Made in each language: from the catalogues of the lessons, and with words of its own around English source.
+IN_EACH = {"notebooks/quiz", "explanation/reading"}
 ENGLISH = {"reference/api", "reference/verbs", "explanation/rules"}
 
 

@@ -1,0 +1,1 @@
+"""The reading edition: the eight messages, function by function, in the order in which the functions first run."""
