@@ -6,13 +6,11 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("rmqlab", "rmqlab_tools")
-MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+from rmqlab.checkout import ROOT
+from tests.proof.rooms.imports import MODULES, PACKAGES, imports_of, name_of, room_of
 
 # What a room may import besides itself and the modules beside the rooms of its package, lowest room first.
 CORE = ("message", "protocol", "filter", "store", "broker", "namesrv", "client")
@@ -42,8 +40,6 @@ TOOLS = {
 ROOMS = KERNEL | TOOLS
 # The one door from the kernel to its clients; `plugins.pyi` beside it says to mypy what each is.
 DOOR = "rmqlab/plugins.py"
-# An exploration draws itself when it is asked for that: inside functions, and for annotations, it looks up to `show`.
-LOOKS_UP = {"rmqlab_tools/search/explorer/exploration.py"}
 # Clocks, sockets, threads and chance come into the core from outside.
 NOT_IN_CORE = {
     "asyncio", "concurrent", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select", "selectors",
@@ -53,30 +49,6 @@ NOT_IN_CORE = {
 OF_OTHERS = {"msgspec"}
 ON_REQUEST = {"pandas", "pyspark", "polib"}
 HEAVY = ("numpy", "matplotlib", "pandas", "pyspark", "pyarrow", "IPython", "ipywidgets", "nbformat", "asyncio")
-
-
-def name_of(path):
-    return path.relative_to(ROOT).as_posix()
-
-
-def imports_of(path):
-    """Every import of a module, those for annotations and inside functions included: line and dotted name."""
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    for node in tree.body if name_of(path) in LOOKS_UP else ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute here"
-            if node.module in PACKAGES:
-                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
-            else:
-                yield node.lineno, node.module
-
-
-def room_of(name):
-    """The room of a dotted name, or of a module's path; None beside the rooms."""
-    _, room, *_ = [*re.split(r"[./]", name), ""]
-    return room if room in ROOMS else None
 
 
 def test_rooms_import_only_downwards():

@@ -59,8 +59,8 @@ def _acts(acts: Sequence[Act], language: str) -> Iterator[str]:
 
 def _change(stay: Stay, language: str) -> str:
     return (
-        f'<p class="reading-change"><span>{_seconds(stay)}</span> {escape(stay.hop.title(language))}. '
-        f"{WORDS[language]['changed']}: {_shown_held(stay.held, language)}</p>\n\n"
+        f'<p class="reading-change"><span>{_seconds(stay)}</span> {escape(stay.hop.title(language))}'
+        f"{WORDS[language]['changed']}{_shown_held(stay.held, language)}</p>\n\n"
     )
 
 
@@ -70,7 +70,7 @@ def _hop(stay: Stay, number: int, language: str, rows: dict[str, str]) -> str:
         functions=count, lines=sum(map(_lines, stay.entries))
     )
     functions = "".join(_function(entry, language, rows) for entry in stay.entries)
-    held = f"{WORDS[language]['holds']}: {_shown_held(stay.held, language)}"
+    held = f"{WORDS[language]['holds']}{_shown_held(stay.held, language)}"
     return (
         f'<details class="reading-hop" id="hop-{number}"><summary><b>{number}</b> {escape(stay.hop.title(language))} '
         f"<small>{_seconds(stay)} · {size}</small></summary>\n\n"
