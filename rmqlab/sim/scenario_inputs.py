@@ -88,9 +88,14 @@ def _some(names: Iterable[str]) -> str:
 def named_scenarios(path: Path, ids: Sequence[str] | None) -> dict[int, Scenario]:
     """The scenarios of a file that have one of these ids (all, without any), by the number of their line.
 
+    FILE#ID and FILE#LINE name one too, as `chosen_scenario` reads them.
+
     Raises:
         BadInput: the file cannot be read, or has no scenario of an id.
     """
+    if "#" in str(path) and not exists(path):
+        path, chosen = chosen_scenario(str(path))
+        ids = [*(ids or ()), chosen.id]
     numbered = numbered_scenarios(path)
     known = [scenario.id for scenario in numbered.values()]
     for name in ids or ():

@@ -41,7 +41,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--set", metavar="NAME=VALUE", action="append", default=[], help=_("one more setting; repeatable")
     )
     parser.add_argument("--listen", metavar="HOST:PORT", help=_("the broker's address (127.0.0.1:10911); port 0: any"))
-    parser.add_argument("--namesrv", metavar="HOST:PORT", help=_("the name server's address (127.0.0.1:9876)"))
+    parser.add_argument(
+        "--namesrv",
+        metavar="HOST:PORT",
+        help=_("the name server's address (127.0.0.1:9876; a free port with --listen HOST:0)"),
+    )
     parser.add_argument("--join", metavar="HOST:PORT[;…]", help=_("register with these name servers and start none"))
     parser.add_argument("--store", metavar="DIR", type=Path, help=_("keep messages in this folder (else: in memory)"))
     parser.add_argument(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.listener import ConsumeConcurrentlyStatus
+from rmqlab.language import _, joined
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab_tools.live.broker_startup import BrokerStartup
@@ -144,7 +145,7 @@ class ServedBroker:
     def start(self) -> Self:
         """Start, and return when clients can connect. Raises `BadInput` when a port or the store cannot be had."""
         if self._thread is not None:
-            raise ServeError("this broker runs already")
+            raise ServeError(_("this broker runs already"))
         ready: Future[None] = Future()
         self._thread = threading.Thread(target=asyncio.run, args=(self._main(ready),), name="rmqlab serve", daemon=True)
         self._thread.start()
@@ -163,7 +164,7 @@ class ServedBroker:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(STOP_SECONDS)
         if self._thread.is_alive():
-            raise ServeError(f"the broker did not stop within {STOP_SECONDS:g} s")
+            raise ServeError(_("the broker did not stop within {seconds} s", seconds=f"{STOP_SECONDS:g}"))
         self._thread = self._startup = None
 
     async def _main(self, ready: Future[None]) -> None:
@@ -191,7 +192,7 @@ class ServedBroker:
 
     def _running(self) -> BrokerStartup:
         if self._startup is None:
-            raise ServeError("the broker does not run: use it inside `with`, or call start() first")
+            raise ServeError(_("the broker does not run: use it inside `with`, or call start() first"))
         return self._startup
 
     def __repr__(self) -> str:
@@ -314,13 +315,21 @@ class ServedBroker:
 
         ends = self.call(lambda broker: ends_of(broker, topic))
         if not ends:
-            raise ServeError(f"topic {topic!r} holds no message: there is nothing to wait for")
+            raise ServeError(_("topic {topic} holds no message: there is nothing to wait for", topic=f"{topic!r}"))
         deadline = time.monotonic() + timeout
         while missing := self.call(behind):
             if time.monotonic() >= deadline:
-                told = ", ".join(f"queue {queue}: committed {at} of {end}" for queue, (at, end) in missing.items())
-                told += f"; online: {', '.join(self.members(group)) or 'nobody'}"
-                raise ServeError(f"group {group!r} did not consume {topic!r} in {timeout:g} s: {told}")
+                queues = (
+                    _("queue {queue}: committed {at} of {end}", queue=queue, at=at, end=end)
+                    for queue, (at, end) in missing.items()
+                )
+                raise ServeError(
+                    _(
+                        "group {group} did not consume {topic} in {timeout} s: {queues}; online: {members}",
+                        group=f"{group!r}", topic=f"{topic!r}", timeout=f"{timeout:g}", queues=joined(", ", queues),
+                        members=joined(", ", self.members(group)) or _("nobody"),
+                    )
+                )  # fmt: skip
             time.sleep(_POLL_SECONDS)
 
     def lost(self, group: str, topic: str) -> list[LostMessage]:
@@ -337,9 +346,17 @@ class ServedBroker:
         def read(broker: Broker) -> list[LostMessage]:
             watch, info = self._watch, broker.consumer_manager.get_consumer_group_info(group)
             if watch is None or not watch.knows(group, topic):
-                raise ServeError(f"no member of group {group!r} has subscribed {topic!r}: nothing is known of it")
+                raise ServeError(
+                    _(
+                        "no member of group {group} has subscribed {topic}: nothing is known of it",
+                        group=f"{group!r}",
+                        topic=f"{topic!r}",
+                    )
+                )
             if info is not None and info.message_model is MessageModel.BROADCASTING:
-                raise ServeError(f"group {group!r} is broadcasting: its members keep their offsets to themselves")
+                raise ServeError(
+                    _("group {group} is broadcasting: its members keep their offsets to themselves", group=f"{group!r}")
+                )
             return watch.lost(group, topic, messages_of(broker, topic))
 
         return self.call(read)

@@ -64,7 +64,8 @@ class ServeConfig:
     ) -> ServeConfig:
         """Put together what was told: settings under 4.8.0's names (`where` they came from), and addresses.
 
-        An address of its own goes before a setting, a setting before the usual ports. Raises BadInput.
+        An address of its own goes before a setting, a setting before the usual ports. With port 0 to `listen` at the
+        name server has any free port too, unless it is told. Raises BadInput.
         """
         broker = BrokerConfig.from_properties(properties, where=where)
         stores = MessageStoreConfig.from_properties(properties, where=where)
@@ -82,6 +83,8 @@ class ServeConfig:
         )
         if listen is not None:
             config.listen = Endpoint.parse(listen, "--listen")
+            if not config.listen.port:  # whoever wants any port runs several side by side
+                config.namesrv = Endpoint()
         if namesrv is not None:
             config.namesrv = Endpoint.parse(namesrv, "--namesrv")
         elif broker.namesrv_addr:

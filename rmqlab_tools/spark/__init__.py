@@ -10,6 +10,7 @@ The room can be called: `spark = rmqlab.spark()` opens a session that reads `spa
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -53,9 +54,12 @@ def read_store(
             )
         )
     require("spark")
+    from rmqlab_tools.spark.files.store_tables import config_damage
     from rmqlab_tools.spark.store_source import FORMAT, register
 
     register(session)
+    for says in config_damage(path, table):
+        warnings.warn(says, stacklevel=2)
     reader = session.read.format(FORMAT).option("table", table)
     if columns is not None:
         reader = reader.option("columns", ",".join(columns))

@@ -184,3 +184,10 @@ def test_a_condition_that_no_broker_accepts_is_said_before_all_else(capsys):
     first, _, todo, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("No broker accepts SQL92 'a >' of B: ")
     assert todo == "  What to do: Repair the condition first: until then its members do not start."
+
+
+def test_a_refused_condition_is_said_once(capsys):
+    assert main(["lint", "--sql92", "A:T=a >", "--sql92", "B:T=b > 1"]) == 1
+    out = capsys.readouterr().out
+    assert out.count("read the end of the expression") == 1
+    assert out.startswith("No broker accepts SQL92 'a >' of A: ")

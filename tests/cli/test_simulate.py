@@ -219,3 +219,16 @@ def test_what_was_refused_while_it_ran_is_said(scenarios, capsys):
     told = capsys.readouterr().out
     assert "two: no message was stored, so nothing is known of losses\n  A did not start: the specified group[" in told
     assert "\n  send failed: The name or value of property can not be null or blank string! (RuntimeException)" in told
+
+
+@pytest.mark.parametrize("chosen", ["p-article-000", "1"])
+def test_a_file_with_an_id_or_a_line_names_one_scenario(golden, capsys, chosen):
+    path = golden / "broker-4.8.0" / "base" / "scenarios.jsonl"
+    first = json.loads(path.read_text().splitlines()[0])["id"]
+    wanted = first if chosen == "1" else chosen
+    assert main(["simulate", f"{path}#{chosen}"]) == 0
+    by_file = capsys.readouterr()
+    assert main(["simulate", str(path), "--id", wanted]) == 0
+    assert capsys.readouterr() == by_file
+    assert main(["simulate", f"{path}#nobody"]) == 2
+    assert "nobody: no scenario of" in capsys.readouterr().err

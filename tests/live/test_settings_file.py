@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 import rmqlab
 from rmqlab.files import read_properties
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab_tools.live.configuration_files import rewrite_properties
+from rmqlab_tools.live.serve_config import ServeConfig
 from tests.proof.clients.socket_clients import SocketClients
 
 OLD = "enablePropertyFilter=true\n# ours\nmadeUp=here\n"
@@ -51,3 +54,18 @@ def test_a_file_that_cannot_be_written_is_logged(tmp_path, caplog):
     path.mkdir()
     rewrite_properties(path, "a=1\n")
     assert "in force, but not in its file" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("told", "port"),
+    [
+        ({}, 9876),
+        ({"listen": "127.0.0.1:10911"}, 9876),
+        ({"listen": "127.0.0.1:0"}, 0),
+        ({"listen": "127.0.0.1:0", "namesrv": "127.0.0.1:9876"}, 9876),
+    ],
+)
+def test_whoever_wants_any_port_gets_any_for_the_name_server_too(told, port):
+    assert ServeConfig.of({}, where="test", **told).namesrv.port == port
+    named = ServeConfig.of({"namesrvAddr": "127.0.0.1:1234"}, where="test", listen="127.0.0.1:0")
+    assert named.namesrv.port == 1234

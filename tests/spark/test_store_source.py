@@ -257,3 +257,12 @@ def test_a_store_without_queues_and_index_has_a_commit_log_all_the_same(tmp_path
         assert [list(plain.read(part)) for part in plain.partitions()] == [[]]
     whole = LogTable(Options({"path": str(root)}))
     assert sum(batch.num_rows for part in whole.partitions() for batch in whole.read(part)) == 1
+
+
+def test_a_copy_that_stands_in_for_a_file_of_config_is_said(spark, recorded, tmp_path):
+    folder = shutil.copytree(recorded, tmp_path / "store")
+    offsets = folder / "config" / "consumerOffset.json"
+    offsets.rename(f"{offsets}.bak")
+    with pytest.warns(UserWarning, match=r"consumerOffset\.json is missing; 4\.8\.0 takes consumerOffset\.json\.bak"):
+        frame = read_store(spark, folder, "offsets")
+    assert frame.count() == read_store(spark, recorded, "offsets").count() > 0

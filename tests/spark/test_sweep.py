@@ -241,3 +241,54 @@ def test_ctrl_c_ends_a_sweep_on_spark_with_one_line(tmp_path, root):
     assert [line for line in told.splitlines() if not line.startswith("WARNING: Using incubator")] == [
         "python -m rmqlab sweep: interrupted"
     ]
+
+
+ROWS = 400  # 20 ms each, so that it is in the middle when the signal comes
+SLOW = """
+import sys, time
+from rmqlab_tools.processes import ended_by_signals
+from rmqlab_tools.spark.sweeps.runner import run_sweep
+from rmqlab_tools.spark.sweeps.sweep import Sweep, grid
+
+def run(seed, number):
+    time.sleep(0.02)
+    return {"twice": number * 2, "seed_of_row": seed}
+
+with ended_by_signals():
+    run_sweep(Sweep("slow", run, grid(number=range(400)), 7), sys.argv[1], rows_a_task=2)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
+def test_what_a_sweep_has_kept_when_it_was_ended_is_whole_and_gone_on_with(tmp_path, root, number):
+    """A process that is killed puts nothing away: a part file may lie there, and is not read as rows."""
+    folder = tmp_path / "kept"
+    with subprocess.Popen([sys.executable, "-c", SLOW, str(folder)], cwd=root, stderr=subprocess.PIPE) as started:
+        until = time.monotonic() + 60
+        while len(list(folder.glob("part-*.parquet"))) < 5 and time.monotonic() < until:
+            assert started.poll() is None, started.stderr.read()
+            time.sleep(0.01)
+        started.send_signal(number)
+    before = read_folder(folder)
+    assert 10 <= len(before) < ROWS
+    assert all(record["twice"] == 2 * record["number"] and record["error"] is None for record in before.values())
+    (folder / ".part-999999.parquet.1.part").write_bytes(b"PAR1 half of a file")
+    calls = []
+
+    def run(seed, number):
+        calls.append(number)
+        return {"twice": number * 2, "seed_of_row": seed}
+
+    whole = run_sweep(Sweep("slow", run, grid(number=range(ROWS)), 7), folder, rows_a_task=100)
+    assert [record["twice"] for record in whole.records] == [2 * number for number in range(ROWS)]
+    assert sorted(calls) == sorted(set(range(ROWS)) - {record["number"] for record in before.values()})
+    assert len({record["seed_of_row"] for record in whole.records}) == ROWS
+
+
+def test_a_file_of_rows_that_was_cut_is_named_and_not_read(tmp_path):
+    sweep = Sweep("s", counting(), AXES, 7)
+    run_sweep(sweep, tmp_path)
+    about = tmp_path / "sweep.json"
+    about.write_text(about.read_text()[:20])
+    with pytest.raises(BadInput, match="cannot hold the results of sweep"):
+        run_sweep(sweep, tmp_path)

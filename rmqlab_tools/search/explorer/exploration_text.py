@@ -58,7 +58,11 @@ def answer(explored: Exploration) -> str:
             return _(
                 "{name} loses {lost} of {messages}, in every order of frames.", name=name, lost=losses[0], messages=of
             )
-        return _("{name} loses {lost} of {messages}, in every run.", name=name, lost=losses[0], messages=of)
+        return ngettext(
+            "{name} loses {lost} of {messages} in the run that was made.",
+            "{name} loses {lost} of {messages} in each of the {count} runs that were made.",
+            explored.searched + explored.sampled, name=name, lost=losses[0], messages=of,
+        )  # fmt: skip
     values = {"name": name, "least": losses[0], "most": losses[-1], "messages": of}
     return _("{name} loses {least} to {most} of {messages}{worst}", worst=_worst(explored), **values)
 

@@ -170,8 +170,10 @@ def lint_lines(found: GroupLint) -> Iterator[str]:
         yield from _topic_lines(topic)
     for text in found.missing:
         yield Line(("  " + text, WARN))
+    above = tuple(why for topic in found.topics for wish in topic.wishes if (why := _refusal(wish)) is not None)
     for note in found.notes:
-        yield _("  note: {note}", note=note)
+        if not (above and note.endswith(above)):  # a refusal stands before all else already
+            yield _("  note: {note}", note=note)
     tool = tool_words(found)
     if tool:
         yield _("  note: {note}", note=tool)

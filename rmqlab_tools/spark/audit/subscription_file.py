@@ -91,7 +91,7 @@ def _refuse_misspelled(line: dict[str, Any]) -> None:
     for name in line:
         meant = did_you_mean(name, FIELDS) if name not in FIELDS else ""
         if meant:
-            raise ValueError(f"there is no field {name!r} here{meant}")
+            raise ValueError(_("there is no field {name} here{meant}", name=f"{name!r}", meant=meant))
 
 
 def _ms(line: dict[str, Any], name: str, default: int | None = None) -> int:
@@ -99,14 +99,14 @@ def _ms(line: dict[str, Any], name: str, default: int | None = None) -> int:
     # a column of a frame in which some are missing has whole numbers as floats
     whole = int(value) if isinstance(value, float) and value.is_integer() else value
     if isinstance(whole, bool) or not isinstance(whole, int) or not ALWAYS <= whole <= NEVER:
-        raise ValueError(f"{name!r} is {value!r}, and epoch ms are wanted")
+        raise ValueError(_("{name} is {value}, and epoch ms are wanted", name=f"{name!r}", value=f"{value!r}"))
     return whole
 
 
 def _clients(line: dict[str, Any]) -> tuple[str, ...]:
     clients = line["clients"]
     if not isinstance(clients, list | tuple) or not all(isinstance(one, str) for one in clients):
-        raise TypeError(f"'clients' is {clients!r}, and a list of client ids is wanted")
+        raise TypeError(_("'clients' is {clients}, and a list of client ids is wanted", clients=f"{clients!r}"))
     return tuple(sorted(clients))
 
 
@@ -115,13 +115,18 @@ def _strategy(line: dict[str, Any]) -> str:
     strategy = text_field(line, "strategy", AVG)
     meant = "" if strategy in COMPUTED else did_you_mean(strategy, COMPUTED)
     if meant:
-        raise ValueError(f"strategy {strategy!r} is not known{meant}")
+        raise ValueError(_("strategy {strategy} is not known{meant}", strategy=f"{strategy!r}", meant=meant))
     return strategy
 
 
 def _refuse_what_no_client_can_ask(line: dict[str, Any], kind: str, expression: str) -> None:
     if "type" not in line and looks_like_sql92(expression):
-        raise ValueError(f'{expression!r} looks like SQL92, and "type" is missing; add "type": "SQL92" (or "TAG")')
+        raise ValueError(
+            _(
+                '{expression} looks like SQL92, and "type" is missing; add "type": "SQL92" (or "TAG")',
+                expression=f"{expression!r}",
+            )
+        )
     subscription = build_subscription("T", expression, kind)
     if not subscription.is_tag:
         compile_expression(kind, expression)
@@ -130,5 +135,7 @@ def _refuse_what_no_client_can_ask(line: dict[str, Any], kind: str, expression: 
 def _kind(line: dict[str, Any]) -> str:
     kind = str(line.get("type", TAG))
     if kind not in {TAG, SQL92}:
-        raise ValueError(f"type {kind!r} is neither {TAG} nor {SQL92}{did_you_mean(kind, (TAG, SQL92))}")
+        raise ValueError(
+            _("type {kind} is neither TAG nor SQL92{meant}", kind=f"{kind!r}", meant=did_you_mean(kind, (TAG, SQL92)))
+        )
     return kind

@@ -156,7 +156,7 @@ def text_field(line: dict[str, Any], name: str, default: str | None = None) -> s
     """Return a field that is a text; raise `KeyError` if it is wanted and missing, `TypeError` for what is no text."""
     value = line[name] if default is None else line.get(name, default)
     if not isinstance(value, str):
-        raise TypeError(f"{name!r} is {value!r}, and a text is wanted")
+        raise TypeError(_("{name} is {value}, and a text is wanted", name=f"{name!r}", value=f"{value!r}"))
     return value
 
 
@@ -164,7 +164,7 @@ def flag_field(line: dict[str, Any], name: str, *, default: bool = False) -> boo
     """Return a field that is true or false; raise `TypeError` for what is neither."""
     value = line.get(name, default)
     if not isinstance(value, bool):
-        raise TypeError(f"{name!r} is {value!r}, and true or false is wanted")
+        raise TypeError(_("{name} is {value}, and true or false is wanted", name=f"{name!r}", value=f"{value!r}"))
     return value
 
 

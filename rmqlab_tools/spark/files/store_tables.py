@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
-from rmqlab.files import contents, open_regular, read_bytes
+from rmqlab.files import contents, is_dir, open_regular, read_bytes
 from rmqlab.language import _
 from rmqlab.message.java import LONG_MIN, parse_int, split
 from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 from rmqlab_tools.live.config_load import FileState, load_config
-from rmqlab_tools.spark.files.commit_log_files import queue_files, regular, together
+from rmqlab_tools.spark.files.commit_log_files import queue_files, regular, store_directory, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -162,6 +162,15 @@ def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | N
     else:
         rows = _CONFIG_READERS[table](StoreConfig(root))
         yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS[table])
+
+
+def config_damage(path: str | Path, table: str) -> list[str]:
+    """What is wrong with the file of `config/` that a table is read from: its `.bak` is taken, or nothing is known."""
+    if table not in _CONFIG_READERS or not is_dir(Path(path)):
+        return []
+    config = StoreConfig(store_directory(path))
+    _CONFIG_READERS[table](config)
+    return config.damage
 
 
 def _of_file(table: str, path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
