@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import contextmanager, suppress
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
@@ -37,6 +39,12 @@ LARGE_BYTES: Final = 4_096
 USUAL_LENGTH: Final = 512
 """Characters up to which a pull looks at as many messages as in 4.8.0; of a longer expression at fewer at once."""
 
+TURN_S: Final = 0.001
+"""Seconds that a thread which compiles goes on when the event loop wants its turn; Python gives 5 ms."""
+
+_turns: Final = Lock()
+_compiling, _usual_s = 0, sys.getswitchinterval()
+
 
 def is_large(command: RemotingCommand, frame_length: int) -> bool:
     """Whether a request of `frame_length` bytes may bring expressions that take long."""
@@ -50,16 +58,33 @@ def prepare(command: RemotingCommand, is_over: Callable[[], bool]) -> Prepared:
     `is_over()` says that nobody waits for the rest any more.
     """
     prepared: Prepared = {}
-    try:
+    with _short_turns(), suppress(BadInput, FrameError, RemotingCommandException, ValueError):
+        # what is wrong is said by whoever answers the request
         for text in _expressions(command):
             if is_over():
                 break
             if text not in prepared:
                 prepared[text] = compiled_or_refused(text)
                 gc.freeze()  # a collector that walks all these nodes stops everybody, for a second and more
-    except (BadInput, FrameError, RemotingCommandException, ValueError):
-        pass  # whoever answers the request says so
     return prepared
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    """While a thread compiles, of whichever server: the event loop asks for its turn many times a request."""
+    global _compiling, _usual_s  # noqa: PLW0603 - the interval is the process's
+    with _turns:
+        if not _compiling:
+            _usual_s = sys.getswitchinterval()
+            sys.setswitchinterval(TURN_S)
+        _compiling += 1
+    try:
+        yield
+    finally:
+        with _turns:
+            _compiling -= 1
+            if not _compiling:
+                sys.setswitchinterval(_usual_s)
 
 
 def most_scanned(message_filter: MessageFilter | None) -> int:
