@@ -117,6 +117,12 @@ def _check_regular(found: os.stat_result) -> None:
     raise OSError(errno.EINVAL, _("it is {kind}, and only files are read", kind=kind))
 
 
+def open_new(path: Path) -> IO[bytes]:
+    """Open a file to write it anew. Raises OSError, also for a link or a pipe of that name: nothing goes through."""
+    extra = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
+    return os.fdopen(os.open(path, sum(extra, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 0o666), "wb")
+
+
 def read_bytes(path: Path) -> bytes:
     """Return what a file holds; errors are those of `open_regular`, and `OSError` for more than a text may have."""
     with open_regular(path) as stream:

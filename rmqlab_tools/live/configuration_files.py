@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.files import read_bytes
+from rmqlab.files import open_new, read_bytes
 from rmqlab.language import _
 from rmqlab_tools.live.file_segments import sync_folder
 
@@ -52,7 +52,7 @@ def string_to_file(path: Path, data: bytes) -> None:
 def _replace(path: Path, data: bytes) -> None:
     """Put a file that is on disk in the place of another in one step."""
     temporary = path.with_name(f"{path.name}.tmp")
-    with temporary.open("wb") as file:
+    with open_new(temporary) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

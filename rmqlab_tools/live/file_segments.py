@@ -12,7 +12,7 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from rmqlab.files import end_of_data
+from rmqlab.files import end_of_data, open_new
 from rmqlab.message.java import LONG_MAX
 from rmqlab.store.mapped_file_queue import Segment, SegmentCreateError, SegmentError, Segments, StoredSegment
 from rmqlab_tools.live.index_file import DIRECTORY as INDEX
@@ -128,7 +128,7 @@ class FileSegments(Segments):
             raise SegmentCreateError(f"{directory!r}: no folder in the store can have this name")
         with _named(path, SegmentCreateError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
+            with open_new(path) as file:
                 os.ftruncate(file.fileno(), capacity)
             sync_folder(path.parent)
         return segment

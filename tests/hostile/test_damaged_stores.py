@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import pytest
 
@@ -77,6 +77,23 @@ def test_a_log_file_whose_name_is_no_offset_is_refused(given):
 
 def test_a_checkpoint_that_is_a_pipe_says_nothing(given):
     assert served(given(checkpoint="fifo"))
+
+
+@pytest.mark.parametrize("kind", ["fifo", "dangling"])
+def test_nothing_is_written_through_what_has_a_new_files_name(given, tmp_path, kind):
+    """To open a pipe waited for a reader; a link may lead out of the store."""
+    outside = tmp_path / "outside"
+    store = given(**{"commitlog/00000000000000008192": None, "consumequeue/T/1/00000000000000000000": None})
+    for name in ("consumequeue/T/1/00000000000000000000", "config/topics.json.tmp"):
+        path = store / name
+        path.parent.mkdir(exist_ok=True)
+        if kind == "fifo":
+            os.mkfifo(path)
+        else:
+            path.symlink_to(outside)
+    with suppress(BadInput):
+        served(store)
+    assert not outside.exists()
 
 
 def test_an_index_that_runs_in_a_circle_ends():
