@@ -128,7 +128,7 @@ def _make_reader(hint: Any) -> Read:
     if origin in {list, set}:
         return _collection_reader(origin, _reader(arguments[0]))
     if origin is dict:
-        return _dict_reader(_reader(arguments[0]), _reader(arguments[1]))
+        return _dict_reader(_reader(arguments[0]), _reader(arguments[1]), takes_null=arguments[1] in {str, Any})
     if hint is Any:
         return lambda value: value
     if hint in fastjson.CASTS:
@@ -154,13 +154,18 @@ def _collection_reader(make: type[list[Any] | set[Any]], read_item: Read) -> Rea
     return read
 
 
-def _dict_reader(read_key: Read, read_item: Read) -> Read:
+def _dict_reader(read_key: Read, read_item: Read, *, takes_null: bool) -> Read:
+    """Read a map; those of structures and numbers are concurrent ones in Java, which throw for a null."""
+
     def read(value: Any) -> dict[Any, Any] | None:
         if value is None:
             return None
         if not isinstance(value, dict):
             raise FrameError("JSONException", f"a map is wanted, not {value!r}")
-        return {read_key(key): read_item(item) for key, item in value.items()}
+        table = {read_key(key): read_item(item) for key, item in value.items()}
+        if not takes_null and None in table.values():
+            raise FrameError("NullPointerException", "a map has null for a value")
+        return table
 
     return read
 

@@ -8,9 +8,15 @@ import pytest
 
 from rmqlab.message.topics import MAX_QUEUES, MessageQueue, message_queue_order, queues_of
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.bodies import ConsumeStats, LockBatchRequestBody, QueryConsumeTimeSpanBody
+from rmqlab.protocol.bodies import (
+    ConsumerOffsetSerializeWrapper,
+    ConsumeStats,
+    LockBatchRequestBody,
+    QueryConsumeTimeSpanBody,
+)
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
+from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab_tools.doctor.evidence.door import explain
 
 NOTHING = MessageQueue(None, None, 0)
@@ -52,6 +58,21 @@ def test_more_queues_than_anybody_lists_are_cut_and_that_is_said(caplog):
     assert queues_of("T", "b", -1) == []
     text = '{"dataVersion":{"counter":0},"topicConfigTable":{"T":{"topicName":"T","readQueueNums":2147483647}}}'
     assert "topics of a broker" in repr(explain(text))
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (TopicConfigSerializeWrapper, b'{"topicConfigTable":{"T":null}}'),
+        (SubscriptionGroupWrapper, b'{"subscriptionGroupTable":{"G":null}}'),
+        (ConsumerOffsetSerializeWrapper, b'{"offsetTable":{"T@G":{0:null}}}'),
+        (ConsumerOffsetSerializeWrapper, b'{"offsetTable":{"T@G":null}}'),
+    ],
+)
+def test_a_table_with_null_in_it_is_refused_as_a_concurrent_map_refuses_it(body, text):
+    with pytest.raises(FrameError, match="null for a value"):
+        body.decode(text)
+    assert "null for a value" in repr(explain(text.decode()))
 
 
 def test_the_names_of_a_map_are_ordered_as_java_does():

@@ -53,7 +53,7 @@ def stand_in(monkeypatch, read, refusals=()):
 
 
 def test_a_reader_that_fails_is_told(monkeypatch):
-    monkeypatch.setattr(fuzzing, "SLOWEST_S", 0.2)
+    monkeypatch.setattr(fuzzing, "STUCK_S", 0.2)
     examples = set(READERS["heartbeat"].examples())
 
     def fails(given, _):

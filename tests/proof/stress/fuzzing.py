@@ -1,7 +1,7 @@
 """Gives changed examples to readers: in this process, or in batches that each have a process of their own.
 
 A batch is a reader, a seed and a number of inputs; the three decide every byte. What a reader must not do is a finding:
-an exception that is no refusal, an input that takes longer than ``SLOWEST_S``, a process that ends or takes more than
+an exception that is no refusal, an input that takes longer than ``SLOWEST_S`` or waits for ``STUCK_S``, a process that ends or takes more than
 ``MOST_MB``.
 """
 
@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import ROOT
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 SLOWEST_S: Final = 5.0
-"""Of one input, on a busy machine."""
+"""Of a processor, for one input."""
+STUCK_S: Final = 60.0
+"""Of the clock, for one input: what waits takes no processor."""
 MOST_MB: Final = 3_000
 """Of a process that reads, Python, Arrow and compiled loops included: what it may map."""
 SHOWN: Final = 120
@@ -40,12 +42,12 @@ IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder in memory, where th
 
 
 class TookTooLongError(Exception):
-    """An input was read for longer than ``SLOWEST_S``."""
+    """An input took more than ``SLOWEST_S`` of a processor, or waited for ``STUCK_S``."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """What came of some inputs: how many, how many were refused, the slowest (ms), memory (MB), and findings.
+    """What came of some inputs: how many, how many were refused, the slowest (ms of a processor), memory (MB), and findings.
 
     `peak_mb` is the most that its process had, `grown_mb` how much of it came after the first input. `wrong` is empty
     when all is well: what and where -> how often, the number of the first such input, and what it said.
@@ -85,15 +87,16 @@ def fuzz_reader(name: str, count: int, seed: int) -> Batch:
         with suppress(*reader.refusals):
             reader.read(reader.examples()[0], path)  # what is imported and compiled is no input's time
         for given in inputs(name, count, seed):
-            began = watch.begin()
+            began = process_time()
+            watch.begin()
             try:
                 reader.read(given, path)
             except reader.refusals:
                 batch.refused += 1
             except Exception as error:  # noqa: BLE001 - this is what is looked for
                 batch.add_finding(_place(error), f"{error!s:.{SHOWN}}")
-            took = perf_counter() - began
             watch.end()
+            took = process_time() - began
             if took > SLOWEST_S and not any("TookTooLong" in what for what in batch.wrong):
                 batch.add_finding(f"longer than {SLOWEST_S} s", f"{took:.1f} s")
             batch.inputs += 1
@@ -133,19 +136,21 @@ class _Watch:
     """Raises in the middle of an input that takes too long; looks once a second, so it costs an input nothing."""
 
     def __init__(self) -> None:
-        self._began = 0.0
+        self._began: tuple[float, float] | None = None
 
-    def begin(self) -> float:
-        self._began = perf_counter()
-        return self._began
+    def begin(self) -> None:
+        self._began = process_time(), perf_counter()
 
     def end(self) -> None:
-        self._began = 0.0
+        self._began = None
 
     def look(self, *_: object) -> None:
-        if self._began and perf_counter() - self._began > SLOWEST_S:
-            self._began = 0.0
-            raise TookTooLongError(f"longer than {SLOWEST_S} s")
+        if self._began is None:
+            return
+        worked, waited = process_time() - self._began[0], perf_counter() - self._began[1]
+        if worked > SLOWEST_S or waited > STUCK_S:
+            self._began = None
+            raise TookTooLongError(f"{worked:.1f} s of a processor, {waited:.1f} s of the clock")
 
 
 @contextmanager
