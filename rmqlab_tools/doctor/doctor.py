@@ -27,6 +27,7 @@ from rmqlab_tools.doctor.snapshot_json import read_look
 from rmqlab_tools.doctor.take_snapshot import take_look
 from rmqlab_tools.live.configuration_files import read_rules
 from rmqlab_tools.live.extra.acl import AclClientRPCHook
+from rmqlab_tools.live.system import epoch_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from rmqlab_tools.doctor.diagnosis import Diagnosis
     from rmqlab_tools.doctor.snapshot import Look
 
+CLOCK_STEP_MS: Final = 1_000
+"""A machine's clock that leaves its steady one by more than this between two looks was set."""
 MAX_EVERY_S: Final = 10**9  # as the verb's --every
 
 
@@ -164,6 +167,7 @@ class Doctor:
         self._thread = ThreadPoolExecutor(1, "rmqlab doctor")
         self._runner = asyncio.Runner()
         self._looked = 0.0
+        self._clock_apart: int | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -175,11 +179,21 @@ class Doctor:
     def look(self) -> Diagnosis:
         """Look once more. Raises `BadInput` when nothing can be said of the cluster."""
         self._looked = time.monotonic()
+        self._follow_clock()
         look = self._thread.submit(lambda: self._runner.run(self._take())).result()
         self._history.saw(look)
         self.diagnosis = diagnose(look, self._previous, self._history)
         self._previous = look
         return self.diagnosis
+
+    def _follow_clock(self) -> None:
+        """Move what was seen before when this machine's clock was set: between two looks lies the time that passed."""
+        apart = epoch_ms() - round(self._looked * 1000)
+        step = 0 if self._clock_apart is None else apart - self._clock_apart
+        self._clock_apart = apart
+        if abs(step) > CLOCK_STEP_MS and self._previous is not None:
+            self._previous = replace(self._previous, at=self._previous.at + step)
+            self._history.moved(step)
 
     def looks(self, number: int, every: float) -> Iterator[Diagnosis]:
         """Look `number` times, `every` seconds apart."""

@@ -65,6 +65,12 @@ class LookHistory:
             if not times:
                 del self._flips[flipped]
 
+    def moved(self, step_ms: int) -> None:
+        """Take in that the clock was set: all that was seen before is `step_ms` later by the clock as it is now."""
+        self._looks = deque(at + step_ms for at in self._looks)
+        self._flips = {place: deque(at + step_ms for at in times) for place, times in self._flips.items()}
+        self._answered = {place: at + step_ms for place, at in self._answered.items()}
+
     def flips(self, group: str, topic: str) -> SlotFlips:
         """How often the slot of a group's topic flipped while it was looked at, on all brokers."""
         seen, looks = len(self._flips.get((group, topic), ())), len(self._looks)

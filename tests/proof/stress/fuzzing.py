@@ -1,8 +1,8 @@
 """Gives changed examples to readers: in this process, or in batches that each have a process of their own.
 
 A batch is a reader, a seed and a number of inputs; the three decide every byte. What a reader must not do is a finding:
-an exception that is no refusal, an input that takes longer than ``SLOWEST_S`` or waits for ``STUCK_S``, a process that ends or takes more than
-``MOST_MB``.
+an exception that is no refusal, an input that takes longer than ``SLOWEST_S`` or waits for ``STUCK_S``, a process that
+ends or takes more than ``MOST_MB``.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ class TookTooLongError(Exception):
 
 @dataclass(slots=True)
 class Batch:
-    """What came of some inputs: how many, how many were refused, the slowest (ms of a processor), memory (MB), and findings.
+    """What came of some inputs: how many, how many were refused, the slowest, memory (MB), and findings.
 
-    `peak_mb` is the most that its process had, `grown_mb` how much of it came after the first input. `wrong` is empty
-    when all is well: what and where -> how often, the number of the first such input, and what it said.
+    `slowest_ms` is time of a processor. `peak_mb` is the most that its process had, `grown_mb` what of it came after
+    the first input. `wrong` is empty when all is well: what and where -> how often, the number of the first such input,
+    and what it said.
     """
 
     reader: str
