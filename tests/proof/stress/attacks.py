@@ -20,6 +20,7 @@ from typing import Final
 
 from rmqlab.checkout import ROOT
 from tests.proof.stress.fuzzing import Batch, batch_table
+from tests.proof.workshop.submissions import table
 
 PAGE: Final = ROOT / "docs" / "reference" / "attacks.md"
 RUNS: Final = ROOT / "data" / "hostile" / "batches.json"
@@ -61,25 +62,18 @@ def counted() -> dict[str, int]:
 
 def tests_table(tests: dict[str, int]) -> list[str]:
     """The lines of the table of tests."""
-    rows = [
-        f"| {surface} | {tests[surface]:,} | {', '.join(f'`{module}`' for module in modules)} |"
-        for surface, modules in SURFACES.items()
-    ]
-    return ["| What is attacked | Tests | Where |", "|---|---|---|", *rows]
+    rows = [(surface, f"{tests[surface]:,}", modules[0]) for surface, modules in SURFACES.items()]
+    return table(rows, ("what is attacked", "tests", "first of its modules")).splitlines()
 
 
 def runs_table(rows: list[Batch]) -> list[str]:
     """The lines of the table of long runs."""
     lines = [
-        "| Reader | Inputs | Refused | Open findings | Most memory, MB | Slowest, ms |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        wrong = sum(found[0] for found in row.wrong.values())
-        lines.append(
-            f"| {row.reader} | {row.inputs:,} | {row.refused:,} | {wrong} | {row.peak_mb:.0f} | {row.slowest_ms:.0f} |"
-        )
-    return lines
+        (row.reader, f"{row.inputs:,}", f"{row.refused:,}", f"{sum(found[0] for found in row.wrong.values())}",
+         f"{row.peak_mb:.0f}", f"{row.slowest_ms:.0f}")
+        for row in rows
+    ]  # fmt: skip
+    return table(lines, ("reader", "inputs", "refused", "open findings", "most MB", "slowest ms")).splitlines()
 
 
 def runs() -> list[Batch]:
@@ -105,7 +99,7 @@ def put(text: str, name: str, lines: list[str]) -> str:
     mark = f"<!-- {name} -->"
     before, _, rest = text.partition(mark)
     _, _, after = rest.partition(mark)
-    return "\n".join([f"{before}{mark}", "", *lines, "", f"{mark}{after}"])
+    return "\n".join([f"{before}{mark}", "", "```text", *lines, "```", "", f"{mark}{after}"])
 
 
 def main() -> None:
