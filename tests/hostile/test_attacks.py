@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rmqlab.checkout import ROOT
-from tests.proof.stress.attacks import PAGE, SURFACES, counted, put, runs, runs_table, tests_table
+from tests.proof.stress.attacks import PAGE, SURFACES, counted, put, runs, table_of_runs, table_of_tests
 
 
 def test_the_page_counts_no_test_that_is_not_there():
@@ -14,12 +14,12 @@ def test_the_page_counts_no_test_that_is_not_there():
         (line,) = [line for line in text.splitlines() if line.startswith(f"{surface} ")]
         said[surface] = int(line.removeprefix(surface).split()[0].replace(",", ""))
     assert all(0 < said[surface] <= today[surface] for surface in SURFACES)
-    assert put(text, "tests", tests_table(said)) == text
+    assert put(text, "tests", table_of_tests(said)) == text
 
 
 def test_the_page_has_the_runs_and_none_has_an_open_finding():
     text = PAGE.read_text("utf-8")
-    assert put(text, "runs", runs_table(runs())) == text
+    assert put(text, "runs", table_of_runs(runs())) == text
     assert [row.wrong for row in runs() if row.wrong] == []
 
 

@@ -60,13 +60,13 @@ def counted() -> dict[str, int]:
     return {surface: sum(tests[module] for module in modules) for surface, modules in SURFACES.items()}
 
 
-def tests_table(tests: dict[str, int]) -> list[str]:
+def table_of_tests(tests: dict[str, int]) -> list[str]:
     """The lines of the table of tests."""
     rows = [(surface, f"{tests[surface]:,}", modules[0]) for surface, modules in SURFACES.items()]
     return table(rows, ("what is attacked", "tests", "first of its modules")).splitlines()
 
 
-def runs_table(rows: list[Batch]) -> list[str]:
+def table_of_runs(rows: list[Batch]) -> list[str]:
     """The lines of the table of long runs."""
     lines = [
         (row.reader, f"{row.inputs:,}", f"{row.refused:,}", f"{sum(found[0] for found in row.wrong.values())}",
@@ -106,8 +106,8 @@ def main() -> None:
     """Write the page."""
     if sys.argv[1:]:
         keep([Path(name) for name in sys.argv[1:]])
-    text = put(PAGE.read_text("utf-8"), "tests", tests_table(counted()))
-    PAGE.write_text(put(text, "runs", runs_table(runs())), encoding="utf-8")
+    text = put(PAGE.read_text("utf-8"), "tests", table_of_tests(counted()))
+    PAGE.write_text(put(text, "runs", table_of_runs(runs())), encoding="utf-8")
 
 
 if __name__ == "__main__":
