@@ -47,7 +47,7 @@ def files_of(name: str) -> dict[str, str]:
 def _shown(text: str) -> str:
     first = _HUNK.search(text)
     hunks = _HUNK.split(text[first.end() :]) if first else []
-    return "\n...\n".join(hunk.strip("\n") for hunk in hunks)
+    return "\n...\n".join(re.sub(r"^(?: ?\n)+|(?:\n ?)+$", "", hunk) for hunk in hunks)
 
 
 def lay_out(target: Path) -> None:
