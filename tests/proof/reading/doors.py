@@ -47,6 +47,7 @@ NAME_SERVER, BROKER, PRODUCER = (
 )  # fmt: skip
 CALL = Words("you call the lab", "你调用 Lab")
 DRIVER = Words("the lab takes this step", "Lab 执行这一步")
+PASSES = Words("virtual time passes", "虚拟时间推进")
 THREAD = Words("{who}: thread {what}", "{who}的线程 {what}")
 SERVED = Words("{who} serves {what}", "{who}处理{what}")
 # The coroutine that takes the lab's steps runs on the producer's machine, and is no thread of it.
@@ -54,8 +55,7 @@ DRIVERS_NAME: Final = "scenario"
 
 DOORS: Final[tuple[tuple[Callable[..., object], Words], ...]] = (
     (Cluster.__init__, Words("name server and broker start", "NameServer 和 Broker 启动")),
-    (Scheduler.run, Words("virtual time passes", "虚拟时间推进")),
-    (Scheduler.run_before, Words("virtual time passes", "虚拟时间推进")),
+    *((loop, PASSES) for name, loop in vars(Scheduler).items() if name.startswith("run")),
     (VirtualTask.wake, THREAD),
     (Connection.carry, Words("the network takes a frame", "网络接收一帧")),
     (Connection._arrive, Words("the network delivers a frame", "网络送达一帧")),  # noqa: SLF001

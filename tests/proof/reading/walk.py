@@ -11,7 +11,6 @@ from rmqlab.checkout import PACKAGE
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.sim.cluster import Cluster
-from rmqlab.sim.network import Connection
 from rmqlab.sim.scheduler import VirtualTask
 from rmqlab.sim.virtual import VirtualNode
 from rmqlab.sim.virtual_server import VirtualServer
@@ -158,8 +157,9 @@ class Walk:
         elif (client_id := _client_id(receiver)) is not None:
             who = doors.client(client_id.rpartition("@")[2])
         command, link = values.get("command"), values.get("connection", values.get("channel"))
-        if command is not None and isinstance(link, Connection) and not command.is_response:
-            what = doors.request_of(RequestCode(command.code).name, doors.client(link.node.name))
+        sender = getattr(link, "node", None)  # a connection of the virtual network
+        if command is not None and sender is not None and not command.is_response:
+            what = doors.request_of(RequestCode(command.code).name, doors.client(sender.name))
         return Hop(words, who, what)
 
     def _stay(self, hop: Hop) -> Stay:
