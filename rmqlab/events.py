@@ -1,4 +1,4 @@
-"""What happens in a cluster, as typed events: each is declared here once, whoever tells of it and whoever reads it.
+"""What happens in a cluster, as typed events: each is declared here once, with its fields and its sentence.
 
 Broker, store and clients hand them to an `Observer` and know nothing of experiments; whoever runs a scenario adds its
 own (`rmqlab.run.recorded_events`). Times are the reader's: an event has none.
@@ -11,12 +11,21 @@ from collections.abc import Callable
 from typing import ClassVar, Literal
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
+from rmqlab.language import _, joined
 from rmqlab.message.message import MessageExt
+from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.subscription_data import SubscriptionData
 
 Stage = Literal["tags_code", "bitmap", "sql"]
+Version = Callable[[int], object]  # how the version of a subscription (epoch ms) is written
+STAGES: dict[Stage, str] = {
+    "tags_code": _("the tags code of its queue entry"),
+    "bitmap": _("the bit map"),
+    "sql": _("the SQL92 condition"),
+}
 
 
 def _snake(name: str) -> str:
@@ -24,9 +33,31 @@ def _snake(name: str) -> str:
 
 
 class Event(Struct, frozen=True, rename="camel", tag_field="ev", tag=_snake):
-    """Something that happened; `kind` is its tag in JSON."""
+    """Something that happened; `kind` is its tag in JSON, `sentence` says it with its fields' values."""
 
     kind: ClassVar[str]
+    sentence: ClassVar[str] = ""
+
+    def is_about(self, group: str, topic: str) -> bool:
+        """Whether it names no other group and no other topic."""
+        return group == getattr(self, "group", group) and topic == getattr(self, "topic", topic)
+
+    def words(self, who: str, version: Version = int) -> str:
+        """It as a sentence; `who` did it, where it was a client.
+
+        >>> Rebalance("10.0.0.1@A", "G", "T", [0, 1]).words("A")
+        'A owns queues 0, 1 of T'
+        """
+        if self.sentence:
+            return self.sentence.format(**self.values(version) | {"who": who})
+        return f"{who}: {self.kind} {', '.join(f'{name} {value}' for name, value in asdict(self).items())}"
+
+    def values(self, version: Version) -> dict[str, object]:
+        """What `sentence` may name: the fields, and the `place` of those with a queue."""
+        fields = asdict(self)
+        if "queue" in fields:
+            fields["place"] = _("{value} queue {value2}", value=fields["topic"], value2=fields["queue"])
+        return fields
 
 
 Observer = Callable[[Event], None]
@@ -79,17 +110,32 @@ class Heartbeat(Event, frozen=True):
     producers: list[str]
     subscriptions: list[tuple[str, SubscriptionData]]
 
+    def words(self, who: str, version: Version = int) -> str:
+        """It as a sentence."""
+        asked = joined(
+            ", ", (f"{data.topic} {data.expression_type} {data.sub_string}" for _, data in self.subscriptions)
+        )
+        if asked:
+            return _("the broker takes a heartbeat of {client} with {asked}", client=self.client, asked=asked)
+        return _("the broker takes a heartbeat of {client}", client=self.client)
+
 
 class Register(OfGroup, frozen=True):
     """A consumer or a producer is new in its group."""
+
+    sentence: ClassVar = _("the broker registers {client} of group {group}")
 
 
 class Unregister(OfGroup, frozen=True):
     """A consumer or a producer said goodbye, or its connection ended."""
 
+    sentence: ClassVar = _("the broker takes leave of {client} of group {group}")
+
 
 class Expired(OfGroup, frozen=True):
     """A scan forgot a consumer or a producer that was silent for too long."""
+
+    sentence: ClassVar = _("the broker forgets {client} of group {group}")
 
 
 class SubscriptionChanged(Event, frozen=True, tag="subscription"):
@@ -100,10 +146,25 @@ class SubscriptionChanged(Event, frozen=True, tag="subscription"):
     client: str
     old: SubscriptionData | None
     new: SubscriptionData | None
+    sentence: ClassVar = _("the broker now holds for group {group}, topic {topic}: {text} (from {client})")
+
+    def values(self, version: Version) -> dict[str, object]:
+        """What `sentence` names."""
+        text = _("nothing")
+        if self.new is not None:
+            text = _(
+                "{expression_type} {expression}, version {sub_version}",
+                expression_type=self.new.expression_type,
+                expression=self.new.sub_string,
+                sub_version=version(self.new.sub_version),
+            )
+        return super().values(version) | {"text": text}
 
 
 class Notify(OfGroup, frozen=True):
     """A member is told that the members of its group changed."""
+
+    sentence: ClassVar = _("the broker tells {client} that the members of {group} changed")
 
 
 class Pull(AtBroker, frozen=True):
@@ -114,6 +175,16 @@ class Pull(AtBroker, frozen=True):
     next: int | None
     count: int
     held: bool
+    sentence: ClassVar = _("the broker gets {client}'s pull of {place} from offset {offset} and {answer}")
+
+    def values(self, version: Version) -> dict[str, object]:
+        """What `sentence` names."""
+        answer = (
+            _("holds it")
+            if self.held
+            else _("answers {name}, {count} messages", name=ResponseCode(self.code).name, count=self.count)
+        )
+        return super().values(version) | {"answer": answer}
 
 
 class Filtered(AtBroker, frozen=True):
@@ -122,6 +193,11 @@ class Filtered(AtBroker, frozen=True):
     stage: Stage
     subscription: str | None
     version: int | None
+    sentence: ClassVar = _("the broker drops offset {offset} of {place} for {client}: {what} against {subscription}")
+
+    def values(self, version: Version) -> dict[str, object]:
+        """What `sentence` names."""
+        return super().values(version) | {"what": STAGES[self.stage]}
 
 
 class Wake(Event, frozen=True):
@@ -131,10 +207,13 @@ class Wake(Event, frozen=True):
     queue: int
     offset: int
     why: str
+    sentence: ClassVar = _("the broker wakes a held pull of {place}: {why}")
 
 
 class Commit(AtBroker, frozen=True):
     """A group's offset of a queue is committed."""
+
+    sentence: ClassVar = _("{client} commits offset {offset} of {place} for group {group}")
 
 
 class DeadLetter(Event, frozen=True):
@@ -142,12 +221,14 @@ class DeadLetter(Event, frozen=True):
 
     group: str
     message_id: str | None
+    sentence: ClassVar = _("the broker makes {message_id} a dead letter of group {group}")
 
 
 class Registration(Event, frozen=True):
     """The broker registers with the name servers."""
 
     broker: str
+    sentence: ClassVar = _("the broker registers with the name server")
 
 
 class StartFilterServer(Event, frozen=True):
@@ -164,6 +245,7 @@ class HeartbeatSent(Event, frozen=True, tag="heartbeat"):
     broker: str
     addr: str
     data: HeartbeatData
+    sentence: ClassVar = _("{who} sends a heartbeat")
 
 
 class Restamp(OfTopic, frozen=True):
@@ -171,12 +253,22 @@ class Restamp(OfTopic, frozen=True):
 
     old: int
     version: int
+    sentence: ClassVar = _("{who} stamps its subscription of {topic} anew: version {version}")
+
+    def values(self, version: Version) -> dict[str, object]:
+        """What `sentence` names."""
+        return super().values(version) | {"version": version(self.version)}
 
 
 class Rebalance(OfTopic, frozen=True):
     """A client owns other queues of a topic than before: these."""
 
     queues: list[int]
+    sentence: ClassVar = _("{who} owns queues {queues} of {topic}")
+
+    def values(self, version: Version) -> dict[str, object]:
+        """What `sentence` names."""
+        return super().values(version) | {"queues": joined(", ", self.queues) or _("none")}
 
 
 class PullAnswered(AtClient, frozen=True, tag="pull_result"):
@@ -185,12 +277,14 @@ class PullAnswered(AtClient, frozen=True, tag="pull_result"):
     status: str
     next: int
     count: int
+    sentence: ClassVar = _("{who} gets {status} for {place}, {count} messages, next offset {next}")
 
 
 class PullFailed(AtClient, frozen=True):
     """A pull could not be made or was refused."""
 
     error: str
+    sentence: ClassVar = _("{who}'s pull of {place} from offset {offset} fails: {error}")
 
 
 class ClientFiltered(AtClient, frozen=True):
@@ -199,6 +293,7 @@ class ClientFiltered(AtClient, frozen=True):
     tag: str | None
     subscription: str | None
     version: int
+    sentence: ClassVar = _("{who} drops offset {offset} of {place} itself: tag {tag}, but it asked {subscription}")
 
 
 class Given(AtClient, frozen=True):
@@ -210,9 +305,13 @@ class Given(AtClient, frozen=True):
 class CorrectOffset(AtClient, frozen=True):
     """A client moves its offset of a queue although it consumed nothing."""
 
+    sentence: ClassVar = _("{who} moves its offset of {place} to {offset} although it consumed nothing")
+
 
 class OffsetPersist(AtClient, frozen=True):
     """A client sent an offset to the broker."""
+
+    sentence: ClassVar = _("{who} sends its offset {offset} of {place} to the broker")
 
 
 class ListenerError(Event, frozen=True):

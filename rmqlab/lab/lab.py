@@ -19,7 +19,7 @@ from rmqlab.lab.interactive import HandDrivenSimulation
 from rmqlab.lab.lab_steps import LabSteps, checked
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
-from rmqlab.run.facts import SCENARIO, fact_in_words, ms_text
+from rmqlab.run.facts import SCENARIO, ms_text
 from rmqlab.run.recorded_events import GroupViewed
 from rmqlab.run.results import LabResult, Records
 from rmqlab.sim.cluster import changed_settings, cluster_of
@@ -262,7 +262,7 @@ class Lab(LabSteps):
         facts = self._simulation.cluster.facts[seen:]
         facts.sort(key=lambda fact: fact.source == SCENARIO)
         began = self._simulation.began_us / 1_000
-        happened = [fact_in_words(fact) for fact in facts if not isinstance(fact.event, GroupViewed)]
+        happened = [fact.words() for fact in facts if not isinstance(fact.event, GroupViewed)]
         return happened + [frame.in_words(began) for frame in self._frames.records[frames:]]
 
     # What can be looked into: the real objects of the core.

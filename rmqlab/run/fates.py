@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.events import ClientFiltered, Commit, DeadLetter, Filtered, Given, SubscriptionChanged
 from rmqlab.filter.filter import Filter
@@ -26,6 +26,7 @@ from rmqlab.run.recorded_events import Consumed, TopicDeleted
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from rmqlab.events import Event
     from rmqlab.run.facts import Fact
 
 _Queue = tuple[str, str, int]  # group, topic, queue id
@@ -210,34 +211,50 @@ def filter_of(kind: str | None, expression: str | None) -> Filter:
     return Filter.of(None, expression, kind)
 
 
+class _Drop(NamedTuple):
+    """A message was dropped: when, on whose pull, in which stage, by which subscription."""
+
+    t: float
+    who: str
+    fate: Fate
+    subscription: str | None
+    version: int | None
+
+    @classmethod
+    def of(cls, t: float, source: str, event: Filtered | ClientFiltered) -> _Drop:
+        """One by the broker for a client, or by a client itself."""
+        if isinstance(event, Filtered):
+            return cls(t, event.client, OF_STAGE[event.stage], event.subscription, event.version)
+        return cls(t, source, Fate.DROPPED_BY_CLIENT, event.subscription, event.version)
+
+
 class FateClassifier:
     """Sorts the facts of a run by message, then decides each fate."""
 
-    def __init__(self, facts: Iterable[Fact], owners: Owners) -> None:
+    def __init__(self, facts: Iterable[Fact[Event]], owners: Owners) -> None:
         self._owners = owners
-        self._drops: dict[tuple[_Queue, int], list[tuple[Fact, Fate]]] = defaultdict(list)
-        self._consumed: dict[tuple[str, str | None], list[Fact]] = defaultdict(list)
+        self._drops: dict[tuple[_Queue, int], list[_Drop]] = defaultdict(list)
+        self._consumed: dict[tuple[str, str | None], list[tuple[float, str, bool]]] = defaultdict(list)
         self._dead: set[tuple[str, str | None]] = set()
-        self._given: dict[tuple[_Queue, int], list[Fact]] = defaultdict(list)
-        self._passed: dict[_Queue, list[Fact]] = defaultdict(list)
+        self._given: dict[tuple[_Queue, int], list[tuple[float, str]]] = defaultdict(list)
+        self._passed: dict[_Queue, list[tuple[float, str, int]]] = defaultdict(list)
         self._slots: dict[tuple[str, str | None], list[tuple[float, str | None, int]]] = defaultdict(list)
         self._deleted: dict[str, list[float]] = defaultdict(list)
         self._ends: dict[tuple[str, int, float], int] = {}
         for fact in facts:
             match event := fact.event:
-                case Filtered(stage=stage):
-                    self._drops[(event.group, event.topic, event.queue), event.offset].append((fact, OF_STAGE[stage]))
-                case ClientFiltered():
-                    at = (event.group, event.topic, event.queue), event.offset
-                    self._drops[at].append((fact, Fate.DROPPED_BY_CLIENT))
+                case Filtered() | ClientFiltered():
+                    drop = _Drop.of(fact.t, fact.source, event)
+                    self._drops[(event.group, event.topic, event.queue), event.offset].append(drop)
                 case Given():
-                    self._given[(event.group, event.topic, event.queue), event.offset].append(fact)
-                case Consumed(group=group, message_id=message_id):
-                    self._consumed[group, message_id].append(fact)
+                    at = (event.group, event.topic, event.queue), event.offset
+                    self._given[at].append((fact.t, fact.source))
+                case Consumed(group=group, message_id=message_id, success=success):
+                    self._consumed[group, message_id].append((fact.t, fact.source, success))
                 case DeadLetter(group=group, message_id=message_id):
                     self._dead.add((group, message_id))
                 case Commit():
-                    self._passed[event.group, event.topic, event.queue].append(fact)
+                    self._passed[event.group, event.topic, event.queue].append((fact.t, event.client, event.offset))
                 case TopicDeleted(topic=topic):
                     self._deleted[topic].append(fact.t)
                 case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
@@ -291,26 +308,26 @@ class FateClassifier:
                 version, t, asked, member,
             )  # fmt: skip
 
-        consumed = [f for f in self._consumed[group, message.message_id] if member in {None, f.source}]
-        for fact in consumed:
-            if fact["success"]:
-                return fate(Fate.DELIVERED, fact.t, fact.source)
+        consumed = [taken for taken in self._consumed[group, message.message_id] if member in {None, taken[1]}]
+        for t, who, success in consumed:
+            if success:
+                return fate(Fate.DELIVERED, t, who)
         if consumed:
             dead = (group, message.message_id) in self._dead
             kind = Fate.DROPPED_BY_CLIENT if member else Fate.DEAD_LETTER if dead else Fate.RETRYING
-            return fate(kind, consumed[-1].t, consumed[-1].source)
+            return fate(kind, *consumed[-1][:2])
         began, deleted = self._life(message)
-        for fact in self._given[queue, message.offset]:
-            if began <= fact.t <= deleted and member in {None, fact.source}:
-                return fate(Fate.PASSED, fact.t, fact.source)
+        for t, who in self._given[queue, message.offset]:
+            if began <= t <= deleted and member in {None, who}:
+                return fate(Fate.PASSED, t, who)
         drops = [
             drop
             for drop in self._drops[queue, message.offset]
-            if began <= drop[0].t <= deleted and member in {None, drop[0].source, drop[0].get("client")}
+            if began <= drop.t <= deleted and member in {None, drop.who}
         ]
         if drops:
-            fact, kind = drops[-1]
-            return fate(kind, fact.t, fact.get("client", fact.source), (fact["subscription"], fact["version"]))
+            last = drops[-1]
+            return fate(last.fate, last.t, last.who, (last.subscription, last.version))
         return self._undecided(queue, message, fate, member)
 
     def _undecided(
@@ -327,9 +344,9 @@ class FateClassifier:
         """
         began, deleted = self._life(message)
         end = inf if began == -inf else self._ends.get((message.topic, message.queue, began), 0)
-        for fact in self._passed[queue]:
-            if message.offset < fact["offset"] <= end and fact.t <= deleted and member is None:
-                return fate(Fate.SKIPPED_BY_OFFSET, max(fact.t, began), fact.get("client"))
+        for t, client, offset in self._passed[queue]:
+            if message.offset < offset <= end and t <= deleted and member is None:
+                return fate(Fate.SKIPPED_BY_OFFSET, max(t, began), client)
         if deleted < inf:
             return fate(Fate.NO_OWNER, deleted, None)
         owners = self._owners.get(queue, {})

@@ -10,6 +10,7 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from rmqlab.events import Notify, Rebalance
 from rmqlab.language import _, joined
 from rmqlab.run.run_view import RunView
 from rmqlab.scenario.fault_steps import Kill
@@ -63,7 +64,7 @@ class Ownership:
         self.events = self._events()
         self.members = list(dict.fromkeys(event.who for event in self.events if event.what == "joins"))
         self.spans = self._spans()
-        self.told = [fact.t for fact in self.view.facts("notify")]
+        self.told = [fact.t for fact in self.view.facts(Notify)]
 
     def stretches(self) -> list[OwnersRecord]:
         """For each queue its owners over time, from its first owner on."""
@@ -108,7 +109,7 @@ class Ownership:
                 spans.append(Span(queue, who, held.pop((owner, queue)), t))
 
         ends = [(event.t, 0, event.who, None) for event in self.events if event.what in ENDS]
-        words = [(fact.t, 1, fact.source, frozenset(fact["queues"])) for fact in self.view.facts("rebalance")]
+        words = [(fact.t, 1, fact.source, frozenset(fact.event.queues)) for fact in self.view.facts(Rebalance)]
         for t, _ignored, who, queues in sorted([*ends, *words], key=lambda one: one[:2]):
             if queues is None:
                 give_up(who, t)

@@ -6,16 +6,19 @@ same names.
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
 
 from msgspec import UNSET, Struct, UnsetType, convert, defstruct, field
 
 from rmqlab.events import Event, set_kinds
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rmqlab.events import Version
     from rmqlab.message.message import MessageExt
 
 
@@ -30,9 +33,13 @@ class Recorded(Event, frozen=True):
         >>> Started("A").as_json("01", 7.2)
         {'id': '01', 't': 7, 'ev': 'started', 'who': 'A'}
         """
-        return {"id": scenario_id, "t": round(t), "ev": self.kind} | self.columns()
+        return {"id": scenario_id, "t": round(t), "ev": self.kind} | self.record()
 
-    def columns(self) -> dict[str, Any]:
+    def words(self, who: str, version: Version = int) -> str:
+        """Its sentence, or its record."""
+        return super().words(who, version) if self.sentence else f"{self.kind} {json.dumps(self.record())}"
+
+    def record(self) -> dict[str, Any]:
         """Its fields under their names in JSON, without those that are UNSET."""
         spelled = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
         found = ((column, getattr(self, name)) for name, column in spelled if name not in self.unrecorded)
@@ -183,6 +190,12 @@ class Consumed(OfConsumer, frozen=True, tag="consume"):
     success: bool
     message: MessageExt | None = None
     unrecorded: ClassVar[frozenset[str]] = frozenset({"group", "success", "message"})
+    sentence: ClassVar = _("{who}'s listener takes {body} ({place}, offset {offset})")
+    refusal: ClassVar = _("{who}'s listener refuses {body} ({place}, offset {offset})")
+
+    def words(self, who: str, version: Version = int) -> str:
+        """Whether the listener took it, as a sentence."""
+        return (self.sentence if self.success else self.refusal).format(**self.values(version) | {"who": who})
 
 
 class GroupViewed(Recorded, frozen=True, tag="broker"):

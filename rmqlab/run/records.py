@@ -21,9 +21,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import astuple
+
+from rmqlab.events import Expired, Heartbeat, Pull, Rebalance, SubscriptionChanged, Unregister
 from rmqlab.message.java import camel_case
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.run.facts import BROKER
+from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run import sent_messages
 
 if TYPE_CHECKING:
@@ -68,7 +71,7 @@ class ConsumedRecord(NamedTuple):
     offset: int
     body: str
     tag: str | None
-    msg_id: str
+    msg_id: str | None
     success: bool
 
 
@@ -99,8 +102,8 @@ class BeatRecord(NamedTuple):
     who: str
     group: str
     topic: str
-    type: str
-    expression: str
+    type: str | None
+    expression: str | None
     version: int
 
 
@@ -111,7 +114,7 @@ class SlotRecord(NamedTuple):
     t: float
     who: str
     group: str
-    topic: str
+    topic: str | None
     before: str | None
     type: str | None
     expression: str | None
@@ -189,9 +192,10 @@ def messages(run: Run) -> Iterator[MessageRecord]:
 
 def consumed(run: Run) -> Iterator[ConsumedRecord]:
     """Everything a listener got, again and again if it came so."""
-    names = ("group", "topic", "queue", "offset", "body", "tag", "message_id", "success")
-    for n, fact in enumerate(run.facts.of("consume")):
-        yield ConsumedRecord(n, fact.t, fact.source, *(fact[name] for name in names))
+    for n, fact in enumerate(run.facts.of(Consumed)):
+        it = fact.event
+        place = it.group, it.topic, it.queue, it.offset
+        yield ConsumedRecord(n, fact.t, fact.source, *place, it.body, it.tag, it.message_id, it.success)
 
 
 def fates(run: Run) -> Iterator[FateRecord]:
@@ -205,32 +209,30 @@ def beats(run: Run) -> Iterator[BeatRecord]:
     """Every subscription that a heartbeat brought; the clients' own retry topics are left out."""
     told = (
         (fact, run.short(group), one)
-        for fact in run.facts.of("heartbeat")
-        if fact.source == BROKER
-        for group, one in fact["subscriptions"]
+        for fact in run.facts.of(Heartbeat)
+        for group, one in fact.event.subscriptions
         if not is_retry_topic(run.short(one.topic))
     )
     for n, (fact, group, one) in enumerate(told):
         asked = (one.expression_type, one.sub_string, one.sub_version)
-        yield BeatRecord(n, fact.t, fact["client"], group, run.short(one.topic), *asked)
+        yield BeatRecord(n, fact.t, fact.event.client, group, run.short(one.topic), *asked)
 
 
 def slots(run: Run) -> Iterator[SlotRecord]:
     """Every change of what the broker holds for a group, a new version of the same text included."""
-    facts = (fact for fact in run.facts.of("subscription") if not is_retry_topic(fact["topic"]))
+    facts = (fact for fact in run.facts.of(SubscriptionChanged) if not is_retry_topic(fact.event.topic or ""))
     for n, fact in enumerate(facts):
-        old, new = fact["old"], fact["new"]
+        change, old, new = fact.event, fact.event.old, fact.event.new
         held = (None, None, None) if new is None else (new.expression_type, new.sub_string, new.sub_version)
         before = None if old is None else old.sub_string
-        yield SlotRecord(n, fact.t, fact["client"], fact["group"], fact["topic"], before, *held)
+        yield SlotRecord(n, fact.t, change.client, change.group, change.topic, before, *held)
 
 
 def pulls(run: Run) -> Iterator[PullRecord]:
     """Every pull that the broker of a simulation answered; a recording has its frames instead."""
-    names = ("client", "group", "topic", "queue", "offset", "code", "status", "next", "count", "held")
-    facts = (fact for fact in run.facts.of("pull") if not is_retry_topic(fact["topic"]))
+    facts = (fact for fact in run.facts.of(Pull) if not is_retry_topic(fact.event.topic))
     for n, fact in enumerate(facts):
-        yield PullRecord(n, fact.t, *(fact[name] for name in names))
+        yield PullRecord(n, fact.t, *astuple(fact.event))
 
 
 def ownership(run: Run) -> Iterator[OwnershipRecord]:
@@ -248,16 +250,17 @@ def offsets(run: Run) -> Iterator[OffsetRecord]:
 
 def _ownership(run: Run) -> Iterator[tuple[float, tuple[str, str, str], int, bool]]:
     held: dict[tuple[str, str, str], set[int]] = {}
-    for fact in run.facts.of("rebalance", "unregister", "expired"):
-        if fact.kind != "rebalance":
-            for key in [key for key in held if key[:2] == (fact["client"], fact["group"])]:
-                yield from ((fact.t, key, queue, False) for queue in sorted(held.pop(key)))
-        elif not is_retry_topic(fact["topic"]):
-            key = (fact.source, fact["group"], fact["topic"])
-            before, now = held.get(key, set()), set(fact["queues"])
-            held[key] = now
-            yield from ((fact.t, key, queue, False) for queue in sorted(before - now))
-            yield from ((fact.t, key, queue, True) for queue in sorted(now - before))
+    for fact in run.facts:
+        match fact.event:
+            case Unregister(group=group, client=client) | Expired(group=group, client=client):
+                for key in [key for key in held if key[:2] == (client, group)]:
+                    yield from ((fact.t, key, queue, False) for queue in sorted(held.pop(key)))
+            case Rebalance(group=group, topic=topic, queues=queues) if not is_retry_topic(topic):
+                key = (fact.source, group, topic)
+                before, now = held.get(key, set()), set(queues)
+                held[key] = now
+                yield from ((fact.t, key, queue, False) for queue in sorted(before - now))
+                yield from ((fact.t, key, queue, True) for queue in sorted(now - before))
 
 
 TABLES: dict[str, tuple[type[tuple[Any, ...]], Any]] = {

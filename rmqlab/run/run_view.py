@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.events import Heartbeat, SubscriptionChanged
 from rmqlab.language import _, joined
-from rmqlab.run.facts import BROKER
+from rmqlab.protocol.subscription_data import TAG
 from rmqlab.scenario.life_steps import Unsubscribe
 from rmqlab.scenario.scenario import Start, Subscribe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rmqlab.run.facts import Fact
+    from rmqlab.events import Event
+    from rmqlab.run.facts import E, Fact
     from rmqlab.run.fates import MessageFate
     from rmqlab.run.run import Run
 
@@ -128,18 +130,15 @@ class RunView:
         """A subscription version (epoch ms) as ms since the first start."""
         return sub_version - self._epoch - self.zero
 
-    def facts(self, *kinds: str, source: str | None = None) -> list[Fact]:
-        """Facts about this group and topic up to the scenario's last step; all kinds when none is named."""
+    def facts(self, *kinds: type[E]) -> list[Fact[E]]:
+        """Facts of these kinds (of all, by `Event`) about this group and topic, up to the scenario's last step."""
         return [
             fact
-            for fact in (self.run.facts.of(*kinds) if kinds else self.run.facts)
-            if fact.t - self.zero <= self.end
-            and fact.get("group", self.group) == self.group
-            and fact.get("topic", self.topic) == self.topic
-            and source in {None, fact.source}
+            for fact in self.run.facts.of(*kinds)
+            if fact.t - self.zero <= self.end and fact.event.is_about(self.group, self.topic)
         ]
 
-    def place(self, fact: Fact) -> int:
+    def place(self, fact: Fact[Event]) -> int:
         """The place of a fact among all of the run."""
         return self._places[id(fact)]
 
@@ -156,25 +155,30 @@ class RunView:
     def slots(self) -> list[SlotSpan]:
         """Every change of the group's subscription of the topic."""
         return [
-            SlotSpan(fact.t - self.zero, fact["client"], new.expression_type, new.sub_string, self.place(fact))
-            for fact in self.facts("subscription")
-            if (new := fact["new"]) is not None
+            SlotSpan(
+                fact.t - self.zero,
+                fact.event.client,
+                new.expression_type or TAG,
+                new.sub_string or "",
+                self.place(fact),
+            )
+            for fact in self.facts(SubscriptionChanged)
+            if (new := fact.event.new) is not None
         ]
 
     @cached_property
     def beats(self) -> list[Beat]:
         """Every heartbeat of the group's members that carries the topic, as the broker got it; no other group's."""
         found: list[Beat] = []
-        facts = self.facts("heartbeat", "subscription", source=BROKER)
-        for index, fact in enumerate(facts):
-            if fact.kind != "heartbeat":
+        facts: list[Fact[Event]] = self.facts(Heartbeat, SubscriptionChanged)
+        for fact, follows in zip_longest(facts, facts[1:]):
+            if not isinstance(beat := fact.event, Heartbeat):
                 continue
-            follows = facts[index + 1] if index + 1 < len(facts) else None
-            taken = follows is not None and follows.kind == "subscription" and follows.t == fact.t
-            for group, told in fact["subscriptions"]:
+            taken = follows is not None and isinstance(follows.event, SubscriptionChanged) and follows.t == fact.t
+            for group, told in beat.subscriptions:
                 if (self.run.short(group), self.run.short(told.topic)) == (self.group, self.topic):
                     version, place = self.version(told.sub_version), self.place(fact)
-                    found.append(Beat(fact.t - self.zero, fact["client"], told.sub_string, version, taken, place))
+                    found.append(Beat(fact.t - self.zero, beat.client, told.sub_string or "", version, taken, place))
         return found
 
     @cached_property

@@ -16,6 +16,7 @@ from rmqlab.client.client_config import LitePullConsumerConfig, PushConsumerConf
 from rmqlab.client.listener import ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
+from rmqlab.events import PullAnswered
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
 from rmqlab.run.fates import GroupMember
 from rmqlab.scenario.scenario import Start
@@ -99,7 +100,8 @@ def client_of(
 def owners_of(consumers: Mapping[str, Consumer], facts: FactLog, recorder: RunRecorder) -> Owners:
     """Who has which queue, and the next offset that each would pull."""
     owners: Owners = {}
-    asked = {(fact.source, fact["topic"], fact["queue"]): fact["next"] for fact in facts.of("pull_result")}
+    answers = facts.of(PullAnswered)
+    asked = {(answer.source, answer.event.topic, answer.event.queue): answer.event.next for answer in answers}
     for who, consumer in consumers.items():
         for queue in consumer.client.queues:
             topic = recorder.short(queue.topic)

@@ -213,7 +213,7 @@ async def _print_gauges(startup: BrokerStartup, seconds: int, flips: Flips) -> N
         await asyncio.sleep(seconds)
         now = epoch_ms()
         for gauge in gauges(broker, now, flips, most=MAX_LOOKED_AT):
-            lines.tell(json.dumps({"t": now, **gauge.columns()}))
+            lines.tell(json.dumps({"t": now, **gauge.record()}))
 
 
 def _tell_ready(startup: BrokerStartup, args: Namespace) -> None:

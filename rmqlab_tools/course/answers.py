@@ -11,9 +11,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.checkout import data
 from rmqlab.errors import BadInput
+from rmqlab.events import (
+    ClientFiltered,
+    Commit,
+    CorrectOffset,
+    Expired,
+    Filtered,
+    Heartbeat,
+    HeartbeatSent,
+    Notify,
+    Pull,
+    PullAnswered,
+    Rebalance,
+    Register,
+    Restamp,
+    SubscriptionChanged,
+    Unregister,
+)
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _, joined
 from rmqlab.rules import Rules
+from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run_view import RunView
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
 from rmqlab_tools.course.mutants import WRONG
@@ -29,8 +47,8 @@ SHOWN = 3  # differences of two runs
 BY_HAND = _("Call your function by hand, with small inputs.")
 # Facts that say in a line what broker and clients do; of views and stored offsets there are more, for the recordings.
 TELLING = (
-    _("heartbeat"), "restamp", "subscription", "register", "unregister", "expired", "notify", _("rebalance"), "pull",
-    "filtered", "pull_result", "client_filtered", "correct_offset", "consume", _("commit"),
+    Heartbeat, HeartbeatSent, Restamp, SubscriptionChanged, Register, Unregister, Expired, Notify, Rebalance, Pull,
+    Filtered, PullAnswered, ClientFiltered, CorrectOffset, Consumed, Commit,
 )  # fmt: skip
 
 

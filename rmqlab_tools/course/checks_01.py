@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.events import Rebalance, SubscriptionChanged
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -70,9 +71,9 @@ def predict(answer: Any) -> str:
     for fate in reading.fates:
         if PLACES[said[fate.body]] is not fate.fate:
             # What decides the fates: who wrote the slot, who owns which queues, where the messages lie.
-            owners = {fact.source: fact for fact in reading.facts("rebalance")}
+            owners = {fact.source: fact for fact in reading.facts(Rebalance)}
             stored = [way_of(reading, one.body)[0] for one in reading.fates]
-            facts = [*reading.facts("subscription"), *owners.values()]
+            facts = [*reading.facts(SubscriptionChanged), *owners.values()]
             causes = [*(line(fact, reading) for fact in facts), *stored]
             raise CheckFailed(
                 problem=_('{body} ({tag}) is not "{said}".', body=fate.body, tag=fate.tag, said=said[fate.body]),
@@ -133,8 +134,8 @@ def steer(answer: Any) -> str:
     if sorted(got) == WANTED:
         return _("{who} gets {wanted}.", who=who, wanted=joined(" and ", WANTED))
     reading = RunView(answer._run())  # noqa: SLF001 - the run so far, of a lab that may go on
-    owned = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
-    why = [line(fact, reading) for fact in (*reading.facts("subscription"), *owned)]
+    owned = [fact for fact in reading.facts(Rebalance) if fact.source == who][-1:]
+    why = [line(fact, reading) for fact in (*reading.facts(SubscriptionChanged), *owned)]
     raise CheckFailed(problem=_("{who} gets {got}.", who=who, got=joined(", ", got) or _("nothing")), lines=why)
 
 

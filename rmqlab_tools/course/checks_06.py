@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.events import Expired
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, Rules
@@ -78,7 +79,7 @@ def _gone() -> Lab:
 def _forgotten_in_time(run: Run) -> str | None:
     """What is wrong with the moment at which a scan forgets A."""
     gone = [float(event["t"]) for event in run.told("control")][-1]
-    times = [fact.t for fact in run.facts.of("expired") if fact["group"] == "G"]
+    times = [fact.t for fact in run.facts.of(Expired) if fact.event.group == "G"]
     if any(t < gone for t in times):
         return _("A lives, and a scan forgets it")
     return None if times else _("A's machine is gone, and no scan forgets it")

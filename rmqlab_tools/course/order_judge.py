@@ -102,7 +102,7 @@ def _runs(search: OpenSearch) -> Iterator[Run]:
 def _key(run: Run) -> Hashable:
     """Runs that end alike: what was consumed, dropped and lost, and what happened on the way."""
     fates = tuple(sorted((fate.group, fate.body, str(fate.fate), fate.culprit or "") for fate in run.fates))
-    kinds = tuple(sorted(Counter(fact.kind for fact in run.facts).items()))
+    kinds = tuple(sorted(Counter(fact.event.kind for fact in run.facts).items()))
     return run.outcome(), fates, kinds
 
 

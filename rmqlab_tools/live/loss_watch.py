@@ -49,8 +49,8 @@ class LossWatch:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._facts: list[Fact] = []
-        self._drops: dict[tuple[_Queue, int], Fact] = {}
+        self._facts: list[Fact[Event]] = []
+        self._drops: dict[tuple[_Queue, int], Fact[Event]] = {}
         self._dropped_now: dict[_Queue, set[int]] = defaultdict(set)
         self._handed: dict[_Queue, dict[int, str]] = defaultdict(dict)  # offset to client, not committed yet
         self._got: dict[tuple[_Queue, int], str] = {}  # the same, when an offset has passed them
@@ -110,7 +110,7 @@ class LossWatch:
                 queue: owner for queue, owner in self._owners.items() if (queue[0], owner) != (group, client)
             }
 
-    def _drop(self, at: tuple[_Queue, int], fact: Fact) -> None:
+    def _drop(self, at: tuple[_Queue, int], fact: Fact[Event]) -> None:
         queue, offset = at
         if at in self._got:
             return  # it is read once more

@@ -17,6 +17,7 @@ from rmqlab.run.fates import filter_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from rmqlab.events import Event
     from rmqlab.run.facts import Fact
     from rmqlab.run.fates import SendRecord
     from rmqlab_tools.recordings.frame_facts import FrameAccount
@@ -37,7 +38,7 @@ class LikelyDroppers:
         self._before: dict[tuple[str, str], SubscriptionData] = {}
         self._wishes: dict[tuple[str, str], dict[str, SubscriptionData]] = defaultdict(dict)
 
-    def see(self, fact: Fact) -> Fact:
+    def see(self, fact: Fact[Event]) -> Fact[Event]:
         """The next fact, as it is or told anew."""
         match fact.event:
             case Heartbeat(client=client, subscriptions=told):

@@ -79,8 +79,8 @@ class FrameAccount:
     def __init__(self, suffix: str = "", zero: float = 0.0) -> None:
         self._suffix = suffix
         self._zero = zero
-        self.facts: list[Fact] = []
-        self.given: list[Fact] = []
+        self.facts: list[Fact[Event]] = []
+        self.given: list[Fact[Event]] = []
         self.reached: dict[tuple[str, str, int], int] = {}
         self.posts: set[tuple[str, str, str]] = set()
         self.tied: set[tuple[str, str]] = set()

@@ -128,7 +128,7 @@ def _run(scenario: Scenario, events: list[Event], account: FrameAccount) -> Run:
     return Run(scenario, events, FactLog(facts), fates, Schedule(scenario.id))
 
 
-def _consumed(events: Iterable[Event], starts: Mapping[str, Start]) -> Iterator[Fact]:
+def _consumed(events: Iterable[Event], starts: Mapping[str, Start]) -> Iterator[Fact[Consumed]]:
     """What listeners got; a message that came again later was not taken before."""
     last: dict[tuple[str, str], int] = {}
     consumed = [(starts[event["who"]].group, event) for event in events
@@ -208,7 +208,7 @@ def tap_account(folder: Path) -> Run:
     """
     recording, told = read_frames(folder)
     sends = list(_sends(recording.lines))
-    if not sends and not any(fact.kind == "heartbeat" for fact in told.facts):
+    if not sends and not any(isinstance(fact.event, Heartbeat) for fact in told.facts):
         raise BadInput(
             _(
                 "{folder}: no consumer beats in these frames and nobody sends, so there is nothing to tell",
@@ -314,7 +314,7 @@ def _unplaced(t: float, message: Message) -> tuple[None, Event]:
 
 
 def _line(t: float, event: Recorded) -> Event:
-    return {"t": t, "ev": event.kind} | event.columns()
+    return {"t": t, "ev": event.kind} | event.record()
 
 
 def _messages(request: RemotingCommand) -> tuple[SendMessageRequestHeader, list[Message]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
+from rmqlab.events import ClientFiltered, Commit, Event, Filtered, Pull
 from rmqlab.language import _, joined
-from rmqlab.run.facts import fact_in_words
+from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run_view import RunView, seconds
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ class Line(NamedTuple):
         return f"{seconds(self.t):>9}  {self.text}"
 
 
-def line(fact: Fact, reading: RunView) -> Line:
+def line(fact: Fact[Event], reading: RunView) -> Line:
     """A fact in words; versions are told by the same clock as times."""
-    return Line(fact.t - reading.zero, fact_in_words(fact, lambda version: seconds(reading.version(version))))
+    return Line(fact.t - reading.zero, fact.words(lambda version: seconds(reading.version(version))))
 
 
 def way_of(reading: RunView, body: str) -> list[Line]:
@@ -60,15 +61,15 @@ def way_of(reading: RunView, body: str) -> list[Line]:
 
 def _met(reading: RunView, fate: MessageFate) -> Iterator[Line]:
     """Everything that names the message's queue and offset, and the first commit behind it."""
-    for fact in reading.facts():
-        if fact.get("queue") != fate.queue:
-            continue
-        match fact.kind:
-            case "filtered" | "client_filtered" | "consume" if fact["offset"] == fate.offset:
+    for fact in reading.facts(Event):
+        match fact.event:
+            case Filtered(queue=fate.queue, offset=fate.offset):
                 yield line(fact, reading)
-            case "pull" if fact["next"] is not None and fact["offset"] <= fate.offset < fact["next"]:
+            case ClientFiltered(queue=fate.queue, offset=fate.offset) | Consumed(queue=fate.queue, offset=fate.offset):
                 yield line(fact, reading)
-    passed = (fact for fact in reading.facts("commit") if fact["queue"] == fate.queue and fact["offset"] > fate.offset)
-    first = next(passed, None)
+            case Pull(queue=fate.queue, offset=offset, next=int(following)) if offset <= fate.offset < following:
+                yield line(fact, reading)
+    commits = (fact for fact in reading.facts(Commit) if fact.event.queue == fate.queue)
+    first = next((fact for fact in commits if fact.event.offset > fate.offset), None)
     if first is not None:
         yield line(first, reading)

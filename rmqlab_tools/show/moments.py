@@ -12,6 +12,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from rmqlab.events import ClientFiltered, Commit, Notify, Rebalance, Restamp
 from rmqlab.language import N_, _, joined
 from rmqlab.run.fates import Fate
 from rmqlab.run.run_view import Beat, RunView, ranges, seconds, short
@@ -180,28 +181,29 @@ def _faults(reading: RunView) -> Iterator[Moment]:
 
 
 def _notifications(reading: RunView) -> Iterator[Moment]:
-    told: dict[float, list[Fact]] = {}
-    for fact in reading.facts("notify"):
+    told: dict[float, list[Fact[Notify]]] = {}
+    for fact in reading.facts(Notify):
         told.setdefault(fact.t - reading.zero, []).append(fact)
     for t, facts in told.items():
         if len(facts) > 1:  # the first member is told of itself: no story in it
-            clients, order = tuple(fact["client"] for fact in facts), reading.place(facts[-1])
+            clients, order = tuple(fact.event.client for fact in facts), reading.place(facts[-1])
             slot = _slot_after(reading, order)
             yield Moment(t, MomentKind.NOTIFY, clients, _("look again"), _("members changed (40)"), slot, order=order)
 
 
 def _rebalances(reading: RunView) -> Iterator[Moment]:
-    stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
-    for fact in reading.facts("rebalance"):
+    stamps = {(fact.source, fact.t): fact for fact in reading.facts(Restamp)}
+    for fact in reading.facts(Rebalance):
         stamp = stamps.get((fact.source, fact.t))
-        told = [_("owns {ranges}", ranges=ranges(fact["queues"]) or _("nothing"))]
-        told += [_("new stamp {seconds}", seconds=seconds(reading.version(stamp["version"])))] if stamp else []
+        told = [_("owns {ranges}", ranges=ranges(fact.event.queues) or _("nothing"))]
+        told += [_("new stamp {seconds}", seconds=seconds(reading.version(stamp.event.version)))] if stamp else []
         t, text, order = fact.t - reading.zero, joined("; ", told), reading.place(fact)
         yield Moment(t, MomentKind.REBALANCE, (fact.source,), text, "", _slot_after(reading, order), order=order)
 
 
 def _messages(reading: RunView) -> Iterator[Moment]:
-    compared = {(fact.source, fact["queue"], fact["offset"]) for fact in reading.facts("client_filtered")}
+    dropped = reading.facts(ClientFiltered)
+    compared = {(fact.source, fact.event.queue, fact.event.offset) for fact in dropped}
     for fate in reading.fates:
         t = fate.t - reading.zero
         who = (fate.culprit,) if fate.culprit else ()
@@ -235,17 +237,17 @@ def _why(fate: MessageFate, *, compared: bool) -> str:
 def _commits(reading: RunView) -> Iterator[Moment]:
     """The commit of each consumer after which the offsets of its queues move no more."""
     ends = {queue: maximum for queue, (_, maximum) in reading.offsets.items()}
-    done: dict[str, dict[int, Fact]] = {}
-    for fact in reading.facts("commit"):
-        mine = done.setdefault(fact["client"], {})
-        if fact["queue"] not in mine or mine[fact["queue"]]["offset"] != fact["offset"]:
-            mine[fact["queue"]] = fact
+    done: dict[str, dict[int, Fact[Commit]]] = {}
+    for fact in reading.facts(Commit):
+        commit, mine = fact.event, done.setdefault(fact.event.client, {})
+        if commit.queue not in mine or mine[commit.queue].event.offset != commit.offset:
+            mine[commit.queue] = fact
     for who in reading.names:
         queues = [queue for queue, owners in reading.owners.items() if who in owners]
         last = [fact for queue, fact in done.get(who, {}).items() if queue in queues]
         if queues and len(last) == len(queues):
             t = max(fact.t for fact in last) - reading.zero
-            passed = sum(fact["offset"] for fact in last)
+            passed = sum(fact.event.offset for fact in last)
             behind = sum(ends.get(queue, 0) for queue in queues) - passed
             text = _(
                 "queues {ranges}: {passed} passed, lag {behind}", ranges=ranges(queues), passed=passed, behind=behind

@@ -7,6 +7,7 @@ import pytest
 import rmqlab
 from rmqlab.protocol.channel import C2S
 from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode
+from rmqlab.run.recorded_events import Consumed
 from rmqlab_tools.course.articles.e1_expected import NOT_PRINTED, Figure, FigureKind
 from rmqlab_tools.course.articles.eight_messages import EightMessages
 
@@ -30,7 +31,7 @@ def test_article_and_run_stand_side_by_side(printed):
 def test_properties_have_four_writers():
     simulation = EightMessages().simulation()
     run = simulation.run()
-    message = next(fact["message"] for fact in run.facts.of("consume") if fact["body"] == "MsgStr4")
+    message = next(fact.event.message for fact in run.facts.of(Consumed) if fact.event.body == "MsgStr4")
     stored = simulation.cluster.broker.message_store.look_message_by_offset(message.commit_log_offset)
     sent = simulation.recorder.sent[4]
     assert set(sent.properties) == {"TAGS", "WAIT", "UNIQ_KEY"}

@@ -10,6 +10,7 @@ import pytest
 
 import rmqlab
 from rmqlab.checkout import ROOT
+from rmqlab.events import Restamp
 from rmqlab.run.run_view import RunView
 
 LESSON = "01_eight_messages"
@@ -155,7 +156,7 @@ def test_the_broker_only_notifies(lab):
 @pytest.mark.claim("B joins, so the queues of both change, and both take a new reading within milliseconds:")
 def test_the_highest_version_takes_the_slot(lab):
     reading = RunView(lab._run())
-    joined = [fact for fact in reading.facts("restamp") if fact.t - reading.zero > 60_000]
+    joined = [fact for fact in reading.facts(Restamp) if fact.t - reading.zero > 60_000]
     assert sorted(fact.source for fact in joined) == ["A", "B"]
     assert max(fact.t for fact in joined) - min(fact.t for fact in joined) < 10
     highest = -1

@@ -10,6 +10,7 @@ import pytest
 import rmqlab
 from rmqlab.broker.admin_broker_processor import RebalanceLockManager
 from rmqlab.client import allocate as strategies
+from rmqlab.events import Rebalance, Restamp
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.heartbeat import ConsumerData, HeartbeatData
 from rmqlab.rules import RULES
@@ -68,7 +69,7 @@ def test_who_decided(shown):
     taken = lab.rebalances().where(lambda row: row.held and start <= row.t < start + 10_000)
     assert sorted((row.queue, row.who) for row in taken) == [(2, "B"), (4, "C")]
     facts = lab._run().facts
-    rounds, stamps = ({(one.source, one.t) for one in facts.of(kind)} for kind in ("rebalance", "restamp"))
+    rounds, stamps = ({(one.source, one.t) for one in facts.of(kind)} for kind in (Rebalance, Restamp))
     assert rounds == stamps
     locks, queue = RebalanceLockManager(), MessageQueue("T", "broker-a", 0)
     assert [locks.try_lock("G", queue, who, 0) for who in "AB"] == [True, False]

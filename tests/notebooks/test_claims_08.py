@@ -8,6 +8,8 @@ import re
 import pytest
 
 import rmqlab
+from rmqlab.events import Commit, Filtered, Notify, Rebalance, Restamp
+from rmqlab.run.recorded_events import Consumed
 from rmqlab.scenario.scenario import Send, Start
 from rmqlab_tools.course.articles.e1_expected import printed
 from rmqlab_tools.course.checks_08 import meet
@@ -30,7 +32,7 @@ HOUR_MS = 3_600_000
 
 
 def of_topic(run, kind):
-    return [fact for fact in run.facts.of(kind) if fact["topic"] == "T"]
+    return [fact for fact in run.facts.of(kind) if fact.event.topic == "T"]
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +96,8 @@ def test_who_is_ahead_loses(some):
     drawn = [rmqlab.simulate(meet().scenario(), seed=seed).run for seed in range(6)]
     for run in (*(one.run for one in some.outcomes), *drawn):
         b_began = next(event["t"] for event in run.events if event["ev"] == "starting" and event["who"] == "B")
-        race = [fact for fact in of_topic(run, "restamp") if b_began <= fact.t < b_began + 5_000]
-        assert {fact["client"] for fact in run.facts.of("notify") if fact.t >= b_began} == {"A", "B"}
+        race = [fact for fact in of_topic(run, Restamp) if b_began <= fact.t < b_began + 5_000]
+        assert {fact.event.client for fact in run.facts.of(Notify) if fact.t >= b_began} == {"A", "B"}
         ahead, behind = race
         assert ahead["version"] < behind["version"]
         assert run.outcome().bodies_of(behind.source)
@@ -135,7 +137,7 @@ def test_a_clock_an_hour_ahead(rare, shown):
             lab.clock("A", HOUR_MS)
         lab.run(seconds=60)
     run = lab.finish().run
-    stamps = {who: {f["version"] for f in of_topic(run, "restamp") if f.source == who} for who in "AB"}
+    stamps = {who: {f["version"] for f in of_topic(run, Restamp) if f.source == who} for who in "AB"}
     assert max(stamps["A"]) - max(stamps["B"]) > HOUR_MS - 120_000  # nobody corrected either
     assert [one.consumed for one in rare["A's clock is an hour ahead"].outcomes] == [{"A": ["MsgStr2", "MsgStr3"]}]
     rows = dict(line.rsplit(maxsplit=1) for line in shown["clocks"].splitlines() if line[-1:].isdigit())
@@ -167,7 +169,7 @@ def test_rarer_outcomes(rare):
     assert sent["sent while B starts"] < sent["usual"]
     run = meet().finish().run
     first = min(event["t"] for event in run.events if event["ev"] == "sent")
-    assert max(fact.t for fact in of_topic(run, "restamp") if fact.t < first + 5_000) < first
+    assert max(fact.t for fact in of_topic(run, Restamp) if fact.t < first + 5_000) < first
 
 
 @pytest.mark.row("S-88")
@@ -180,13 +182,11 @@ def test_who_takes_queues_over_reads_on_from_the_committed_offset(rare):
     (twice,) = [one for one in rare["B is cut off"].outcomes if one.consumed == ends]
     run = twice.told()
     sent = max(event["t"] for event in run.events if event["ev"] == "sent")
-    taken = next(
-        f for f in of_topic(run, "rebalance") if f.source == "A" and f.t > sent and f["queues"] == [0, 1, 2, 3]
-    )
-    passed = {(f["queue"], f["offset"]) for f in of_topic(run, "filtered") if f.t < taken.t and f["client"] == "B"}
-    got = {(f["queue"], f["offset"]) for f in of_topic(run, "consume") if f.t > taken.t and f.source == "A"}
+    taken = next(f for f in of_topic(run, Rebalance) if f.source == "A" and f.t > sent and f["queues"] == [0, 1, 2, 3])
+    passed = {(f["queue"], f["offset"]) for f in of_topic(run, Filtered) if f.t < taken.t and f["client"] == "B"}
+    got = {(f["queue"], f["offset"]) for f in of_topic(run, Consumed) if f.t > taken.t and f.source == "A"}
     assert got == passed == {(2, 0), (3, 0)}
-    assert not [f for f in of_topic(run, "commit") if f["queue"] in (2, 3) and f["offset"] and f.t < taken.t]
+    assert not [f for f in of_topic(run, Commit) if f["queue"] in (2, 3) and f["offset"] and f.t < taken.t]
 
 
 @pytest.mark.row("S-84")

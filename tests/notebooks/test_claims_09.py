@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
+from rmqlab.events import Rebalance, Restamp
 from rmqlab.scenario.scenario import Send, Start, Stop
 from rmqlab_tools.course.checks_09 import begin, rolling_restart, traffic
 from rmqlab_tools.search.plan.planner import plan
@@ -93,9 +94,9 @@ def test_the_rolling_restart(rolling):
     run = rolling.finish().run
     back = [event["t"] for event in run.events if event["ev"] == "starting"][2]
     ends = [event["t"] for event in run.events if event["ev"] == "stopping"][1]
-    between = [fact for fact in run.facts.of("rebalance") if fact.source == "B" and back < fact.t < ends]
-    assert [1] in [fact["queues"] for fact in between if fact["topic"] == "T"]
-    assert any(fact.source == "B" and back < fact.t < ends for fact in run.facts.of("restamp"))
+    between = [fact for fact in run.facts.of(Rebalance) if fact.source == "B" and back < fact.t < ends]
+    assert [1] in [fact.event.queues for fact in between if fact.event.topic == "T"]
+    assert any(fact.source == "B" and back < fact.t < ends for fact in run.facts.of(Restamp))
     gone = [fate for fate in run.fates if fate.lost]
     assert gone
     for fate in gone:

@@ -16,6 +16,7 @@ import pytest
 
 import rmqlab
 from rmqlab.checkout import ROOT, folder
+from rmqlab.events import Heartbeat, OffsetPersist
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.run.fates import Fate
 from rmqlab_tools.course.checks_11 import HELD_MS, SEARCHED, SPLIT, TAGS
@@ -184,7 +185,7 @@ def test_an_incident(changed, shown):
     assert levels[-1] == [80, 40, len(lost), 20]
     assert "one.t > changed" in cells()["levels-check"]
     assert HELD_MS == 15_000 == rmqlab.RULES["4.8.0"].suspend_ms
-    offsets = sorted({round(fact.t) for fact in changed.run.facts.of("offset_persist") if fact.source == "A"})
+    offsets = sorted({round(fact.t) for fact in changed.run.facts.of(OffsetPersist) if fact.source == "A"})
     assert 5_000 in {later - earlier for earlier, later in pairwise(offsets)}
 
 
@@ -227,8 +228,8 @@ def test_sending_again(shown, changed):
         ), path.name
     assert re.search(r"to_topic +T_p-audit-010 +24\b", shown["plan"])
     assert re.search(r"to_retry_topic +%RETRY%H_p-audit-010 +0\b", shown["plan"])
-    beats = [fact for fact in changed.run.facts.of("heartbeat") if fact.source == "broker"]
-    told = [one for fact in beats for _, one in fact["subscriptions"]]
+    beats = list(changed.run.facts.of(Heartbeat))
+    told = [one for fact in beats for _, one in fact.event.subscriptions]
     asked = {one.sub_string for one in told if str(one.topic).startswith("%RETRY%")}
     assert asked == {"*"}
 

@@ -19,11 +19,11 @@ from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.producer import DefaultMQProducer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.errors import BadInput
-from rmqlab.events import Event, set_kinds
+from rmqlab.events import Event, PullFailed, set_kinds
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import from_utf8, parse_int
 from rmqlab.message.message import Message
-from rmqlab.run.facts import BROKER, Fact
+from rmqlab.run.facts import BROKER, Fact, FactLog
 from rmqlab.run.recorded_events import Consumed
 from rmqlab.sim.cluster import Cluster, ClusterConfig
 from rmqlab_tools.live.extra.registration import register_filter_servers
@@ -124,21 +124,13 @@ class ClassFilterRun:
 
     settings: ClassFilter
     delivered: dict[str, list[str]]
-    facts: list[Fact]
-
-    def of(self, *kinds: str) -> list[Fact]:
-        """The facts of these kinds, in order."""
-        return [fact for fact in self.facts if fact.kind in kinds]
-
-    def first(self, kind: str) -> Fact | None:
-        """The first fact of a kind, None without one."""
-        return next((fact for fact in self.facts if fact.kind == kind), None)
+    facts: FactLog
 
     def errors(self) -> dict[str, int]:
         """Why pulls failed, and how often."""
         counts: dict[str, int] = {}
-        for fact in self.of("pull_failed"):
-            counts[fact["error"]] = counts.get(fact["error"], 0) + 1
+        for fact in self.facts.of(PullFailed):
+            counts[fact.event.error] = counts.get(fact.event.error, 0) + 1
         return counts
 
 

@@ -104,7 +104,7 @@ def test_a_pull_that_lacks_a_field_and_a_damaged_answer_are_passed_over(golden):
             broken["answer"] += 1
     account.read(lines)
     assert all(broken.values())
-    assert {fact.kind for fact in account.facts} >= {"heartbeat", "subscription", "rebalance", "commit"}
+    assert {fact.event.kind for fact in account.facts} >= {"heartbeat", "subscription", "rebalance", "commit"}
     assert account.given == []
 
 
@@ -163,11 +163,11 @@ def test_the_verb_writes_tables_of_a_recording_and_says_what_frames_do_not_tell(
 def drops_that_cannot_be(run, properties):
     """Facts of a drop by a subscription that lets the message pass."""
     found = []
-    for fact in run.facts.of("filtered"):
-        known = properties.get((fact["topic"], fact["queue"], fact["offset"]))
-        kind = TAG if fact["stage"] == "tags_code" else SQL92
-        if known is not None and fact["subscription"] is not None:
-            passes = Filter.of(None, fact["subscription"], kind).broker_passes(
+    for fact in run.facts.of(Filtered):
+        known = properties.get((fact.event.topic, fact.event.queue, fact.event.offset))
+        kind = TAG if fact.event.stage == "tags_code" else SQL92
+        if known is not None and fact.event.subscription is not None:
+            passes = Filter.of(None, fact.event.subscription, kind).broker_passes(
                 tags_code(known.get("TAGS")), None, known
             )
             found += [fact] if passes else []
@@ -182,12 +182,12 @@ def test_no_subscription_is_said_to_drop_what_it_lets_pass(recorded):
         sent = sent_messages(run.scenario, run.events)
         properties = {(one.topic, one.queue, one.offset): one.properties for one in sent}
         assert drops_that_cannot_be(run, properties) == []
-        drops += sum(fact["subscription"] is not None for fact in run.facts.of("filtered"))
+        drops += sum(fact.event.subscription is not None for fact in run.facts.of(Filtered))
     account = tap_account(bare)
-    assert sum(fact["subscription"] is not None for fact in account.facts.of("filtered")) == drops
+    assert sum(fact.event.subscription is not None for fact in account.facts.of(Filtered)) == drops
     tags = {(event["topic"], event["queue"], event["offset"]): {"TAGS": event["tag"]} if event["tag"] else {}
             for event in account.events if event["ev"] == "sent"}  # fmt: skip
-    by_tag = [fact for fact in drops_that_cannot_be(account, tags) if fact["stage"] == "tags_code"]
+    by_tag = [fact for fact in drops_that_cannot_be(account, tags) if fact.event.stage == "tags_code"]
     assert by_tag == []
 
 
@@ -203,7 +203,7 @@ def test_who_dropped_is_open_where_several_or_none_may_have():
         likely = LikelyDroppers(FrameAccount(), sent)
         for number, text in enumerate(others):
             likely.see(heard(str(number), text))
-        assert likely.see(drop)["subscription"] == dropper
+        assert likely.see(drop).event.subscription == dropper
 
 
 def test_two_clients_of_one_id_are_two_and_one_that_was_frozen_is_one():
@@ -215,7 +215,7 @@ def test_two_clients_of_one_id_are_two_and_one_that_was_frozen_is_one():
             RecordedLine(3, 10, LineKind.FRAME, 2, True, heartbeat("A", "tagB", 2)),
             RecordedLine(4, 20, LineKind.CLOSE, 1),
         ])  # fmt: skip
-        return [(fact.kind, fact["client"]) for fact in told.facts if fact.kind != "subscription"]
+        return [(fact.event.kind, fact.event.client) for fact in told.facts if fact.event.kind != "subscription"]
 
     apart = [("heartbeat", "A"), ("heartbeat", "A (connection 2)"), ("unregister", "A")]
     assert account(frozen=False) == apart
@@ -229,7 +229,7 @@ def test_a_subscription_without_a_topic_is_none(tmp_path):
     (tmp_path / "broker.conf").write_text("")
     _, told = read_frames(tmp_path)
     assert [one.asked for one in members_of_frames(told)] == [[(1.0, "T", TAG, "tagA")]]
-    assert [fact.kind for fact in tap_account(tmp_path).facts] == ["heartbeat", "subscription", "subscription"]
+    assert [fact.event.kind for fact in tap_account(tmp_path).facts] == ["heartbeat", "subscription", "subscription"]
 
 
 def heartbeat(client, text, version, topics=("T",)):

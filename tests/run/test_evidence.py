@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.events import Event, SubscriptionChanged
 from rmqlab.run.run_view import RunView, ranges, seconds, short
 from rmqlab_tools.course.articles.eight_messages import EightMessages
 from rmqlab_tools.show.evidence import line, way_of
@@ -41,7 +42,7 @@ def test_way_of_a_message_that_arrives(reading):
 
 
 def test_versions_are_told_by_the_clock_of_the_run(reading):
-    told = [line(fact, reading).text for fact in reading.facts("subscription")]
+    told = [line(fact, reading).text for fact in reading.facts(SubscriptionChanged)]
     assert (
         f"the broker now holds for group {reading.group}, topic {reading.topic}: TAG tagB, version 60.012 s (from B)"
         in told
@@ -60,7 +61,11 @@ def test_unknown_message_is_named(reading):
 
 
 def test_every_kind_of_fact_has_words(reading):
-    plain = {fact.kind: line(fact, reading).text for fact in reading.facts() if not fact.kind.startswith("heartbeat")}
+    plain = {
+        fact.event.kind: line(fact, reading).text
+        for fact in reading.facts(Event)
+        if not fact.event.kind.startswith("heartbeat")
+    }
     named = {
         "subscription", "notify", "pull", "filtered", "client_filtered", "consume", "pull_result", "correct_offset",
         "commit", "rebalance", "restamp",

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 import rmqlab
+from rmqlab.events import Rebalance, Restamp
 from rmqlab.run.ownership import NOBODY, Ownership
 
 EXPIRY_MS, SCAN_MS, REBALANCE_MS = 120_000, 10_000, 20_000
@@ -100,7 +101,7 @@ def test_who_is_told_divides_at_once(told):
     assert max(longest(told, doubles=True), longest(told, doubles=False)) < FEW_MS
     assert twice(told) == 0
     facts = told._run().facts
-    stamps, rounds = ({(one.source, one.t) for one in facts.of(kind)} for kind in ("restamp", "rebalance"))
+    stamps, rounds = ({(one.source, one.t) for one in facts.of(kind)} for kind in (Restamp, Rebalance))
     assert stamps == rounds  # stamped anew when its own queues changed, and only then
 
 

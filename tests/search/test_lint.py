@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import rmqlab
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
+from rmqlab.events import SubscriptionChanged
 from rmqlab.filter.filter import twin_of
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import build_subscription
@@ -103,7 +104,7 @@ def test_a_run_of_the_whole_core_loses_what_was_predicted(texts):
     run = simulate(
         convert_scenario({"id": "x", "topics": {"T": 4, "U": 4}, "steps": steps}), cluster=default_settings()
     )
-    slots = [fact["new"] for fact in run.facts.of("subscription") if fact["topic"] == "T" and fact["new"]]
+    slots = [fact.event.new for fact in run.facts.of(SubscriptionChanged) if fact.event.topic == "T" and fact.event.new]
     held = next(member for member in one.members if "T" in member.subscriptions and _same(member, slots[-1]))
     part = shares(one.members, 4)
     for number, witness in enumerate(topic.witnesses):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.run.recorded_events import Consumed
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.search.explorer.properties import BUILT_IN, PropertyKind, duplicates, property_named, usual_properties
 from tests.search.explored_models import TWO_ON_TWO_QUEUES, model, start
@@ -65,7 +66,7 @@ def test_queues_of_those_who_run_at_the_end_need_an_owner():
 def test_a_message_taken_twice_in_a_group_counts_and_in_two_groups_does_not():
     run = simulate(model(1, start("A", 0, "a || b")))
     assert duplicates(run) == []
-    run.facts.extend([fact for fact in run.facts.of("consume") if fact["body"] == "m0"])
+    run.facts.extend([fact for fact in run.facts.of(Consumed) if fact.event.body == "m0"])
     assert duplicates(run) == ["m0"]
     assert says("no-duplicates", run) == "taken more than once: m0"
     groups = simulate(model(1, start("A", 0, "a"), start("B", 2_000, "a", group="H")))

@@ -7,22 +7,29 @@ import itertools
 import pytest
 
 from rmqlab.errors import BadInput
-from tests.proof.class_filter import ClassFilter, source_of
+from rmqlab.events import Pull, StartFilterServer
+from rmqlab.run.recorded_events import Consumed
+from tests.proof.class_filter import ClassFilter, MainClassNotFound, source_of
+from tests.proof.clients.filter_server import ClassAsked, FilterClassUploaded, FilterServerUp
 
 
 def numbers(texts):
     return sorted(map(int, texts))
 
 
+def first(run, kind):
+    return next(run.facts.of(kind))
+
+
 @pytest.mark.row("F-67", "F-99")
 def test_e10_of_201_messages_ten_pass_the_class():
     run = ClassFilter().run()
     assert numbers(run.delivered["A"]) == list(range(110, 201, 10))
-    times = [run.first(kind).t for kind in ("start_filter_server", "filter_server", "filter_class", "consume")]
+    times = [first(run, kind).t for kind in (StartFilterServer, FilterServerUp, FilterClassUploaded, Consumed)]
     assert times == sorted(times)
-    (started,) = run.of("start_filter_server")
-    assert run.first("filter_server").t - started.t == pytest.approx(4_000, abs=10)
-    assert len(run.of("class_filter")) == 201
+    (started,) = run.facts.of(StartFilterServer)
+    assert first(run, FilterServerUp).t - started.t == pytest.approx(4_000, abs=10)
+    assert len(list(run.facts.of(ClassAsked))) == 201
 
 
 @pytest.mark.row("F-99")
@@ -32,13 +39,13 @@ def test_without_a_filter_server_no_pull_is_made(settings):
     assert run.delivered == {"A": []}
     (error,) = run.errors()
     assert error.startswith("Find Filter Server Failed, Broker Addr: 127.0.0.1:10911 topic: ClassFilterTest")
-    assert {fact["topic"] for fact in run.of("pull")} == {"%RETRY%ClassFilterGroup"}
+    assert {fact.event.topic for fact in run.facts.of(Pull)} == {"%RETRY%ClassFilterGroup"}
 
 
 @pytest.mark.row("F-99")
 def test_4_8_0_goes_on_starting_a_program_that_is_gone():
     run = ClassFilter(removed=True, run_ms=100_000).run()
-    times = [fact.t for fact in run.of("main_class_not_found")]
+    times = [fact.t for fact in run.facts.of(MainClassNotFound)]
     assert len(times) == 4
     assert {later - earlier for earlier, later in itertools.pairwise(times)} == {30_000}
 
@@ -52,16 +59,16 @@ def test_pulls_are_spread_over_all_filter_servers_of_the_broker(monkeypatch):
     monkeypatch.setattr(class_filter, "Cluster", lambda config: cluster(config, SeededChooser(3, 1.0)))
     run = ClassFilter(filter_servers=3).run()
     assert numbers(run.delivered["A"]) == list(range(110, 201, 10))
-    assert {fact.source for fact in run.of("class_filter")} == {f"filter server {n}" for n in (1, 2, 3)}
-    assert {fact.source for fact in run.of("filter_class")} == {f"filter server {n}" for n in (1, 2, 3)}
+    assert {fact.source for fact in run.facts.of(ClassAsked)} == {f"filter server {n}" for n in (1, 2, 3)}
+    assert {fact.source for fact in run.facts.of(FilterClassUploaded)} == {f"filter server {n}" for n in (1, 2, 3)}
 
 
 @pytest.mark.row("F-55", "F-99")
 def test_two_classes_in_one_group_share_one_slot_and_no_client_looks_again():
     consumers = {"A": "org.example.EveryTenthAbove100", "B": "org.example.BelowTen"}
     run = ClassFilter(consumers=consumers).run()
-    assert all(fact["stored"] for fact in run.of("filter_class"))
-    assert {fact["class_name"] for fact in run.of("filter_class")} == set(consumers.values())
+    assert all(fact.event.stored for fact in run.facts.of(FilterClassUploaded))
+    assert {fact.event.class_name for fact in run.facts.of(FilterClassUploaded)} == set(consumers.values())
     # B's class was the last to arrive: A is given what A's own class would have dropped
     assert run.delivered["A"]
     assert max(numbers(run.delivered["A"] + run.delivered["B"])) < 10

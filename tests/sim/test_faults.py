@@ -7,6 +7,7 @@ import json
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.events import Expired, Heartbeat, HeartbeatSent, Notify, Rebalance, Register, Unregister
 from rmqlab.run.fates import Fate
 from rmqlab.scenario.scenario import parse_scenario
 from rmqlab.scenario.schedule import Schedule, ScheduledChooser
@@ -58,11 +59,11 @@ def consumed(result, body):
 
 
 def of_group(result, kind):
-    return [fact for fact in result.facts.of(kind) if fact["group"] == "G"]
+    return [fact for fact in result.facts.of(kind) if fact.event.group == "G"]
 
 
 def took_over(result, who, count):
-    return next(fact.t for fact in result.facts.of("rebalance") if fact.source == who and len(fact["queues"]) == count)
+    return next(fact.t for fact in result.facts.of(Rebalance) if fact.source == who and len(fact.event.queues) == count)
 
 
 def owned(result):
@@ -72,7 +73,7 @@ def owned(result):
 @pytest.mark.row("H-44", "H-29")
 def test_a_killed_process_is_noticed_at_once_for_the_operating_system_closes_its_connections():
     result = run(fault("kill", who="A"))
-    [notice] = [fact for fact in result.facts.of("notify") if fact.t > SETTLE + 4_900]
+    [notice] = [fact for fact in result.facts.of(Notify) if fact.t > SETTLE + 4_900]
     assert notice.t - SETTLE == 5_000
     assert took_over(result, "B", 4) - notice.t < 20
     assert owned(result) == {"B": [0, 1, 2, 3]}
@@ -81,13 +82,11 @@ def test_a_killed_process_is_noticed_at_once_for_the_operating_system_closes_its
 @pytest.mark.row("H-41", "H-42", "H-43", "H-47", "H-48")
 def test_a_machine_that_vanishes_is_found_by_the_scan_and_nobody_is_told():
     result = run(fault("kill", who="A", silent=True), send(40_000, "m", queue=0))
-    [gone] = of_group(result, "expired")
-    last_beat = max(
-        fact.t for fact in result.facts.of("heartbeat") if fact.source == "broker" and fact["client"] == "A"
-    )
-    assert gone["client"] == "A"
+    [gone] = of_group(result, Expired)
+    last_beat = max(fact.t for fact in result.facts.of(Heartbeat) if fact.event.client == "A")
+    assert gone.event.client == "A"
     assert 120_000 < gone.t - last_beat <= 130_000
-    assert not [fact for fact in result.facts.of("notify") if fact.t > SETTLE + 2_000]
+    assert not [fact for fact in result.facts.of(Notify) if fact.t > SETTLE + 2_000]
     assert 0 < took_over(result, "B", 4) - gone.t <= 20_000
     [(who, t)] = consumed(result, "m")
     assert who == "B"
@@ -97,11 +96,11 @@ def test_a_machine_that_vanishes_is_found_by_the_scan_and_nobody_is_told():
 @pytest.mark.row("H-39", "H-51")
 def test_pulls_refresh_nothing_a_client_whose_heartbeats_get_lost_is_forgotten_while_it_consumes():
     result = run(fault("loseHeartbeat", who="A", times=5), send(100_000, "m", queue=0))
-    [gone] = of_group(result, "expired")
-    assert gone["client"] == "A"
+    [gone] = of_group(result, Expired)
+    assert gone.event.client == "A"
     assert consumed(result, "m")[0][0] == "A"
     # the sixth beat, on a new connection, makes it known again
-    back = [fact.t for fact in of_group(result, "register") if fact["client"] == "A" and fact.t > gone.t]
+    back = [fact.t for fact in of_group(result, Register) if fact.event.client == "A" and fact.t > gone.t]
     assert len(back) == 1
     assert owned(result) == {"A": [0, 1], "B": [2, 3]}
 
@@ -109,8 +108,8 @@ def test_pulls_refresh_nothing_a_client_whose_heartbeats_get_lost_is_forgotten_w
 @pytest.mark.row("H-22")
 def test_a_lost_heartbeat_costs_its_client_three_seconds():
     result = run(fault("loseHeartbeat", who="A"), last=70_000)
-    sent = [fact.t for fact in result.facts.of("heartbeat") if fact.source == "A"]
-    heard = [fact.t for fact in result.facts.of("heartbeat") if fact.source == "broker" and fact["client"] == "A"]
+    sent = [fact.t for fact in result.facts.of(HeartbeatSent) if fact.source == "A"]
+    heard = [fact.t for fact in result.facts.of(Heartbeat) if fact.event.client == "A"]
     assert len(sent) == len(heard) + 1
     # the lock of the heartbeats is held meanwhile, and the next beat comes in its turn
     assert [round(t - SETTLE, -3) for t in sent if t > SETTLE + 2_000] == [31_000, 61_000]
@@ -122,10 +121,10 @@ def test_a_pause_short_enough_costs_time_and_nothing_else():
     assert who == "A"
     assert 65_000 <= t < 65_010
     assert consumed(result, "n")[0][0] == "B"
-    assert not of_group(result, "expired")
+    assert not of_group(result, Expired)
     beats = [
         round(fact.t - SETTLE)
-        for fact in result.facts.of("heartbeat")
+        for fact in result.facts.of(HeartbeatSent)
         if fact.source == "A" and fact.t > SETTLE + 5_000
     ]
     assert 65_000 <= beats[0] < 65_010  # the beats of 31 s and 61 s come late, one after the other
@@ -147,7 +146,7 @@ def test_a_broker_that_was_paused_too_long_may_find_all_clients_silent(timers_fi
     chooser = FixedChooser({"127.0.0.1:10911: frames or timers first after a pause": timers_first})
     result = run(fault("pause", who="broker", forMs=140_000), chooser=chooser)
     # their heartbeats wait in its sockets: what it looks at first decides
-    assert bool([fact for fact in result.facts.of("expired") if fact["group"] == "G"]) == bool(timers_first)
+    assert bool([fact for fact in result.facts.of(Expired) if fact.event.group == "G"]) == bool(timers_first)
     assert owned(result) == {"A": [0, 1], "B": [2, 3]}
 
 
@@ -211,20 +210,20 @@ def test_a_clock_set_back_makes_a_client_lose_the_slot_and_timers_do_not_notice(
     assert slot(back) == "TAG:a"
 
     def beats(result):
-        return [fact.t for fact in result.facts.of("heartbeat") if fact.source == "B"]
+        return [fact.t for fact in result.facts.of(HeartbeatSent) if fact.source == "B"]
 
     assert beats(run(fault("clock", who="B", byMs=-3_600_000))) == beats(run())
 
 
 def test_a_brokers_clock_set_forward_forgets_everybody_at_the_next_scan_and_set_back_it_forgets_nobody():
     forward = run(fault("clock", who="broker", byMs=3_600_000))
-    gone = [fact for fact in forward.facts.of("expired") if fact["group"] == "G"]
-    assert {fact["client"] for fact in gone} == {"A", "B"}
+    gone = [fact for fact in forward.facts.of(Expired) if fact.event.group == "G"]
+    assert {fact.event.client for fact in gone} == {"A", "B"}
     assert max(fact.t for fact in gone) - SETTLE - 5_000 <= 10_000
     back = run(fault("clock", who="broker", byMs=-3_600_000), fault("kill", at=6_000, who="A", silent=True))
-    assert not of_group(back, "expired")
+    assert not of_group(back, Expired)
     # only the idle connection gives it away: that handler counts by itself
-    assert next(fact["client"] for fact in of_group(back, "unregister")) == "A"
+    assert next(fact.event.client for fact in of_group(back, Unregister)) == "A"
 
 
 def test_a_broker_that_restarts_keeps_messages_and_offsets_and_forgets_its_clients():
@@ -234,8 +233,8 @@ def test_a_broker_that_restarts_keeps_messages_and_offsets_and_forgets_its_clien
     assert len(consumed(result, "m")) == len(consumed(result, "n")) == 1
     offsets = [event["committed"] for event in result.events if event["ev"] == "offset"]
     assert offsets == [2, 0, 0, 0]
-    again = [fact for fact in result.facts.of("register") if fact["group"] == "G" and fact.t > SETTLE + 17_000]
-    assert {fact["client"] for fact in again} == {"A", "B"}
+    again = [fact for fact in result.facts.of(Register) if fact.event.group == "G" and fact.t > SETTLE + 17_000]
+    assert {fact.event.client for fact in again} == {"A", "B"}
     assert max(fact.t for fact in again) - SETTLE < 35_000
 
 

@@ -7,6 +7,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import rmqlab
+from rmqlab.events import Expired, Unregister
 
 pytestmark = pytest.mark.slow
 
@@ -36,10 +37,10 @@ class After:
         self.lab, self.zero = lab, lab.events().where(ev="control")[-1].t
         self.age = self.zero - self.last
         facts = lab._run().facts
-        gone = [fact for fact in facts.of("unregister", "expired") if fact["client"] == "A" and fact["group"] == "G"]
+        gone = [fact for fact in facts.of(Unregister, Expired) if fact.event.client == "A" and fact.event.group == "G"]
         gone = [fact for fact in gone if self.zero <= fact.t <= self.zero + seconds * 1_000]
         self.forgotten = gone[0].t - self.zero if gone else None
-        self.by_scan = bool(gone) and gone[0].kind == "expired"
+        self.by_scan = bool(gone) and isinstance(gone[0].event, Expired)
         self.told = [one.t - self.zero for one in lab.frames().where(request=NOTIFY, target="B") if one.t >= self.zero]
         taken = [one.t - self.zero for one in lab.rebalances().where(who="B", held=True) if one.t >= self.zero]
         self.taken = taken[0] if taken else None

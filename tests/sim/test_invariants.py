@@ -9,11 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rmqlab.errors import BadInput
+from rmqlab.events import (
+    CorrectOffset,
+    Filtered,
+    Heartbeat,
+    Notify,
+    Pull,
+    PullAnswered,
+    Rebalance,
+    Restamp,
+    SubscriptionChanged,
+)
 from rmqlab.filter.filter import Filter
 from rmqlab.message.java import utf16_key
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.rules import DEFAULT_RULES, is_notified, tags_code, update_subscription
 from rmqlab.run.facts import BROKER, Fact
+from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run_view import RunView
 from rmqlab.scenario.scenario import Start, Subscribe, read_scenarios
 from rmqlab.sim.simulate import simulate
@@ -41,7 +53,9 @@ class RuleViolation(NamedTuple):
 
 def replacements(reading):
     """The facts that another subscription took the slot."""
-    return (fact for fact in reading.facts("subscription") if fact["old"] is not None and fact["new"] is not None)
+    return (
+        fact for fact in reading.facts(SubscriptionChanged) if fact.event.old is not None and fact.event.new is not None
+    )
 
 
 def starts(reading):
@@ -52,15 +66,15 @@ def starts(reading):
 def older_version(reading):
     """A heartbeat with a lower version than the slot's is ignored in silence (S-78)."""
     for fact in replacements(reading):
-        if fact["new"].sub_version < fact["old"].sub_version:
+        if fact.event.new.sub_version < fact.event.old.sub_version:
             yield RuleViolation("a heartbeat with an older version took the slot", [fact])
 
 
 def client_check(reading):
     """A consumer drops what its own subscription does not name, whatever the broker returned (S-82)."""
-    for fact in reading.facts("consume"):
+    for fact in reading.facts(Consumed):
         asked = [Filter.of(reading.topic, expression, kind) for kind, expression in _asked(reading, fact.source)]
-        if asked and not any(own.client_keeps(fact["tag"]) for own in asked):
+        if asked and not any(own.client_keeps(fact.event.tag) for own in asked):
             own = " or ".join(str(one.subscription.sub_string) for one in asked)
             yield RuleViolation(f"{fact.source} consumed a message whose tag it never asked for ({own})", [fact])
 
@@ -100,7 +114,7 @@ def ownership(reading):
         mine = DEFAULT_RULES.allocate(client_id, range(reading.queues), everybody)
         owned = sorted(queue for queue, owners in reading.owners.items() if owners == [who])
         if mine != owned:
-            changes = [fact for fact in reading.facts("rebalance") if fact.source == who][-1:]
+            changes = [fact for fact in reading.facts(Rebalance) if fact.source == who][-1:]
             order = ", ".join(f"{name} {one}" for name, one in sorted(ids.items(), key=lambda pair: utf16_key(pair[1])))
             yield RuleViolation(
                 f"{who} owns {owned}, by the order of client ids ({order}) it should be {mine}", changes
@@ -109,13 +123,13 @@ def ownership(reading):
 
 def corrected(reading):
     """A consumer that holds nothing moves its offset to where it goes on, consumed or not (S-83)."""
-    moved = {(fact.source, fact.t, fact["queue"], fact["offset"]) for fact in reading.facts("correct_offset")}
-    for fact in reading.facts("pull_result"):
-        if fact["status"] not in {"NO_NEW_MSG", "NO_MATCHED_MSG"}:
+    moved = {(fact.source, fact.t, fact.event.queue, fact.event.offset) for fact in reading.facts(CorrectOffset)}
+    for fact in reading.facts(PullAnswered):
+        if fact.event.status not in {"NO_NEW_MSG", "NO_MATCHED_MSG"}:
             continue
-        if (fact.source, fact.t, fact["queue"], fact["next"]) not in moved:
-            did = f"{fact.source} holds no message of queue {fact['queue']}"
-            yield RuleViolation(f"{did}, yet did not move its offset to {fact['next']}", [fact])
+        if (fact.source, fact.t, fact.event.queue, fact.event.next) not in moved:
+            did = f"{fact.source} holds no message of queue {fact.event.queue}"
+            yield RuleViolation(f"{did}, yet did not move its offset to {fact.event.next}", [fact])
             return
 
 
@@ -123,15 +137,15 @@ def served(reading):
     """A pull is refused only when the slot is older than the puller's version, not when it is newer (S-66)."""
     versions = {}
     slot = None
-    for fact in reading.facts("heartbeat", "restamp", "subscription", "pull"):
-        if fact.kind == "restamp":
-            versions[fact.source] = reading.version(fact["version"])
-        elif fact.kind == "heartbeat" and fact.source == BROKER:
+    for fact in reading.facts(Heartbeat, Restamp, SubscriptionChanged, Pull):
+        if fact.event.kind == "restamp":
+            versions[fact.source] = reading.version(fact.event.version)
+        elif fact.event.kind == "heartbeat" and fact.source == BROKER:
             versions |= {beat.who: beat.version for beat in reading.beats if beat.t == fact.t - reading.zero}
-        elif fact.kind == "subscription" and fact["new"] is not None:
-            slot = reading.version(fact["new"].sub_version)
-        elif fact.kind == "pull" and fact["code"] == ResponseCode.SUBSCRIPTION_NOT_LATEST and slot is not None:
-            own = versions.get(fact["client"])
+        elif fact.event.kind == "subscription" and fact.event.new is not None:
+            slot = reading.version(fact.event.new.sub_version)
+        elif fact.event.kind == "pull" and fact.event.code == ResponseCode.SUBSCRIPTION_NOT_LATEST and slot is not None:
+            own = versions.get(fact.event.client)
             if own is not None and slot >= own:
                 yield RuleViolation(
                     "the broker refused a pull although its slot is newer than the puller's version", [fact]
@@ -142,7 +156,7 @@ def served(reading):
 def equal_version(reading):
     """A heartbeat with the version that the slot has already changes nothing (S-77)."""
     for fact in replacements(reading):
-        if fact["new"].sub_version == fact["old"].sub_version:
+        if fact.event.new.sub_version == fact.event.old.sub_version:
             yield RuleViolation("a heartbeat with the same version took the slot", [fact])
 
 
@@ -152,12 +166,13 @@ def notified(reading):
     causes = {
         fact.t
         for fact in reading.run.facts
-        if fact.get("group") == reading.group
+        if getattr(fact.event, "group", None) == reading.group
         and (
-            fact.kind in GROUP_CHANGES or (fact.kind == "subscription" and (fact["old"] is None or fact["new"] is None))
+            fact.event.kind in GROUP_CHANGES
+            or (fact.event.kind == "subscription" and (fact.event.old is None or fact.event.new is None))
         )
     }
-    for fact in reading.facts("notify"):
+    for fact in reading.facts(Notify):
         if fact.t not in causes:
             changed = [one for one in replacements(reading) if one.t == fact.t]
             yield RuleViolation("members were notified though none came or went, and no topic either", [*changed, fact])
@@ -166,10 +181,10 @@ def notified(reading):
 def codes(reading):
     """The broker drops a message exactly when its tag's hash code is not among those of the group's slot (S-51)."""
     sent = {(fate.queue, fate.offset): fate for fate in reading.fates}
-    dropped = {(fact.t, fact["queue"], fact["offset"]): fact for fact in reading.facts("filtered")}
+    dropped = {(fact.t, fact.event.queue, fact.event.offset): fact for fact in reading.facts(Filtered)}
     own = {step.who for step in starts(reading) if step.post}  # their pulls bring a subscription of their own
-    for pull in reading.facts("pull"):
-        if pull["status"] not in {"FOUND", "NO_MATCHED_MESSAGE"} or pull["client"] in own:
+    for pull in reading.facts(Pull):
+        if pull.event.status not in {"FOUND", "NO_MATCHED_MESSAGE"} or pull.event.client in own:
             continue
         slot = next((one for one in reversed(reading.slots) if one.t <= pull.t - reading.zero), None)
         if slot is None:
@@ -177,11 +192,11 @@ def codes(reading):
         held = Filter.of(reading.topic, slot.expression, slot.kind)
         if not held.by_tag:
             continue
-        for offset in range(pull["offset"], max(pull["next"], pull["offset"] + 1)):
-            fate = sent.get((pull["queue"], offset))
+        for offset in range(pull.event.offset, max(pull.event.next, pull.event.offset + 1)):
+            fate = sent.get((pull.event.queue, offset))
             if fate is None:
                 continue
-            fact = dropped.get((pull.t, pull["queue"], offset))
+            fact = dropped.get((pull.t, pull.event.queue, offset))
             if held.passes_layer_1(tags_code(fate.tag), None) == (fact is not None):
                 did = "dropped" if fact else "returned"
                 text = f"the broker {did} {fate.body} ({fate.tag}) under the subscription {slot.expression}"
@@ -190,9 +205,9 @@ def codes(reading):
 
 def passed(reading):
     """A pull that finds only unwanted entries goes on behind them (S-55)."""
-    for pull in reading.facts("pull"):
-        if pull["status"] == "NO_MATCHED_MESSAGE" and pull["next"] <= pull["offset"]:
-            dropped = [one for one in reading.facts("filtered") if (one.t, one["queue"]) == (pull.t, pull["queue"])]
+    for pull in reading.facts(Pull):
+        if pull.event.status == "NO_MATCHED_MESSAGE" and pull.event.next <= pull.event.offset:
+            dropped = [one for one in reading.facts(Filtered) if (one.t, one.event.queue) == (pull.t, pull.event.queue)]
             yield RuleViolation(
                 "a pull that dropped entries was told to begin again at the same offset", [*dropped, pull]
             )
@@ -201,10 +216,10 @@ def passed(reading):
 
 def restamped(reading):
     """A consumer whose queues changed stamps its subscription with its clock and sends a heartbeat (S-84)."""
-    stamps = {(fact.source, fact.t): fact for fact in reading.facts("restamp")}
-    for fact in reading.facts("rebalance"):
+    stamps = {(fact.source, fact.t): fact for fact in reading.facts(Restamp)}
+    for fact in reading.facts(Rebalance):
         stamp = stamps.get((fact.source, fact.t))
-        if stamp is None or stamp["version"] <= stamp["old"]:
+        if stamp is None or stamp.event.version <= stamp.event.old:
             yield RuleViolation(
                 f"{fact.source}'s queues changed, its version did not", [fact, *([stamp] if stamp else [])]
             )

@@ -8,6 +8,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.run.fates import Fate
+from rmqlab.run.recorded_events import Consumed
 from rmqlab.scenario.scenario import parse_scenario
 from rmqlab.scenario.schedule import Schedule, ScheduledChooser
 from rmqlab.sim.cluster import ClusterConfig, default_settings
@@ -161,7 +162,7 @@ def test_who_the_clients_are_can_be_set():
     settings = ClientSettings(client_ip="10.0.0.7", client_ids={"A": "10.0.0.8@7"}, plain_names=True, ports={"P": 5000})
     result = run(start(), send({"body": "m"}), clients=settings)
     assert events(result, "started") == [{"ev": "started", "who": "A", "clientId": "10.0.0.8@7"}]
-    message = next(result.facts.of("consume"))["message"]
+    message = next(result.facts.of(Consumed)).event.message
     assert str(message.born_host) == "/10.0.0.7:5001"
     assert message.topic == "T"
 

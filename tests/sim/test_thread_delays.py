@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.events import HeartbeatSent
 from rmqlab.scenario.schedule import Schedule, ScheduledChooser, Timing
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.search.explorer.explore import Explorer
@@ -29,7 +30,7 @@ def test_a_start_takes_as_long_as_was_chosen():
     late = simulate(ONE, timing=timing, chooser=FixedChooser({"A: start": 1}))
     assert times(late, "starting") == times(usual, "starting")
     assert times(late, "started")[0] == times(usual, "started")[0] + 350
-    beats = [next(fact.t for fact in run.facts.of("heartbeat") if fact.source == "A") for run in (usual, late)]
+    beats = [next(fact.t for fact in run.facts.of(HeartbeatSent) if fact.source == "A") for run in (usual, late)]
     assert beats[1] == beats[0] + 350
 
 

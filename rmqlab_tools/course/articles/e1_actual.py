@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from rmqlab.run.facts import BROKER
+from rmqlab.events import (
+    Expired,
+    Heartbeat,
+    HeartbeatSent,
+    Notify,
+    OfGroup,
+    Pull,
+    Rebalance,
+    Registration,
+    Restamp,
+    SubscriptionChanged,
+    Unregister,
+)
 from rmqlab.run.fates import Fate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rmqlab.run.facts import Fact
+    from rmqlab.run.facts import E, Fact
     from rmqlab.run.run import Run
 
 SUBSCRIPTION_NOT_EXIST = 24
+M = TypeVar("M", bound=Heartbeat | OfGroup)
 RETRY = "%RETRY%"
 SOON_MS = 100  # a beat that follows from something comes sooner
 
@@ -39,10 +52,10 @@ def _subscription(run: Run) -> object:
 
 def _topic_changes(run: Run) -> int:
     """How often a topic came into the group's table or went out of it."""
-    return sum((fact["old"] is None) != (fact["new"] is None) for fact in run.facts.of("subscription"))
+    return sum((fact.event.old is None) != (fact.event.new is None) for fact in run.facts.of(SubscriptionChanged))
 
 
-def _by(run: Run, who: str, kind: str) -> list[Fact]:
+def _by(run: Run, who: str, kind: type[E]) -> list[Fact[E]]:
     return [fact for fact in run.facts.of(kind) if fact.source == who]
 
 
@@ -67,10 +80,10 @@ def _fate(run: Run, body: str) -> list[str]:
 def _beats(run: Run, who: str) -> list[float]:
     """When a client's timer sent heartbeats, s since its start; not those after a change of its queues."""
     start = next(event["t"] for event in run.told("starting") if event["who"] == who)
-    stamped = [fact.t for fact in _by(run, who, "restamp")]
+    stamped = [fact.t for fact in _by(run, who, Restamp)]
     times = [
         fact.t - start
-        for fact in _by(run, who, "heartbeat")
+        for fact in _by(run, who, HeartbeatSent)
         if fact.t - start > SOON_MS and not any(0 <= fact.t - t < SOON_MS for t in stamped)
     ]
     return [t / 1_000 for t in times]
@@ -84,44 +97,44 @@ def _periods(run: Run, who: str) -> list[int]:
 def _silence(run: Run, who: str) -> float:
     """From the last heartbeat that the broker heard to the moment it took the client out of its groups."""
     gone = _removed(run, who)
-    heard = [fact.t for fact in _at_broker(run, who, "heartbeat") if fact.t < gone]
+    heard = [fact.t for fact in _at_broker(run, who, Heartbeat) if fact.t < gone]
     return round((gone - heard[-1]) / 1_000, 3)
 
 
 def _removed(run: Run, who: str) -> float:
     groups = set(run.scenario.groups())
     return next(
-        fact.t for kind in ("expired", "unregister") for fact in _at_broker(run, who, kind) if fact["group"] in groups
+        fact.t for kind in (Expired, Unregister) for fact in _at_broker(run, who, kind) if fact.event.group in groups
     )
 
 
-def _at_broker(run: Run, who: str, kind: str) -> list[Fact]:
-    return [fact for fact in run.facts.of(kind) if fact.source == BROKER and fact["client"] == who]
+def _at_broker(run: Run, who: str, kind: type[M]) -> list[Fact[M]]:
+    return [fact for fact in run.facts.of(kind) if fact.event.client == who]
 
 
 def _takeover(run: Run, who: str) -> float:
     """From the removal to the first change of another member's queues."""
     gone = _removed(run, who)
-    took = next(fact.t for fact in run.facts.of("rebalance") if fact.source != who and fact.t >= gone)
+    took = next(fact.t for fact in run.facts.of(Rebalance) if fact.source != who and fact.t >= gone)
     return round((took - gone) / 1_000, 3)
 
 
 def _notices_after(run: Run, who: str) -> int:
     """Members told that the group changed, from the removal until the next one has changed its queues."""
     gone = _removed(run, who)
-    return sum(gone <= fact.t < gone + _takeover(run, who) * 1_000 for fact in run.facts.of("notify"))
+    return sum(gone <= fact.t < gone + _takeover(run, who) * 1_000 for fact in run.facts.of(Notify))
 
 
 def _notices_at(run: Run, second: str) -> list[str]:
     """Who was told within a second of the step at that second."""
     begin = next(run.told("starting"))["t"] + int(second) * 1_000
-    return sorted({fact["client"] for fact in run.facts.of("notify") if begin <= fact.t < begin + 1_000})
+    return sorted({fact.event.client for fact in run.facts.of(Notify) if begin <= fact.t < begin + 1_000})
 
 
 def _pushes(run: Run, who: str) -> list[int]:
     """Registrations with the name server in the same ms as each of the first three heartbeats of a client."""
-    times = [fact.t for fact in run.facts.of("registration")]
-    return [sum(0 <= t - beat.t < 1 for t in times) for beat in _at_broker(run, who, "heartbeat")[:3]]
+    times = [fact.t for fact in run.facts.of(Registration)]
+    return [sum(0 <= t - beat.t < 1 for t in times) for beat in _at_broker(run, who, Heartbeat)[:3]]
 
 
 _FIXED: dict[str, Callable[[Run], object]] = {
@@ -132,14 +145,14 @@ _FIXED: dict[str, Callable[[Run], object]] = {
     "retries": lambda run: sum(event["reconsume"] > 0 for event in run.told("consume")),
     "subscription": _subscription,
     "topic changes": _topic_changes,
-    "pulls refused with 24": lambda run: sum(fact["code"] == SUBSCRIPTION_NOT_EXIST for fact in run.facts.of("pull")),
+    "pulls refused with 24": lambda run: sum(fact.event.code == SUBSCRIPTION_NOT_EXIST for fact in run.facts.of(Pull)),
 }
 _OF: dict[str, Callable[[Run, str], object]] = {
     "consumed by ": lambda run, who: sum(event["who"] == who for event in run.told("consume")),
     "bodies of ": lambda run, who: sorted({event["body"] for event in run.told("consume") if event["who"] == who}),
     "places of ": _places,
     "queues of ": _owned,
-    "restamps by ": lambda run, who: len(_by(run, who, "restamp")),
+    "restamps by ": lambda run, who: len(_by(run, who, Restamp)),
     "fate of ": _fate,
     "first timer beat of ": lambda run, who: round(_beats(run, who)[0]),
     "beat periods of ": _periods,
@@ -147,7 +160,7 @@ _OF: dict[str, Callable[[Run, str], object]] = {
     "takeover after removal of ": _takeover,
     "notices after removal of ": _notices_after,
     "removals of ": lambda run, who: len(
-        {fact.t for fact in _at_broker(run, who, "expired") if fact["group"] in run.scenario.groups()}
+        {fact.t for fact in _at_broker(run, who, Expired) if fact.event.group in run.scenario.groups()}
     ),
     "notices at ": _notices_at,
     "pushes with beats of ": _pushes,

@@ -18,6 +18,7 @@ from rmqlab.checkout import carried
 from rmqlab.language import N_, _
 from rmqlab.message.ids import decode_message_id, time_of
 from rmqlab.run.fates import Fate
+from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run_view import RunView
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ def send_figures(run: Run) -> list[Figure]:
 
 def lines_of(run: Run, who: str) -> list[str]:
     """What a consumer's listener printed, as the article's program prints it."""
-    consumed = [fact for fact in run.facts.of("consume") if fact.source == who]
-    return [f"Receive New Messages: [{fact['message']}]" for fact in consumed]
+    consumed = [fact for fact in run.facts.of(Consumed) if fact.source == who]
+    return [f"Receive New Messages: [{fact.event.message}]" for fact in consumed]
 
 
 def fields_of(line: str) -> dict[str, str]:

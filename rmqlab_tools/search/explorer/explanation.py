@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rmqlab.events import Expired, OfGroup, Rebalance, Register, Restamp, SubscriptionChanged, Unregister
 from rmqlab.language import _, joined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.run.facts import BROKER
 from rmqlab.scenario.fault_steps import FAULT
 from rmqlab.scenario.scenario import Start
 from rmqlab.sim.lanes import TIME
@@ -160,17 +160,17 @@ def stamps(run: Run) -> Iterator[str]:
     """Whose stamp held each slot of a subscription when the last message was sent, where several clients stamped it."""
     last_ms = max((event["t"] for event in run.told("sent")), default=float("inf"))
     versions: dict[tuple[str, str], dict[str, int]] = {}
-    for fact in run.facts.of("restamp"):
+    for fact in run.facts.of(Restamp):
         if fact.t <= last_ms:
-            versions.setdefault((fact["group"], fact["topic"]), {})[fact.source] = fact["version"]
+            stamp = fact.event
+            versions.setdefault((stamp.group, stamp.topic), {})[fact.source] = stamp.version
     for (group, topic), by_client in versions.items():
         slots = [
-            fact["new"]
-            for fact in run.facts.of("subscription")
-            if fact.source == BROKER
-            and fact.t <= last_ms
-            and (fact["group"], fact["topic"]) == (group, topic)
-            and fact["new"] is not None
+            change.event.new
+            for change in run.facts.of(SubscriptionChanged)
+            if change.t <= last_ms
+            and (change.event.group, change.event.topic) == (group, topic)
+            and change.event.new is not None
         ]
         if len(by_client) < 2 or not slots or topic.startswith("%RETRY%"):
             continue
@@ -239,19 +239,19 @@ def _fault_of_client(run: Run, event: Event, what: str, who: str, number: str | 
     yield _("{fault} at {began} ms", fault=_CONTROL_WORDS[what].format(who=who, number=number), began=began)
     if who not in _consumers(run) or what == "clock":
         return
-    gone = _first(run, began, end, "unregister", "expired", client=who)
+    gone = _first(run, began, end, Unregister, Expired, client=who)
     if gone is None:
         yield _("the broker kept it as a member")
         return
     after = gone.t - began
-    why = _("its connection ended") if gone.kind == "unregister" else _("its heartbeats had stopped")
+    why = _("its connection ended") if isinstance(gone.event, Unregister) else _("its heartbeats had stopped")
     yield _(
         "the broker struck it off {after}, for {why}",
         after=_("at once") if after < _CLOSE_MS else _("{after} ms later", after=f"{after:.0f}"),
         why=why,
     )
     yield from _taken_over(run, gone, who)
-    back = _first(run, gone.t, end, "register", client=who)
+    back = _first(run, gone.t, end, Register, client=who)
     if back is not None:
         yield _("{who} was a member again {t} ms later", who=who, t=f"{back.t - gone.t:.0f}")
 
@@ -266,20 +266,21 @@ def _restart(run: Run, event: Event, later: list[Event]) -> Iterator[str]:
         back=back,
     )
     for who in _consumers(run):
-        known = _first(run, end if up is None else up, end, "register", client=who)
+        known = _first(run, end if up is None else up, end, Register, client=who)
         if known is not None:
             yield _("{who} was a member again at {t} ms", who=who, t=f"{known.t:.0f}")
 
 
-def _taken_over(run: Run, gone: Fact, who: str) -> Iterator[str]:
-    for fact in run.facts.of("rebalance"):
-        same_group = fact.get("group") == gone["group"] and not fact["topic"].startswith("%RETRY%")
-        if same_group and fact.source != who and gone.t <= fact.t <= _until(run, None) and fact["queues"]:
-            queues = joined(", ", fact["queues"])
+def _taken_over(run: Run, gone: Fact[OfGroup], who: str) -> Iterator[str]:
+    for fact in run.facts.of(Rebalance):
+        taken = fact.event
+        same_group = taken.group == gone.event.group and not taken.topic.startswith("%RETRY%")
+        if same_group and fact.source != who and gone.t <= fact.t <= _until(run, None) and taken.queues:
+            queues = joined(", ", taken.queues)
             yield _(
                 "{source} held {topic}'s queues {queues} from {t} ms on",
                 source=fact.source,
-                topic=fact["topic"],
+                topic=taken.topic,
                 queues=queues,
                 t=f"{fact.t:.0f}",
             )
@@ -298,18 +299,14 @@ def _until(run: Run, who: str | None) -> float:
     return float(min([started - begins + run.scenario.steps[-1].at, *stops]))
 
 
-def _first(run: Run, since: float, until: float, *kinds: str, client: str) -> Fact | None:
+def _first(run: Run, since: float, until: float, *kinds: type[OfGroup], client: str) -> Fact[OfGroup] | None:
     """The first fact of these kinds that the broker tells of a client, within a span of time."""
     groups = run.scenario.groups()
     return next(
         (
             fact
             for fact in run.facts.of(*kinds)
-            if fact.source == BROKER
-            and fact.get("client") == client
-            and fact.get("group") in groups
-            and since <= round(fact.t)
-            and fact.t <= until
+            if fact.event.client == client and fact.event.group in groups and since <= round(fact.t) and fact.t <= until
         ),
         None,
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
 from rmqlab.run.fates import fate_words
+from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run import Run
 from rmqlab.scenario.fault_steps import Kill
 from rmqlab.scenario.life_steps import Unsubscribe
@@ -63,11 +64,11 @@ def duplicates(run: Run) -> list[str]:
     """Bodies of the messages that were taken more than once in one group that divides its queues."""
     broadcasting = _broadcasting(run.scenario)
     seen = Counter(
-        (fact["group"], fact["message_id"])
-        for fact in run.facts.of("consume")
-        if fact["success"] and fact["group"] not in broadcasting
+        (fact.event.group, fact.event.message_id)
+        for fact in run.facts.of(Consumed)
+        if fact.event.success and fact.event.group not in broadcasting
     )
-    bodies = {fact["message_id"]: fact["body"] for fact in run.facts.of("consume")}
+    bodies = {fact.event.message_id: fact.event.body for fact in run.facts.of(Consumed)}
     return [bodies[message] for (_, message), times in seen.items() if times > 1]
 
 

@@ -9,6 +9,7 @@ from rmqlab.events import ClientFiltered, Commit, Filtered, PullAnswered
 from rmqlab.run.recorded_events import Consumed, OffsetAsked
 
 if TYPE_CHECKING:
+    from rmqlab.events import Event
     from rmqlab.run.facts import Fact
     from rmqlab.sim.simulate import Simulation
     from rmqlab.store.dispatch_request import DispatchRequest
@@ -52,7 +53,7 @@ class RunHistory:
             ),
         )
 
-    def _read(self, fact: Fact) -> None:
+    def _read(self, fact: Fact[Event]) -> None:
         match event := fact.event:
             case Consumed():
                 self._consumed[

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.events import Heartbeat, Notify, Rebalance, Register
 from rmqlab.language import N_, _, joined
 from rmqlab.scenario.scenario import OutgoingMessage, Scenario, Send, Start, Step, Subscription, convert_scenario
 from rmqlab.sim.cluster import default_settings
@@ -24,6 +25,9 @@ from rmqlab_tools.spark.sweeps.searched_group import schedules, searched_scenari
 from rmqlab_tools.spark.sweeps.starting_group import TRAFFIC, checked_group, loss, timing_of
 from rmqlab_tools.spark.sweeps.sweep import Scalar, Sweep, grid, require_within
 from rmqlab_tools.spark.sweeps.tag_group import GROUP, TOPIC
+
+if TYPE_CHECKING:
+    from rmqlab.run.run import Run
 
 STORM_SETTLES_MS = 25_000  # the next round by timer comes within 20 s
 Figures = dict[str, Any]
@@ -117,7 +121,7 @@ def storm_scenario(members: int, queues: int, strategy: str, gap_ms: int) -> Sce
     return Scenario("storm", {TOPIC: queues}, steps)
 
 
-def _storm_figures(run: Any, end: float) -> Figures:
+def _storm_figures(run: Run, end: float) -> Figures:
     held: dict[str, set[int]] = {}
     ever: set[int] = set()
     moved = twice = notified = beats = rounds = 0
@@ -125,21 +129,22 @@ def _storm_figures(run: Any, end: float) -> Figures:
     for fact in run.facts:
         if fact.t >= end:
             break
-        if fact.kind == "notify":
-            notified += 1
-        elif fact.kind == "heartbeat" and fact.source == "broker":
-            beats += 1
-        elif fact.kind == "register" and fact["group"] == GROUP:
-            last_start = fact.t
-        elif fact.kind == "rebalance" and fact["topic"] == TOPIC:
-            rounds += 1
-            now, before = set(fact["queues"]), held.get(fact.source, set())
-            moved += len((now - before) & ever)
-            ever |= now
-            held[fact.source] = now
-            owned = [queue for queues in held.values() for queue in queues]
-            twice = max(twice, len(owned) - len(set(owned)))
-            last_change = fact.t
+        match fact.event:
+            case Notify():
+                notified += 1
+            case Heartbeat():
+                beats += 1
+            case Register(group=group) if group == GROUP:
+                last_start = fact.t
+            case Rebalance(topic=topic, queues=queues) if topic == TOPIC:
+                rounds += 1
+                now, before = set(queues), held.get(fact.source, set())
+                moved += len((now - before) & ever)
+                ever |= now
+                held[fact.source] = now
+                owned = [queue for mine in held.values() for queue in mine]
+                twice = max(twice, len(owned) - len(set(owned)))
+                last_change = fact.t
     return {
         "notifications": notified,
         "heartbeats": beats,

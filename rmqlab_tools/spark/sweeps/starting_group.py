@@ -13,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
+from rmqlab.events import SubscriptionChanged
 from rmqlab.language import _, joined
 from rmqlab.scenario.scenario import Offsets, Scenario, Send, Step
 from rmqlab.scenario.schedule import SeededChooser, Timing
@@ -140,9 +141,9 @@ def winner_of(run: Run) -> int:
     held = None
     # behind the last look the members stop one by one, and those that are left stamp again
     last_look = next(float(event["t"]) for event in run.events if event["ev"] == "offset")
-    for fact in run.facts.of("subscription"):
+    for fact in run.facts.of(SubscriptionChanged):
         if fact.t > last_look:
             break
-        if fact["topic"] == TOPIC and fact["new"] is not None:
-            held = fact["new"].sub_string
+        if fact.event.topic == TOPIC and fact.event.new is not None:
+            held = fact.event.new.sub_string
     return -1 if held is None else TagGroup.number_of(held)

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.events import HeartbeatSent
 from rmqlab.scenario.scenario import parse_scenario
 from rmqlab.sim.simulate import simulate
 from tests.proof.bench import start as bench_start
@@ -79,7 +80,7 @@ def test_thirty_minutes_of_four_clients_take_few_steps():
     run = simulate(scenario)
     assert run.events[-1]["t"] > 30 * 60_000
     assert 10_000 < run.steps < 30_000
-    beats = [fact for fact in run.facts.of("heartbeat") if fact.source == "A"]
+    beats = [fact for fact in run.facts.of(HeartbeatSent) if fact.source == "A"]
     assert 60 <= len(beats) <= 70
     assert len(run.outcome().consumed) == 8
     assert {fate.fate for fate in run.fates} == {"delivered"}

@@ -50,10 +50,10 @@ CODE = ("code_in_language.py", "shown_texts.py")  # they are about texts, and sh
 # The modules whose texts a lesson or a verb shows, besides all of course/ and show/; of the rest of a verb, its help
 # for one, only what it refuses is translated.
 MODULES = (
-    "rmqlab/broker/broker_config.py", "rmqlab/checkout.py", "rmqlab/errors.py", "rmqlab/files.py",
+    "rmqlab/broker/broker_config.py", "rmqlab/checkout.py", "rmqlab/errors.py", "rmqlab/events.py", "rmqlab/files.py",
     "rmqlab/filter/filter.py", "rmqlab/filter/sql92/compiler.py", "rmqlab/filter/sql92/errors.py",
     "rmqlab/filter/sql92/parser.py", "rmqlab/filter/sql92/tokens.py", "rmqlab/lab/lab.py", "rmqlab/lab/lab_steps.py",
-    "rmqlab/language.py", "rmqlab/run/facts.py", "rmqlab/run/ownership.py", "rmqlab/run/results.py",
+    "rmqlab/language.py", "rmqlab/run/recorded_events.py", "rmqlab/run/ownership.py", "rmqlab/run/results.py",
     "rmqlab/run/run.py", "rmqlab/run/run_view.py", "rmqlab/scenario/fault_steps.py", "rmqlab/scenario/life_steps.py",
     "rmqlab/scenario/scenario.py", "rmqlab/scenario/scenario_errors.py", "rmqlab/scenario/schedule.py",
     "rmqlab/sim/cluster.py", "rmqlab/sim/quiescence.py", "rmqlab/sim/scenario_inputs.py", "rmqlab/sim/simulate.py",
