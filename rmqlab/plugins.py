@@ -20,9 +20,9 @@ FRONT_DOOR = {
 WITHIN = {
     "doubts": "search.expressions.remarks", "Exploration": "search.explorer.exploration",
     "Explorer": "search.explorer.explore", "fate_grid": "show.run_pictures", "FileIndexService": "live.index_file",
-    "GaugeSampler": "live.gauges", "Link": "show.link", "looks_like_sql92": "search.expressions.examine",
+    "Link": "show.link", "looks_like_sql92": "search.expressions.examine",
     "NETWORK_TIMING": "search.explorer.timings", "NetworkChooser": "search.explorer.timings",
-    "PartialOrderReduction": "search.partial_order_reduction", "Picture": "show.figure",
+    "Picture": "show.figure",
     "recorded_accounts": "recordings.recording_reader", "refused": "search.expressions.scenario_doubts",
     "ribbons": "show.ribbons", "slot_timeline": "show.run_pictures", "swimlane": "show.swimlane",
     "Table": "show.tables", "warn": "search.expressions.remarks", "start": "cli.cli", "write_store": "recordings.store",

@@ -9,7 +9,6 @@ from rmqlab_tools.course.quiz import quiz as quiz
 from rmqlab_tools.doctor.doctor import doctor as doctor
 from rmqlab_tools.doctor.evidence.door import explain as explain
 from rmqlab_tools.extras import need as need
-from rmqlab_tools.live.gauges import GaugeSampler as GaugeSampler
 from rmqlab_tools.live.index_file import FileIndexService as FileIndexService
 from rmqlab_tools.live.serve import serve as serve
 from rmqlab_tools.recordings.recording_reader import recorded_accounts as recorded_accounts
@@ -23,7 +22,6 @@ from rmqlab_tools.search.expressions.remarks import ExpressionWarning as Express
 from rmqlab_tools.search.expressions.remarks import doubts as doubts
 from rmqlab_tools.search.expressions.remarks import warn as warn
 from rmqlab_tools.search.expressions.scenario_doubts import refused as refused
-from rmqlab_tools.search.partial_order_reduction import PartialOrderReduction as PartialOrderReduction
 from rmqlab_tools.show.figure import Picture as Picture
 from rmqlab_tools.show.link import Link as Link
 from rmqlab_tools.show.ribbons import ribbons as ribbons

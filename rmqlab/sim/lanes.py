@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rmqlab.errors import BadInput
 from rmqlab.sim.scheduler import US_PER_MS
@@ -53,6 +53,13 @@ class Parcel(NamedTuple):
     server: str
     action: Callable[..., None]
     arguments: tuple[Any, ...]
+
+
+class Reduction(Protocol):
+    """Spares choices among orders that end alike."""
+
+    def free(self, heads: Sequence[Parcel], /) -> int | None:
+        """Index of the head, oldest first, that moves without a choice; None: the order is open."""
 
 
 def all_open(_: Sequence[Parcel]) -> int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rmqlab import plugins
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError
 from rmqlab.client.producer import DefaultMQProducer
@@ -14,7 +13,7 @@ from rmqlab.run.fates import FateClassifier
 from rmqlab.run.recorded_events import ScenarioBegins, UnderWay
 from rmqlab.run.run import Run
 from rmqlab.scenario.fault_steps import RestartBroker
-from rmqlab.scenario.scenario import PRODUCER, Scenario, Start, refusal_of
+from rmqlab.scenario.scenario import PRODUCER, Scenario, refusal_of
 from rmqlab.scenario.schedule import Schedule
 from rmqlab.sim.cluster import Cluster, ClusterConfig
 from rmqlab.sim.consumers import owners_of
@@ -24,8 +23,11 @@ from rmqlab.sim.scenario_steps import ClientSettings, ScenarioSteps, first_line
 from rmqlab.sim.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from rmqlab.run.fates import Owners
     from rmqlab.scenario.schedule import Chooser, Timing
+    from rmqlab.sim.lanes import Reduction
     from rmqlab.sim.virtual import VirtualNode
 
 TOPICS_SETTLE_MS = 2_500  # between the creation of the topics and the first step, as the recordings were driven
@@ -45,12 +47,16 @@ class Simulation(ScenarioSteps):
         timing: Timing | None = None,
         cluster: ClusterConfig | None = None,
         clients: ClientSettings | None = None,
-        gauges_every_ms: int | None = None,
+        observers: Sequence[Callable[[Simulation], object]] = (),
+        reduction: Callable[[Simulation], Reduction] | None = None,
     ) -> None:
-        """``gauges_every_ms``: read the group's gauges that often, and write them as events.
+        """``observers`` are made before the first step, and may look at it whenever its scheduler calls them.
+
+        ``reduction`` belongs to a timing with open orders, whose schedules number the choices that it leaves open.
 
         Raises:
             BadInput: the scenario asks for something that is not simulated, by name.
+            ValueError: orders are open, and no reduction is given.
         """
         refusal = refusal_of(scenario)
         if refusal is not None:
@@ -63,10 +69,9 @@ class Simulation(ScenarioSteps):
         self._owners: Owners | None = None  # when all was done, before the consumers were shut down
         lanes = self.world.lanes
         if lanes is not None:
-            broadcasting = any(isinstance(step, Start) and step.broadcasts for step in scenario.steps)
-            lanes.free = plugins.PartialOrderReduction(
-                self.cluster, self.consumers, lanes, broadcasting=broadcasting
-            ).free
+            if reduction is None:
+                raise ValueError("open orders need a reduction, by which their choices are numbered")
+            lanes.free = reduction(self).free
         self.recorder.event(ScenarioBegins(scenario.to_builtins(), self.cluster.config.epoch_ms))
         node = self._node(PRODUCER)
         self.producer = DefaultMQProducer(
@@ -74,11 +79,8 @@ class Simulation(ScenarioSteps):
             self._instance(node, PRODUCER),
             ProducerConfig(send_msg_timeout=self.settings.send_timeout_ms),
         )
-        self.gauges = None
-        if gauges_every_ms is not None:
-            self.gauges = plugins.GaugeSampler(
-                self.cluster, self.consumers, self.recorder, scenario.groups(), gauges_every_ms
-            )
+        for observer in observers:
+            observer(self)
         node.visitor = node.spawn(self._drive(node), "scenario")
         self.world.chooser.clock = self._moment
 
@@ -155,8 +157,6 @@ class Simulation(ScenarioSteps):
             await self._shutdown(consumer)
         await self.producer.shutdown()
         self.done = True
-        if self.gauges is not None:
-            self.gauges.stopped = True
         self.world.scheduler.stop()
 
     async def _goes_on(self, node: VirtualNode) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from rmqlab.sim.simulate import simulate
 from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import check_target, replace_file, write_result
 from rmqlab_tools.cli.printing import Printer, warn
+from rmqlab_tools.live.gauges import GaugeSampler
 from rmqlab_tools.search.explorer.timings import chosen_times
 from rmqlab_tools.search.expressions.scenario_doubts import doubtful
 from rmqlab_tools.show.link import Link, digest
@@ -118,6 +120,7 @@ def run(args: Namespace) -> int:
     numbered = named_scenarios(args.scenarios, args.id)
     cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
     schedules = read_schedules(args.schedule, [one.id for one in numbered.values()]) if args.schedule else {}
+    observers = [] if args.gauges is None else [partial(GaugeSampler, every_ms=args.gauges)]
     texts, saved, refused, runs = [], [], 0, []
     for number, scenario in numbered.items():
         refusal = refusal_of(scenario)
@@ -129,7 +132,7 @@ def run(args: Namespace) -> int:
             continue
         times = chosen_times(scenario, seed=args.seed, schedule=schedules.get(scenario.id))
         print_doubts("simulate", doubtful(scenario))
-        result = simulate(scenario, cluster=cluster, gauges_every_ms=args.gauges, **times)
+        result = simulate(scenario, cluster=cluster, observers=observers, **times)
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
         runs.append(result)

@@ -26,12 +26,10 @@ from rmqlab.sim.mqadmin import consume_stats
 from rmqlab.sim.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from rmqlab.broker.broker import Broker
-    from rmqlab.sim.cluster import Cluster
-    from rmqlab.sim.consumers import Consumer
-    from rmqlab.sim.run_recorder import RunRecorder
+    from rmqlab.sim.simulate import Simulation
 
 MINUTE_MS = 60_000
 MAX_LOOKED_AT = 100_000  # messages of one queue; what lies behind is not looked at
@@ -158,21 +156,20 @@ AFTER_ALL = 9  # priority on the heap: what happens at this instant comes first
 
 
 class GaugeSampler:
-    """Reads the gauges of some groups every ``every_ms`` and writes them as events, under the scenario's own names."""
+    """Observes a simulation: reads its groups' gauges every ``every_ms`` and writes them as its events.
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        consumers: Mapping[str, Consumer],
-        recorder: RunRecorder,
-        groups: list[str],
-        every_ms: int,
-    ) -> None:
-        self.stopped = False
-        self._cluster = cluster
-        self._consumers = consumers
-        self._recorder = recorder
-        self._groups = [recorder.long(group) for group in groups]
+    >>> from functools import partial
+    >>> from rmqlab.scenario.scenario import Scenario
+    >>> from rmqlab.sim.simulate import simulate
+    >>> run = simulate(Scenario("one", {"T": 1}, []), observers=[partial(GaugeSampler, every_ms=1_000)])
+    """
+
+    def __init__(self, simulation: Simulation, every_ms: int) -> None:
+        self._simulation = simulation
+        self._cluster = simulation.cluster
+        self._consumers = simulation.consumers
+        self._recorder = simulation.recorder
+        self._groups = [self._recorder.long(group) for group in simulation.scenario.groups()]
         self._every_us = every_ms * US_PER_MS
         self._flips = Flips()
         self._facts_read = 0
@@ -193,7 +190,7 @@ class GaugeSampler:
         return None
 
     def _sample(self) -> None:
-        if self.stopped:
+        if self._simulation.done:
             return
         cluster, recorder = self._cluster, self._recorder
         for fact in cluster.facts[self._facts_read :]:

@@ -32,6 +32,7 @@ from rmqlab.protocol.codes import SENDS, WRITES, RequestCode
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.scenario.fault_steps import FAULT
+from rmqlab.scenario.scenario import Start
 from rmqlab.sim.lanes import GOODBYE
 from rmqlab.sim.quiescence import Quiescence
 from rmqlab.sim.scheduler import US_PER_MS
@@ -43,9 +44,8 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.sim.cluster import Cluster
-    from rmqlab.sim.consumers import Consumer
-    from rmqlab.sim.lanes import Lanes, Parcel
+    from rmqlab.sim.lanes import Parcel
+    from rmqlab.sim.simulate import Simulation
 
 WAKE = "wake"
 SERVER_WORK = frozenset({WAKE, REPUT})  # what the broker does by itself
@@ -63,16 +63,22 @@ SETTLED = CALM | {RequestCode.HEART_BEAT, RequestCode.GET_CONSUMER_LIST_BY_GROUP
 
 
 class PartialOrderReduction:
-    """Decides for ``lanes`` which move is free; ``broadcasting``: some group does not divide its queues.
+    """Decides for the lanes of a simulation which move is free: its `reduction`.
 
-    It looks at the ``consumers`` of a scenario, by name, and at the broker of the ``cluster`` that all talk to.
+    It looks at the consumers of the scenario, and at the broker that all talk to.
     """
 
-    def __init__(self, cluster: Cluster, consumers: dict[str, Consumer], lanes: Lanes, *, broadcasting: bool) -> None:
-        self._cluster = cluster
-        self._consumers = consumers
+    def __init__(self, simulation: Simulation) -> None:
+        """Raises `ValueError` where no orders are open."""
+        lanes = simulation.world.lanes
+        if lanes is None:
+            raise ValueError("the simulation has no lanes: its orders are not open")
+        self._cluster = simulation.cluster
+        self._consumers = simulation.consumers
         self._lanes = lanes
-        self._quiescence = Quiescence(cluster, consumers)
+        self._quiescence = Quiescence(self._cluster, self._consumers)
+        # some group does not divide its queues
+        broadcasting = any(isinstance(step, Start) and step.broadcasts for step in simulation.scenario.steps)
         self._may_stamp = MAY_STAMP_BROADCASTING if broadcasting else MAY_STAMP
 
     @property

@@ -27,6 +27,7 @@ from rmqlab.sim.cluster import settings_beside
 from rmqlab.sim.simulate import Simulation
 from rmqlab_tools.recordings.frames import read_recording
 from rmqlab_tools.search.explorer.timings import NETWORK_TIMING, NetworkChooser
+from rmqlab_tools.search.partial_order_reduction import PartialOrderReduction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -127,7 +128,7 @@ def simulated_frames(
     scenario: Scenario, cluster: ClusterConfig, chooser: Chooser, timing: Timing = NETWORK_TIMING
 ) -> list[SeenFrame]:
     """The frames of one simulated run, as the broker's end sees them."""
-    simulation = Simulation(scenario, chooser=chooser, timing=timing, cluster=cluster)
+    simulation = Simulation(scenario, chooser=chooser, timing=timing, cluster=cluster, reduction=PartialOrderReduction)
     asked: dict[tuple[int, int], int] = {}
     found: list[SeenFrame] = []
 

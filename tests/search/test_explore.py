@@ -12,12 +12,14 @@ from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.run.run import Outcome, recorded_events
 from rmqlab.scenario.scenario import convert_scenario, read_scenarios
-from rmqlab.scenario.schedule import Schedule, ScheduledChooser, SeededChooser, Timing
+from rmqlab.scenario.schedule import Schedule, SeededChooser, Timing
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import simulate
+from rmqlab_tools.search.explorer.deviations import replay_schedule
 from rmqlab_tools.search.explorer.exploration_text import exploration_lines
 from rmqlab_tools.search.explorer.explore import Explorer
 from rmqlab_tools.search.explorer.timings import RACE_TIMING, RaceChooser
+from rmqlab_tools.search.partial_order_reduction import PartialOrderReduction
 from tests.search.explored_models import (
     BROADCASTING,
     ONE,
@@ -95,7 +97,7 @@ def test_two_members_two_queues_two_outcomes(two):
 def test_each_schedule_leads_to_its_outcome_through_its_text_and_to_the_same_bytes(two):
     for found in two.outcomes:
         schedule = Schedule.from_json(found.schedule.to_json())
-        runs = [simulate(two.scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing) for _ in range(2)]
+        runs = [replay_schedule(two.scenario, schedule) for _ in range(2)]
         assert runs[0].outcome() == found.outcome
         assert runs[0].lines() == runs[1].lines()
 
@@ -104,7 +106,10 @@ def test_no_run_with_other_frames_or_times_leaves_the_list(two):
     """The claim of an exhausted space, tried from outside: by orders drawn blindly, and by other delays."""
     known = {found.outcome for found in two.outcomes}
     orders = [
-        simulate(two.scenario, chooser=SeededChooser(seed), timing=Timing(open_orders=True)) for seed in range(12)
+        simulate(
+            two.scenario, chooser=SeededChooser(seed), timing=Timing(open_orders=True), reduction=PartialOrderReduction
+        )
+        for seed in range(12)
     ]
     times = [simulate(two.scenario, chooser=RaceChooser(seed), timing=RACE_TIMING) for seed in range(5_000, 5_012)]
     reached = Counter(run.outcome() for run in orders + times)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.events import SubscriptionChanged
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.run.recorded_events import Gauge
 from rmqlab.scenario.scenario import parse_scenario
 from rmqlab.sim.cluster import ClusterConfig
 from rmqlab.sim.simulate import Simulation
-from rmqlab_tools.live.gauges import Flips, gauges
+from rmqlab_tools.live.gauges import Flips, GaugeSampler, gauges
 from tests.proof.virtual_clock import run_until_ms
 
 SETTLE = 2_504
@@ -31,7 +33,9 @@ def send(at, *tags, queue=0, props=None):
 def made(*steps, last=60_000, every=1_000, queues=1):
     text = {"id": "x", "topics": {"T": queues}, "steps": [*steps, {"at": last, "do": "offsets"}]}
     cluster = ClusterConfig(broker=BrokerConfig(enable_property_filter=True))
-    return Simulation(parse_scenario(json.dumps(text)), cluster=cluster, gauges_every_ms=every)
+    return Simulation(
+        parse_scenario(json.dumps(text)), cluster=cluster, observers=[partial(GaugeSampler, every_ms=every)]
+    )
 
 
 def simulated(*steps, **settings):
@@ -41,7 +45,7 @@ def simulated(*steps, **settings):
 
 def at(simulation, ms):
     """The group's gauge at ms after the first step."""
-    return min(simulation.cluster.facts.of("gauge"), key=lambda fact: abs(fact.t - SETTLE - ms)).event
+    return min(simulation.cluster.facts.of(Gauge), key=lambda fact: abs(fact.t - SETTLE - ms)).event
 
 
 @pytest.mark.row("H-49")
@@ -109,7 +113,7 @@ def test_a_topic_that_the_group_left_counts_no_lag():
     steps = [start("A") | {"subscribe": both}, send(3_000, "a", "b") | {"topic": "U"}]
     steps += [{"at": 15_000, "do": "stop", "who": "A"}, start("B", 20_000), {"at": 60_000, "do": "offsets"}]
     text = json.dumps({"id": "x", "topics": {"T": 1, "U": 1}, "steps": steps})
-    simulation = Simulation(parse_scenario(text), gauges_every_ms=1_000)
+    simulation = Simulation(parse_scenario(text), observers=[partial(GaugeSampler, every_ms=1_000)])
     simulation.run()
     assert simulation.cluster.broker.consumer_offset_manager.query_offset("G_x", "U_x", 0) == 2
     # the admin tool passes over what a group that is online does not subscribe

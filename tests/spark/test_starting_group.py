@@ -7,10 +7,10 @@ import json
 import pytest
 
 from rmqlab.errors import BadInput
-from rmqlab.scenario.schedule import Schedule, ScheduledChooser
+from rmqlab.scenario.schedule import Schedule
 from rmqlab.sim.cluster import default_settings
-from rmqlab.sim.simulate import simulate
 from rmqlab_tools.cli.cli import main
+from rmqlab_tools.search.explorer.deviations import replay_schedule
 from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
 from rmqlab_tools.spark.sweeps.results import kept_rows, parameters_of, rerun_row, row_of
 from rmqlab_tools.spark.sweeps.runner import run_sweep
@@ -81,8 +81,7 @@ def test_the_schedules_of_a_searched_row_lose_what_it_says(kept):
         for which, count in (("worst", record["lost_max"]), ("best", record["lost_min"])):
             schedule = Schedule.from_json(record[f"{which}_schedule"])
             scenario = searched_scenario(**{axis: record[axis] for axis in SEARCHED if axis != "lag_ms"})
-            chooser = ScheduledChooser(schedule)
-            run = simulate(scenario, chooser=chooser, timing=schedule.timing, cluster=default_settings())
+            run = replay_schedule(scenario, schedule, cluster=default_settings())
             assert sum(fate.lost for fate in run.fates) == count
     lost = [(record["queues"], record["lost_min"], record["lost_max"]) for record in kept_rows(
         "schedules", table=kept["schedules"]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rmqlab.scenario.schedule import Chooser, ScheduledChooser
+from rmqlab.scenario.schedule import Chooser
 from rmqlab.sim.simulate import simulate
+from rmqlab_tools.search.explorer.timings import chosen_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -120,4 +121,5 @@ def replay_schedule(scenario: Scenario, schedule: Schedule, *, cluster: ClusterC
     Raises:
         BadInput: it belongs to another scenario, or other settings.
     """
-    return simulate(scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=cluster)
+    times = chosen_times(scenario, schedule=schedule)
+    return simulate(scenario, cluster=cluster, **times)

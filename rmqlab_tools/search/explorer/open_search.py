@@ -17,6 +17,7 @@ from rmqlab.scenario.schedule import Chooser, Timing
 from rmqlab.sim.simulate import Simulation
 from rmqlab_tools.search.explorer.choice_graph import ChoiceGraph
 from rmqlab_tools.search.explorer.fingerprint import Fingerprint
+from rmqlab_tools.search.partial_order_reduction import PartialOrderReduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -74,7 +75,9 @@ class OpenSearch:
         """Make one run."""
         _, _, path, source = heappop(self._waiting)
         chooser = _Pathfinder(self, path, source)
-        simulation = Simulation(self.scenario, chooser=chooser, timing=self.timing, cluster=self._cluster)
+        simulation = Simulation(
+            self.scenario, chooser=chooser, timing=self.timing, cluster=self._cluster, reduction=PartialOrderReduction
+        )
         chooser.attach(simulation)
         self.runs += 1
         try:

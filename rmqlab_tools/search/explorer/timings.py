@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
 from rmqlab.scenario.schedule import ScheduledChooser, SeededChooser, Timing
+from rmqlab_tools.search.partial_order_reduction import PartialOrderReduction
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -138,7 +139,8 @@ class NetworkChooser(SeededChooser):
 def chosen_times(scenario: Scenario, *, seed: int | None = None, schedule: Schedule | None = None) -> dict[str, Any]:
     """The settings of a `Simulation` that draw times from a `seed`, or repeat a `schedule`; none without both."""
     if schedule is not None:
-        return {"chooser": ScheduledChooser(schedule), "timing": schedule.timing}
+        chooser = ScheduledChooser(schedule)
+        return {"chooser": chooser, "timing": schedule.timing, "reduction": PartialOrderReduction}
     return {} if seed is None else {"chooser": RaceChooser(seed), "timing": race_timing(scenario)}
 
 

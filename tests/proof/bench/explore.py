@@ -11,6 +11,7 @@ from rmqlab.scenario.schedule import Timing
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.search.explorer.open_search import OpenSearch
+from rmqlab_tools.search.partial_order_reduction import PartialOrderReduction
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.core import timed
 from tests.proof.rare_outcomes import eight
@@ -71,7 +72,7 @@ def usual_runs() -> Measurement:
 
     def work() -> float:
         for _ in range(USUAL_RUNS):
-            simulate(scenario, timing=timing, cluster=cluster)
+            simulate(scenario, timing=timing, cluster=cluster, reduction=PartialOrderReduction)
         return USUAL_RUNS
 
     return timed(work)
