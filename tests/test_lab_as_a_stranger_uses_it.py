@@ -286,13 +286,15 @@ def test_what_is_shown_says_what_a_learner_wants_to_know():
 
 
 @pytest.mark.parametrize("topics", [1, 30])
-def test_the_clock_of_the_tables_is_that_of_the_lab_and_what_passed_until_the_topics_were_ready(topics):
+def test_tables_events_and_the_lab_have_one_zero_the_moment_at_which_the_topics_were_ready(topics):
     lab = group_of(("A", {"subscribe": {"T0": "*"}}), topics={f"T{number}": 1 for number in range(topics)})
     beats = len(lab.heartbeats())
     lab.run(until=lambda lab: len(lab.heartbeats()) > beats)
-    began = lab.events().where(ev="starting")[0].t
-    assert 2_500 < began <= 2_500 + 4 * topics
-    assert began + int(lab.now) == int(lab.heartbeats()[-1].t) + 1
+    assert lab.events().where(ev="starting")[0].t == 0
+    assert int(lab.now) == int(lab.heartbeats()[-1].t) + 1
+    run = lab.finish().run
+    assert 2_500 < run.zero <= 2_500 + 4 * topics
+    assert next(run.told("starting"))["t"] == run.zero  # lines and files count from the begin of the run
 
 
 def test_a_long_time_is_told_to_the_ms():

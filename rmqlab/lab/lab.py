@@ -21,6 +21,7 @@ from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
 from rmqlab.run.facts import SCENARIO, ms_text
 from rmqlab.run.recorded_events import GroupViewed
+from rmqlab.run.records import from_zero
 from rmqlab.run.results import LabResult, Records
 from rmqlab.sim.cluster import changed_settings, cluster_of
 from rmqlab.sim.frame_log import FrameLog, FrameRecord
@@ -51,9 +52,8 @@ class Lab(LabSteps):
     real clients show them, the same for the same seed: frames, threads, starts, the broker's registration. So first
     pulls are refused at four starts of ten (SUBSCRIPTION_NOT_LATEST), as there. Left out is that the broker's threads
     may handle two requests at once. Without a seed each frame takes 1 ms and nobody is late. `rules` are those of the
-    version unless you replace some: `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms; `now` and `step()` count
-    from when the topics were ready, `t` in a table from when the cluster began: 2,500 ms before, and what it took to
-    create the topics.
+    version unless you replace some: `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms
+    since the topics were ready: `now`, `step()`, `t` in tables, pictures and the versions in them (`LabTables`).
 
     >>> lab = Lab(topics={"T": 4})
     >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
@@ -162,7 +162,7 @@ class Lab(LabSteps):
 
     @property
     def now(self) -> float:
-        """Ms since the topics were ready."""
+        """Ms since the topics were ready: the zero of all times that a lab shows (`LabTables`)."""
         return self._simulation.at_ms
 
     def run(
@@ -284,7 +284,7 @@ class Lab(LabSteps):
 
     def frames(self) -> Records[FrameRecord]:
         """Every frame between clients and servers since the lab was opened: when it left, when it arrives."""
-        return Records("Frames", FrameRecord, self._frames.records)
+        return Records("Frames", FrameRecord, from_zero(self._frames.records, round(self._simulation.began_us / 1_000)))
 
     # What it makes.
 

@@ -24,7 +24,7 @@ ENDS = frozenset({_("leaves"), _("is killed"), _("falls silent")})
 
 
 class OwnersRecord(NamedTuple):
-    """A time in which a queue had these owners (so many `members`); times are ms since the cluster began."""
+    """A time in which a queue had these owners (so many `members`); times are ms since the run began."""
 
     group: str
     topic: str
@@ -54,7 +54,7 @@ class MemberEvent(NamedTuple):
 
 
 class Ownership:
-    """Reads one group and topic of a run (the first ones by default). Times are ms since the cluster began."""
+    """Reads one group and topic of a run (the first ones by default). Times are ms since the run began."""
 
     def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:
         """Raises `BadInput` when nobody subscribes that topic in that group."""

@@ -12,14 +12,14 @@
 | ownership | a queue taken or let go |
 | offsets | an offset when it was asked |
 
-Times `t` are ms since the run began, `n` numbers the records of a table in their order, versions are epoch ms. A
-column has the name that JSON events have (`msgId` for the attribute `msg_id`).
+Times `t` are ms since the run began (`from_zero` counts them as people read them), `n` numbers the records of a table in
+their order, versions are epoch ms. A column has the name that JSON events have (`msgId` for the attribute `msg_id`).
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec.structs import astuple
 
@@ -30,9 +30,11 @@ from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run import sent_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rmqlab.run.run import Run
+
+R = TypeVar("R", bound=NamedTuple)
 
 
 class EventRecord(NamedTuple):
@@ -162,6 +164,19 @@ class OffsetRecord(NamedTuple):
     queue: int
     committed: int | None
     max: int
+
+
+TIMES = ("t", "since", "until", "arrives")
+
+
+def from_zero(rows: Iterable[R], zero: int) -> Iterator[R]:
+    """The records with their times (ms) counted from ``zero``.
+
+    >>> next(from_zero([OffsetRecord(2_504, "G", "T", 0, None, 8)], 2_500)).t
+    4
+    """
+    for row in rows:
+        yield row._replace(**{name: round(getattr(row, name) - zero, 3) for name in TIMES if name in row._fields})
 
 
 def columns_of(record: type[tuple[Any, ...]]) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, overload
+from typing import TYPE_CHECKING, get_type_hints, overload
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
 from rmqlab.run import records
-from rmqlab.run.records import columns_of
+from rmqlab.run.records import R, columns_of
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Outcome, Run
     from rmqlab.scenario.scenario import Scenario
 
-R = TypeVar("R", bound=tuple[Any, ...])
 MAX_SHOWN = 100
 _SPARK = {str: "string", int: "bigint", float: "double", bool: "boolean"}
 
@@ -116,42 +115,51 @@ class Records(Sequence[R]):
 
 
 class LabTables:
-    """What can be asked of any run. Times in tables are ms since the cluster began, as in the events."""
+    """What can be asked of any run.
+
+    Times in tables and pictures are ms since the topics were ready, as `Lab.now` and ``at`` of a scenario's steps; what
+    happened before is below 0. Versions in tables are the clients' own epoch ms. The events of `lines()` and of files
+    count from the begin of the run, as recordings of real brokers do: `run.zero` ms more.
+    """
 
     def _run(self) -> Run:
         raise NotImplementedError
 
+    def _records(self, title: str, record: type[R], read: Callable[[Run], Iterable[R]]) -> Records[R]:
+        run = self._run()
+        return Records(title, record, records.from_zero(read(run), run.zero))
+
     def fates(self) -> Records[records.FateRecord]:
         """One record for each message and group: its fate, who did it, the subscription in force, its version."""
-        return Records("Fates", records.FateRecord, records.fates(self._run()))
+        return self._records("Fates", records.FateRecord, records.fates)
 
     def events(self) -> Records[records.EventRecord]:
         """What an observer sees, as the recordings write it."""
-        return Records("Events", records.EventRecord, records.events(self._run()))
+        return self._records("Events", records.EventRecord, records.events)
 
     def messages(self) -> Records[records.MessageRecord]:
         """The messages sent."""
-        return Records("Messages", records.MessageRecord, records.messages(self._run()))
+        return self._records("Messages", records.MessageRecord, records.messages)
 
     def consumed(self) -> Records[records.ConsumedRecord]:
         """What listeners got."""
-        return Records("Consumed", records.ConsumedRecord, records.consumed(self._run()))
+        return self._records("Consumed", records.ConsumedRecord, records.consumed)
 
     def heartbeats(self) -> Records[records.BeatRecord]:
         """The subscriptions that heartbeats brought to the broker."""
-        return Records("Heartbeats", records.BeatRecord, records.beats(self._run()))
+        return self._records("Heartbeats", records.BeatRecord, records.beats)
 
     def subscriptions(self) -> Records[records.SlotRecord]:
         """Every change of the one subscription that the broker holds for a group and topic."""
-        return Records("Subscriptions", records.SlotRecord, records.slots(self._run()))
+        return self._records("Subscriptions", records.SlotRecord, records.slots)
 
     def pulls(self) -> Records[records.PullRecord]:
         """The pulls as the broker answered them; a recording has none (its frames are on disk)."""
-        return Records("Pulls", records.PullRecord, records.pulls(self._run()))
+        return self._records("Pulls", records.PullRecord, records.pulls)
 
     def rebalances(self) -> Records[records.OwnershipRecord]:
         """Queues taken and let go."""
-        return Records("Rebalances", records.OwnershipRecord, records.ownership(self._run()))
+        return self._records("Rebalances", records.OwnershipRecord, records.ownership)
 
     def owners(self, *, group: str | None = None, topic: str | None = None) -> Records[OwnersRecord]:
         """Who owned each queue over time (of the first group and topic by default), as every member believed it.
@@ -165,11 +173,11 @@ class LabTables:
         """
         from rmqlab.run.ownership import Ownership, OwnersRecord
 
-        return Records("Owners", OwnersRecord, Ownership(self._run(), group, topic).stretches())
+        return self._records("Owners", OwnersRecord, lambda run: Ownership(run, group, topic).stretches())
 
     def offsets(self) -> Records[records.OffsetRecord]:
         """Committed and maximum offset of each queue each time they were asked, the last time now."""
-        return Records("Offsets", records.OffsetRecord, records.offsets(self._run()))
+        return self._records("Offsets", records.OffsetRecord, records.offsets)
 
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""

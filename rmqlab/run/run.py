@@ -36,6 +36,8 @@ class Run:
     ``owners``: who held each queue (group, topic, queue id) at the end, with the next offset each would pull;
     ``queues``: how many queues each topic had then. ``under_way``: what could still change the outcome when a run that
     did not come to rest was ended.
+    ``zero``: when the topics were ready, ms since the run began: what people read counts from there, as ``at`` of the
+    steps does; ``events``, ``facts`` and ``fates`` count from the begin of the run, as recordings do.
     A recording knows no choices; that of a tap has no steps either, and in it all names are as they are on the wire.
     """
 
@@ -49,6 +51,7 @@ class Run:
     owners: dict[tuple[str, str, int], dict[str, int]] = field(default_factory=dict)
     queues: dict[str, int] = field(default_factory=dict)
     under_way: str | None = None
+    zero: int = 0
 
     @property
     def unusual(self) -> list[Choice]:

@@ -1,6 +1,6 @@
 """A run, read for pictures and checks: who took part, when it began, which subscription was in force, who owned what.
 
-Times are ms since the first consumer was started; versions too, as an exact clock would have told them.
+Times are ms since the topics were ready, as `Lab.now`; versions too, as an exact clock would have told them.
 """
 
 from __future__ import annotations
@@ -104,13 +104,13 @@ class RunView:
             raise BadInput(_("run {id}: {told}", id=f"{run.scenario.id!r}", told=told))
         self.names = sorted(self.asked)
         self._epoch: int = run.events[0]["epochMs"]
-        self.zero: float = next(run.told("starting"))["t"]
-        asked_at = run.scenario.steps[-1].at - starts[0].at  # a step may come late, and may leave no event
+        self.zero = run.zero
+        asked_at = run.scenario.steps[-1].at  # a step may come late, and may leave no event
         seen_at = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
         self.end: float = max(asked_at, seen_at)
 
     def is_member(self, who: str, t: float) -> bool:
-        """Whether this is the group that ``who`` was last started in by ``t`` (ms since the cluster began)."""
+        """Whether this is the group that ``who`` was last started in by ``t`` (ms since the run began)."""
         return [group for since, group in self._groups[who] if since <= t][-1:] == [self.group]
 
     @cached_property
@@ -127,7 +127,7 @@ class RunView:
         return found
 
     def version(self, sub_version: int) -> float:
-        """A subscription version (epoch ms) as ms since the first start."""
+        """A subscription version (epoch ms) as ms since the topics were ready."""
         return sub_version - self._epoch - self.zero
 
     def facts(self, *kinds: type[E]) -> list[Fact[E]]:

@@ -114,6 +114,7 @@ class Simulation(ScenarioSteps):
             owners,
             self.queues(),
             self.under_way,
+            round(self.began_us / US_PER_MS),
         )
 
     async def _drive(self, node: VirtualNode) -> None:

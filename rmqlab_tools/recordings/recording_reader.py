@@ -125,7 +125,13 @@ def _run(scenario: Scenario, events: list[Event], account: FrameAccount) -> Run:
     facts += [Fact(one["t"], SCENARIO, TopicDeleted(one["topic"])) for one in events if one["ev"] == "topicDeleted"]
     facts.sort(key=lambda fact: fact.t)
     fates = FateClassifier(facts, account.owners).fates(sent, _members_of_events(scenario, events, starts))
-    return Run(scenario, events, FactLog(facts), fates, Schedule(scenario.id))
+    return Run(scenario, events, FactLog(facts), fates, Schedule(scenario.id), zero=_zero(scenario, events))
+
+
+def _zero(scenario: Scenario, events: Iterable[Event]) -> int:
+    """When the topics were ready: the first start was made ``at`` ms later."""
+    at = next((step.at for step in scenario.steps if isinstance(step, Start)), 0)
+    return next((round(event["t"]) - at for event in events if event["ev"] == "starting"), 0)
 
 
 def _consumed(events: Iterable[Event], starts: Mapping[str, Start]) -> Iterator[Fact[Consumed]]:

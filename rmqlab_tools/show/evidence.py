@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """One piece of evidence: ms since the first start, and what happened."""
+    """One piece of evidence: ms since the topics were ready, and what happened."""
 
     t: float
     text: str

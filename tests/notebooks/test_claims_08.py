@@ -137,7 +137,7 @@ def test_a_clock_an_hour_ahead(rare, shown):
             lab.clock("A", HOUR_MS)
         lab.run(seconds=60)
     run = lab.finish().run
-    stamps = {who: {f["version"] for f in of_topic(run, Restamp) if f.source == who} for who in "AB"}
+    stamps = {who: {f.event.version for f in of_topic(run, Restamp) if f.source == who} for who in "AB"}
     assert max(stamps["A"]) - max(stamps["B"]) > HOUR_MS - 120_000  # nobody corrected either
     assert [one.consumed for one in rare["A's clock is an hour ahead"].outcomes] == [{"A": ["MsgStr2", "MsgStr3"]}]
     rows = dict(line.rsplit(maxsplit=1) for line in shown["clocks"].splitlines() if line[-1:].isdigit())
@@ -182,11 +182,11 @@ def test_who_takes_queues_over_reads_on_from_the_committed_offset(rare):
     (twice,) = [one for one in rare["B is cut off"].outcomes if one.consumed == ends]
     run = twice.told()
     sent = max(event["t"] for event in run.events if event["ev"] == "sent")
-    taken = next(f for f in of_topic(run, Rebalance) if f.source == "A" and f.t > sent and f["queues"] == [0, 1, 2, 3])
-    passed = {(f["queue"], f["offset"]) for f in of_topic(run, Filtered) if f.t < taken.t and f["client"] == "B"}
-    got = {(f["queue"], f["offset"]) for f in of_topic(run, Consumed) if f.t > taken.t and f.source == "A"}
+    taken = next(f for f in of_topic(run, Rebalance) if f.source == "A" and f.t > sent and f.event.queues == [0, 1, 2, 3])
+    passed = {(f.event.queue, f.event.offset) for f in of_topic(run, Filtered) if f.t < taken.t and f.event.client == "B"}
+    got = {(f.event.queue, f.event.offset) for f in of_topic(run, Consumed) if f.t > taken.t and f.source == "A"}
     assert got == passed == {(2, 0), (3, 0)}
-    assert not [f for f in of_topic(run, Commit) if f["queue"] in (2, 3) and f["offset"] and f.t < taken.t]
+    assert not [f for f in of_topic(run, Commit) if f.event.queue in (2, 3) and f.event.offset and f.t < taken.t]
 
 
 @pytest.mark.row("S-84")

@@ -36,10 +36,10 @@ class After:
         lab.run(seconds=seconds)
         self.lab, self.zero = lab, lab.events().where(ev="control")[-1].t
         self.age = self.zero - self.last
-        facts = lab._run().facts
+        facts, ready = lab._run().facts, lab._run().zero
         gone = [fact for fact in facts.of(Unregister, Expired) if fact.event.client == "A" and fact.event.group == "G"]
-        gone = [fact for fact in gone if self.zero <= fact.t <= self.zero + seconds * 1_000]
-        self.forgotten = gone[0].t - self.zero if gone else None
+        gone = [fact for fact in gone if self.zero <= fact.t - ready <= self.zero + seconds * 1_000]
+        self.forgotten = gone[0].t - ready - self.zero if gone else None
         self.by_scan = bool(gone) and isinstance(gone[0].event, Expired)
         self.told = [one.t - self.zero for one in lab.frames().where(request=NOTIFY, target="B") if one.t >= self.zero]
         taken = [one.t - self.zero for one in lab.rebalances().where(who="B", held=True) if one.t >= self.zero]

@@ -175,10 +175,10 @@ def stamps(run: Run) -> Iterator[str]:
         if len(by_client) < 2 or not slots or topic.startswith("%RETRY%"):
             continue
         # moments of the clients' own clocks: with open orders two stamps of one instant differ, by their order
-        epoch_ms = run.events[0]["epochMs"]
+        zero_ms = run.events[0]["epochMs"] + run.zero
         order = sorted((version, who) for who, version in by_client.items())
         stamped = joined(
-            ", ", (_("{who} at {version} ms", who=who, version=version - epoch_ms) for version, who in order)
+            ", ", (_("{who} at {version} ms", who=who, version=version - zero_ms) for version, who in order)
         )
         last = slots[-1]
         owner = next((who for who, version in by_client.items() if version == last.sub_version), None)
@@ -218,7 +218,7 @@ def _frame(code: int, *, answer: bool) -> str:
 def faults(run: Run) -> Iterator[str]:
     """One line a fault that happened, in order of time: when, when the broker noticed, who moved because of it.
 
-    Times are ms since the run began, as in ``stamps``.
+    Times are ms since the topics were ready, as in ``stamps``.
     """
     controls = list(run.told("control"))
     for number, event in enumerate(controls):
@@ -228,15 +228,15 @@ def faults(run: Run) -> Iterator[str]:
         elif event["line"] == "broker down":
             yield joined("; ", _restart(run, event, controls[number + 1 :]))
         elif match is None and event["line"] != "broker up":
-            yield _("{line} at {t} ms", line=event["line"], t=event["t"])
+            yield _("{line} at {t} ms", line=event["line"], t=event["t"] - run.zero)
     for event in run.events:
         if event["ev"] == "error" and controls and event["t"] >= controls[0]["t"]:
-            yield _("{do} at {t} ms failed: {error}", do=event["do"], t=event["t"], error=event["error"])
+            yield _("{do} at {t} ms failed: {error}", do=event["do"], t=event["t"] - run.zero, error=event["error"])
 
 
 def _fault_of_client(run: Run, event: Event, what: str, who: str, number: str | None) -> Iterator[str]:
     began, end = event["t"], _until(run, who)
-    yield _("{fault} at {began} ms", fault=_CONTROL_WORDS[what].format(who=who, number=number), began=began)
+    yield _("{fault} at {began} ms", fault=_CONTROL_WORDS[what].format(who=who, number=number), began=began - run.zero)
     if who not in _consumers(run) or what == "clock":
         return
     gone = _first(run, began, end, Unregister, Expired, client=who)
@@ -259,16 +259,16 @@ def _fault_of_client(run: Run, event: Event, what: str, who: str, number: str | 
 def _restart(run: Run, event: Event, later: list[Event]) -> Iterator[str]:
     end = _until(run, None)
     up = next((control["t"] for control in later if control["line"] == "broker up"), None)
-    back = "" if up is None else (" " + _("until {up} ms", up=up))
+    back = "" if up is None else (" " + _("until {up} ms", up=up - run.zero))
     yield _(
         "the broker was down from {t} ms on{back}, and then knew no members and no subscriptions",
-        t=event["t"],
+        t=event["t"] - run.zero,
         back=back,
     )
     for who in _consumers(run):
         known = _first(run, end if up is None else up, end, Register, client=who)
         if known is not None:
-            yield _("{who} was a member again at {t} ms", who=who, t=f"{known.t:.0f}")
+            yield _("{who} was a member again at {t} ms", who=who, t=f"{known.t - run.zero:.0f}")
 
 
 def _taken_over(run: Run, gone: Fact[OfGroup], who: str) -> Iterator[str]:
@@ -282,7 +282,7 @@ def _taken_over(run: Run, gone: Fact[OfGroup], who: str) -> Iterator[str]:
                 source=fact.source,
                 topic=taken.topic,
                 queues=queues,
-                t=f"{fact.t:.0f}",
+                t=f"{fact.t - run.zero:.0f}",
             )
             return
 
