@@ -16,7 +16,6 @@ import pytest
 
 import rmqlab
 from rmqlab import BadInput
-from rmqlab.run.records import messages
 from rmqlab.sim.lanes import EndlessBurstError
 
 RULES = rmqlab.RULES["4.8.0"]
@@ -268,7 +267,7 @@ def test_numbers_and_columns_of_numpy_and_pandas_are_taken():
 def test_what_send_returns_are_the_records_of_the_table():
     lab = group_of(("A", {}))
     sent = lab.send("T", ["a", "b"], keys="k") + lab.send("T", bodies=["x"])
-    assert sent == list(lab.messages()) == list(messages(lab.finish().run))
+    assert sent == list(lab.messages()) == list(lab.finish().messages())
 
 
 # What is shown.

@@ -284,7 +284,7 @@ class Lab(LabSteps):
 
     def frames(self) -> Records[FrameRecord]:
         """Every frame between clients and servers since the lab was opened: when it left, when it arrives."""
-        return Records("Frames", FrameRecord, from_zero(self._frames.records, round(self._simulation.began_us / 1_000)))
+        return Records("Frames", FrameRecord, from_zero(self._frames.records, self._simulation.zero))
 
     # What it makes.
 

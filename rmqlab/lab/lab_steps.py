@@ -16,7 +16,7 @@ from rmqlab.language import _, joined
 from rmqlab.message.message import UserPropertyError
 from rmqlab.protocol.subscription_data import TAG, build_subscription_data
 from rmqlab.run.recorded_events import StartFailed, StepFailed
-from rmqlab.run.records import MessageRecord
+from rmqlab.run.records import MessageRecord, from_zero
 from rmqlab.run.results import LabTables
 from rmqlab.scenario.life_steps import Assign, Unsubscribe
 from rmqlab.scenario.scenario import Scenario, Send, Start, Stop, Subscribe, convert_scenario, refusal_of
@@ -274,13 +274,14 @@ class LabSteps(LabTables):
         self._do("send", topic=topic, messages=rows)
         recorder = self._simulation.recorder
         sent = enumerate(zip(recorder.sent[first:], recorder.results[first:], strict=True), first)
-        return [
+        rows_sent = (
             MessageRecord(
                 n, round(one.t), one.topic, one.queue, one.offset, one.body, one.tag, one.message_id,
                 str(result.offset_msg_id),
             )
             for n, (one, result) in sent
-        ]  # fmt: skip
+        )  # fmt: skip
+        return list(from_zero(rows_sent, self._simulation.zero))
 
     def resize(self, topic: str, queues: int) -> None:
         """Give a topic more queues, as mqadmin's updateTopic does; one that was deleted is made again."""

@@ -12,8 +12,8 @@
 | ownership | a queue taken or let go |
 | offsets | an offset when it was asked |
 
-Times `t` are ms since the run began (`from_zero` counts them as people read them), `n` numbers the records of a table in
-their order, versions are epoch ms. A column has the name that JSON events have (`msgId` for the attribute `msg_id`).
+Times `t` are ms since the run began (`from_zero` counts them as people read them), `n` numbers the records of a table
+in their order, versions are epoch ms. A column has the name that JSON events have (`msgId` for `msg_id`).
 """
 
 from __future__ import annotations

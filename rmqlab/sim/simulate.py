@@ -114,8 +114,13 @@ class Simulation(ScenarioSteps):
             owners,
             self.queues(),
             self.under_way,
-            round(self.began_us / US_PER_MS),
+            self.zero,
         )
+
+    @property
+    def zero(self) -> int:
+        """When the topics were ready (ms since the run began)."""
+        return round(self.began_us / US_PER_MS)
 
     async def _drive(self, node: VirtualNode) -> None:
         await self._begin(node)

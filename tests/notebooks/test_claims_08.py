@@ -182,8 +182,12 @@ def test_who_takes_queues_over_reads_on_from_the_committed_offset(rare):
     (twice,) = [one for one in rare["B is cut off"].outcomes if one.consumed == ends]
     run = twice.told()
     sent = max(event["t"] for event in run.events if event["ev"] == "sent")
-    taken = next(f for f in of_topic(run, Rebalance) if f.source == "A" and f.t > sent and f.event.queues == [0, 1, 2, 3])
-    passed = {(f.event.queue, f.event.offset) for f in of_topic(run, Filtered) if f.t < taken.t and f.event.client == "B"}
+    taken = next(
+        f for f in of_topic(run, Rebalance) if f.source == "A" and f.t > sent and f.event.queues == [0, 1, 2, 3]
+    )
+    passed = {
+        (f.event.queue, f.event.offset) for f in of_topic(run, Filtered) if f.t < taken.t and f.event.client == "B"
+    }
     got = {(f.event.queue, f.event.offset) for f in of_topic(run, Consumed) if f.t > taken.t and f.source == "A"}
     assert got == passed == {(2, 0), (3, 0)}
     assert not [f for f in of_topic(run, Commit) if f.event.queue in (2, 3) and f.event.offset and f.t < taken.t]
