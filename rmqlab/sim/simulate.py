@@ -17,7 +17,7 @@ from rmqlab.scenario.scenario import PRODUCER, Scenario, refusal_of
 from rmqlab.scenario.schedule import Schedule
 from rmqlab.sim.cluster import Cluster, ClusterConfig
 from rmqlab.sim.consumers import owners_of
-from rmqlab.sim.lanes import STEP
+from rmqlab.sim.lanes import FIRST_FRAME_US, STEP
 from rmqlab.sim.quiescence import Quiescence
 from rmqlab.sim.scenario_steps import ClientSettings, ScenarioSteps, first_line
 from rmqlab.sim.scheduler import US_PER_MS
@@ -119,8 +119,9 @@ class Simulation(ScenarioSteps):
 
     @property
     def zero(self) -> int:
-        """When the topics were ready (ms since the run began)."""
-        return round(self.began_us / US_PER_MS)
+        """When the topics were ready (ms since the run began); with open orders the first step is the first move."""
+        first_us = 0 if self.world.lanes is None else FIRST_FRAME_US
+        return round((self.began_us + first_us) / US_PER_MS)
 
     async def _drive(self, node: VirtualNode) -> None:
         await self._begin(node)

@@ -8,8 +8,9 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.events import HeartbeatSent
-from rmqlab.scenario.schedule import Schedule, ScheduledChooser, Timing
+from rmqlab.scenario.schedule import Schedule, Timing
 from rmqlab.sim.simulate import simulate
+from rmqlab_tools.search.explorer.deviations import replay_schedule
 from rmqlab_tools.search.explorer.explore import Explorer
 from rmqlab_tools.search.explorer.timings import ASSUMED, ONE_BY_ONE
 from tests.proof.fixed_chooser import FixedChooser
@@ -60,7 +61,7 @@ def test_a_search_may_vary_them_and_its_schedules_repeat(vary):
     assert told["assumptions"] == [ONE_BY_ONE, *(text for name, text in ASSUMED.items() if name not in vary)]
     for found in explored.outcomes:
         schedule = Schedule.from_json(found.schedule.to_json())
-        again = simulate(BROADCASTING, chooser=ScheduledChooser(schedule), timing=schedule.timing)
+        again = replay_schedule(BROADCASTING, schedule)
         assert again.outcome() == found.outcome
 
 
