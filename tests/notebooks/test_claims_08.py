@@ -99,7 +99,7 @@ def test_who_is_ahead_loses(some):
         race = [fact for fact in of_topic(run, Restamp) if b_began <= fact.t < b_began + 5_000]
         assert {fact.event.client for fact in run.facts.of(Notify) if fact.t >= b_began} == {"A", "B"}
         ahead, behind = race
-        assert ahead["version"] < behind["version"]
+        assert ahead.event.version < behind.event.version
         assert run.outcome().bodies_of(behind.source)
         assert not run.outcome().bodies_of(ahead.source)
         winners.add(behind.source)
