@@ -6,7 +6,6 @@ a step comes where the scenario's own driver would come: at a whole ms, ahead of
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from rmqlab.sim.scheduler import US_PER_MS, Trap
 from rmqlab.sim.simulate import Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
     from rmqlab.run.run import Run
     from rmqlab.sim.scheduler import VirtualTask
@@ -70,24 +69,19 @@ class HandDrivenSimulation(Simulation):
 
         With ``until`` one thing at a time, and no more once that is true; whether it became true.
         """
-        at_us, asking = self.began_us + at * US_PER_MS, [False]
-
-        def asked() -> bool:
-            asking[0] = True
-            answer = until is not None and until()
-            asking[0] = False
-            return answer
-
+        at_us = self.began_us + at * US_PER_MS
         if at_us > self._stepped_us:
             self._passed = True  # also when `until` raises: what came before has happened
-            with self._whole(asking):
-                self._passed = self.world.scheduler.run_before(at_us, self._place, until and asked)
+            before = (at_us, 0, self._place)
+            while self._run(before, once=until is not None):
+                if until is not None and until():
+                    return True
+            self._passed = False
         return self._passed
 
     def step(self) -> bool:
         """Do exactly the next thing; False when nothing is left to do."""
-        with self._whole():
-            self._passed = self.world.scheduler.step()
+        self._passed = self._run(once=True)
         return self._passed
 
     def so_far(self) -> Run:
@@ -147,18 +141,15 @@ class HandDrivenSimulation(Simulation):
 
     def _until_driver_waits(self) -> None:
         if self._driver is None:  # else the step took no time at all
-            with self._whole():
-                self.world.scheduler.run()
+            self._run()
 
-    @contextmanager
-    def _whole(self, asking: Sequence[bool] = (False,)) -> Iterator[None]:
-        """Whatever is raised within has torn what was happening, unless it was a caller's `until` that was asked."""
+    def _run(self, before: tuple[int, int, int] | None = None, *, once: bool = False) -> bool:
+        """Let things happen (``Scheduler.run``). What one of them raises has torn it: nothing can be done any more."""
         try:
-            yield
+            return self.world.scheduler.run(before, once=once)
         except BaseException as error:
-            if not asking[0]:
-                self.torn = f"was torn by {type(error).__name__}"
-                self.world.scheduler.close()
+            self.torn = f"was torn by {type(error).__name__}"
+            self.world.scheduler.close()
             raise
 
 

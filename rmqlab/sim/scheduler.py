@@ -134,50 +134,37 @@ class Scheduler:
         entries = sorted(self._heap, key=_order)
         return [(entry[0], entry[1], entry[3], entry[4]) for entry in entries if not _is_stale(entry[3], entry[4])]
 
-    def step(self) -> bool:
-        """Do exactly one thing: the first of the heap. False when nothing is left."""
-        if not self._heap:
-            return False
-        time_us, _, _, action, arguments = heappop(self._heap)
-        self.now_us = time_us
-        self.steps += 1
-        action(*arguments)
-        return True
-
     def stop(self) -> None:
         """End ``run`` after the present step."""
         self._stopped = True
 
-    def run(self) -> None:
-        """Step until nothing is left or somebody calls ``stop``."""
+    def run(self, before: tuple[int, int, int] | None = None, *, once: bool = False) -> bool:
+        """Step until nothing is left, somebody calls ``stop``, or the next thing does not come ``before`` a place.
+
+        A place is an instant (us), a priority and a number of ``reserve``; its instant is the present one then.
+        ``once``: at most one step; whether there was one.
+        """
         self._stopped = False
         heap = self._heap
-        while heap and not self._stopped:
+        while heap and not self._stopped and (before is None or heap[0] < before):
             entry = heappop(heap)
             self.now_us = entry[0]
             self.steps += 1
             entry[3](*entry[4])
+            if once:
+                return True
+        if before is not None and not self._stopped:
+            self.now_us = max(self.now_us, before[0])
+        return False
+
+    def step(self) -> bool:
+        """Do exactly one thing: the first of the heap. False when nothing is left."""
+        return self.run(once=True)
 
     def reserve(self) -> int:
         """Take the next place among things due at one instant; whatever comes from now on stands behind it."""
         self._sequence += 1
         return self._sequence
-
-    def run_before(self, time_us: int, place: int, until: Callable[[], bool] | None = None) -> bool:
-        """Step while something comes before the reserved ``place`` at ``time_us``; then that is the present instant.
-
-        With ``until`` stop after the first step that makes it true, and return True.
-        """
-        heap, last = self._heap, (time_us, 0, place)
-        while heap and heap[0] < last:
-            entry = heappop(heap)
-            self.now_us = entry[0]
-            self.steps += 1
-            entry[3](*entry[4])
-            if until is not None and until():
-                return True
-        self.now_us = max(self.now_us, time_us)
-        return False
 
 
 def _order(entry: tuple[int, int, int, Callable[..., None], tuple[Any, ...]]) -> tuple[int, int, int]:

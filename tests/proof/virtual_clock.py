@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def run_until(scheduler: Scheduler, time_us: int) -> None:
     """Step while something is due at or before ``time_us``; afterwards that is the present instant."""
     now_us = max(scheduler.now_us, time_us)
-    scheduler.run_before(time_us + 1, 0)
+    scheduler.run((time_us + 1, 0, 0))
     scheduler.now_us = now_us
 
 
