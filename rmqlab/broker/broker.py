@@ -25,6 +25,7 @@ from rmqlab.broker.send_message_processor import SendMessageProcessor
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.message.topics import SCHEDULE_TOPIC, is_retry_topic
 from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.command import ONEWAY, RESPONSE
 from rmqlab.protocol.header import FrameError, RemotingCommandException, remark_of
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, BrokerRegistration, DataVersion, TopicConfig
 from rmqlab.rules import DEFAULT_RULES
@@ -210,30 +211,25 @@ class Broker:
             f"<Broker {self.config.broker_name} at {self.config.broker_addr}: {topics} topics; groups online: {groups}>"
         )
 
-    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+    def handle(
+        self, channel: Channel, command: RemotingCommand, now: int, *, known: bool = True
+    ) -> RemotingCommand | None:
         """Process one command at `now` (epoch ms); see the class for what None means.
+
+        One that is not `known` where it came has no answer, but the hooks see it.
 
         A client's answer to a request of the broker goes to whoever asked. What throws in Java gives SYSTEM_ERROR with
         the exception's name and text, without the source line that Java adds.
         """
-        return self._handle(channel, command, now, self._handlers)
-
-    def handle_unknown(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Take a request that nobody handles where it came: the hooks see it, and it has no answer."""
-        return self._handle(channel, command, now, {})
-
-    def _handle(
-        self, channel: Channel, command: RemotingCommand, now: int, handlers: Mapping[int, Handler]
-    ) -> RemotingCommand | None:
         self.timers.now = now
         response: RemotingCommand | None
         try:
             for hook in self.rpc_hooks:
                 hook(channel, command, now)
-            if command.is_response:
+            if command.flag & RESPONSE:
                 self.broker2client.on_response(channel, command)
                 return None
-            handler = handlers.get(command.code)
+            handler = self._handlers.get(command.code) if known else None
             if handler is None:
                 self.on_unknown(command.code)
                 return None  # as Java: the client times out
@@ -242,7 +238,7 @@ class Broker:
             response = system_error(remark_of(error))
         except ProcessorError as error:
             response = system_error(str(error))
-        if response is None or command.is_oneway:
+        if response is None or command.flag & ONEWAY:
             return None
         return response.reply_to(command)
 

@@ -135,16 +135,26 @@ def check_not_system_topic(topic: str) -> None:
 
 def check_message(message: Message | None, max_message_size: int) -> None:
     """Refuse a message that cannot be sent; `max_message_size` bounds the body in bytes (code MESSAGE_ILLEGAL)."""
-    illegal = ResponseCode.MESSAGE_ILLEGAL
     if message is None:
-        raise MQClientError("the message is null", illegal)
+        raise MQClientError("the message is null", ResponseCode.MESSAGE_ILLEGAL)
     check_topic(message.topic)
-    remark = validate_send_topic(message.topic)
+    check_send_topic(message.topic)
+    check_body(message.body, max_message_size)
+
+
+def check_send_topic(topic: str) -> None:
+    """Refuse a topic that nobody may send to."""
+    remark = validate_send_topic(topic)
     if remark is not None:
         raise MQClientError(remark)
-    if message.body is None:
+
+
+def check_body(body: bytes | None, max_message_size: int) -> None:
+    """Refuse a body that is missing, empty or above `max_message_size` bytes (code MESSAGE_ILLEGAL)."""
+    illegal = ResponseCode.MESSAGE_ILLEGAL
+    if body is None:
         raise MQClientError("the message body is null", illegal)
-    if not message.body:
+    if not body:
         raise MQClientError("the message body length is zero", illegal)
-    if len(message.body) > max_message_size:
+    if len(body) > max_message_size:
         raise MQClientError(f"the message body size over max value, MAX: {max_message_size}", illegal)

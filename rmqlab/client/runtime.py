@@ -76,7 +76,7 @@ class Runtime(Protocol):
     async def sleep(self, ms: int) -> None:
         """Wait `ms` milliseconds; 0 lets others run first."""
 
-    async def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> RemotingCommand:
+    def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> Awaitable[RemotingCommand]:
         """Send a request and wait for its answer.
 
         Raises RemotingConnectError, RemotingSendRequestError or RemotingTimeoutError.
@@ -94,7 +94,7 @@ class Runtime(Protocol):
     def choose(self, label: str, n: int) -> int:
         """Return a number in 0..n-1: a numbered choice point of the schedule, unless n is 1."""
 
-    async def late(self, thread: str) -> None:
+    def late(self, thread: str) -> Awaitable[None]:
         """A thread that has something to do runs when the machine lets it: how late is a choice point."""
 
     def on_request(self, processor: Callable[[str, RemotingCommand], RemotingCommand | None]) -> None:

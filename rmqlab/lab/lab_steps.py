@@ -10,22 +10,22 @@ import msgspec
 
 from rmqlab import plugins
 from rmqlab.client.client_config import ProducerConfig
-from rmqlab.client.client_error import MQClientError, check_consumer_group, check_message
+from rmqlab.client.client_error import MQClientError, check_body, check_consumer_group, check_send_topic
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
+from rmqlab.message.java import to_utf8
 from rmqlab.message.message import UserPropertyError
 from rmqlab.protocol.subscription_data import TAG, build_subscription_data
 from rmqlab.run.recorded_events import StartFailed, StepFailed
 from rmqlab.run.records import MessageRecord, from_zero
 from rmqlab.run.results import LabTables
 from rmqlab.scenario.life_steps import Assign, Unsubscribe
-from rmqlab.scenario.scenario import Scenario, Send, Start, Stop, Subscribe, convert_scenario, refusal_of
+from rmqlab.scenario.scenario import Scenario, Send, Start, Step, Stop, Subscribe, convert_scenario, refusal_of, step_problems
 
 if TYPE_CHECKING:
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.lab.interactive import HandDrivenSimulation
-    from rmqlab.scenario.scenario import Step
 
     Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
 
@@ -335,8 +335,7 @@ class LabSteps(LabTables):
 
     def _do(self, kind: str, /, **fields: Any) -> None:
         simulation = self._running()
-        at = simulation.next_at
-        step = checked(msgspec.to_builtins(simulation.scenario), {"do": kind, "at": at, **fields}).steps[-1]
+        step = _next_step(simulation.scenario, {"do": kind, "at": simulation.next_at, **fields})
         _require_possible(step)
         if isinstance(step, Stop | Subscribe | Unsubscribe | Assign) and step.who not in simulation.consumers:
             raise BadInput(
@@ -359,6 +358,19 @@ class LabSteps(LabTables):
                 case StepFailed(error=error, message=message) if kind != "send":
                     meant = plugins.refused(step) if isinstance(step, Subscribe) else ""
                     raise BadInput(f"{kind}: {error}: {message}{meant}")
+
+
+def _next_step(scenario: Scenario, fields: dict[str, Any]) -> Step:
+    """The step that `fields` say in their JSON form, if it may follow the steps of `scenario`."""
+    try:
+        step: Step = msgspec.convert(fields, Step)  # type: ignore[arg-type]
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        pass  # numbers of numpy, or what is wrong with them is said below
+    else:
+        longer = msgspec.structs.replace(scenario, steps=[*scenario.steps, step])
+        if next(step_problems(longer), None) is None and refusal_of(longer) is None:
+            return step
+    return checked(scenario.to_builtins(), fields).steps[-1]
 
 
 def checked(fields: dict[str, Any], step: Mapping[str, Any] | None = None) -> Scenario:
@@ -412,8 +424,10 @@ def _require_possible(step: Step) -> None:
         if isinstance(step, Start):
             check_consumer_group(step.group)
         elif isinstance(step, Send):
+            check_send_topic(step.topic)
             for number, outgoing in enumerate(step.messages):  # noqa: B007 - the error tells it
-                check_message(outgoing.message(step.topic), ProducerConfig.max_message_size)
+                outgoing.check_properties()
+                check_body(to_utf8(outgoing.body), ProducerConfig.max_message_size)
     except (UserPropertyError, MQClientError) as error:
         why = error.error_message if isinstance(error, MQClientError) else error
         where = _("send: message {number}", number=number) if isinstance(step, Send) else "group"

@@ -113,6 +113,14 @@ def _ip(address: bytes) -> str:
 NO_HOST = Host("0.0.0.0", 0)  # noqa: S104 - nothing is bound to it; it stands for "not known yet"
 
 
+def check_user_property(name: str, value: str) -> None:
+    """Refuse a property that user code may not set, by `UserPropertyError` (`Message.putUserProperty`)."""
+    if name in SYSTEM_PROPERTIES:
+        raise UserPropertyError(f"The Property<{name}> is used by system, input another please")
+    if not (name and trim(name) and value and trim(value)):
+        raise UserPropertyError("The name or value of property can not be null or blank string!")
+
+
 @dataclass(slots=True)
 class Message:
     """What a producer sends: a topic, a body (bytes), a flag that RocketMQ does not read, and text properties."""
@@ -137,22 +145,20 @@ class Message:
 
         Raise `UserPropertyError` for a user property that Java refuses.
         """
-        message = cls(topic, body, flag)
+        properties: dict[str, str] = {}
         if tags:
-            message.tags = tags
+            properties[PROPERTY_TAGS] = tags
         if keys:
-            message.properties[PROPERTY_KEYS] = keys if isinstance(keys, str) else trim(KEY_SEPARATOR.join(keys))
-        message.wait_store_msg_ok = True
+            properties[PROPERTY_KEYS] = keys if isinstance(keys, str) else trim(KEY_SEPARATOR.join(keys))
+        properties[PROPERTY_WAIT_STORE_MSG_OK] = "true"
         for name, value in user_properties.items():
-            message.put_user_property(name, value)
-        return message
+            check_user_property(name, value)
+            properties[name] = value
+        return cls(topic, body, flag, properties)
 
     def put_user_property(self, name: str, value: str) -> None:
         """Set a property of the user; raise `UserPropertyError` if the name is reserved or something is blank."""
-        if name in SYSTEM_PROPERTIES:
-            raise UserPropertyError(f"The Property<{name}> is used by system, input another please")
-        if not (name and trim(name) and value and trim(value)):
-            raise UserPropertyError("The name or value of property can not be null or blank string!")
+        check_user_property(name, value)
         self.properties[name] = value
 
     @property

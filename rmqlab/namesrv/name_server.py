@@ -15,7 +15,7 @@ from rmqlab.namesrv.route_info_manager import RouteInfoManager
 from rmqlab.protocol import namesrv as headers
 from rmqlab.protocol.bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.command import ONEWAY, RESPONSE, RemotingCommand
 from rmqlab.protocol.header import FrameError, RemotingCommandException, remark_of
 from rmqlab.protocol.topic_config import BrokerRegistration, DataVersion, RegisterBrokerBody
 
@@ -82,7 +82,7 @@ class NameServer:
 
         What throws in Java gives SYSTEM_ERROR with the exception's name and text, without the line that Java adds.
         """
-        if command.is_response:
+        if command.flag & RESPONSE:
             return None
         answer = self._answers.get(command.code)
         if answer is None:
@@ -92,7 +92,7 @@ class NameServer:
             response = answer(channel, command, now)
         except (FrameError, RemotingCommandException) as error:
             response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark_of(error))
-        return None if command.is_oneway else response.reply_to(command)
+        return None if command.flag & ONEWAY else response.reply_to(command)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
         """A connection is gone, broke or was idle for 120 s: the broker behind it is forgotten at once."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -18,7 +19,7 @@ from rmqlab.errors import BadInput
 from rmqlab.files import json_value, lines_of, read_text, replace_text
 from rmqlab.language import _, joined
 from rmqlab.message.java import from_utf8, to_utf8
-from rmqlab.message.message import Message
+from rmqlab.message.message import Message, check_user_property
 from rmqlab.message.topics import is_valid_name, validate_topic
 from rmqlab.scenario.fault_steps import (
     BROKER,
@@ -63,6 +64,11 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
         for name, value in (self.props or {}).items():
             message.put_user_property(name, value)
         return message
+
+    def check_properties(self) -> None:
+        """Refuse what no message has as a property of its user, by `UserPropertyError`."""
+        for name, value in (self.props or {}).items():
+            check_user_property(name, value)
 
 
 class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
@@ -257,7 +263,7 @@ def convert_scenario(fields: object, where: str = "scenario") -> Scenario:
     except UnicodeEncodeError:
         # msgspec cannot name a lone surrogate in its complaint: it gets U+FFFD to complain about
         return parse_scenario(re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(fields, ensure_ascii=False)), where)
-    for problem in _problems(scenario):
+    for problem in chain(_name_problems(scenario), step_problems(scenario)):
         raise BadInput(f"{where}: {problem}")
     return scenario
 
@@ -274,8 +280,8 @@ def refusal_of(scenario: Scenario) -> str | None:
     return None
 
 
-def _problems(scenario: Scenario) -> Iterator[str]:
-    """What a well-formed scenario can still have wrong, each with its field."""
+def _name_problems(scenario: Scenario) -> Iterator[str]:
+    """What a well-formed scenario can have wrong in its id and its topics, each with its field."""
     if not is_valid_name(scenario.id):
         yield _(
             '"id" is {id}; it becomes part of names, so letters, digits, % | _ and - only, and not empty',
@@ -297,6 +303,10 @@ def _problems(scenario: Scenario) -> Iterator[str]:
                 queues=queues,
                 max_queues=MAX_QUEUES,
             )
+
+
+def step_problems(scenario: Scenario) -> Iterator[str]:
+    """What the steps of a well-formed scenario can still have wrong, each with its field."""
     last = 0
     running: dict[str, bool] = {}
     made = {step.group for step in scenario.steps if isinstance(step, CreateGroup)}

@@ -73,21 +73,23 @@ class RunRecorder:
         def observe(event: Event) -> None:
             if event.__class__ is Restamp:
                 self._cluster.world.stamped()
-            self._fact(who, event)
+            if self._suffix:
+                event = self._shortened(event)
+            self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, who, event))
 
         return observe
 
-    def _fact(self, source: str, event: Event) -> None:
-        if self._suffix:
-            named = ((name, getattr(event, name, None)) for name in NAMES)
-            event = replace(event, **{name: value.removesuffix(self._suffix) for name, value in named if value})
-        self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, source, event))
+    def _shortened(self, event: Event) -> Event:
+        named = ((name, getattr(event, name, None)) for name in NAMES)
+        return replace(event, **{name: value.removesuffix(self._suffix) for name, value in named if value})
 
     def _at_broker(self, event: Event) -> None:
         client = getattr(event, "client", None)
         if client is not None:
-            event = replace(event, client=self._started_as(client))
-        self._fact(BROKER, event)
+            event = replace(event, client=self._names.get(client) or self._started_as(client))
+        if self._suffix:
+            event = self._shortened(event)
+        self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, BROKER, event))
         if event.kind in VIEW_FACTS and not self._view_pending:
             self._view_pending = True
             scheduler = self._cluster.world.scheduler
@@ -132,7 +134,9 @@ class RunRecorder:
 
     def _started_as(self, client_id: str) -> str:
         """The name a client was started under, from its client id or the address of its connection."""
-        if "@" not in client_id and client_id not in self._names:
+        if "@" not in client_id:
             connections = self._cluster.world.servers[self._cluster.broker_address].connections.values()
             self._names.update({connection.remote_address: connection.node.name for connection in connections})
-        return self._names.get(client_id) or client_id.partition("@")[2] or client_id
+            return self._names.get(client_id, client_id)
+        name = self._names[client_id] = client_id.partition("@")[2] or client_id
+        return name

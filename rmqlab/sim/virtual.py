@@ -7,19 +7,20 @@
 
 from __future__ import annotations
 
+from types import coroutine
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.protocol.channel import C2S
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.command import ONEWAY
+from rmqlab.protocol.command import ONEWAY, RESPONSE
 from rmqlab.sim.lanes import NO_FRAME
 from rmqlab.sim.network import Connection, Hold, Machine, Network
 from rmqlab.sim.scheduler import US_PER_MS, Sleep, Trap, VirtualEvent, VirtualTask
 from rmqlab.sim.virtual_server import VirtualServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Generator
 
     from rmqlab.protocol.channel import Server
     from rmqlab.protocol.command import RemotingCommand
@@ -138,15 +139,18 @@ class VirtualNode(Machine):
         """Wait ``us`` microseconds: what drives an experiment may be finer than a client's clock."""
         await Sleep(self.world.scheduler, us)
 
-    async def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> RemotingCommand:
+    @coroutine
+    def invoke(
+        self, address: str, command: RemotingCommand, timeout_ms: int
+    ) -> Generator[Trap, Any, RemotingCommand]:
         """Send a request and wait for its answer; raises the ``RemotingError`` that says why there is none."""
         connection = self.connections.get(address) or self.world.connect(self, address)
         self._opaque += 1
         command.opaque = self._opaque
-        answer: RemotingCommand = await _Invoke(self, connection, command, timeout_ms)
+        answer: RemotingCommand = yield _Invoke(self, connection, command, timeout_ms)
         # a pull has no thread that waits
         if len(self.world.timing.thread_us) > 1 and command.code != RequestCode.PULL_MESSAGE:
-            await self.late(str(int(command.code)), command.code, answer)
+            yield from self.late(str(int(command.code)), command.code, answer)
         return answer
 
     async def invoke_oneway(self, address: str, command: RemotingCommand) -> None:
@@ -172,7 +176,10 @@ class VirtualNode(Machine):
         """A choice point of the world, labelled with this node's name."""
         return self.world.chooser.choose(f"{self.name}: {label}", n) if n > 1 else 0
 
-    async def late(self, thread: str, code: int = NO_FRAME, answer: RemotingCommand | None = None) -> None:
+    @coroutine
+    def late(
+        self, thread: str, code: int = NO_FRAME, answer: RemotingCommand | None = None
+    ) -> Generator[Trap, Any, None]:
         """Go on when this machine's ``thread`` gets its turn; ``code`` and ``answer`` are what it waited for."""
         delays, world = self.world.timing.thread_us, self.world
         if len(delays) == 1:
@@ -181,11 +188,11 @@ class VirtualNode(Machine):
             turn = self.event()
             lane = world.lanes.empty(self.name, "thread")
             world.lanes.post(lane, f"{self.name}'s thread {thread}", _turn, answer, turn, code=code, node=self.name)
-            await turn.wait()
+            yield from turn.wait()
             return
         us = world.chooser.among(f"thread {self.name} {thread}", delays)
         if us:
-            await Sleep(world.scheduler, us)
+            yield Sleep(world.scheduler, us)
 
     def on_request(self, processor: Callable[[str, RemotingCommand], RemotingCommand | None]) -> None:
         """Take the requests that servers send to this node."""
@@ -214,7 +221,7 @@ class VirtualNode(Machine):
 
     def receive(self, connection: Connection, command: RemotingCommand) -> None:
         """A frame arrived from a server: an answer to a pending request, or a request of the server's."""
-        if command.is_response:
+        if command.flag & RESPONSE:
             waiting = self.pending.pop(command.opaque, None)
             if waiting is not None:
                 waiting[1].wake(waiting[2], command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.protocol.channel import S2C
 from rmqlab.sim.network import Connection, Hold, Machine, Network
 from rmqlab.sim.scheduler import US_PER_MS
 
@@ -68,8 +69,8 @@ class VirtualServer(Machine):
         answer = self.handler.handle(connection, command, self.now())
         if self.reput is not None:
             self.reput.look()
-        if answer is not None:
-            connection.send(answer)
+        if answer is not None and not connection.closed:
+            connection.carry(answer, S2C)
         self.arm_timer()
 
     def lost(self, connection: Connection, *, fail_pending: bool = False) -> None:

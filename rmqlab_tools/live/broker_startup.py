@@ -90,7 +90,7 @@ class BrokerHandler:
     def handle_fast(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
         """Answer a command that came over the VIP channel, where nobody registered pulls (`fastRemotingServer`)."""
         if command.code in PULLS and not command.is_response:
-            return self._broker.handle_unknown(channel, command, now)
+            return self._broker.handle(channel, command, now, known=False)
         return self.handle(channel, command, now)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
