@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.events import Event, Observer
 from rmqlab.protocol.codes import ResponseCode
-from rmqlab.protocol.command import ONEWAY, RemotingCommand
+from rmqlab.protocol.command import ONEWAY, RESPONSE, RemotingCommand
 
 if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
@@ -68,10 +68,13 @@ class Timers:
 
     def run(self, now: int) -> None:
         """Run everything due at `now` or before: what was queued, then by time and by registration."""
-        self._run_wake_ups()
-        while self._heap and self._heap[0][0] <= now:
+        wake_ups = self._wake_ups
+        while True:
+            while wake_ups:
+                wake_ups.popleft()()
+            if not self._heap or self._heap[0][0] > now:
+                break
             self.run_next()
-            self._run_wake_ups()
         self.now = max(now, self.now)
 
     def run_next(self) -> None:
@@ -86,10 +89,6 @@ class Timers:
             following = (due if keeps_grid else self.now) + period
             heapq.heappush(self._heap, (following, order, name, period, action, keeps_grid))
         action(self.now)
-
-    def _run_wake_ups(self) -> None:
-        while self._wake_ups:
-            self._wake_ups.popleft()()
 
     def clock_was_set(self, by_ms: int, unless: str) -> None:
         """The clock was moved: timers keep their distance from now, but those whose names begin with `unless`."""
@@ -178,7 +177,7 @@ def named(name: str | None) -> str:
 
 def success(body: Body = None, header: CommandHeader | None = None, remark: str | None = None) -> RemotingCommand:
     """Return the answer SUCCESS."""
-    return RemotingCommand.response(ResponseCode.SUCCESS, remark, header, body)
+    return RemotingCommand(ResponseCode.SUCCESS, flag=RESPONSE, remark=remark, header=header, content=body)
 
 
 def system_error(remark: str) -> RemotingCommand:

@@ -114,7 +114,8 @@ class TopicConfigManager(ConfigManager):
 
     def select_topic_config(self, topic: str) -> TopicConfig | None:
         """Return a topic's configuration, None when it is not known here. Null raises ProcessorError."""
-        return self.topic_config_table.get(named(topic))
+        config = self.topic_config_table.get(topic)
+        return self.topic_config_table.get(named(topic)) if config is None else config
 
     def is_order_topic(self, topic: str) -> bool:
         """Tell whether a topic is marked as ordered."""
@@ -228,8 +229,8 @@ class SubscriptionGroupManager(ConfigManager):
 
         None when `autoCreateSubscriptionGroup` is off, except for RocketMQ's own CID_RMQ_SYS_ groups.
         """
-        config = self.subscription_group_table.get(named(group))
-        if config is None and (self._config.auto_create_subscription_group or is_system_group(group)):
+        config = self.subscription_group_table.get(group)
+        if config is None and (is_system_group(named(group)) or self._config.auto_create_subscription_group):
             config = SubscriptionGroupConfig(group)
             self.update_subscription_group_config(config)
         return config

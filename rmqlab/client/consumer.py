@@ -15,9 +15,13 @@ from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
 from rmqlab.client.topic_routes import MQConsumerInner
 from rmqlab.events import ClientFiltered
-from rmqlab.filter.filter import Filter
 from rmqlab.message.java import hash_map_order, parse_boolean
-from rmqlab.message.properties import PROPERTY_MAX_OFFSET, PROPERTY_MIN_OFFSET, PROPERTY_TRANSACTION_PREPARED
+from rmqlab.message.properties import (
+    PROPERTY_MAX_OFFSET,
+    PROPERTY_MIN_OFFSET,
+    PROPERTY_TAGS,
+    PROPERTY_TRANSACTION_PREPARED,
+)
 from rmqlab.message.record import decode_records
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.consumer_headers import FLAG_CLASS_FILTER, FLAG_COMMIT_OFFSET
@@ -192,9 +196,8 @@ class MQConsumer(MQConsumerInner):
         Raises `MQClientError` when there is no broker, no filter server, or the broker is too old for the type.
         """
         instance, broker_id = self.instance, self.pull_from_which_node_table.get(queue, MASTER_ID)
-        addr, slave, version = await instance.find_broker(
-            queue, partial(instance.find_broker_address_in_subscribe, broker_id=broker_id)
-        )
+        find = partial(instance.find_broker_address_in_subscribe, broker_id=broker_id)
+        addr, slave, version = find(queue.broker_name) or await instance.learn_broker(queue, find)
         if not subscription.is_tag and version < V4_1_0_SNAPSHOT:
             raise MQClientError(
                 f"The broker[{queue.broker_name}, {version}] does not upgrade to support for filter "
@@ -235,9 +238,9 @@ class MQConsumer(MQConsumerInner):
         self, queue: MessageQueue, messages: list[MessageExt], subscription: SubscriptionData
     ) -> list[MessageExt]:
         kept: list[MessageExt] = []
-        observe, own = self.instance.observe, Filter(subscription, self.instance.rules)
+        observe, client_keeps = self.instance.observe, self.instance.rules.client_keeps
         for message in messages:
-            if own.client_keeps(message.tags):
+            if client_keeps(subscription, message.properties.get(PROPERTY_TAGS)):
                 kept.append(message)
             else:
                 observe(

@@ -98,20 +98,14 @@ class TopicPublishInfo:
 
     def select_one_message_queue(self, runtime: Runtime, last_broker_name: str | None = None) -> MessageQueue:
         """The next queue in turn; after a failed send preferably one of another broker than `last_broker_name`."""
-        if last_broker_name is not None:
-            for _ in self.message_queue_list:
-                queue = self._next(runtime)
-                if queue.broker_name != last_broker_name:
-                    return queue
-        return self._next(runtime)
-
-    def _next(self, runtime: Runtime) -> MessageQueue:
-        count = len(self.message_queue_list)
-        if self._index is None:
-            self._index = runtime.choose("first_queue", count)
-        else:
-            self._index = (self._index + 1) & INT_MAX
-        return self.message_queue_list[self._index % count]
+        queues, index = self.message_queue_list, self._index
+        for _ in range(1 + (last_broker_name is not None) * len(queues)):
+            index = runtime.choose("first_queue", len(queues)) if index is None else (index + 1) & INT_MAX
+            queue = queues[index % len(queues)]
+            if queue.broker_name != last_broker_name:
+                break
+        self._index = index
+        return queue
 
 
 def publish_info_of(topic: str, route: TopicRouteData) -> TopicPublishInfo:
@@ -202,8 +196,9 @@ class MQClientAPI:
                 failure = error
                 self._chosen = servers[(servers.index(str(self._chosen)) + 1) % len(servers)]
                 continue
-            if response.code == ResponseCode.SUCCESS and response.body is not None:
-                return _route_of(response.body)
+            body = response.body
+            if response.code == ResponseCode.SUCCESS and body is not None:
+                return _route_of(body)
             raise MQClientError(response.remark, response.code)
         raise failure or RemotingConnectError("null")
 
@@ -242,7 +237,7 @@ class MQClientAPI:
         if status is None:
             raise MQBrokerError(response.code, response.remark, addr)
         answer = response.decode_header(producer.SendMessageResponseHeader)
-        fields = response.all_ext_fields() or {}
+        fields = response.ext_fields or {}
         return SendResult(
             status,
             message.unique_id,

@@ -268,7 +268,8 @@ class MQClientInstance(TopicRoutes):
         return await self._offset(queue, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
 
     async def _offset(self, queue: MessageQueue, code: int, header: CommandHeader) -> int:
-        addr = await self.find_broker(queue, self.find_broker_address_in_publish)
+        find = self.find_broker_address_in_publish
+        addr = find(queue.broker_name) or await self.learn_broker(queue, find)
         try:
             return (await self.api.call(addr, code, header, ADMIN_TIMEOUT)).decode_header(WithOffset).offset
         except CALL_ERRORS as error:

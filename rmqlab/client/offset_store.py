@@ -69,7 +69,8 @@ class RemoteBrokerOffsetStore(OffsetStore):
         instance = self._instance
         header = QueryConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id)
         try:
-            addr = await instance.find_broker(queue, instance.find_broker_address_in_admin)
+            find = instance.find_broker_address_in_admin
+            addr = find(queue.broker_name) or await instance.learn_broker(queue, find)
             answer = await instance.api.call(addr, RequestCode.QUERY_CONSUMER_OFFSET, header, OFFSET_TIMEOUT)
             return answer.decode_header(WithOffset).offset
         except MQBrokerError:
@@ -96,7 +97,8 @@ class RemoteBrokerOffsetStore(OffsetStore):
         header = UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
         request = RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, header)
         try:
-            addr = await instance.find_broker(queue, instance.find_broker_address_in_admin)
+            find = instance.find_broker_address_in_admin
+            addr = find(queue.broker_name) or await instance.learn_broker(queue, find)
             await instance.runtime.invoke_oneway(addr, request)
         except CALL_ERRORS:
             return

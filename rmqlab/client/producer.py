@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from rmqlab.client.client_config import ProducerConfig, ServiceState
@@ -153,12 +154,8 @@ class DefaultMQProducer:
         if queue is not None:
             if queue.topic != message.topic:
                 raise MQClientError("message's topic not equal mq's topic")
-            return await self._send_kernel(message, queue, timeout)
-
-        async def attempt(to: MessageQueue, _: TopicPublishInfo, left_ms: int) -> SendResult:
-            return await self._send_kernel(message, to, left_ms)
-
-        times = 1 + self.config.retry_times_when_send_failed
+            return await self._send_kernel(message, queue, None, timeout)
+        attempt, times = partial(self._send_kernel, message), 1 + self.config.retry_times_when_send_failed
         return await self.send_default(message, timeout, self.instance.runtime.now(), attempt, times)
 
     async def send_default(
@@ -166,9 +163,11 @@ class DefaultMQProducer:
     ) -> _Sent:
         """Have `attempt` send to the next queue in turn, up to `times_total` times; raises what the last one raised."""
         runtime = self.instance.runtime
-        info = await self.find_topic_publish_info(message.topic)
-        if not info.ok():
-            raise self._no_route(message.topic)
+        info = self.topic_publish_info_table.get(message.topic)
+        if info is None or not info.ok():
+            info = await self.find_topic_publish_info(message.topic)
+            if not info.ok():
+                raise self._no_route(message.topic)
         brokers_sent: list[str] = []
         failure: Exception | None = None
         for _ in range(times_total):
@@ -206,7 +205,9 @@ class DefaultMQProducer:
             await instance.update_topic_route_info_from_name_server(topic, auto_create=True)
         return table[topic]
 
-    async def _send_kernel(self, message: Message, queue: MessageQueue, timeout_ms: int) -> SendResult:
+    async def _send_kernel(
+        self, message: Message, queue: MessageQueue, _info: TopicPublishInfo | None, timeout_ms: int
+    ) -> SendResult:
         begin = self.instance.runtime.now()
         addr, body, header = await self.prepare(message, queue)
         if timeout_ms < self.instance.runtime.now() - begin:

@@ -204,12 +204,10 @@ class TopicRoutes:
                 return table[one], one != MASTER_ID, version
         return None
 
-    async def find_broker(self, queue: MessageQueue, find: Callable[[str], _Found | None]) -> _Found:
-        """What `find` tells of a queue's broker, its route asked for if need be; without one `MQClientError`."""
+    async def learn_broker(self, queue: MessageQueue, find: Callable[[str], _Found | None]) -> _Found:
+        """Ask for a queue's route, and return what `find` tells of its broker then; without one `MQClientError`."""
+        await self.update_topic_route_info_from_name_server(queue.topic)
         found = find(queue.broker_name)
-        if found is None:
-            await self.update_topic_route_info_from_name_server(queue.topic)
-            found = find(queue.broker_name)
         if found is None:
             raise MQClientError(f"The broker[{queue.broker_name}] not exist")
         return found

@@ -116,9 +116,11 @@ class ExpressionMessageFilter:
     def is_matched_by_consume_queue(self, tags_code: int | None, cq_ext_unit: CqExtUnit | None = None) -> bool:
         """Layer 1: the tags code against the code set, or the group's bits against the message's bitmap."""
         asked = self.filter
-        if asked is None:
+        if asked is None or asked.subscription.class_filter_mode:
             return True
-        return asked.passes_layer_1(tags_code, None if asked.by_tag else self._is_hit(cq_ext_unit))
+        if asked.by_tag:
+            return asked.rules.is_matched_by_consume_queue(asked.subscription, tags_code)
+        return asked.passes_layer_1(tags_code, self._is_hit(cq_ext_unit))
 
     def _is_hit(self, unit: CqExtUnit | None) -> bool | None:
         """Whether the message's bitmap has the group's bits; None when that cannot be told (rows F-59..F-63)."""

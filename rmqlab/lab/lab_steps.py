@@ -20,7 +20,17 @@ from rmqlab.run.recorded_events import StartFailed, StepFailed
 from rmqlab.run.records import MessageRecord, from_zero
 from rmqlab.run.results import LabTables
 from rmqlab.scenario.life_steps import Assign, Unsubscribe
-from rmqlab.scenario.scenario import Scenario, Send, Start, Step, Stop, Subscribe, convert_scenario, refusal_of, step_problems
+from rmqlab.scenario.scenario import (
+    Scenario,
+    Send,
+    Start,
+    Step,
+    Stop,
+    Subscribe,
+    convert_scenario,
+    refusal_of,
+    step_problems,
+)
 
 if TYPE_CHECKING:
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer

@@ -28,6 +28,7 @@ _REMEMBERED = 64
 _TRIMMED = "".join(map(chr, range(0x21)))
 _TREEIFY_THRESHOLD = 8
 _MIN_TREEIFY_CAPACITY = 64
+_SMALLEST_TABLE = 16
 # Character.isWhitespace: the Unicode separators without the three no-break spaces, and some control characters
 _WHITESPACE = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\u0020\u1680\u2028\u2029\u205f\u3000" + "".join(
     chr(unit) for unit in range(0x2000, 0x200B) if unit != 0x2007
@@ -214,12 +215,17 @@ def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
 
 def in_hash_map_order(table: Mapping[Key, T], capacity: int = 16) -> dict[Key, T]:
     """Return a table in the order in which a `java.util.HashMap` with its keys iterates, as real ones are written."""
-    return {key: table[key] for key in hash_map_order(table, capacity)}
+    order = hash_map_order(table, capacity)
+    return dict(zip(order, map(table.__getitem__, order), strict=True))
 
 
 def in_number_map_order(table: Mapping[int, T]) -> dict[int, T]:
     """Return a table in the order of a `java.util.HashMap<Integer, ...>`."""
-    return {number: table[number] for number in hash_set_order(table, int)}
+    if table and min(table) >= 0 and max(table) < _SMALLEST_TABLE:
+        order = sorted(table)  # each hashes to a place of its own
+    else:
+        order = hash_set_order(table, int)
+    return dict(zip(order, map(table.__getitem__, order), strict=True))
 
 
 def hash_set_order(items: Iterable[T], hash_code: Callable[[T], int], capacity: int = 16) -> list[T]:

@@ -43,6 +43,7 @@ PROPERTY_MESSAGE_TYPE = "MSG_TYPE"
 KEY_SEPARATOR = " "
 NAME_VALUE_SEPARATOR = "\x01"
 PROPERTY_SEPARATOR = "\x02"
+_EMPTY = NAME_VALUE_SEPARATOR + PROPERTY_SEPARATOR
 
 # names that Java forbids to user code; three names of the transaction service are not among them
 SYSTEM_PROPERTIES = frozenset((
@@ -53,6 +54,13 @@ SYSTEM_PROPERTIES = frozenset((
 ))  # fmt: skip
 
 
+class PropertiesText(str):
+    """The stored text of properties that carries what reading it gives: within a process it is read no more."""
+
+    __slots__ = ("properties",)
+    properties: dict[str, str]
+
+
 def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str] | None) -> str:
     """Return the stored text of `properties`: name, U+0001, value, U+0002 for each, in the order of the map.
 
@@ -61,13 +69,18 @@ def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str
     """
     if not properties:
         return ""
-    return "".join(
-        [
-            f"{'null' if name is None else name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
-            for name, value in properties.items()
-            if value is not None
-        ]
-    )
+    items = ""
+    for name, value in properties.items():
+        if value is not None:
+            items += f"{'null' if name is None else name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
+    count = len(properties)
+    # else a name or a value is null, empty or has a separator in it, and reading the text gives another map
+    if items.count(NAME_VALUE_SEPARATOR) == count == items.count(PROPERTY_SEPARATOR) and _EMPTY not in items:
+        if None not in properties:
+            text = PropertiesText(items)
+            text.properties = dict(properties)  # type: ignore[arg-type]
+            return text
+    return items
 
 
 def string_to_properties(text: str | None) -> dict[str, str]:
@@ -76,6 +89,8 @@ def string_to_properties(text: str | None) -> dict[str, str]:
     An item that is not exactly a name and a value is skipped, so an empty value is lost, and of two items with one name
     the later wins (`MessageDecoder.string2messageProperties`).
     """
+    if text.__class__ is PropertiesText:
+        return dict(text.properties)  # type: ignore[union-attr]
     properties: dict[str, str] = {}
     if text is None:
         return properties

@@ -6,6 +6,7 @@ Tables are handed out in java.util.HashMap order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import hash_map_order, hash_set_order, in_hash_map_order
@@ -178,17 +179,15 @@ class RouteInfoManager:
         queues = self.topic_queue_table.get(topic)
         if queues is None:
             return None
-        names = hash_map_order([data.broker_name for data in queues])
-        brokers = [self.broker_addr_table[name] for name in names if name in self.broker_addr_table]
+        names = hash_map_order(map(attrgetter("broker_name"), queues))
+        brokers = list(filter(None, map(self.broker_addr_table.get, names)))
         if not brokers:
             return None
-        addrs = [addr for broker in brokers for addr in broker.broker_addrs.values()]
-        table = self.filter_server_table
-        return TopicRouteData(
-            queue_datas=queues,
-            broker_datas=brokers,
-            filter_server_table={addr: table[addr] for addr in hash_map_order(addrs) if addr in table},
-        )
+        servers = {}
+        if self.filter_server_table:
+            addrs = hash_map_order(addr for broker in brokers for addr in broker.broker_addrs.values())
+            servers = {addr: self.filter_server_table[addr] for addr in addrs if addr in self.filter_server_table}
+        return TopicRouteData(queue_datas=queues, broker_datas=brokers, filter_server_table=servers)
 
     def get_all_cluster_info(self) -> ClusterInfo:
         """Return brokers by name and names by cluster."""

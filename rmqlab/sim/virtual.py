@@ -140,9 +140,7 @@ class VirtualNode(Machine):
         await Sleep(self.world.scheduler, us)
 
     @coroutine
-    def invoke(
-        self, address: str, command: RemotingCommand, timeout_ms: int
-    ) -> Generator[Trap, Any, RemotingCommand]:
+    def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> Generator[Trap, Any, RemotingCommand]:
         """Send a request and wait for its answer; raises the ``RemotingError`` that says why there is none."""
         connection = self.connections.get(address) or self.world.connect(self, address)
         self._opaque += 1

@@ -164,7 +164,8 @@ class CommitLog:
                 self._delay(msg, level)
         # Java makes the file and the queue's number before it looks whether the message is too large
         self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
-        _check_host(msg, msg.store_host, STOREHOST_V6_FLAG)
+        if ":" in msg.store_host.ip:
+            _check_host(msg, msg.store_host, STOREHOST_V6_FLAG)
         self.topic_queue_table.setdefault(f"{msg.topic}-{msg.queue_id}", 0)
         properties = b"" if msg.properties_string is None else to_utf8(msg.properties_string)
         if len(properties) > MAX_PROPERTIES_LENGTH:
@@ -174,7 +175,7 @@ class CommitLog:
         if size > self.config.max_message_size:
             return _too_large(AppendMessageStatus.MESSAGE_SIZE_EXCEEDED)
         result = self._append(msg, [pack_record(msg, size, body, topic, properties)], is_batch=False)
-        if result.is_ok:
+        if result.append_status is AppendMessageStatus.PUT_OK:
             msg.queue_offset, msg.commit_log_offset = result.logics_offset, result.wrote_offset
             msg.store_size = size
         return result
@@ -227,7 +228,7 @@ class CommitLog:
             offsets = _OFFSETS.pack(queue_offset + (len(placed) if is_queued else 0), offset)
             placed.append(record[:_OFFSETS_AT] + offsets + record[_OFFSETS_AT + _OFFSETS.size :])
         if is_written:
-            if records:
+            if records and ":" in msg.born_host.ip:
                 _check_host(msg, msg.born_host, BORNHOST_V6_FLAG)
             mapped_file.append(b"".join(placed))
             if is_queued:

@@ -57,27 +57,24 @@ class ReputMessageService:
         take an entry ends it too: the next call begins at the message whose entry is missing, and until then no message
         is taken.
         """
-        try:
-            self._do_reput(until)
-        except SegmentError:
-            self._running_flags.is_writeable = False
-
-    def _do_reput(self, until: int | None) -> None:
         commit_log = self._commit_log
         self.reput_from_offset = max(self.reput_from_offset, commit_log.min_offset)
         end = commit_log.max_offset if until is None else min(until, commit_log.max_offset)
-        while self.reput_from_offset < end:
-            put = self.written.pop(self.reput_from_offset, None)
-            request = None if put is None else request_of_put(put, commit_log.delay_levels, commit_log.rules)
-            if request is not None:
-                self._dispatch(request)
-                self.reput_from_offset += request.msg_size
-                continue
-            self.written.clear()
-            limit = max(_MIN_CHUNK, commit_log.config.max_message_size)
-            chunk = commit_log.get_data(self.reput_from_offset, limit)
-            if chunk is None or not self._dispatch_chunk(chunk, end, is_cut=len(chunk) == limit):
-                return
+        try:
+            while self.reput_from_offset < end:
+                put = self.written.pop(self.reput_from_offset, None)
+                request = None if put is None else request_of_put(put, commit_log.delay_levels, commit_log.rules)
+                if request is not None:
+                    self._dispatch(request)
+                    self.reput_from_offset += request.msg_size
+                    continue
+                self.written.clear()
+                limit = max(_MIN_CHUNK, commit_log.config.max_message_size)
+                chunk = commit_log.get_data(self.reput_from_offset, limit)
+                if chunk is None or not self._dispatch_chunk(chunk, end, is_cut=len(chunk) == limit):
+                    return
+        except SegmentError:
+            self._running_flags.is_writeable = False
 
     def _dispatch_chunk(self, chunk: bytes, end: int, *, is_cut: bool) -> bool:
         """Dispatch the records in `chunk` that begin before `end`; False when there is nothing to go on with."""
