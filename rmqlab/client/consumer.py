@@ -197,7 +197,8 @@ class MQConsumer(MQConsumerInner):
         """
         instance, broker_id = self.instance, self.pull_from_which_node_table.get(queue, MASTER_ID)
         find = partial(instance.find_broker_address_in_subscribe, broker_id=broker_id)
-        addr, slave, version = find(queue.broker_name) or await instance.learn_broker(queue, find)
+        broker: tuple[str, bool, int] = find(queue.broker_name) or await instance.learn_broker(queue, find)
+        addr, slave, version = broker
         if not subscription.is_tag and version < V4_1_0_SNAPSHOT:
             raise MQClientError(
                 f"The broker[{queue.broker_name}, {version}] does not upgrade to support for filter "

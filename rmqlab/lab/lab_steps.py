@@ -373,7 +373,7 @@ class LabSteps(LabTables):
 def _next_step(scenario: Scenario, fields: dict[str, Any]) -> Step:
     """The step that `fields` say in their JSON form, if it may follow the steps of `scenario`."""
     try:
-        step: Step = msgspec.convert(fields, Step)  # type: ignore[arg-type]
+        step: Step = msgspec.convert(fields, Step)
     except (msgspec.ValidationError, UnicodeEncodeError):
         pass  # numbers of numpy, or what is wrong with them is said below
     else:

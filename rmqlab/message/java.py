@@ -221,10 +221,9 @@ def in_hash_map_order(table: Mapping[Key, T], capacity: int = 16) -> dict[Key, T
 
 def in_number_map_order(table: Mapping[int, T]) -> dict[int, T]:
     """Return a table in the order of a `java.util.HashMap<Integer, ...>`."""
-    if table and min(table) >= 0 and max(table) < _SMALLEST_TABLE:
-        order = sorted(table)  # each hashes to a place of its own
-    else:
-        order = hash_set_order(table, int)
+    # so small ones hash to places of their own
+    are_small = not table or (min(table) >= 0 and max(table) < _SMALLEST_TABLE)
+    order = sorted(table) if are_small else hash_set_order(table, int)
     return dict(zip(order, map(table.__getitem__, order), strict=True))
 
 

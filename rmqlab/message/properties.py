@@ -74,13 +74,12 @@ def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str
         if value is not None:
             items += f"{'null' if name is None else name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
     count = len(properties)
-    # else a name or a value is null, empty or has a separator in it, and reading the text gives another map
-    if items.count(NAME_VALUE_SEPARATOR) == count == items.count(PROPERTY_SEPARATOR) and _EMPTY not in items:
-        if None not in properties:
-            text = PropertiesText(items)
-            text.properties = dict(properties)  # type: ignore[arg-type]
-            return text
-    return items
+    counts = items.count(NAME_VALUE_SEPARATOR), items.count(PROPERTY_SEPARATOR)
+    if counts != (count, count) or _EMPTY in items or None in properties:
+        return items  # something is null, empty or has a separator in it: reading the text gives another map
+    text = PropertiesText(items)
+    text.properties = dict(properties)  # type: ignore[arg-type]
+    return text
 
 
 def string_to_properties(text: str | None) -> dict[str, str]:
@@ -89,8 +88,8 @@ def string_to_properties(text: str | None) -> dict[str, str]:
     An item that is not exactly a name and a value is skipped, so an empty value is lost, and of two items with one name
     the later wins (`MessageDecoder.string2messageProperties`).
     """
-    if text.__class__ is PropertiesText:
-        return dict(text.properties)  # type: ignore[union-attr]
+    if isinstance(text, PropertiesText):
+        return dict(text.properties)
     properties: dict[str, str] = {}
     if text is None:
         return properties

@@ -169,10 +169,12 @@ class ReplayedBroker(Broker):
             self.timers.cancel(service)
         self.store.dispatchers.append(self._note_queue)
 
-    def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+    def handle(
+        self, channel: Channel, command: RemotingCommand, now: int, *, known: bool = True
+    ) -> RemotingCommand | None:
         """Process a command; looks that a replay takes again count as one read only."""
         self.store.store_stats_service.get_message_transfered_msg_count = self.stats.delivered
-        return super().handle(channel, command, now)
+        return super().handle(channel, command, now, known=known)
 
     def wake_up(self, pull: PullRequest) -> None:
         """Keep a held pull whose execution the replay will ask for."""
