@@ -14,7 +14,7 @@ from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.consumer_headers import FLAG_SUBSCRIPTION
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
-from rmqlab.protocol.topic_config import is_readable
+from rmqlab.protocol.topic_config import PERM_READ
 from rmqlab.rules import Rules
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def check_permissions(parts: PullParts, channel: Channel, header: PullMessageReq
     Raises Refused.
     """
     group, topic = header.consumer_group, header.topic
-    if not is_readable(parts.config.broker_permission):
+    if not parts.config.broker_permission & PERM_READ:
         remark = f"the broker[{parts.config.broker_ip1}] pulling message is forbidden"
         raise Refused(ResponseCode.NO_PERMISSION, remark)
     group_config = parts.groups.find_subscription_group_config(group)
@@ -57,7 +57,7 @@ def check_permissions(parts: PullParts, channel: Channel, header: PullMessageReq
     if topic_config is None:
         remark = f"topic[{topic}] not exist, apply first please! {SUGGEST_TODO}"
         raise Refused(ResponseCode.TOPIC_NOT_EXIST, remark)
-    if not is_readable(topic_config.perm):
+    if not topic_config.perm & PERM_READ:
         raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden")
     if not 0 <= header.queue_id < topic_config.read_queue_nums:
         remark = (

@@ -121,21 +121,17 @@ class PullRequestHoldService:
             newest = max_offset
             if newest <= pull.pull_from:
                 newest = self._store.get_max_offset_in_queue(topic, queue_id)
-            if newest > pull.pull_from and self._matches(pull, tags_code, unit, properties):
+            if (
+                newest > pull.pull_from
+                and pull.message_filter.is_matched_by_consume_queue(tags_code, unit)
+                and (properties is None or pull.message_filter.is_matched_by_commit_log(None, properties))
+            ):
                 self._wake_up(topic, queue_id, pull, "arrived")
             elif now >= pull.suspended_at + pull.timeout:
                 self._wake_up(topic, queue_id, pull, "timeout")
             else:
                 waiting.append(pull)
         self._table[topic, queue_id] = waiting
-
-    @staticmethod
-    def _matches(
-        pull: PullRequest, tags_code: int | None, unit: CqExtUnit, properties: Mapping[str, str] | None
-    ) -> bool:
-        if not pull.message_filter.is_matched_by_consume_queue(tags_code, unit):
-            return False
-        return properties is None or pull.message_filter.is_matched_by_commit_log(None, properties)
 
     def _wake_up(self, topic: str, queue_id: int, pull: PullRequest, why: str) -> None:
         if (observe := self._hooks.observe_pull) is not None:

@@ -27,7 +27,7 @@ from rmqlab.protocol.producer_headers import (
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
-from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_FLAG, UNIT_SUB_FLAG, is_writeable
+from rmqlab.protocol.topic_config import PERM_READ_WRITE, PERM_WRITE, UNIT_FLAG, UNIT_SUB_FLAG
 from rmqlab.store.dispatch_request import PutMessageStatus
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ class SendMessageProcessor:
         group = None if message.topic == header.topic else header.topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX)
         self._fill(channel, command, header, topic_config, message)
         message.properties_string = properties_to_string(message.properties)
-        if parse_boolean(message.properties.get(PROPERTY_TRANSACTION_PREPARED)):
+        prepared = message.properties.get(PROPERTY_TRANSACTION_PREPARED)
+        if prepared is not None and parse_boolean(prepared):
             if self._config.reject_transaction_message or self.prepare_message is None:
                 remark = f"the broker[{self._config.broker_ip1}] sending transaction message is forbidden"
                 raise Refused(ResponseCode.NO_PERMISSION, remark)
@@ -187,9 +188,9 @@ class SendMessageProcessor:
         code = _CODE_OF_STORED.get(result.status)
         if code is None:
             return self._answer(*_REFUSAL_OF_STATUS[result.status])
-        return self._answer(code, None, self._stored(message, result, queue_id, now))
+        return self._answer(code, None, self.stored(message, result, queue_id, now))
 
-    def _stored(
+    def stored(
         self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int
     ) -> SendMessageResponseHeader:
         """Count what was stored, and say where it is."""
@@ -232,7 +233,7 @@ def check_message(
     asks the broker to choose. Raises Refused, and ProcessorError when a field that is needed is null.
     """
     topic = header.topic
-    if not is_writeable(config.broker_permission) and topics.is_order_topic(topic):
+    if not config.broker_permission & PERM_WRITE and topics.is_order_topic(topic):
         raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip1}] sending message is forbidden")
     remark = validate_topic(topic)
     if remark is not None:

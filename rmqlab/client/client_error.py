@@ -13,11 +13,13 @@ from rmqlab.message.java import is_blank, utf16_length
 from rmqlab.message.topics import (
     DEFAULT_CONSUMER_GROUP,
     DEFAULT_PRODUCER_GROUP,
+    NOT_ALLOWED_SEND_TOPICS,
     TOPIC_MAX_LENGTH,
     VALID_NAME_PATTERN,
     is_valid_name,
     validate_not_system_topic,
     validate_send_topic,
+    validate_topic,
 )
 from rmqlab.protocol.codes import ResponseCode
 
@@ -116,14 +118,15 @@ def check_producer_group(group: str | None) -> None:
 
 def check_topic(topic: str | None) -> None:
     """Refuse a topic name that is blank, too long (127) or has other characters than `%|a-zA-Z0-9_-`."""
+    if validate_topic(topic) is None:
+        return
     if topic is None or is_blank(topic):
         raise MQClientError("The specified topic is blank")
     if not is_valid_name(topic):
         raise MQClientError(
             f"The specified topic[{topic}] contains illegal characters, allowing only {VALID_NAME_PATTERN}"
         )
-    if utf16_length(topic) > TOPIC_MAX_LENGTH:
-        raise MQClientError(f"The specified topic is longer than topic max length {TOPIC_MAX_LENGTH}.")
+    raise MQClientError(f"The specified topic is longer than topic max length {TOPIC_MAX_LENGTH}.")
 
 
 def check_not_system_topic(topic: str) -> None:
@@ -144,9 +147,8 @@ def check_message(message: Message | None, max_message_size: int) -> None:
 
 def check_send_topic(topic: str) -> None:
     """Refuse a topic that nobody may send to."""
-    remark = validate_send_topic(topic)
-    if remark is not None:
-        raise MQClientError(remark)
+    if topic in NOT_ALLOWED_SEND_TOPICS:
+        raise MQClientError(validate_send_topic(topic) or "")
 
 
 def check_body(body: bytes | None, max_message_size: int) -> None:

@@ -197,8 +197,8 @@ class MQConsumer(MQConsumerInner):
         """
         instance, broker_id = self.instance, self.pull_from_which_node_table.get(queue, MASTER_ID)
         find = partial(instance.find_broker_address_in_subscribe, broker_id=broker_id)
-        broker: tuple[str, bool, int] = find(queue.broker_name) or await instance.learn_broker(queue, find)
-        addr, slave, version = broker
+        known = find(queue.broker_name)
+        addr, slave, version = await instance.learn_broker(queue, find) if known is None else known
         if not subscription.is_tag and version < V4_1_0_SNAPSHOT:
             raise MQClientError(
                 f"The broker[{queue.broker_name}, {version}] does not upgrade to support for filter "
@@ -228,7 +228,8 @@ class MQConsumer(MQConsumerInner):
         min_offset, max_offset = str(result.min_offset), str(result.max_offset)
         for message in messages:
             properties = message.properties
-            if parse_boolean(properties.get(PROPERTY_TRANSACTION_PREPARED)):
+            prepared = properties.get(PROPERTY_TRANSACTION_PREPARED)
+            if prepared is not None and parse_boolean(prepared):
                 message.transaction_id = message.unique_id
             properties[PROPERTY_MIN_OFFSET] = min_offset
             properties[PROPERTY_MAX_OFFSET] = max_offset

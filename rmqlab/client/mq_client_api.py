@@ -20,7 +20,7 @@ from rmqlab.protocol import producer_headers as producer
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import Body, RemotingCommand
 from rmqlab.protocol.namesrv import MASTER_ID, GetRouteInfoRequestHeader, TopicRouteData
-from rmqlab.protocol.topic_config import is_readable, is_writeable
+from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
 
 if TYPE_CHECKING:
     from rmqlab.client.runtime import Runtime
@@ -115,7 +115,7 @@ def publish_info_of(topic: str, route: TopicRouteData) -> TopicPublishInfo:
     queues: list[MessageQueue] = []
     masters = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
     for data in sorted(route.queue_datas):
-        if is_writeable(data.perm) and data.broker_name in masters:
+        if data.perm & PERM_WRITE and data.broker_name in masters:
             queues += queues_of(topic, data.broker_name, data.write_queue_nums)
     return TopicPublishInfo(queues)
 
@@ -130,7 +130,7 @@ def subscribe_info_of(topic: str, route: TopicRouteData) -> list[MessageQueue]:
     return [
         queue
         for data in route.queue_datas
-        if is_readable(data.perm)
+        if data.perm & PERM_READ
         for queue in queues_of(topic, data.broker_name, data.read_queue_nums)
     ]
 

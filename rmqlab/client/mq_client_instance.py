@@ -269,7 +269,8 @@ class MQClientInstance(TopicRoutes):
 
     async def _offset(self, queue: MessageQueue, code: int, header: CommandHeader) -> int:
         find = self.find_broker_address_in_publish
-        addr: str = find(queue.broker_name) or await self.learn_broker(queue, find)
+        known = find(queue.broker_name)
+        addr = await self.learn_broker(queue, find) if known is None else known
         try:
             return (await self.api.call(addr, code, header, ADMIN_TIMEOUT)).decode_header(WithOffset).offset
         except CALL_ERRORS as error:

@@ -70,7 +70,8 @@ class RemoteBrokerOffsetStore(OffsetStore):
         header = QueryConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id)
         try:
             find = instance.find_broker_address_in_admin
-            addr: str = find(queue.broker_name) or await instance.learn_broker(queue, find)
+            known = find(queue.broker_name)
+            addr = await instance.learn_broker(queue, find) if known is None else known
             answer = await instance.api.call(addr, RequestCode.QUERY_CONSUMER_OFFSET, header, OFFSET_TIMEOUT)
             return answer.decode_header(WithOffset).offset
         except MQBrokerError:
@@ -98,7 +99,8 @@ class RemoteBrokerOffsetStore(OffsetStore):
         request = RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, header)
         try:
             find = instance.find_broker_address_in_admin
-            addr: str = find(queue.broker_name) or await instance.learn_broker(queue, find)
+            known = find(queue.broker_name)
+            addr = await instance.learn_broker(queue, find) if known is None else known
             await instance.runtime.invoke_oneway(addr, request)
         except CALL_ERRORS:
             return

@@ -210,7 +210,7 @@ class DefaultMQProducer:
     ) -> SendResult:
         begin = self.instance.runtime.now()
         addr, body, header = await self.prepare(message, queue)
-        if timeout_ms < self.instance.runtime.now() - begin:
+        if timeout_ms < header.born_timestamp - begin:
             raise RemotingTooMuchRequestError("sendKernelImpl call timeout")
         return await self.instance.api.send_message(addr, queue.broker_name, message, body, header, timeout_ms)
 
@@ -227,7 +227,8 @@ class DefaultMQProducer:
         now = instance.runtime.now()
         instance.unique_ids.set_unique_id(message, now)
         body, sys_flag = message.body or b"", 0
-        if parse_boolean(message.properties.get(PROPERTY_TRANSACTION_PREPARED)):
+        prepared = message.properties.get(PROPERTY_TRANSACTION_PREPARED)
+        if prepared is not None and parse_boolean(prepared):
             sys_flag |= TRANSACTION_PREPARED_TYPE
         if len(body) >= config.compress_msg_body_over_howmuch:
             sys_flag |= COMPRESSED_FLAG

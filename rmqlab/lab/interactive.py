@@ -126,7 +126,8 @@ class HandDrivenSimulation(Simulation):
 
     async def _drive(self, node: VirtualNode) -> None:
         await self._begin(node)
-        while (step := await _NextStep(self)) is not None:
+        next_step = _NextStep(self)
+        while (step := await next_step) is not None:
             await self._take(step)
         await self._end(node)
 

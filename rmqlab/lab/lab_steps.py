@@ -14,7 +14,7 @@ from rmqlab.client.client_error import MQClientError, check_body, check_consumer
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
 from rmqlab.message.java import to_utf8
-from rmqlab.message.message import UserPropertyError
+from rmqlab.message.message import UserPropertyError, check_user_property
 from rmqlab.protocol.subscription_data import TAG, build_subscription_data
 from rmqlab.run.recorded_events import StartFailed, StepFailed
 from rmqlab.run.records import MessageRecord, from_zero
@@ -265,7 +265,7 @@ class LabSteps(LabTables):
         lists = {
             name: list(values.tolist() if hasattr(values, "tolist") else values)
             for name, values in columns.items()
-            if _is_several(values)
+            if values is not None and _is_several(values)
         }
         lengths = {len(values) for values in lists.values()} or {1}
         if len(lengths) > 1:
@@ -436,7 +436,8 @@ def _require_possible(step: Step) -> None:
         elif isinstance(step, Send):
             check_send_topic(step.topic)
             for number, outgoing in enumerate(step.messages):  # noqa: B007 - the error tells it
-                outgoing.check_properties()
+                for name, value in (outgoing.props or {}).items():
+                    check_user_property(name, value)
                 check_body(to_utf8(outgoing.body), ProducerConfig.max_message_size)
     except (UserPropertyError, MQClientError) as error:
         why = error.error_message if isinstance(error, MQClientError) else error

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -67,6 +68,7 @@ LAYOUTS: Final = {(born, store): RecordLayout(born, store) for born in (4, 16) f
 SYSFLAG_POSITION: Final = LAYOUTS[4, 4].offsets["sys_flag"]  # before the addresses: the same in all of them
 _INT = struct.Struct(">i")
 _SHORT = struct.Struct(">h")
+_BYTE = struct.Struct("b")
 
 
 class RecordError(BadInput, ValueError):
@@ -109,7 +111,7 @@ def layout_at(data: Data, offset: int = 0) -> RecordLayout:
 
 def message_length(sys_flag: int, body_length: int, topic_length: int, properties_length: int) -> int:
     """Return the size of a record in bytes (row S-27; `CommitLog.calMsgLength`): 91 and the variable parts."""
-    fixed = LAYOUTS[address_sizes(sys_flag)].size
+    fixed = _BY_FLAGS[sys_flag & (BORNHOST_V6_FLAG | STOREHOST_V6_FLAG)].size
     return fixed + max(body_length, 0) + 1 + topic_length + 2 + max(properties_length, 0)
 
 
@@ -138,7 +140,7 @@ def pack_record(message: MessageExt, size: int, body: bytes, topic: bytes, prope
         message.prepared_transaction_offset,
         len(body),
     )
-    lengths = bytes((len(topic) & 0xFF,)), _SHORT.pack(signed(len(properties), 16))
+    lengths = bytes((len(topic) & 0xFF,)), (len(properties) & 0xFFFF).to_bytes(2)
     return b"".join((fields, body, lengths[0], topic, lengths[1], properties)).ljust(size, b"\0")
 
 
@@ -177,12 +179,15 @@ def read_record(data: Data, offset: int = 0, *, read_body: bool = True, decompre
     end too early, a port above 65535, a negative topic length and a body that cannot be restored.
     """
     try:
-        return _read(data, offset, read_body, decompress_body)
-    except (struct.error, IndexError, HostError, CompressionError):
+        return Decoded(*_read(data, offset, read_body, decompress_body))
+    except _REJECTED:
         return Decoded(None, len(data), has_properties=False)
 
 
-def _read(data: Data, offset: int, read_body: bool, decompress_body: bool) -> Decoded:
+_REJECTED = (struct.error, IndexError, HostError, CompressionError)
+
+
+def _read(data: Data, offset: int, read_body: bool, decompress_body: bool) -> tuple[MessageExt, int, bool]:
     layout = layout_at(data, offset)
     (
         size, _, crc, queue_id, flag, queue_offset, log_offset, sys_flag, born_time, born_ip, born_port, store_time,
@@ -194,7 +199,8 @@ def _read(data: Data, offset: int, read_body: bool, decompress_body: bool) -> De
         raw, position = _cut(data, position, body_length)
         if read_body:
             body = uncompress(raw) if decompress_body and sys_flag & COMPRESSED_FLAG else raw
-    topic, position = _cut(data, position + 1, signed(data[position], 8))
+    (topic_length,) = _BYTE.unpack_from(data, position)
+    topic, position = _cut(data, position + 1, topic_length)
     (properties_length,) = _SHORT.unpack_from(data, position)
     position += 2
     properties: dict[str, str] = {}
@@ -224,7 +230,7 @@ def _read(data: Data, offset: int, read_body: bool, decompress_body: bool) -> De
         reconsumed,
         prepared,
     )
-    return Decoded(message, position, properties_length > 0)
+    return message, position, properties_length > 0
 
 
 def _cut(data: Data, position: int, length: int) -> tuple[bytes, int]:
@@ -248,11 +254,10 @@ def decode_records(data: Data, *, read_body: bool = True) -> list[MessageExt]:
     """Return the messages of a pull body, up to the first record that is rejected (`MessageDecoder.decodes`)."""
     messages = []
     position = 0
-    while position < len(data):
-        message, position, _ = read_record(data, position, read_body=read_body)
-        if message is None:
-            break
-        messages.append(message)
+    with suppress(*_REJECTED):
+        while position < len(data):
+            message, position, _ = _read(data, position, read_body, decompress_body=True)
+            messages.append(message)
     return messages
 
 

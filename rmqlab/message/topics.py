@@ -62,6 +62,7 @@ CID_ONSAPI_PULL_GROUP = "CID_ONSAPI_PULL"
 VALID_NAME_PATTERN = "^[%|a-zA-Z0-9_-]+$"
 TOPIC_MAX_LENGTH = 127
 _NAME = re.compile(VALID_NAME_PATTERN)
+_TOPIC = re.compile(rf"[%|a-zA-Z0-9_-]{{1,{TOPIC_MAX_LENGTH}}}")  # what passes at one look
 
 
 def retry_topic(group: str) -> str:
@@ -101,7 +102,9 @@ def is_valid_name(name: str) -> bool:
 
 def validate_topic(topic: str | None) -> str | None:
     """Return the remark with which a broker refuses `topic` (code SYSTEM_ERROR), or None if the name is good."""
-    if topic is None or is_blank(topic):
+    if topic is None or _TOPIC.fullmatch(topic):
+        return "The specified topic is blank." if topic is None else None
+    if is_blank(topic):
         return "The specified topic is blank."
     if not is_valid_name(topic):
         return f"The specified topic contains illegal characters, allowing only {VALID_NAME_PATTERN}"

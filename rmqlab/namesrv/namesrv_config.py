@@ -44,11 +44,8 @@ class NamesrvConfig:
 
     def __init__(self, listen_port: int = DEFAULT_PORT) -> None:
         self._values = {**_DEFAULTS, "listenPort": listen_port}
-
-    @property
-    def is_order_message_enabled(self) -> bool:
+        self.is_order_message_enabled = self._values[ORDER_MESSAGE_ENABLE] is True
         """Whether a route names its topic's ordered queues."""
-        return self._values[ORDER_MESSAGE_ENABLE] is True
 
     def update(self, properties: Mapping[str, str]) -> None:
         """Take over settings; names nobody has and texts that are no number are passed over, as in 4.8.0."""
@@ -63,6 +60,7 @@ class NamesrvConfig:
                     continue
             else:
                 self._values[name] = text
+        self.is_order_message_enabled = self._values[ORDER_MESSAGE_ENABLE] is True
 
     def text(self) -> str:
         """Return `name=value` lines in the order of java.util.Properties."""

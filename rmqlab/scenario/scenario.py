@@ -19,7 +19,7 @@ from rmqlab.errors import BadInput
 from rmqlab.files import json_value, lines_of, read_text, replace_text
 from rmqlab.language import _, joined
 from rmqlab.message.java import from_utf8, to_utf8
-from rmqlab.message.message import Message, check_user_property
+from rmqlab.message.message import Message
 from rmqlab.message.topics import is_valid_name, validate_topic
 from rmqlab.scenario.fault_steps import (
     BROKER,
@@ -64,11 +64,6 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
         for name, value in (self.props or {}).items():
             message.put_user_property(name, value)
         return message
-
-    def check_properties(self) -> None:
-        """Refuse what no message has as a property of its user, by `UserPropertyError`."""
-        for name, value in (self.props or {}).items():
-            check_user_property(name, value)
 
 
 class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
@@ -309,8 +304,8 @@ def step_problems(scenario: Scenario) -> Iterator[str]:
     """What the steps of a well-formed scenario can still have wrong, each with its field."""
     last = 0
     running: dict[str, bool] = {}
-    made = {step.group for step in scenario.steps if isinstance(step, CreateGroup)}
-    life = LifeOrder(scenario.topics, made.union(scenario.groups()))
+    groups = {step.group for step in scenario.steps if isinstance(step, Start | CreateGroup)}
+    life = LifeOrder(scenario.topics, groups)
     faults = FaultOrder(scenario.steps[-1].at if scenario.steps else 0)
     for index, step in enumerate(scenario.steps):
         field = f"steps[{index}]"
@@ -425,7 +420,7 @@ def _start_problems(step: Start, field: str, topics: dict[str, int], running: di
             who=f"{step.who!r}",
             taken=taken,
         )
-    if step.who != from_utf8(to_utf8(step.who)):
+    if not step.who.isascii() and step.who != from_utf8(to_utf8(step.who)):
         yield _("{field}.who is {who}; a lone surrogate is no character", field=field, who=f"{step.who!r}")
     if running.get(step.who):
         yield _(

@@ -123,12 +123,6 @@ class ScenarioSteps:
             settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash, zone=settings.zone
         )
 
-    async def _take(self, step: Step) -> None:
-        try:
-            await self._do(step)
-        except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
-            self.recorder.event(StepFailed(type(step).__name__.lower(), *_thrown(error)))
-
     def _node(self, who: str) -> VirtualNode:
         settings = self.settings
         return self.world.node(
@@ -146,27 +140,31 @@ class ScenarioSteps:
         observer = self.recorder.observer(who)
         return MQClientManager(node, self._unique_ids, observer, self.cluster.config.rules).get_or_create(config)
 
-    async def _do(self, step: Step) -> None:
-        match step:
-            case Start():
-                await self._start(step)
-            case Stop(who=who):
-                await self._stop(who)
-            case Subscribe():
-                await self._subscribe(step)
-            case Send():
-                await self._send(step)
-            case FaultStep():
-                self.faults.happen(step, self.world.nodes[PRODUCER])
-            case Alloc() | Offsets():
-                self._ask(step)
-            case Resize(topic=topic, queues=queues):
-                await self._create(topic, queues)
-                self.recorder.event(Resized(topic, queues))
-            case ResetOffset():
-                await self._reset_offset(step)
-            case Unsubscribe() | Assign() | DeleteTopic() | CreateGroup() | DeleteGroup():
-                await self._live(step)
+    async def _take(self, step: Step) -> None:
+        """Do a step; one that fails is noted, and the scenario goes on."""
+        try:
+            match step:
+                case Start():
+                    await self._start(step)
+                case Stop(who=who):
+                    await self._stop(who)
+                case Subscribe():
+                    await self._subscribe(step)
+                case Send():
+                    await self._send(step)
+                case FaultStep():
+                    self.faults.happen(step, self.world.nodes[PRODUCER])
+                case Alloc() | Offsets():
+                    self._ask(step)
+                case Resize(topic=topic, queues=queues):
+                    await self._create(topic, queues)
+                    self.recorder.event(Resized(topic, queues))
+                case ResetOffset():
+                    await self._reset_offset(step)
+                case Unsubscribe() | Assign() | DeleteTopic() | CreateGroup() | DeleteGroup():
+                    await self._live(step)
+        except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
+            self.recorder.event(StepFailed(type(step).__name__.lower(), *_thrown(error)))
 
     async def _stop(self, who: str) -> None:
         self.recorder.event(Stopping(who))

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from itertools import filterfalse
+from operator import attrgetter
 from types import coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from rmqlab.scenario.schedule import Chooser, Timing
 
 FIRST_PORT = 50_000
+_IS_DONE = attrgetter("done")
 
 
 class VirtualTime(Network):
@@ -162,8 +165,7 @@ class VirtualNode(Machine):
     def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> VirtualTask:
         """Run a coroutine beside the caller."""
         task = self.world.scheduler.spawn(coroutine, f"{self.name}: {name}")
-        self._tasks = [t for t in self._tasks if not t.done]
-        self._tasks.append(task)
+        self._tasks = [*filterfalse(_IS_DONE, self._tasks), task]
         return task
 
     def event(self) -> VirtualEvent:

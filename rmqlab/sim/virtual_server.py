@@ -66,7 +66,8 @@ class VirtualServer(Machine):
 
     def receive(self, connection: Connection, command: RemotingCommand) -> None:
         """A frame arrived: serve it, send the answer if there is one now."""
-        answer = self.handler.handle(connection, command, self.now())
+        now = (self._epoch_us + self._scheduler.now_us) // US_PER_MS + self.skew_ms
+        answer = self.handler.handle(connection, command, now)
         if self.reput is not None:
             self.reput.look()
         if answer is not None and not connection.closed:
@@ -93,7 +94,9 @@ class VirtualServer(Machine):
                 self._wake_in_lane(network.lanes)
                 return
             # how long it takes to begin work that is due at once
-            due_us = now_us + network.chooser.among(f"wake {self.address}", network.timing.wake_us)
+            delays = network.timing.wake_us
+            delay = delays[0] if len(delays) == 1 else network.chooser.among(f"wake {self.address}", delays)
+            due_us = now_us + delay
         if self._armed_us is None or due_us < self._armed_us:
             self._armed_us = due_us
             self._scheduler.at(due_us, self._timer, due_us)

@@ -15,6 +15,7 @@ from rmqlab.store.commit_log import MAX_PROPERTIES_LENGTH, CommitLog, mark_v6_ad
 from rmqlab.store.config import BrokerRole, DelayLevels, FlushDiskType
 from rmqlab.store.consume_queue import ConsumeQueue
 from rmqlab.store.dispatch_request import (
+    AppendMessageStatus,
     PutMessageResult,
     PutMessageStatus,
     RunningFlags,
@@ -140,10 +141,11 @@ class MessageStore:
             self.flush_requests += 1
         if config.broker_role is BrokerRole.SYNC_MASTER and msg.wait_store_msg_ok:
             result.status = PutMessageStatus.SLAVE_NOT_AVAILABLE  # none is ever connected
-        if single is not None and result.is_ok:
-            self.reput_message_service.written[result.wrote_offset] = single
+        reput = self.reput_message_service
+        if single is not None and result.append_status is AppendMessageStatus.PUT_OK:
+            reput.written[result.wrote_offset] = single
         if not self.defers_dispatch:
-            self.dispatch()
+            reput.do_reput()
         return result
 
     def _is_illegal(self, msg: MessageExt, single: MessageExtBrokerInner | None) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rmqlab.message.java import to_int32, to_utf8
 from rmqlab.store.config import CQ_STORE_UNIT_SIZE, BrokerRole
 from rmqlab.store.consume_queue import ENTRY
-from rmqlab.store.consume_queue_ext import is_ext_addr
+from rmqlab.store.consume_queue_ext import MAX_ADDR
 from rmqlab.store.dispatch_request import is_sound
 
 if TYPE_CHECKING:
@@ -156,7 +156,11 @@ class QueueReader:
             bounds = on_disk if max_offset_py - offset_py > memory else in_memory
             if self._rules.is_the_batch_full(size_py, max_msg_nums, total, len(messages), *bounds):
                 break
-            if message_filter is not None and not _layer_1(queue, message_filter, tags_code):
+            if message_filter is not None and not (
+                _layer_1(queue, message_filter, tags_code)
+                if tags_code <= MAX_ADDR
+                else message_filter.is_matched_by_consume_queue(tags_code)
+            ):
                 _rejected(result, on_filtered, offset + looked_at, "consume_queue")
                 continue
             record = commit_log.get_message(offset_py, size_py)
@@ -188,11 +192,9 @@ class QueueReader:
             stats.get_message_times_total_miss += 1
 
 
-def _layer_1(queue: ConsumeQueue, message_filter: MessageFilter, tags_code: int) -> bool:
-    if not is_ext_addr(tags_code):
-        return message_filter.is_matched_by_consume_queue(tags_code, None)
-    # a unit that cannot be found leaves the filter without a code: it lets the message pass (row S-50)
-    unit = queue.get_ext(tags_code)
+def _layer_1(queue: ConsumeQueue, message_filter: MessageFilter, address: int) -> bool:
+    """Ask about an entry whose code is the address of a unit; one without its unit has no code, and passes (S-50)."""
+    unit = queue.get_ext(address)
     return message_filter.is_matched_by_consume_queue(None if unit is None else unit.tags_code, unit)
 
 

@@ -114,5 +114,5 @@ class ReplyMessageProcessor(SendMessageProcessor):
         if self._config.store_reply_message_enable:
             result = self._store.async_put_message(message, self._timers.now)
             if result.is_ok:
-                header = self._stored(message, result, message.queue_id, self._timers.now)
+                header = self.stored(message, result, message.queue_id, self._timers.now)
         return self._answer(ResponseCode.SUCCESS if remark is None else ResponseCode.SYSTEM_ERROR, remark, header)
