@@ -17,6 +17,7 @@ from rmqlab.run.fates import Fate
 from rmqlab_tools.cli import VERBS, cli, tap
 from rmqlab_tools.cli import notebook as notebook_verb
 from rmqlab_tools.cli.output import write_json
+from rmqlab_tools.live.wire.frame_codec import encode_frame
 from tests.proof.notebook_files import write
 
 pytestmark = pytest.mark.slow
@@ -72,8 +73,8 @@ def prepared(tmp_path, golden, monkeypatch):
     answer.opaque = request.opaque
     lines = [
         {"t": 0, "conn": 1, "open": True},
-        {"t": 1, "conn": 1, "dir": "c2s", "frame": request.encode().hex()},
-        {"t": 2, "conn": 1, "dir": "s2c", "frame": answer.encode().hex()},
+        {"t": 1, "conn": 1, "dir": "c2s", "frame": encode_frame(request).hex()},
+        {"t": 2, "conn": 1, "dir": "s2c", "frame": encode_frame(answer).hex()},
     ]
     (tmp_path / "recording" / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     write(tmp_path / "one.ipynb", new_notebook(cells=[new_code_cell("print(1)", id="one")]))

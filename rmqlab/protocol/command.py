@@ -1,21 +1,16 @@
-"""RemotingCommand: one request or response, and its frame on the wire in both serialisations.
-
-Source: `RemotingCommand`, `RocketMQSerializable`, `NettyRemotingAbstract.processRequestCommand`.
-"""
+"""RemotingCommand: one request or response (`RemotingCommand`, `NettyRemotingAbstract.processRequestCommand`)."""
 
 from __future__ import annotations
 
-import struct
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.protocol import json_header, rocketmq_header
 from rmqlab.protocol.codes import VERSION_4_8_0
-from rmqlab.protocol.header import CommandFields, CommandHeader, FrameError, HeaderT, header_from_ext_fields
+from rmqlab.protocol.header import CommandFields, CommandHeader, HeaderT, header_from_ext_fields
 from rmqlab.protocol.serializable import BodyT, RemotingSerializable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 Body = bytes | RemotingSerializable | None
 RESPONSE: Final = 1
@@ -32,7 +27,7 @@ class SerializeType(IntEnum):
 class RemotingCommand(CommandFields):
     """A request or response.
 
-    `header` holds the typed fields; `ext_fields` is their text, filled by `decode` only, so that a command that stays
+    `header` holds the typed fields; `ext_fields` is their text, filled from a frame only, so that a command that stays
     in the process never becomes text. `content` is the body, None when empty on the wire: bytes, or a structure that
     nobody changes any more and that becomes bytes when somebody asks for `body`.
     """
@@ -109,38 +104,3 @@ class RemotingCommand(CommandFields):
         if self.header is None:
             return self.ext_fields
         return {**(self.ext_fields or {}), **self.header.to_ext_fields()}
-
-    def encode(self) -> bytes:
-        """Return the whole frame, its 4-byte length first."""
-        write = rocketmq_header.write if self.serialize_type == SerializeType.ROCKETMQ else json_header.write
-        header = write(self)
-        body = self.body or b""
-        length = 4 + len(header) + len(body)
-        return struct.pack(">II", length, self.serialize_type << 24 | len(header)) + header + body
-
-    @classmethod
-    def decode(cls, payload: bytes, next_opaque: Callable[[], int] = int) -> RemotingCommand:
-        """Read a frame without its 4-byte length.
-
-        A JSON header may lack `opaque`; then `next_opaque` gives it, as the local counter does in 4.8.0 (0 unless
-        told otherwise). Raises FrameError.
-        """
-        if len(payload) < 4:
-            raise FrameError("BufferUnderflowException", f"a frame needs 4 bytes or more, this one has {len(payload)}")
-        (head,) = struct.unpack_from(">I", payload)
-        length = head & 0xFFFFFF
-        end = 4 + length
-        if len(payload) < end:
-            raise FrameError("BufferUnderflowException", f"header of {length} bytes in a frame of {len(payload)}")
-        kind = head >> 24
-        if kind == SerializeType.JSON:
-            command = cls(version=0, serialize_type=SerializeType.JSON)
-            if not json_header.read(command, payload[4:end]):
-                command.opaque = next_opaque()
-        elif kind == SerializeType.ROCKETMQ:
-            command = cls(serialize_type=SerializeType.ROCKETMQ)
-            rocketmq_header.read(command, payload[4:end])
-        else:
-            raise FrameError("NullPointerException", f"serialize type {kind}: neither JSON (0) nor ROCKETMQ (1)")
-        command.content = payload[end:] or None
-        return command

@@ -1,7 +1,7 @@
 """JSON as fastjson 1.2.69 reads and writes it.
 
 Written text is plain JSON, but for numbers and objects as keys of a map, which fastjson leaves unquoted. Bodies are
-read so. Headers may also have unquoted and single-quoted names, any number of commas, comments and more escapes.
+read so; headers and files may have more.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import math
 import re
 from decimal import Decimal, InvalidOperation
-from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,8 +29,6 @@ from rmqlab.protocol.header import FrameError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BYTE_ORDER_MARK = "\ufeff"
-_IGNORED = "".join(map(chr, range(0x21))) + "\x7f"
 _MAX_PLACES = 100
 _TRAILING_ZEROS = re.compile(r"\.0*$")
 _SPECIAL = re.compile('["\\\\\x00-\x1f\x7f-\x9f\u2028\u2029]')
@@ -61,113 +58,23 @@ def read(data: bytes) -> object:
     except (ValueError, RecursionError):
         pass
     try:
-        return _ODD_NAMES_MARKED.decode(_ODD_NAME.sub(_mark, text))
+        return _ODD_NAMES_MARKED.decode(ODD_NAME.sub(mark, text))
     except (ValueError, RecursionError) as error:
         raise FrameError("JSONException", str(error)) from error
 
 
-class Damage(Enum):
-    """How a text is no JSON."""
-
-    ZEROS = "nothing but zero bytes"
-    CUT = "it ends in the middle"
-    MORE = "more text stands behind its end"
-    OTHER = "no JSON"
+TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+ODD_NAME = re.compile(rf'{TEXT}|\{{(?:[^{{}}"]++|{TEXT})*+\}}(?=:)|(?<=[{{,])-?\d++(?=:)', re.DOTALL)
 
 
-class TextDamage(FrameError):
-    """A text that fastjson could not read; `position` is the first character that is wrong."""
-
-    def __init__(self, damage: Damage, position: int) -> None:
-        """Keep where it is."""
-        super().__init__("JSONException", damage.value)
-        self.damage = damage
-        self.position = position
-
-
-def read_file_text(text: str) -> object:
-    """Return the value of a file of `config/`, or of JSON that somebody pasted; raises TextDamage.
-
-    As fastjson 1.2.69 does with a whole text: one byte order mark in front, and control characters behind the value,
-    are passed over; so are single quotes, names without quotes and comments. A blank text is None.
-
-    >>> read_file_text('{"offsetTable":{"T@G":{0:5}}}')
-    {'offsetTable': {'T@G': {0: 5}}}
-    """
-    begin = len(text) - len(text.removeprefix(_BYTE_ORDER_MARK))
-    body = text[begin:].rstrip(_IGNORED)
-    if not body.strip():
-        if text.strip():
-            raise TextDamage(Damage.ZEROS, 0)
-        return None
-    try:
-        return _LOOSE.decode(_ODD_NAME.sub(_mark, body))
-    except json.JSONDecodeError as error:
-        wrong = _unmarked(body, error.pos)
-        at_end, more = wrong >= len(body.rstrip()), error.msg == "Extra data"
-    except (ValueError, RecursionError) as error:
-        raise TextDamage(Damage.OTHER, 0) from error
-    try:
-        return _plain(_LenientReader(body).document())
-    except (FrameError, ValueError, RecursionError, TypeError, IndexError):
-        pass
-    is_open = _is_open_text(body, wrong)
-    damage = Damage.CUT if at_end or is_open else Damage.MORE if more else Damage.OTHER
-    raise TextDamage(damage, begin + (len(body) if is_open else wrong))
-
-
-def _is_open_text(body: str, position: int) -> bool:
-    """Whether a text that begins at `position` is not closed before the end of `body`."""
-    return body[position : position + 1] == '"' and re.match(_TEXT, body[position:], re.DOTALL) is None
-
-
-def _unmarked(text: str, position: int) -> int:
-    """The place in a text of a place in the same text with its odd names marked."""
-    longer = 0
-    for match in _ODD_NAME.finditer(text):
-        start = match.start() + longer
-        if position < start:
-            break
-        length = len(_mark(match))
-        if position < start + length:
-            return match.start()
-        longer += length - len(match[0])
-    return position - longer
-
-
-def _plain(value: Any) -> Any:
-    """Dicts instead of `Pairs`; an object as a name is a tuple of its pairs, as `read` gives it."""
-    if isinstance(value, Pairs):
-        return {tuple(name) if isinstance(name, Pairs) else name: _plain(item) for name, item in value}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
-
-
-def read_pairs(data: bytes) -> object:
-    """Return the value of a header's text with `Pairs` for every object; raises FrameError."""
-    text = from_utf8(data).removeprefix(_BYTE_ORDER_MARK)  # one of them, as `JSONScanner` does
-    try:
-        return _PAIRED.decode(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return _LenientReader(text).document()
-    except RecursionError as error:
-        raise FrameError("StackOverflowError", "the brackets go too deep") from error
-    except ValueError as error:  # a number that Python does not take
-        raise FrameError("JSONException", str(error)) from error
-
-
-_TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_ODD_NAME = re.compile(rf'{_TEXT}|\{{(?:[^{{}}"]++|{_TEXT})*+\}}(?=:)|(?<=[{{,])-?\d++(?=:)', re.DOTALL)
-
-
-def _mark(match: re.Match[str]) -> str:
+def mark(match: re.Match[str]) -> str:
     """Mark a number or an object that stands for a name; a text stays as it is."""
     found = match[0]
     return found if found[0] == '"' else json.dumps(f"\0{found}", ensure_ascii=False)
 
 
-def _with_odd_names(fields: dict[str, Any]) -> dict[Any, Any]:
+def with_odd_names(fields: dict[str, Any]) -> dict[Any, Any]:
+    """Give an object the names that were marked on the way: numbers, or tuples of pairs for objects."""
     return {_odd_name(name) if name[:1] == "\0" else name: value for name, value in fields.items()}
 
 
@@ -180,15 +87,12 @@ def _odd_name(name: str) -> object:
     return tuple(value.items())
 
 
-def _refuse(word: str) -> object:
+def refuse(word: str) -> object:
+    """Take no NaN and no Infinity: fastjson does not either."""
     raise ValueError(word)
 
 
-def _integer(text: str) -> int | Decimal:
-    return Decimal(text) if text == "-0" else int(text)  # a text field keeps the sign
-
-
-def _decimal(text: str) -> Decimal:
+def read_decimal(text: str) -> Decimal:
     """Read a number with a fraction or an exponent. Raises ValueError for an exponent that no BigDecimal has."""
     try:
         return Decimal(text)
@@ -196,17 +100,8 @@ def _decimal(text: str) -> Decimal:
         raise ValueError(f"the exponent of {text[:30]} is too large") from error
 
 
-_PLAIN: Final = json.JSONDecoder(parse_float=_decimal, parse_constant=_refuse)
-_ODD_NAMES_MARKED: Final = json.JSONDecoder(object_hook=_with_odd_names, parse_float=_decimal, parse_constant=_refuse)
-_LOOSE: Final = json.JSONDecoder(
-    object_hook=_with_odd_names, parse_float=_decimal, parse_constant=_refuse, strict=False
-)
-_PAIRED: Final = json.JSONDecoder(
-    object_pairs_hook=Pairs,
-    parse_float=_decimal,
-    parse_int=_integer,
-    parse_constant=_refuse,
-)
+_PLAIN: Final = json.JSONDecoder(parse_float=read_decimal, parse_constant=refuse)
+_ODD_NAMES_MARKED: Final = json.JSONDecoder(object_hook=with_odd_names, parse_float=read_decimal, parse_constant=refuse)
 
 
 def quoted(text: str) -> str:
@@ -326,89 +221,6 @@ def _name_hash(name: Any) -> int:
     if isinstance(name, int):
         return int(name if -(1 << 31) <= name < 1 << 31 else name ^ name >> 32)
     return 0 if name is None else string_hash(name if isinstance(name, str) else text(name))
-
-
-_SINGLE_QUOTED = _TEXT.replace('"', "'")
-_NUMBER = r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?[LSBFD]?"  # Java's letters for the type are passed over
-_NAME = re.compile("[A-Za-z_$\u0100-\U0010ffff][A-Za-z0-9_$\u0100-\U0010ffff]*")
-_TOKEN = re.compile(
-    r"(?:[\x00-\x20\x7f]|/\*.*?(?:\*/|\Z)|//[^\n]*)*"
-    rf"({_TEXT}|{_SINGLE_QUOTED}|{_NUMBER}|{_NAME.pattern}|.|\Z)",
-    re.DOTALL,
-)
-_WORDS: Final[dict[str, object]] = {
-    "null": None,
-    "NULL": None,
-    "undefined": None,
-    "NaN": None,
-    "true": True,
-    "false": False,
-}
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
-_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "F": "\f", "r": "\r", **{c: c for c in "\"'/\\"}}
-_ESCAPES |= {str(digit): chr(digit) for digit in range(8)}
-
-
-class _LenientReader:
-    """Reads what plain JSON does not allow, token by token."""
-
-    def __init__(self, text: str) -> None:
-        self._tokens: list[str] = _TOKEN.findall(text)[::-1]  # the last one, at the front, is empty: the end
-
-    def document(self) -> object:
-        value = self._value(self._tokens.pop(), is_outermost=True) if self._tokens[-1] else None
-        if self._tokens[-1]:
-            raise _missing("the end", self._tokens[-1])
-        return value
-
-    def _value(self, part: str, *, is_outermost: bool = False) -> Any:
-        if part == "{":
-            return self._object(is_outermost=is_outermost)
-        if part == "[":
-            return self._list()
-        if part[:1] in {'"', "'"} and len(part) > 1:
-            unescaped = _ESCAPE.sub(_unescaped, part[1:-1])
-            return unescaped.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        if re.fullmatch(_NUMBER, part):
-            number = part.rstrip("LSBFD")
-            return int(number) if number.lstrip("+-").isdecimal() else _decimal(number)
-        if part in _WORDS:
-            return _WORDS[part]
-        raise _missing("a value", part)
-
-    def _object(self, *, is_outermost: bool) -> Pairs:
-        pairs, tokens = Pairs(), self._tokens
-        while (part := tokens.pop()) != "}":
-            if part == ",":
-                continue
-            name = part if _NAME.fullmatch(part) else self._value(part)
-            if tokens.pop() != ":":
-                raise _missing("':'", part)
-            pairs.append((name, self._value(tokens.pop())))
-            if tokens[-1] not in {",", "}"}:
-                # after a field of the outermost object fastjson passes over one token that is no word
-                stray = tokens.pop()
-                if not is_outermost or not stray or _NAME.fullmatch(stray):
-                    raise _missing("',' or '}'", stray)
-        return pairs
-
-    def _list(self) -> list[Any]:
-        items: list[Any] = []
-        while (part := self._tokens.pop()) != "]":
-            if part != ",":
-                items.append(self._value(part))  # a missing comma is no fault here
-        return items
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code = match[1] or match[2]
-    if not code and match[3] not in _ESCAPES:
-        raise _missing("an escape", match[0])
-    return chr(int(code, 16)) if code else _ESCAPES[match[3]]
-
-
-def _missing(wanted: str, part: str) -> FrameError:
-    return FrameError("JSONException", f"{wanted} is missing at {part[:20]!r}")
 
 
 def pretty(value: object, indent: str = "") -> str:

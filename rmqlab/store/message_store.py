@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import utf16_length
@@ -21,10 +20,9 @@ from rmqlab.store.dispatch_request import (
     RunningFlags,
     StoreStatsService,
 )
-from rmqlab.store.index_service import query_log, query_message
-from rmqlab.store.log_walk import ReputMessageService
 from rmqlab.store.mapped_file_queue import SegmentCreateError, SegmentError, in_memory
 from rmqlab.store.queue_reader import QueueReader
+from rmqlab.store.reput_message_service import ReputMessageService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from rmqlab.rules import Rules
     from rmqlab.store.config import MessageStoreConfig
     from rmqlab.store.dispatch_request import DispatchRequest
-    from rmqlab.store.index_service import QueryMessageResult
     from rmqlab.store.mapped_file_queue import Segments
     from rmqlab.store.queue_reader import GetMessageResult
 
@@ -282,9 +279,3 @@ class MessageStore:
         """Return the message at an offset of a queue, its body as stored; None when it is not there."""
         entry = self._entry(topic, queue_id, queue_offset)
         return None if entry is None else self.look_message_by_offset(entry[0], entry[1])
-
-    def query_message(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryMessageResult:
-        """Find messages by key or unique key, stored from `begin` to `end` (epoch ms); see `query_message`."""
-        index = self.index_service
-        query_offset = partial(query_log, self.commit_log) if index is None else index.query_offset
-        return query_message(query_offset, self.commit_log, topic, key, max_num, begin, end)

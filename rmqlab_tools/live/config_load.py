@@ -11,6 +11,7 @@ from rmqlab.language import N_, _
 from rmqlab.message.java import to_utf8
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.header import FrameError
+from rmqlab_tools.live.wire import lenient_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,10 +56,10 @@ _STATES = {
     FileState.EMPTY: N_("{name} is empty"),
 }
 _DAMAGE = {
-    fastjson.Damage.ZEROS.value: N_("nothing but zero bytes"),
-    fastjson.Damage.CUT.value: N_("it ends in the middle"),
-    fastjson.Damage.MORE.value: N_("more text stands behind its end"),
-    fastjson.Damage.OTHER.value: N_("no JSON"),
+    lenient_json.Damage.ZEROS.value: N_("nothing but zero bytes"),
+    lenient_json.Damage.CUT.value: N_("it ends in the middle"),
+    lenient_json.Damage.MORE.value: N_("more text stands behind its end"),
+    lenient_json.Damage.OTHER.value: N_("no JSON"),
 }
 
 
@@ -135,11 +136,11 @@ def check_config(path: Path, data: bytes, decode: Callable[[str], T]) -> tuple[C
         return ConfigFile(path, FileState.EMPTY), None
     text = data.decode("utf-8", "replace")
     try:
-        value: Any = fastjson.read_file_text(text)
+        value: Any = lenient_json.read_file_text(text)
         if value is None or value == []:
             return ConfigFile(path, FileState.GOOD), None
         return ConfigFile(path, FileState.GOOD), decode(fastjson.text(value))
-    except fastjson.TextDamage as error:
+    except lenient_json.TextDamage as error:
         before = text[: error.position]
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         return ConfigFile(path, FileState.DAMAGED, line, column, len(to_utf8(before)), error.damage.value), None

@@ -10,8 +10,8 @@ from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from rmqlab.store.index_service import Key, QueryOffsetResult, key_hash, keys_of, overlaps, seconds_since
 from rmqlab.store.mapped_file_queue import SegmentError
+from rmqlab_tools.live.store.index_service import Key, QueryOffsetResult, key_hash, keys_of, overlaps, seconds_since
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

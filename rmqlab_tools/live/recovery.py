@@ -13,7 +13,7 @@ from rmqlab.message.sysflag import QUEUED_TYPES, TRANSACTION_MASK
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.consume_queue_ext import is_ext_addr
 from rmqlab.store.dispatch_request import is_sound
-from rmqlab.store.log_walk import LogScan
+from rmqlab_tools.live.store.log_scan import LogScan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, cast
 from rmqlab.errors import BadInput
 from rmqlab.language import _
 from rmqlab.protocol.codes import ResponseCode
-from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab_tools.live import long_expressions
 from rmqlab_tools.live.frames import BadFrame, FrameDecoder, UnreadBudget
 from rmqlab_tools.live.system import epoch_ms
 from rmqlab_tools.live.tls import HANDSHAKE_MAGIC_CODE, TlsConfig, TlsError, TlsSession
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Coroutine
 
     from rmqlab.protocol.channel import Channel, Server
+    from rmqlab.protocol.command import RemotingCommand
     from rmqlab_tools.live.durable_store import DurableStore
 
     Handle = Callable[[Channel, RemotingCommand, int], RemotingCommand | None]
@@ -208,7 +209,7 @@ class SocketChannel(asyncio.Protocol):
         """Send an answer or a request; nothing happens when the connection is closed."""
         if self._transport is None or self.closed_because is not None:
             return
-        frame = command.encode()
+        frame = encode_frame(command)
         if self._outbox is not None:
             self._outbox.append(frame)
             self._outbox_bytes += len(frame)
@@ -427,7 +428,7 @@ class SocketServer:
 def _decode(frame: bytes) -> RemotingCommand:
     """Read a frame; raises FrameError. No parser is trusted to know every way in which bytes can be wrong."""
     try:
-        return RemotingCommand.decode(frame)
+        return decode_frame(frame)
     except FrameError:
         raise
     except Exception as error:

@@ -18,6 +18,7 @@ from rmqlab.protocol.command import ONEWAY, RemotingCommand, SerializeType
 from rmqlab.protocol.header import FrameError
 from rmqlab_tools.live.frames import BadFrame, FrameDecoder
 from rmqlab_tools.live.system import epoch_ms
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 if TYPE_CHECKING:
     import ssl
@@ -90,7 +91,7 @@ class _Connection(asyncio.Protocol):
         try:
             self._decoder.feed(data)
             while self.transport is not None and (frame := self._decoder.next()) is not None:
-                self._runtime.received(self, RemotingCommand.decode(frame))
+                self._runtime.received(self, decode_frame(frame))
         except (BadFrame, FrameError) as error:
             self._runtime.drop(self, str(error))
 
@@ -165,7 +166,7 @@ class SocketRuntime:
         answer: asyncio.Future[RemotingCommand] = loop.create_future()
         self._pending[command.opaque] = connection, answer
         try:
-            connection.write(command.encode())
+            connection.write(encode_frame(command))
             async with asyncio.timeout_at(deadline):
                 return await answer
         except TimeoutError:
@@ -178,7 +179,7 @@ class SocketRuntime:
         connection = await self._connection(address)
         self._prepare(command)
         command.flag |= ONEWAY
-        connection.write(command.encode())
+        connection.write(encode_frame(command))
 
     def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> asyncio.Task[object]:
         """Run a coroutine beside the caller."""
@@ -231,7 +232,7 @@ class SocketRuntime:
                 return
             if answer is not None and not command.is_oneway:
                 with contextlib.suppress(RemotingSendRequestError):
-                    connection.write(answer.reply_to(command).encode())
+                    connection.write(encode_frame(answer.reply_to(command)))
 
     def lost(self, connection: _Connection) -> None:
         """Forget a connection. When the server closed it, requests wait for their timeouts, as in 4.8.0."""

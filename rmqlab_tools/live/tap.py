@@ -28,6 +28,7 @@ from rmqlab_tools.live.frames import FRAME_MAX_LENGTH, BadFrame, FrameDecoder
 from rmqlab_tools.live.sockets import SocketRuntime
 from rmqlab_tools.live.system import epoch_ms
 from rmqlab_tools.live.tap_recording import TapSummary
+from rmqlab_tools.live.wire.frame_codec import decode_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -212,7 +213,7 @@ class Tap:
         if not self._records(link):
             return frame
         try:
-            command = RemotingCommand.decode(frame[4:])
+            command = decode_frame(frame[4:])
         except FrameError as error:
             self._tell(f"connection {link.number}: a frame that cannot be read ({error}); passed on, not recorded")
             return frame

@@ -16,6 +16,7 @@ from rmqlab.files import is_dir, is_file, json_lines, read_properties, read_text
 from rmqlab.language import _
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
+from rmqlab_tools.live.wire.frame_codec import decode_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,6 +188,6 @@ def _command(where: str, frame: object) -> RemotingCommand:
             )
         )
     try:
-        return RemotingCommand.decode(data[4:])
+        return decode_frame(data[4:])
     except FrameError as error:
         raise BadInput(_("{where}, field frame: {error}", where=where, error=error)) from error

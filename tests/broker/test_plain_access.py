@@ -11,6 +11,7 @@ from rmqlab.protocol.producer_headers import SendMessageRequestHeader
 from rmqlab_tools.live.extra.acl import AclClientRPCHook, signature
 from rmqlab_tools.live.extra.admin_headers import QueryMessageRequestHeader
 from rmqlab_tools.live.extra.plain_access import AclError, PlainPermissionManager, white_addresses
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 # The file of the 4.8.0 distribution: the secret is a number in YAML.
 RULES = {
@@ -45,7 +46,7 @@ def refusal(command, hook=None, address=ELSEWHERE, rules=RULES):
     """Why a request, signed and sent over the wire, is refused; None if it is not."""
     if hook is not None:
         hook(command)
-    received = RemotingCommand.decode(command.encode()[4:])
+    received = decode_frame(encode_frame(command)[4:])
     try:
         PlainPermissionManager(rules).validate(received, address)
     except AclError as error:

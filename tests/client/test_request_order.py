@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.command import RemotingCommand
+from rmqlab_tools.live.wire.frame_codec import decode_frame
 
 SCENARIO = "p-article-000"
 REBALANCE = {
@@ -28,7 +28,7 @@ def recorded(golden):
     for line in lines:
         client = clients.get(line.get("conn"), "").partition("@")[2]
         if client.endswith("_" + SCENARIO) and line.get("dir") == "c2s" and "frame" in line:
-            command = RemotingCommand.decode(bytes.fromhex(line["frame"])[4:])
+            command = decode_frame(bytes.fromhex(line["frame"])[4:])
             sent.setdefault(client[0], []).append((line["t"], command.code, dict(command.ext_fields or {})))
     return sent
 

@@ -12,6 +12,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab_tools.live.extra.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab_tools.live.extra.running_info import answer_running_info
+from rmqlab_tools.live.wire.frame_codec import decode_frame
 
 # Java prints objects here, with their addresses; and settings that our consumers do not have.
 JAVA_ONLY = {
@@ -28,7 +29,7 @@ def recorded():
         for line in map(json.loads, file):
             if "frame" not in line:
                 continue
-            command = RemotingCommand.decode(bytes.fromhex(line["frame"])[4:])
+            command = decode_frame(bytes.fromhex(line["frame"])[4:])
             place = line["conn"], command.opaque
             if line["dir"] == "s2c" and command.code == RequestCode.GET_CONSUMER_RUNNING_INFO:
                 asked.add(place)

@@ -13,7 +13,7 @@ from rmqlab.message.java import in_hash_map_order
 from rmqlab.message.properties import string_to_properties
 from rmqlab.message.sysflag import COMPRESSED_FLAG
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.command import RemotingCommand
+from rmqlab_tools.live.wire.frame_codec import decode_frame
 from tests.proof.clients.message_trace import KINDS, TraceError, decode, encode
 
 
@@ -24,7 +24,7 @@ def recorded():
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             if "524d515f5359535f54524143455f544f504943" in line and '"c2s"' in line:  # RMQ_SYS_TRACE_TOPIC
-                command = RemotingCommand.decode(bytes.fromhex(json.loads(line)["frame"])[4:])
+                command = decode_frame(bytes.fromhex(json.loads(line)["frame"])[4:])
                 if command.code == RequestCode.SEND_MESSAGE_V2:
                     fields = command.all_ext_fields()
                     packed = int(fields["f"]) & COMPRESSED_FLAG

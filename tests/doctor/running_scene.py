@@ -24,6 +24,7 @@ from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeTyp
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab_tools.live.extra.admin_headers import GetConsumerConnectionListRequestHeader, GetConsumeStatsRequestHeader
 from rmqlab_tools.live.sockets import SocketRuntime
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 from tests.doctor.scene import CPP, GROUPS, HUNG, JAVA_4, JAVA_5, PERIOD_MS, RAW, TAGS, TOPICS
 
 if TYPE_CHECKING:
@@ -104,14 +105,14 @@ class RawMember:
         request = RemotingCommand.request(RequestCode.HEART_BEAT, body=beat.encode())
         host, _, port = broker.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), 10)
-        self._socket.sendall(request.encode())
+        self._socket.sendall(encode_frame(request))
         while not (frame := self._read()).is_response:
             pass  # the broker's word that the group has changed
         assert frame.code == 0, frame
 
     def _read(self) -> RemotingCommand:
         (length,) = struct.unpack(">i", self._socket.recv(4, socket.MSG_WAITALL))
-        return RemotingCommand.decode(self._socket.recv(length, socket.MSG_WAITALL))
+        return decode_frame(self._socket.recv(length, socket.MSG_WAITALL))
 
     def close(self) -> None:
         """Vanish."""

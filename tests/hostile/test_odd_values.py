@@ -14,10 +14,10 @@ from rmqlab.protocol.bodies import (
     LockBatchRequestBody,
     QueryConsumeTimeSpanBody,
 )
-from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab_tools.doctor.evidence.door import explain
+from rmqlab_tools.live.wire.frame_codec import decode_frame
 
 NOTHING = MessageQueue(None, None, 0)
 
@@ -44,7 +44,7 @@ def test_a_number_of_400_digits_is_infinite(number, value):
 def test_objects_in_a_header_may_have_numbers_and_objects_for_names():
     def remark(text):
         header = b'{"code":0,"remark":' + text + b"}"
-        return RemotingCommand.decode(len(header).to_bytes(4) + header).remark
+        return decode_frame(len(header).to_bytes(4) + header).remark
 
     assert remark(b'{"b":{17:1,2:3,"a":4}}') == '{"b":{17:1,"a":4,2:3}}'
     assert remark(b'{{"a":1}:2}') == '{{"a":1}:2}'

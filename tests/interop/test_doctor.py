@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 import rmqlab
-from rmqlab.protocol.command import RemotingCommand
 from rmqlab_tools.doctor.diagnosis import diagnose
 from rmqlab_tools.doctor.finding import State
 from rmqlab_tools.doctor.read_client import READ_CODES, ReadClient
@@ -27,6 +26,7 @@ from rmqlab_tools.doctor.take_snapshot import take_look
 from rmqlab_tools.live.endpoint import Endpoint
 from rmqlab_tools.live.tap import Tap, TapConfig
 from rmqlab_tools.live.tap_recording import TapRecording
+from rmqlab_tools.live.wire.frame_codec import decode_frame
 from tests.doctor.recorded_looks import text_of, without_traces
 from tests.doctor.running_scene import RunningScene, until
 from tests.doctor.scene import JAVA_4, JAVA_5, ORDERS, SQL_GROUPS, Member, groups_at
@@ -93,7 +93,7 @@ async def two_looks_through_a_tap(scene, folder):
         await tap.stop()
     lines = map(json.loads, (folder / "frames.jsonl").read_text("ascii").splitlines())
     frames = [line for line in lines if line.get("dir") == "c2s" and "frame" in line]
-    requests = (RemotingCommand.decode(bytes.fromhex(line["frame"])[4:]) for line in frames)
+    requests = (decode_frame(bytes.fromhex(line["frame"])[4:]) for line in frames)
     return [first, second], {request.code for request in requests if not request.is_response}
 
 

@@ -20,6 +20,7 @@ import pytest
 import rmqlab
 from rmqlab.files import read_properties
 from rmqlab.message.record import decode_record
+from rmqlab_tools.live.store.index_service import query_message
 from tests.proof.stress.store import end_under_load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,7 +70,7 @@ def test_recorded_stores_open_in_ours(golden, tmp_path, name):
             assert json_of(ours[file]) == json_of(texts[file])
         some = next(message for message in found.values() if message.msg_id in sent)
         records = broker.call(
-            lambda broker: broker.message_store.query_message(some.topic, some.unique_id, 32, 0, 1 << 60).messages
+            lambda broker: query_message(broker.message_store, some.topic, some.unique_id, 32, 0, 1 << 60).messages
         )
         assert [decode_record(record) for record in records] == [some]
     assert files_of(store) == before  # neither opening nor closing changes a byte of it

@@ -15,6 +15,7 @@ from rmqlab_tools.live import socket_server
 from rmqlab_tools.live.broker_startup import BrokerStartup
 from rmqlab_tools.live.serve_config import ServeConfig
 from rmqlab_tools.live.socket_server import SocketChannel
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,7 @@ class Wire:
         at = 0
         while at < len(data):
             length = int.from_bytes(data[at : at + 4])
-            self.answers.append(RemotingCommand.decode(data[at + 4 : at + 4 + length]))
+            self.answers.append(decode_frame(data[at + 4 : at + 4 + length]))
             at += 4 + length
         self.behind.append(self.store.dispatch_behind_bytes())
 
@@ -59,7 +60,7 @@ def send(opaque):
     )  # fmt: skip
     command = RemotingCommand.request(RequestCode.SEND_MESSAGE, header, b"body %d" % opaque)
     command.opaque = opaque
-    return command.encode()
+    return encode_frame(command)
 
 
 def pull(opaque, offset=0, *, suspend_ms=0):
@@ -70,7 +71,7 @@ def pull(opaque, offset=0, *, suspend_ms=0):
     )  # fmt: skip
     command = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
     command.opaque = opaque
-    return command.encode()
+    return encode_frame(command)
 
 
 @pytest.mark.parametrize("folder", [False, True])

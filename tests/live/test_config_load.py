@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from rmqlab.protocol import fastjson
 from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab_tools.live.config_load import FileState, load_config
+from rmqlab_tools.live.wire import lenient_json
 
 WHOLE = b'{\n\t"offsetTable":{\n\t\t"T@G":{0:5,1:7\n\t\t},\n\t\t"%RETRY%G@G":{0:0\n\t\t}\n\t}\n}'
 
@@ -84,6 +84,6 @@ def test_what_is_said_of_the_copy(load):
 def test_the_place_is_that_in_the_text_that_was_given():
     """Numbers and objects as keys are marked while it is read, which moves what follows."""
     for text in ('{"a":{0:1,1:2,"b":?}}', '{"a":{{"x":1}:2,3:4},"b":?}', "{0:{1:{2:?}}}", "\ufeff{7:?}"):
-        with pytest.raises(fastjson.TextDamage) as raised:
-            fastjson.read_file_text(text)
+        with pytest.raises(lenient_json.TextDamage) as raised:
+            lenient_json.read_file_text(text)
         assert raised.value.position == text.index("?"), text

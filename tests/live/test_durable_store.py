@@ -31,6 +31,7 @@ from rmqlab_tools.live import file_segments, recovery
 from rmqlab_tools.live.broker_startup import BrokerStartup
 from rmqlab_tools.live.durable_store import DurableStore
 from rmqlab_tools.live.serve_config import ServeConfig
+from rmqlab_tools.live.store.index_service import query_message
 from rmqlab_tools.live.store_folder import StoreFolder
 
 NOW = 1_700_000_000_000
@@ -79,7 +80,7 @@ class Opened:
             offset = result.next_begin_offset
 
     def by_key(self, topic, key):
-        result = self.store.query_message(topic, key, 32, 0, NOW * 2)
+        result = query_message(self.store, topic, key, 32, 0, NOW * 2)
         return [decode_record(record).body for record in result.messages]
 
     def pass_time(self, ms):

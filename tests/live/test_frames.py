@@ -16,6 +16,7 @@ from rmqlab_tools.live.frames import (
     FrameDecoder,
     UnreadBudget,
 )
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 
 def frames_of(decoder):
@@ -35,15 +36,15 @@ def test_any_cut_gives_the_same_frames(bodies, data):
         )
         for number, body in enumerate(bodies)
     ]
-    stream = b"".join(command.encode() for command in commands)
+    stream = b"".join(encode_frame(command) for command in commands)
     decoder, found = FrameDecoder(), []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         decoder.feed(stream[:size])
         stream = stream[size:]
         found += frames_of(decoder)
-    assert [RemotingCommand.decode(frame).body for frame in found] == [body or None for body in bodies]
-    assert [RemotingCommand.decode(frame).opaque for frame in found] == list(range(len(bodies)))
+    assert [decode_frame(frame).body for frame in found] == [body or None for body in bodies]
+    assert [decode_frame(frame).opaque for frame in found] == list(range(len(bodies)))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,10 @@ def test_a_length_that_lies_is_refused_before_its_bytes_come(head, text):
 
 
 def test_what_comes_after_the_last_frame_is_left():
-    frame, head = RemotingCommand(code=1).encode(), struct.pack(">ii", HEADER_MAX_LENGTH * 2, HEADER_MAX_LENGTH + 1)
+    frame, head = (
+        encode_frame(RemotingCommand(code=1)),
+        struct.pack(">ii", HEADER_MAX_LENGTH * 2, HEADER_MAX_LENGTH + 1),
+    )
     decoder = FrameDecoder(header_max=FRAME_MAX_LENGTH)
     decoder.feed(frame + b"GET / HTTP/1.1\r\n")
     assert decoder.next() == frame[4:]

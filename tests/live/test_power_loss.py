@@ -19,6 +19,7 @@ from rmqlab.protocol.producer_headers import SendMessageRequestHeader
 from rmqlab_tools.live import file_segments
 from rmqlab_tools.live.broker_startup import BrokerStartup
 from rmqlab_tools.live.serve_config import ServeConfig
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +58,7 @@ def send(number):
     )  # fmt: skip
     command = RemotingCommand.request(RequestCode.SEND_MESSAGE, header, b"%d." % number * (number * 13 % 40 + 1))
     command.opaque = number
-    return command.encode()
+    return encode_frame(command)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs a system with /proc to know what is synchronised")
@@ -81,7 +82,7 @@ def test_acknowledged_messages_survive_a_loss_of_power(net, monkeypatch, tmp_pat
                     writer.write(b"".join(map(send, range(begin, begin + 4))))
                     for _ in range(4):
                         length = int.from_bytes(await reader.readexactly(4))
-                        answer = RemotingCommand.decode(await reader.readexactly(length))
+                        answer = decode_frame(await reader.readexactly(length))
                         assert answer.code == 0
                         acknowledged.append(answer.opaque)
                     moments.append((list(acknowledged), disk.after_power_loss()))

@@ -22,15 +22,16 @@ from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab_tools.live import long_expressions, socket_server
 from rmqlab_tools.live.system import epoch_ms
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 
 def request(body=None, opaque=1, code=1):
-    return RemotingCommand(code=code, opaque=opaque, content=body, ext_fields={}).encode()
+    return encode_frame(RemotingCommand(code=code, opaque=opaque, content=body, ext_fields={}))
 
 
 async def read_frame(reader):
     length = int.from_bytes(await reader.readexactly(4))
-    return RemotingCommand.decode(await reader.readexactly(length))
+    return decode_frame(await reader.readexactly(length))
 
 
 @pytest.mark.parametrize("kind", list(SerializeType))

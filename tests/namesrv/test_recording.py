@@ -7,7 +7,7 @@ import json
 from collections import Counter
 
 from rmqlab.namesrv.name_server import NameServer
-from rmqlab.protocol.command import RemotingCommand
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 # The recorder stood between broker and clients: it changed the port in the answers, not in the registrations.
 REGISTERED, TAPPED = b"127.0.0.1:10911", b"127.0.0.1:20911"
@@ -40,7 +40,7 @@ def test_every_answer_of_the_recorded_name_server(golden):
         if row.get("to") != "namesrv" or "frame" not in row:
             continue
         frame = bytes.fromhex(row["frame"])
-        command = RemotingCommand.decode(frame[4:])
+        command = decode_frame(frame[4:])
         if command.is_response:
             code, ours = answers.pop((conn, command.opaque))
             assert ours == frame, code
@@ -48,7 +48,7 @@ def test_every_answer_of_the_recorded_name_server(golden):
             continue
         answer = server.handle(connections.setdefault(conn, Connection()), command, now)
         if answer is not None:
-            ours = answer.encode()[4:].replace(REGISTERED, TAPPED)
+            ours = encode_frame(answer)[4:].replace(REGISTERED, TAPPED)
             for own, recorded in FOLDERS.items():
                 ours = ours.replace(own, recorded)
             answers[conn, command.opaque] = command.code, len(ours).to_bytes(4, "big") + ours

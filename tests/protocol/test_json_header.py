@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rmqlab.protocol import json_header
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
+from rmqlab_tools.live.wire import json_header
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 
 def decode(text: str) -> RemotingCommand:
     data = text.encode("utf-8", "surrogatepass")
-    return RemotingCommand.decode(struct.pack(">I", len(data)) + data, lambda: -1)
+    return decode_frame(struct.pack(">I", len(data)) + data, lambda: -1)
 
 
 # What fastjson 1.2.69 answered when 4.8.0 `RemotingCommand.decode` read these texts.
@@ -136,7 +137,7 @@ def test_no_object_is_a_null_pointer(text):
 
 def test_nulls_are_left_out_and_odd_characters_escaped():
     command = RemotingCommand(1, language=None, version=2, ext_fields={"a": None, "b": '"\\/\b\x01\x1f\x7f\u2028é'})
-    assert command.encode()[8:].decode() == (
+    assert encode_frame(command)[8:].decode() == (
         '{"code":1,"extFields":{"b":"\\"\\\\/\\b\\u0001\\u001F\\u007F\\u2028é"},"flag":0,"opaque":0,'
         '"serializeTypeCurrentRPC":"JSON","version":2}'
     )

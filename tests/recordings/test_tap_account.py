@@ -21,6 +21,7 @@ from rmqlab.run.facts import BROKER, Fact
 from rmqlab.run.fates import LOSING, Fate, SendRecord
 from rmqlab.run.run import sent_messages
 from rmqlab_tools.cli.cli import main
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 from rmqlab_tools.recordings.drop_attribution import LikelyDroppers
 from rmqlab_tools.recordings.frame_facts import FrameAccount
 from rmqlab_tools.recordings.frames import LineKind, RecordedLine, read_recording
@@ -118,13 +119,13 @@ def test_a_send_that_lacks_a_field_is_no_message(golden, tmp_path, field, is_ans
     for row in rows:
         if "frame" not in row:
             continue
-        command = RemotingCommand.decode(bytes.fromhex(row["frame"])[4:])
+        command = decode_frame(bytes.fromhex(row["frame"])[4:])
         key = row["conn"], command.opaque
         if command.code == RequestCode.SEND_MESSAGE_V2 and not command.is_response:
             of_sends.add(key)
         if key in of_sends and command.is_response == is_answer and field in command.ext_fields:
             command.ext_fields = {name: text for name, text in command.ext_fields.items() if name != field}
-            row["frame"] = command.encode().hex()
+            row["frame"] = encode_frame(command).hex()
     (tmp_path / "frames.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert sent
     assert not tap_account(tmp_path).fates

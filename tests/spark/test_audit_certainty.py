@@ -24,6 +24,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.run.fates import LOSING, Fate
+from rmqlab_tools.live.wire.frame_codec import encode_frame
 from rmqlab_tools.spark.audit import scan
 from rmqlab_tools.spark.audit.audit import NOTHING, Audit, AuditOptions
 from rmqlab_tools.spark.audit.event_subscriptions import of_events
@@ -387,7 +388,7 @@ def beat(t, conn, client, expression, version, kind="TAG"):
         ],
     )  # fmt: skip
     command = RemotingCommand.request(RequestCode.HEART_BEAT, body=data.encode())
-    return {"t": t, "conn": conn, "dir": "c2s", "frame": command.encode().hex()}
+    return {"t": t, "conn": conn, "dir": "c2s", "frame": encode_frame(command).hex()}
 
 
 def test_two_stamps_of_the_same_ms_leave_open_what_the_broker_held(tmp_path):

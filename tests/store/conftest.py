@@ -13,8 +13,8 @@ import pytest
 from rmqlab.message.message import Host, MessageExtBrokerInner
 from rmqlab.message.properties import properties_to_string
 from rmqlab.store.config import MessageStoreConfig
-from rmqlab.store.log_walk import LogScan
 from rmqlab.store.message_store import MessageStore
+from rmqlab_tools.live.store.log_scan import LogScan
 
 if TYPE_CHECKING:
     from pathlib import Path

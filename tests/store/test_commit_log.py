@@ -19,7 +19,7 @@ from rmqlab.message.sysflag import (
     TRANSACTION_ROLLBACK_TYPE,
 )
 from rmqlab.store.dispatch_request import PutMessageStatus
-from rmqlab.store.log_walk import LogScan
+from rmqlab_tools.live.store.log_scan import LogScan
 from tests.proof.clients.batch_send import encode_messages
 
 NOW = 1_609_459_200_000

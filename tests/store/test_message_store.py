@@ -15,6 +15,7 @@ from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_PREPARED
 from rmqlab.store.clean_service import CleanService
 from rmqlab.store.config import BrokerRole, FlushDiskType
 from rmqlab.store.dispatch_request import PutMessageStatus
+from rmqlab_tools.live.store.index_service import query_message
 from tests.proof.clients.batch_send import encode_messages
 
 NOW = 1_609_459_200_000
@@ -197,7 +198,7 @@ def test_messages_by_key(make_store, message):
         )
 
     def found(key, max_num=32, begin=NOW, end=NOW + 10, topic="T"):
-        result = store.query_message(topic, key, max_num, begin, end)
+        result = query_message(store, topic, key, max_num, begin, end)
         return [decode_record(record).body for record in result.messages]
 
     assert found("a") == [b"0", b"2"]
@@ -209,16 +210,16 @@ def test_messages_by_key(make_store, message):
     # only the hash code counts: "Aa" and "BB" are one key
     store.put_message(message(b"4", properties={"KEYS": "Aa"}), NOW + 2000)
     assert found("BB", end=NOW + 5000) == [b"4"]
-    result = store.query_message("T", "a", 32, NOW, NOW + 5000)
+    result = query_message(store, "T", "a", 32, NOW, NOW + 5000)
     assert result.index_last_update_timestamp == NOW + 2000
     assert result.index_last_update_phyoffset == store.find_consume_queue("T", 0).entry(4)[0]
-    assert store.query_message("T", "nothing", 32, NOW, NOW + 5000).index_last_update_timestamp == 0
+    assert query_message(store, "T", "nothing", 32, NOW, NOW + 5000).index_last_update_timestamp == 0
 
 
 def test_no_index_when_it_is_switched_off(make_store, message):
     store = make_store(message_index_enable=False)
     store.put_message(message(properties={"KEYS": "a"}), NOW)
-    assert store.query_message("T", "a", 32, NOW, NOW).messages == []
+    assert query_message(store, "T", "a", 32, NOW, NOW).messages == []
 
 
 PUTS = st.tuples(

@@ -6,9 +6,9 @@ import pytest
 
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
-from rmqlab.store.index_service import keys_of, seconds_since
-from rmqlab.store.log_walk import LogScan
 from rmqlab.store.queue_reader import GetMessageStatus
+from rmqlab_tools.live.store.index_service import keys_of, seconds_since
+from rmqlab_tools.live.store.log_scan import LogScan
 
 LONG_MIN = -(1 << 63)
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.files import exists, is_file
 from rmqlab.language import _
-from rmqlab.protocol import fastjson
 from rmqlab.protocol.header import FrameError
 from rmqlab_tools.doctor.evidence.json_forms import CONFIG_FILES, form_of
 from rmqlab_tools.doctor.evidence.piece import Piece
 from rmqlab_tools.doctor.evidence.sections import UNREADABLE, named_fields
 from rmqlab_tools.live.config_load import ConfigFile, ConfigLoad, FileState, check_config, load_config
+from rmqlab_tools.live.wire import lenient_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def config_pieces(folder: Path) -> Iterator[Piece]:
 
 def _decoder(form: JsonForm, source: str) -> Callable[[str], Any]:
     def decode(text: str) -> Any:
-        value = fastjson.read_file_text(text)
+        value = lenient_json.read_file_text(text)
         try:
             return form.read(value, source)
         except UNREADABLE as error:
@@ -61,7 +61,7 @@ def _piece(form: JsonForm, path: Path, load: ConfigLoad[Any]) -> Piece:
         notes.append(
             _("then each group goes on where consumeFromWhere says, or at 0: messages come again, or are passed")
         )
-    if load.is_lost and load.file.state is FileState.DAMAGED and load.file.reason == fastjson.Damage.MORE.value:
+    if load.is_lost and load.file.state is FileState.DAMAGED and load.file.reason == lenient_json.Damage.MORE.value:
         notes.append(
             _(
                 "what stands before is whole: its first {count} bytes are a file that 4.8.0 reads",
@@ -102,7 +102,7 @@ def file_as_config(path: Path, data: bytes) -> Piece | None:
     if exists(path.with_name(path.name + COPY)) or path.resolve().parent.name == "config":
         return _piece(form, path, load_config(path, _decoder(form, str(path))))
     notes = [_alone(file, form)]
-    if file.reason == fastjson.Damage.MORE.value:
+    if file.reason == lenient_json.Damage.MORE.value:
         notes.append(
             _("what stands before is whole: its first {count} bytes are a file that 4.8.0 reads", count=file.offset)
         )
@@ -130,9 +130,9 @@ def _form(data: bytes, name: str) -> JsonForm | None:
         return None
     # output of mqadmin or a log behind a whole file is no damage of it
     try:
-        fastjson.read_file_text(text)
-    except fastjson.TextDamage as error:
+        lenient_json.read_file_text(text)
+    except lenient_json.TextDamage as error:
         rest = text[error.position :].lstrip("\0 \t\r\n")
-        is_other = error.damage is fastjson.Damage.MORE and rest[:1].isalnum() and name not in CONFIG_FILES
+        is_other = error.damage is lenient_json.Damage.MORE and rest[:1].isalnum() and name not in CONFIG_FILES
         return None if is_other else form
     return form

@@ -22,6 +22,7 @@ from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab_tools.doctor.evidence.piece import BrokerTable, GroupProgress, Progress
 from rmqlab_tools.doctor.snapshot_json import look_from_json
+from rmqlab_tools.live.wire import lenient_json
 from rmqlab_tools.search.lint.members import groups_of_value
 
 Fields = dict[Any, Any]
@@ -201,8 +202,8 @@ def _queue_key(key: Any) -> Any:
         return (("topic", match[1]), ("brokerName", match[2]), ("queueId", int(match[3])))
     if key.startswith("{"):
         try:
-            fields = fastjson.read_file_text(key)
-        except fastjson.TextDamage:
+            fields = lenient_json.read_file_text(key)
+        except lenient_json.TextDamage:
             return key
         return tuple(fields.items()) if isinstance(fields, dict) else key
     return key

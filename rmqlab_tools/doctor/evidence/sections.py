@@ -10,12 +10,12 @@ import msgspec
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
-from rmqlab.protocol import fastjson
 from rmqlab.protocol.header import FrameError
 from rmqlab_tools.doctor.evidence.json_forms import CONFIG_FILES, form_of, unwrapped
 from rmqlab_tools.doctor.evidence.piece import Context, Piece
 from rmqlab_tools.doctor.evidence.recognisers import TEXT_FORMS
 from rmqlab_tools.doctor.evidence.text_lines import command_of
+from rmqlab_tools.live.wire import lenient_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,8 +58,8 @@ def _of_whole(text: str, source: str, name: str) -> list[Piece] | None:
     if text.lstrip("\ufeff \t\r\n")[:1] not in {"{", "["}:
         return None
     try:
-        value = fastjson.read_file_text(text)
-    except fastjson.TextDamage:
+        value = lenient_json.read_file_text(text)
+    except lenient_json.TextDamage:
         return None
     return None if value is None else list(pieces_of_value(value, source, name=name))
 
@@ -177,8 +177,8 @@ class _Cutter:
         if end is None:
             return self._damaged(at, text[begin:], len(self._lines)) if stripped[0] == "{" else None
         try:
-            value = fastjson.read_file_text(text[begin:end])
-        except fastjson.TextDamage:
+            value = lenient_json.read_file_text(text[begin:end])
+        except lenient_json.TextDamage:
             return self._damaged(at, text[begin:end], self._line_of(end) + 1)
         if not isinstance(value, dict | list) or (isinstance(value, list) and not any(map(_is_object, value))):
             return None

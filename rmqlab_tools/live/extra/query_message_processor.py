@@ -22,6 +22,7 @@ from rmqlab_tools.live.extra.admin_headers import (
     QueryMessageResponseHeader,
     ViewMessageRequestHeader,
 )
+from rmqlab_tools.live.store.index_service import query_message
 
 if TYPE_CHECKING:
     from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
@@ -52,8 +53,8 @@ class QueryMessageProcessor:
         require(header, ("topic", "key", "max_num", "begin_timestamp", "end_timestamp"))
         is_unique_key = (command.ext_fields or {}).get(UNIQUE_MSG_QUERY_FLAG) == "true"
         max_num = self._store.config.default_query_max_num if is_unique_key else header.max_num
-        result = self._store.query_message(
-            header.topic, header.key, max_num, header.begin_timestamp, header.end_timestamp
+        result = query_message(
+            self._store, header.topic, header.key, max_num, header.begin_timestamp, header.end_timestamp
         )
         answer = QueryMessageResponseHeader(result.index_last_update_timestamp, result.index_last_update_phyoffset)
         if result.messages:

@@ -14,10 +14,10 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.command import RemotingCommand
 from rmqlab_tools.doctor.doctor import access_keys, tls_context
 from rmqlab_tools.doctor.read_client import READ_CODES, ReadClient
 from rmqlab_tools.live.frames import FrameDecoder
+from rmqlab_tools.live.wire.frame_codec import decode_frame
 
 CHANGING = [
     RequestCode.SEND_MESSAGE, RequestCode.PULL_MESSAGE, RequestCode.UPDATE_CONSUMER_OFFSET,
@@ -68,7 +68,7 @@ class Forwarder:
         while data := await reader.read(65536):
             decoder.feed(data)
             while (frame := decoder.next()) is not None:
-                self.sent.append(RemotingCommand.decode(frame))
+                self.sent.append(decode_frame(frame))
                 if self.after is not None and len(self.sent) > self.after:
                     writer.transport.abort()
                     self._stop.set()

@@ -20,6 +20,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.serializable import to_json
 from rmqlab_tools.live.frames import FrameDecoder
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +73,7 @@ class Connection:
         command = RemotingCommand.request(code, None, body)
         command.ext_fields, command.opaque = fields, next(self._opaques)
         answer = self._answers[command.opaque] = asyncio.get_running_loop().create_future()
-        self._writer.write(command.encode())
+        self._writer.write(encode_frame(command))
         return answer
 
     async def ask(self, request: Request) -> RemotingCommand | None:
@@ -91,13 +92,13 @@ class Connection:
         while data := await self._reader.read(1 << 16):
             decoder.feed(data)
             while (frame := decoder.next()) is not None:
-                command = RemotingCommand.decode(frame)
+                command = decode_frame(frame)
                 if command.is_response:
                     self._answers.pop(command.opaque).set_result(command)
                 elif not command.is_oneway:
                     self.asked_here.append(shown(command.code, command))
                     answer = RemotingCommand.response(0, None, None, OF_A_CLIENT[RequestCode(command.code)])
-                    self._writer.write(answer.reply_to(command).encode())
+                    self._writer.write(encode_frame(answer.reply_to(command)))
 
 
 def shown(code: int, command: RemotingCommand | None) -> dict[str, Any]:

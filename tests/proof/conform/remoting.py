@@ -18,9 +18,10 @@ from rmqlab.protocol.heartbeat import (
     MessageModel,
     ProducerData,
 )
-from rmqlab.protocol.json_header import write
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab_tools.live.extra import admin_headers
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
+from rmqlab_tools.live.wire.json_header import write
 from tests.proof.conform.vectors import BadVector, Kind, from_hex, take
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _encode(vector: Vector) -> dict[str, object]:
     answer["extFields"] = fields and dict(fields)
     answer["ext_order"] = None if fields is None else hash_map_order(fields)
     try:
-        frame = command.encode()
+        frame = encode_frame(command)
     except FrameError as error:
         return {**answer, "error": error.java_error}
     answer["frame_hex"] = frame.hex()
@@ -114,7 +115,7 @@ def _decoded(payload: bytes) -> dict[str, object]:
     local_counter = count()
     answer: dict[str, object] = {"error": None, "is_null": False}
     try:
-        command = RemotingCommand.decode(payload, lambda: next(local_counter))
+        command = decode_frame(payload, lambda: next(local_counter))
     except FrameError as error:
         return {"error": error.java_error, "is_null": False}
     counted = next(local_counter) > 0

@@ -35,6 +35,7 @@ from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeTyp
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab_tools.cli.cli import main
+from rmqlab_tools.live.wire.frame_codec import encode_frame
 from rmqlab_tools.recordings.frames import read_recording
 from tests.proof.replay.replay import replay
 from tests.proof.replay.tolerated_differences import Tolerated
@@ -61,7 +62,7 @@ class Tape:
         self.lines.append({"t": t, "conn": conn, "dir": side, "close": True})
 
     def frame(self, t, conn, side, command):
-        self.lines.append({"t": t, "conn": conn, "dir": side, "frame": command.encode().hex()})
+        self.lines.append({"t": t, "conn": conn, "dir": side, "frame": encode_frame(command).hex()})
 
     def ask(self, t, conn, code, header=None, body=None, *, oneway=False):
         request = RemotingCommand.request(code, header, body)

@@ -14,6 +14,7 @@ from rmqlab.protocol.producer_headers import (
     SendMessageResponseHeader,
 )
 from rmqlab_tools.live.frames import FrameDecoder
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ class Producer(asyncio.Protocol):
         """Take answers, and send as many messages again."""
         self._decoder.feed(data)
         while (frame := self._decoder.next()) is not None:
-            self._answered(RemotingCommand.decode(frame))
+            self._answered(decode_frame(frame))
             if self.is_sending:
                 self._send()
         self.on_answer()
@@ -110,7 +111,7 @@ class Producer(asyncio.Protocol):
             )
         command.opaque, command.serialize_type = number, self.serialize_type
         self._begun[number] = self._loop.time()
-        self._transport.write(command.encode())
+        self._transport.write(encode_frame(command))
 
 
 def key(name: str, number: int) -> str:

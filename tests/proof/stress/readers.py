@@ -22,7 +22,6 @@ from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import compile_sql92
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.message.record import decode_records
-from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.topic_config import TopicConfigSerializeWrapper
@@ -30,6 +29,7 @@ from rmqlab.scenario.scenario import read_scenarios
 from rmqlab.scenario.schedule import Schedule
 from rmqlab_tools.live.config_load import check_config
 from rmqlab_tools.live.configuration_files import read_rules
+from rmqlab_tools.live.wire.frame_codec import decode_frame
 from rmqlab_tools.recordings.frames import read_recording
 from rmqlab_tools.recordings.store import open_store
 from rmqlab_tools.show.link import Link, pack, unpack
@@ -67,7 +67,7 @@ def _frames() -> list[bytes]:
 
 @cache
 def _heartbeats() -> list[bytes]:
-    commands = (RemotingCommand.decode(frame[4:]) for frame in _frames())
+    commands = (decode_frame(frame[4:]) for frame in _frames())
     return [bytes(command.body) for command in commands if command.code == 34 and command.body]
 
 

@@ -22,6 +22,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
 from rmqlab_tools.live.system import WANTED_FILES, allow_many_connections
+from rmqlab_tools.live.wire.frame_codec import encode_frame
 from tests.proof.real.clusters import OurCluster
 from tests.proof.stress.frame_fuzz import mutated, recorded_requests
 from tests.proof.stress.load import QUEUES, TOPIC, Producer, connected
@@ -254,7 +255,7 @@ def _pull(opaque: int, queue_id: int) -> bytes:
     )  # fmt: skip
     command = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
     command.opaque = opaque
-    return command.encode()
+    return encode_frame(command)
 
 
 def most_files() -> int:

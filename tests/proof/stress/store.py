@@ -20,6 +20,7 @@ from rmqlab.errors import BadInput
 from rmqlab.message.record import decode_record, decode_records
 from rmqlab_tools.live.broker_startup import BrokerStartup
 from rmqlab_tools.live.serve_config import ServeConfig
+from rmqlab_tools.live.store.index_service import query_message
 from tests.proof.real.clusters import OurCluster
 from tests.proof.stress.load import QUEUES, TOPIC, Producer, connected, key
 
@@ -176,5 +177,5 @@ def _served(store: MessageStore) -> list[MessageExt]:
 
 
 def _by_key(store: MessageStore, name: str) -> list[bytes | None]:
-    found = store.query_message(TOPIC, name, 32, 0, 1 << 60).messages
+    found = query_message(store, TOPIC, name, 32, 0, 1 << 60).messages
     return [None if message is None else message.body for message in map(decode_record, found)]

@@ -27,6 +27,7 @@ from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 from rmqlab_tools.live.durable_store import DurableStore
+from rmqlab_tools.live.store.index_service import query_message
 from rmqlab_tools.live.store_folder import StoreFolder
 from rmqlab_tools.recordings.store import PACKED
 from tests.proof.stress.mutations import changed, with_odd_bytes, with_odd_fields
@@ -214,7 +215,7 @@ def served(root: Path) -> int:
         messages = _consumed(broker)
         store = broker.message_store
         for topic, key in (("T", "k1"), ("T", "k9"), ("U", "k2"), ("T", "U3")):
-            found = store.query_message(topic, key, 32, 0, LONG_MAX).messages
+            found = query_message(store, topic, key, 32, 0, LONG_MAX).messages
             messages += sum(decode_record(record) is not None for record in found)
         inner = MessageExtBrokerInner.of_broker(
             Message.of("T", b"one more", "t1", "k1"), 0, broker.config.store_host, NOW + 5_000

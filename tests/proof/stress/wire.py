@@ -27,6 +27,7 @@ from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.header import CommandHeader, FrameError, RemotingCommandException
 from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab_tools.live.frames import BadFrame, FrameDecoder
+from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 from tests.proof.stress.frame_fuzz import mutated
 from tests.proof.stress.mutations import changed
 
@@ -66,7 +67,7 @@ def examples() -> list[Wire]:
                 frame = bytes.fromhex(line.get("frame", ""))
                 if not frame:
                     continue
-                command = RemotingCommand.decode(frame[4:])
+                command = decode_frame(frame[4:])
                 kind = (
                     command.code,
                     line["dir"],
@@ -95,7 +96,7 @@ def _written(headers: list[type[CommandHeader]], bodies: list[type[RemotingSeria
             name: value if isinstance(value, str) else json.dumps(value) for name, value in fields.items()
         }
         command.serialize_type = SerializeType(number % 2)
-        found.append(Wire(command.encode(), header, body))
+        found.append(Wire(encode_frame(command), header, body))
     return found
 
 
@@ -183,8 +184,8 @@ def read_wire(wire: Wire) -> int:
     for part in (wire.frame[: wire.cut], wire.frame[wire.cut :]):
         decoder.feed(part)
         while (payload := decoder.next()) is not None:
-            command = RemotingCommand.decode(payload)
-            command.encode()
+            command = decode_frame(payload)
+            encode_frame(command)
             read += 1
             for decode in (_header, _body):
                 try:

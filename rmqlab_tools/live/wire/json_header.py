@@ -11,6 +11,7 @@ from rmqlab.message.java import INT_MAX, INT_MIN, hash_map_order, to_utf8
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.codes import LANGUAGES
 from rmqlab.protocol.header import FrameError
+from rmqlab_tools.live.wire import lenient_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -107,7 +108,7 @@ def read(command: CommandFields, header: bytes) -> bool:
 
 
 def _read_with_care(command: CommandFields, header: bytes) -> bool:
-    pairs = fastjson.read_pairs(header)
+    pairs = lenient_json.read_pairs(header)
     if not isinstance(pairs, fastjson.Pairs):
         if pairs is None or pairs in ([], ""):
             raise FrameError("NullPointerException", "the header holds no object")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.message.java import INT_MAX, INT_MIN, split, string_hash
 from rmqlab.message.properties import KEY_SEPARATOR
 from rmqlab.message.sysflag import TRANSACTION_MASK, TRANSACTION_ROLLBACK_TYPE
-from rmqlab.store.log_walk import LogScan
+from rmqlab_tools.live.store.log_scan import LogScan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.dispatch_request import DispatchRequest
+    from rmqlab.store.message_store import MessageStore
 
 _TIMES = 3
 
@@ -91,20 +93,14 @@ class QueryMessageResult:
     index_last_update_phyoffset: int = 0
 
 
-def query_message(
-    query_offset: Callable[[str, str, int, int, int], QueryOffsetResult],
-    commit_log: CommitLog,
-    topic: str,
-    key: str,
-    max_num: int,
-    begin: int,
-    end: int,
-) -> QueryMessageResult:
-    """Find at most `max_num` (and `maxMsgsNumBatch`) messages stored from `begin` to `end` (epoch ms).
+def query_message(store: MessageStore, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryMessageResult:
+    """Find at most `max_num` (and `maxMsgsNumBatch`) messages by key or unique key, stored from `begin` to `end`.
 
-    Keys are compared by hash code only, so messages of other keys and topics can be among them
+    Times are epoch ms. Keys are compared by hash code only, so messages of other keys and topics can be among them
     (`DefaultMessageStore.queryMessage`).
     """
+    commit_log, index = store.commit_log, store.index_service
+    query_offset = partial(query_log, commit_log) if index is None else index.query_offset
     result = QueryMessageResult()
     last_query_time = end
     max_num = min(max_num, commit_log.config.max_msgs_num_batch)

@@ -1,0 +1,49 @@
+"""The frame of a command on the wire, in both serialisations (`RemotingCommand`, `RocketMQSerializable`)."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from rmqlab.protocol.command import RemotingCommand, SerializeType
+from rmqlab.protocol.header import FrameError
+from rmqlab_tools.live.wire import json_header, rocketmq_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def encode_frame(command: RemotingCommand) -> bytes:
+    """Return the whole frame, its 4-byte length first."""
+    write = rocketmq_header.write if command.serialize_type == SerializeType.ROCKETMQ else json_header.write
+    header = write(command)
+    body = command.body or b""
+    length = 4 + len(header) + len(body)
+    return struct.pack(">II", length, command.serialize_type << 24 | len(header)) + header + body
+
+
+def decode_frame(payload: bytes, next_opaque: Callable[[], int] = int) -> RemotingCommand:
+    """Read a frame without its 4-byte length.
+
+    A JSON header may lack `opaque`; then `next_opaque` gives it, as the local counter does in 4.8.0 (0 unless told
+    otherwise). Raises FrameError.
+    """
+    if len(payload) < 4:
+        raise FrameError("BufferUnderflowException", f"a frame needs 4 bytes or more, this one has {len(payload)}")
+    (head,) = struct.unpack_from(">I", payload)
+    length = head & 0xFFFFFF
+    end = 4 + length
+    if len(payload) < end:
+        raise FrameError("BufferUnderflowException", f"header of {length} bytes in a frame of {len(payload)}")
+    kind = head >> 24
+    if kind == SerializeType.JSON:
+        command = RemotingCommand(version=0, serialize_type=SerializeType.JSON)
+        if not json_header.read(command, payload[4:end]):
+            command.opaque = next_opaque()
+    elif kind == SerializeType.ROCKETMQ:
+        command = RemotingCommand(serialize_type=SerializeType.ROCKETMQ)
+        rocketmq_header.read(command, payload[4:end])
+    else:
+        raise FrameError("NullPointerException", f"serialize type {kind}: neither JSON (0) nor ROCKETMQ (1)")
+    command.content = payload[end:] or None
+    return command
