@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor, RebalanceLockManager
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService, ProducerManager
@@ -67,9 +67,6 @@ class Broker:
     has no answer to them: `on_unknown(code)` hears of these. `rpc_hooks` see every command first.
     """
 
-    schedule_service: ClassVar[type[ScheduleMessageService]] = ScheduleMessageService
-    """What delivers delayed messages; a replay delivers them as a recording tells."""
-
     def __init__(
         self,
         config: BrokerConfig,
@@ -108,7 +105,7 @@ class Broker:
             timers, rules.scan_period_ms, self.producer_manager, self.consumer_manager
         )
         self.rebalance_lock_manager = RebalanceLockManager()
-        self.schedule_message_service = self.schedule_service(store, timers)
+        self.schedule_message_service = ScheduleMessageService(store, timers)
         self.config_managers: tuple[ConfigManager, ...] = (
             self.topic_config_manager,
             self.consumer_offset_manager,

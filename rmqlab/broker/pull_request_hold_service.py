@@ -58,39 +58,34 @@ class PullRequestHoldService:
         self._timers = timers
         self._hooks = hooks
         self._execute = execute
-        self._table: dict[tuple[str, int], list[PullRequest]] = {}
+        self.pull_request_table: dict[tuple[str, int], list[PullRequest]] = {}
         interval = rules.hold_check_period_ms if config.long_polling_enable else config.short_polling_time_mills
         timers.with_fixed_delay("hold service", timers.now + interval, interval, self.check_hold_request)
 
     def suspend_pull_request(self, topic: str, queue_id: int, pull_request: PullRequest) -> None:
         """Hold a pull of one queue."""
-        self._table.setdefault((topic, queue_id), []).append(pull_request)
-
-    def withdraw(self, topic: str, queue_id: int, pull_request: PullRequest) -> None:
-        """Take back a held pull, for a replay that learns later what happened; nothing happens when it is not held."""
-        held = self._table.get((topic, queue_id), [])
-        self._table[topic, queue_id] = [pull for pull in held if pull is not pull_request]
+        self.pull_request_table.setdefault((topic, queue_id), []).append(pull_request)
 
     def forget(self, channel: Channel) -> None:
         """Drop every pull of a connection: nobody could be answered."""
-        for key, held in list(self._table.items()):
+        for key, held in list(self.pull_request_table.items()):
             if any(pull.channel is channel for pull in held):
-                self._table[key] = [pull for pull in held if pull.channel is not channel]
+                self.pull_request_table[key] = [pull for pull in held if pull.channel is not channel]
 
     def held(self, topic: str, queue_id: int) -> list[PullRequest]:
         """Return the pulls held for a queue, the longest waiting first."""
-        return list(self._table.get((topic, queue_id), ()))
+        return list(self.pull_request_table.get((topic, queue_id), ()))
 
     def check_hold_request(self, now: int) -> None:
         """Look after every queue with its highest offset of now; the timer calls it."""
-        for (topic, queue_id), held in list(self._table.items()):
+        for (topic, queue_id), held in list(self.pull_request_table.items()):
             if held:
                 self.notify_message_arriving(topic, queue_id, now=now)
 
     def arriving(self, request: DispatchRequest) -> None:
         """Hear from the store that a message can be read (`NotifyMessageArrivingListener`)."""
         topic, queue_id = request.topic, request.queue_id
-        if (topic, queue_id) in self._table:
+        if (topic, queue_id) in self.pull_request_table:
             unit = CqExtUnit(request.tags_code, request.store_timestamp, request.bit_map)
             end = request.consume_queue_offset + 1
             self.notify_message_arriving(
@@ -112,7 +107,7 @@ class PullRequestHoldService:
 
         For a pull that is not behind `max_offset` the store is asked how far the queue is now.
         """
-        held = self._table.get((topic, queue_id))
+        held = self.pull_request_table.get((topic, queue_id))
         if not held:
             return
         unit = unit or CqExtUnit(0, 0, None)
@@ -131,7 +126,7 @@ class PullRequestHoldService:
                 self._wake_up(topic, queue_id, pull, "timeout")
             else:
                 waiting.append(pull)
-        self._table[topic, queue_id] = waiting
+        self.pull_request_table[topic, queue_id] = waiting
 
     def _wake_up(self, topic: str, queue_id: int, pull: PullRequest, why: str) -> None:
         if (observe := self._hooks.observe_pull) is not None:

@@ -1,1 +1,1 @@
-"""The laboratory: scenarios, events, fates, schedules, replay, conformance and experiments."""
+"""The laboratory: a cluster in a cell."""

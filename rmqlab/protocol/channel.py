@@ -28,7 +28,7 @@ class Channel(Protocol):
 
 @dataclass(slots=True, eq=False)
 class LocalChannel:
-    """A server's connection to a name server in its own process, or to one that is replayed: nothing goes over it."""
+    """A server's connection to a name server in its own process: nothing goes over it."""
 
     remote_address: str
 

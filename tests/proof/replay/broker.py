@@ -16,7 +16,7 @@ from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, PullMessageResponseHeader
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.store.config import MessageStoreConfig
+from rmqlab.store.config import BrokerRole, MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 from rmqlab_tools.live.extra.registration import register_extras
 from tests.proof.replay.recorded_clock import place_key
@@ -67,8 +67,19 @@ class ReplayedStore(MessageStore):
     times_taken = 0
     stored: list[tuple[tuple[str, int], int, int]]
 
-    def _put(self, msg: MessageExt, single: MessageExtBrokerInner | None, now: int) -> PutMessageResult:
-        put = super()._put(msg, single, self._time(now))
+    def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
+        """Store what the broker makes itself."""
+        return self._noted(msg, super().put_message(msg, self._time(now)))
+
+    def async_put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
+        """Store what a producer sent."""
+        return self._noted(msg, super().async_put_message(msg, self._time(now)))
+
+    def async_put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
+        """Store a batch."""
+        return self._noted(batch, super().async_put_messages(batch, self._time(now)))
+
+    def _noted(self, msg: MessageExt, put: PutMessageResult) -> PutMessageResult:
         if put.append_status is not None:
             self.stored += [
                 ((msg.topic, msg.queue_id), put.logics_offset + index, put.wrote_offset) for index in range(put.msg_num)
@@ -143,7 +154,6 @@ class ReplayedListener(ConsumerIdsChangeListener):
 class ReplayedBroker(Broker):
     """A broker that dispatches messages, looks after held pulls and executes them only when it is told to."""
 
-    schedule_service = ReplayedSchedule
     schedule_message_service: ReplayedSchedule
 
     def __init__(self, properties: Mapping[str, str], clock: RecordedClock, rules: Rules = DEFAULT_RULES) -> None:
@@ -160,6 +170,11 @@ class ReplayedBroker(Broker):
         self._dispatched: tuple[str, int] | None = None
         started = clock.boot or clock.epoch_ms(0.0)
         super().__init__(config, self.store, now=started, rules=rules)
+        self.schedule_message_service.shutdown()
+        self.schedule_message_service = ReplayedSchedule(self.store, self.timers)
+        self.config_managers = (*self.config_managers[:-1], self.schedule_message_service)
+        if store_config.broker_role is not BrokerRole.SLAVE:
+            self.schedule_message_service.start(started)
         self.pull_message_processor.on_offset_moved = lambda _event, _now: None  # looks are taken again: see settle
         self.stats = SampledStats(config.broker_cluster_name, started)
         extras = register_extras(self, self.stats)
@@ -175,6 +190,12 @@ class ReplayedBroker(Broker):
         """Process a command; looks that a replay takes again count as one read only."""
         self.store.store_stats_service.get_message_transfered_msg_count = self.stats.delivered
         return super().handle(channel, command, now, known=known)
+
+    def withdraw(self, topic: str, queue_id: int, pull: PullRequest) -> None:
+        """Take back a held pull of which is learnt later what happened; nothing happens when it is not held."""
+        table = self.pull_request_hold_service.pull_request_table
+        held = table.get((topic, queue_id), [])
+        table[topic, queue_id] = [other for other in held if other is not pull]
 
     def wake_up(self, pull: PullRequest) -> None:
         """Keep a held pull whose execution the replay will ask for."""

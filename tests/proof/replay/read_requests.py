@@ -121,7 +121,7 @@ class ReadRequests:
             return
         context = self._context
         if read.pull is not None and read.state is ExchangeState.HELD:
-            context.broker.pull_request_hold_service.withdraw(*read.queue, read.pull)
+            context.broker.withdraw(*read.queue, read.pull)
             read.got = None
         context.settle(read, read.got)
         self._close(read)
@@ -170,7 +170,7 @@ class ReadRequests:
         if read.state is ExchangeState.HELD and read.pull is not None and read.at_once is not None:
             got, stage_t = read.at_once
             if read.answered_at - stage_t <= ANSWER_MS:
-                context.broker.pull_request_hold_service.withdraw(*read.queue, read.pull)
+                context.broker.withdraw(*read.queue, read.pull)
                 context.settle(read, got)
                 read.done_at = stage_t
                 self._close(read)
@@ -189,7 +189,7 @@ class ReadRequests:
         shift = self._shift(read, hold_ms)
         if shift:
             context.uses[Tolerated.LATE_SUSPEND] += 1
-            broker.pull_request_hold_service.withdraw(*read.queue, pull)
+            broker.withdraw(*read.queue, pull)
             pull = pull._replace(suspended_at=pull.suspended_at + shift)
             broker.pull_request_hold_service.suspend_pull_request(*read.queue, pull)
         read.pull = pull

@@ -24,7 +24,7 @@ from tests.proof.clients.socket_clients import SocketClients
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_broker_inside_with():

@@ -19,7 +19,7 @@ from rmqlab import BadInput
 from rmqlab.sim.lanes import EndlessBurstError
 
 RULES = rmqlab.RULES["4.8.0"]
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def group_of(*consumers, topics=None, **options):
