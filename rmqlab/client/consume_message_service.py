@@ -7,13 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.client_error import CALL_ERRORS
-from rmqlab.client.executor import Lock, ScheduledExecutor, ThreadPool
+from rmqlab.client.executor import ScheduledExecutor, ThreadPool
 from rmqlab.client.listener import (
     ConsumeConcurrentlyContext,
     ConsumeConcurrentlyStatus,
     ConsumeOrderlyContext,
     ConsumeOrderlyStatus,
 )
+from rmqlab.client.lock import Lock
 from rmqlab.client.process_queue import REBALANCE_LOCK_INTERVAL
 from rmqlab.events import ListenerError
 from rmqlab.message.message import Message

@@ -15,6 +15,7 @@ from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
 from rmqlab.client.topic_routes import MQConsumerInner
 from rmqlab.events import ClientFiltered
+from rmqlab.filter.filter import Filter
 from rmqlab.message.java import hash_map_order, parse_boolean
 from rmqlab.message.properties import (
     PROPERTY_MAX_OFFSET,
@@ -240,9 +241,9 @@ class MQConsumer(MQConsumerInner):
         self, queue: MessageQueue, messages: list[MessageExt], subscription: SubscriptionData
     ) -> list[MessageExt]:
         kept: list[MessageExt] = []
-        observe, client_keeps = self.instance.observe, self.instance.rules.client_keeps
+        observe, own = self.instance.observe, Filter(subscription, self.instance.rules)
         for message in messages:
-            if client_keeps(subscription, message.properties.get(PROPERTY_TAGS)):
+            if own.client_keeps(message.properties.get(PROPERTY_TAGS)):
                 kept.append(message)
             else:
                 observe(

@@ -1,4 +1,4 @@
-"""Java's threads of a client as coroutines: a timetable, a pool, a lock that can be tried, and two services.
+"""Java's threads of a client as coroutines: a timetable, a pool, and two services.
 
 The services are `PullMessageService` and `RebalanceService`: each is one thread with its own loop.
 """
@@ -116,41 +116,6 @@ class ThreadPool:
         while self._waiting:
             await self._waiting.popleft()()
         self._running -= 1
-
-
-class Lock:
-    """A lock with Java's `tryLock()` and `tryLock(timeout)`; waiters get it in the order they came."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        """The lock is free."""
-        self._runtime = runtime
-        self._held = False
-        self._waiting: deque[Event] = deque()
-
-    def try_acquire(self) -> bool:
-        """Take the lock if it is free, without waiting."""
-        if self._held:
-            return False
-        self._held = True
-        return True
-
-    async def acquire(self, timeout_ms: int | None = None) -> bool:
-        """Take the lock, waiting up to `timeout_ms` (None: for ever); False when that passed first."""
-        if self.try_acquire():
-            return True
-        turn = self._runtime.event()
-        self._waiting.append(turn)
-        if await turn.wait(timeout_ms) or turn not in self._waiting:
-            return True  # handed over in the very instant in which the time ran out
-        self._waiting.remove(turn)
-        return False
-
-    def release(self) -> None:
-        """Hand the lock to the first who waits, or free it."""
-        if self._waiting:
-            self._waiting.popleft().set()
-        else:
-            self._held = False
 
 
 class PullMessageService:

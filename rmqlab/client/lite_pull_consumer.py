@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.client.client_config import LitePullConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalArgumentError, IllegalStateError, MQClientError
 from rmqlab.client.consumer import MQConsumer
-from rmqlab.client.executor import Lock, ThreadPool
+from rmqlab.client.executor import ThreadPool
+from rmqlab.client.lock import Lock
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.process_queue import ProcessQueue
 from rmqlab.client.rebalance_impl import RebalanceImpl

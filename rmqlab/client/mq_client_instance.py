@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rmqlab.client.client_config import ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError, MQClientError
-from rmqlab.client.executor import Lock, PullMessageService, RebalanceService, ScheduledExecutor
+from rmqlab.client.executor import PullMessageService, RebalanceService, ScheduledExecutor
+from rmqlab.client.lock import Lock
 from rmqlab.client.mq_client_api import ADMIN_TIMEOUT
 from rmqlab.client.runtime import RemotingError
 from rmqlab.client.topic_routes import LOCK_TIMEOUT, TopicRoutes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rmqlab.client.executor import Lock
+from rmqlab.client.lock import Lock
 from rmqlab.message.message import MessageExt
 from rmqlab.message.topics import MessageQueue
 

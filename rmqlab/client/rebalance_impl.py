@@ -8,10 +8,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.client.client_error import CALL_ERRORS
-from rmqlab.client.executor import Lock
+from rmqlab.client.lock import Lock
 from rmqlab.client.offset_store import NO_OFFSET
 from rmqlab.client.process_queue import ProcessQueue, PullRequest
 from rmqlab.events import Rebalance, Restamp
@@ -30,15 +30,34 @@ from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
+    from rmqlab.client.allocate import AllocateMessageQueueStrategy
     from rmqlab.client.client_config import PushConsumerConfig
-    from rmqlab.client.consumer import MQConsumer
+    from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.client.offset_store import OffsetStore
     from rmqlab.message.topics import MessageQueue
+    from rmqlab.protocol.heartbeat import ConsumeFromWhere
+    from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import StartsAt
 
 LOCK_TIMEOUT = 1_000
 UNLOCK_DELAY_TIME = 20_000
 PROCESS_QUEUE_TABLE_LENGTH = 128
 """Table length of a `ConcurrentHashMap(64)`, which holds the process queues."""
+
+
+class RebalancedConsumer(Protocol):
+    """What a rebalance knows of its consumer."""
+
+    instance: MQClientInstance
+    group_name: str
+    message_model: MessageModel
+    consume_from_where: ConsumeFromWhere
+    subscription_inner: dict[str, SubscriptionData]
+    topic_subscribe_info_table: dict[str, list[MessageQueue]]
+    process_queue_table: dict[MessageQueue, ProcessQueue]
+    offset_store: OffsetStore
+    allocate_strategy: AllocateMessageQueueStrategy
+    consume_timestamp: int
 
 
 class RebalanceImpl(ABC):
@@ -48,7 +67,7 @@ class RebalanceImpl(ABC):
     memory_first: bool
     is_order = False
 
-    def __init__(self, consumer: MQConsumer) -> None:
+    def __init__(self, consumer: RebalancedConsumer) -> None:
         """Works on the consumer's subscriptions, queues and offsets."""
         self.consumer = consumer
         self.instance = consumer.instance
@@ -239,7 +258,7 @@ class RebalancePushImpl(RebalanceImpl):
     gives_up_stuck_queues = True
     memory_first = False
 
-    def __init__(self, consumer: MQConsumer, config: PushConsumerConfig) -> None:
+    def __init__(self, consumer: RebalancedConsumer, config: PushConsumerConfig) -> None:
         """`config` is the consumer's."""
         super().__init__(consumer)
         self.is_order = config.orderly

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from msgspec.structs import replace
 
 from rmqlab.client.client_error import IllegalStateError, MQClientError
-from rmqlab.client.executor import Lock
+from rmqlab.client.lock import Lock
 from rmqlab.client.mq_client_api import MQClientAPI, publish_info_of, subscribe_info_of
 from rmqlab.client.runtime import RemotingError
 from rmqlab.message.java import hash_map_order

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from rmqlab import plugins
 from rmqlab.client.client_config import ProducerConfig
 from rmqlab.client.client_error import MQClientError, check_body, check_consumer_group, check_send_topic
 from rmqlab.errors import BadInput
@@ -116,7 +115,9 @@ class LabSteps(LabTables):
                 if kind_of_expression == "TAG":
                     _no_condition(topic, expression)
                 wishes[topic] = {"type": kind_of_expression, "expr": expression}
-        plugins.warn((f"{who}, {topic}:", wish["type"], wish["expr"]) for topic, wish in wishes.items())
+        from rmqlab.plugins import warn
+
+        warn((f"{who}, {topic}:", wish["type"], wish["expr"]) for topic, wish in wishes.items())
         extra = {
             "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
             "post": post_subscription, "laterTimes": later_times,
@@ -132,9 +133,9 @@ class LabSteps(LabTables):
         _wanted(who, {topic: sql92 if expression is None else expression}, "TAG" if sql92 is None else "SQL92")
         if expression is not None:
             _no_condition(topic, expression)
-        plugins.warn(
-            [(f"{who}, {topic}:", *(("SQL92", sql92) if expression is None else ("TAG", expression)))], refused=True
-        )
+        from rmqlab.plugins import warn
+
+        warn([(f"{who}, {topic}:", *(("SQL92", sql92) if expression is None else ("TAG", expression)))], refused=True)
         if expression is not None:
             self._do("subscribe", who=who, topic=topic, expr=expression)
         else:
@@ -344,6 +345,8 @@ class LabSteps(LabTables):
         self._do("namesrvUp")
 
     def _do(self, kind: str, /, **fields: Any) -> None:
+        from rmqlab.plugins import refused
+
         simulation = self._running()
         step = _next_step(simulation.scenario, {"do": kind, "at": simulation.next_at, **fields})
         _require_possible(step)
@@ -362,11 +365,11 @@ class LabSteps(LabTables):
         for fact in facts[before:]:
             match fact.event:
                 case StartFailed(who=who, error=error, message=message):
-                    meant = plugins.refused(step) if isinstance(step, Start) else ""
+                    meant = refused(step) if isinstance(step, Start) else ""
                     told = f"{kind} {who}: {error}: {message}{meant}"
                     raise BadInput(joined("; ", (told, _BEATS_ON.format(who=repr(who)))))
                 case StepFailed(error=error, message=message) if kind != "send":
-                    meant = plugins.refused(step) if isinstance(step, Subscribe) else ""
+                    meant = refused(step) if isinstance(step, Subscribe) else ""
                     raise BadInput(f"{kind}: {error}: {message}{meant}")
 
 
@@ -481,8 +484,10 @@ def _wanted(who: str, given: object, kind: str) -> None:
 
 def _no_condition(topic: str, expression: str) -> None:
     """A condition given as a tag matches nothing, so it is refused, as is what no client can subscribe."""
-    if plugins.looks_like_sql92(expression):
-        right = plugins.doubts(TAG, expression)[0].write or expression
+    from rmqlab.plugins import doubts, looks_like_sql92
+
+    if looks_like_sql92(expression):
+        right = doubts(TAG, expression)[0].write or expression
         raise BadInput(
             _(
                 "{expression} looks like a SQL92 condition, but it was given as a tag expression; write "

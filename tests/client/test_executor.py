@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from rmqlab.client.executor import Lock, ScheduledExecutor
+from rmqlab.client.executor import ScheduledExecutor
+from rmqlab.client.lock import Lock
 from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import MessageQueue, message_queue_order
 

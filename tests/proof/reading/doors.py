@@ -28,6 +28,7 @@ from rmqlab.sim.scheduler import Scheduler, VirtualTask
 from rmqlab.sim.virtual import VirtualNode
 from rmqlab.sim.virtual_server import VirtualServer
 from rmqlab.store.message_store import MessageStore
+from rmqlab.store.reput_message_service import ReputMessageService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +73,7 @@ DOORS: Final[tuple[tuple[Callable[..., object], Words], ...]] = (
     (DefaultMQPushConsumer.pull_message, Words("{who} pulls", "{who}发起拉取")),
     (DefaultMQProducer.send, Words("the producer sends", "生产者发送")),
     (MessageStore.async_put_message, Words("the store writes the commit log", "存储写入 CommitLog")),
-    (MessageStore.dispatch, Words("the store dispatches to the consume queue", "存储分发到 ConsumeQueue")),
+    (ReputMessageService.do_reput, Words("the store dispatches to the consume queue", "存储分发到 ConsumeQueue")),
     (MessageStore.get_message, Words("the store reads: layer 1", "存储读取：第一层过滤")),
     (PullRequestHoldService.arriving, Words("the hold service hears of a message", "长轮询服务得知有新消息")),
     (PullRequestHoldService.check_hold_request, Words("the hold service checks its pulls", "长轮询服务检查挂起的拉取")),
