@@ -9,7 +9,8 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from rmqlab.events import Event, Observer
@@ -163,9 +164,13 @@ class Refused(Exception):
 
 def require(header: CommandHeader, names: tuple[str, ...]) -> None:
     """Raise ProcessorError when one of the fields is null: Java lets such a header in and fails on first use."""
-    for name in names:
-        if getattr(header, name) is None:
-            raise ProcessorError(NULL_POINTER)
+    if None in _values_of(names)(header):
+        raise ProcessorError(NULL_POINTER)
+
+
+@cache
+def _values_of(names: tuple[str, ...]) -> Callable[[CommandHeader], tuple[object, ...]]:
+    return attrgetter(*names, names[0])  # of one name alone it would give no tuple
 
 
 def named(name: str | None) -> str:

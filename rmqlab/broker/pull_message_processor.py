@@ -56,6 +56,7 @@ def offset_moved_message(event: OffsetMovedEvent, host: Host, now: int) -> Messa
     return MessageExtBrokerInner.of_broker(message, 0, host, now)
 
 
+_CODES = dict(ResponseCode.__members__)
 _REQUIRED = (
     "consumer_group", "topic", "queue_id", "queue_offset", "max_msg_nums", "sys_flag", "commit_offset",
     "suspend_timeout_millis", "sub_version",
@@ -136,7 +137,8 @@ class PullMessageProcessor:
             answer = PullMessageResponseHeader(
                 suggested, result.next_begin_offset, result.min_offset, result.max_offset
             )
-            code = ResponseCode[self.parts.rules.code_of_status(result.status.name, header.queue_offset)]
+            status = result.status.name
+            code = _CODES[self.parts.rules.code_of_status(status, header.queue_offset)]
             held = code is ResponseCode.PULL_NOT_FOUND and broker_allow_suspend and bool(header.sys_flag & FLAG_SUSPEND)
             self._observe(channel, header, code, result, held=held)
             if code is ResponseCode.PULL_OFFSET_MOVED:
@@ -148,7 +150,7 @@ class PullMessageProcessor:
                 body = b"".join(result.messages) if code is ResponseCode.SUCCESS else None
                 if body is not None and self.hooks.on_get is not None:
                     self.hooks.on_get(group, topic, queue_id, len(result.messages), len(body), now)
-                response = RemotingCommand.response(code, result.status.name, answer, body)
+                response = RemotingCommand.response(code, status, answer, body)
         is_master = self.store.config.broker_role is not BrokerRole.SLAVE
         if broker_allow_suspend and header.sys_flag & FLAG_COMMIT_OFFSET and is_master:
             self.offsets.commit_offset(channel.remote_address, group, topic, queue_id, header.commit_offset)

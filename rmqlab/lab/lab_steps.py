@@ -345,8 +345,6 @@ class LabSteps(LabTables):
         self._do("namesrvUp")
 
     def _do(self, kind: str, /, **fields: Any) -> None:
-        from rmqlab.plugins import refused
-
         simulation = self._running()
         step = _next_step(simulation.scenario, {"do": kind, "at": simulation.next_at, **fields})
         _require_possible(step)
@@ -365,12 +363,18 @@ class LabSteps(LabTables):
         for fact in facts[before:]:
             match fact.event:
                 case StartFailed(who=who, error=error, message=message):
-                    meant = refused(step) if isinstance(step, Start) else ""
+                    meant = _what_is_meant(step) if isinstance(step, Start) else ""
                     told = f"{kind} {who}: {error}: {message}{meant}"
                     raise BadInput(joined("; ", (told, _BEATS_ON.format(who=repr(who)))))
                 case StepFailed(error=error, message=message) if kind != "send":
-                    meant = refused(step) if isinstance(step, Subscribe) else ""
+                    meant = _what_is_meant(step) if isinstance(step, Subscribe) else ""
                     raise BadInput(f"{kind}: {error}: {message}{meant}")
+
+
+def _what_is_meant(step: Start | Subscribe) -> str:
+    from rmqlab.plugins import refused
+
+    return refused(step)
 
 
 def _next_step(scenario: Scenario, fields: dict[str, Any]) -> Step:

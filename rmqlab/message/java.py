@@ -208,6 +208,8 @@ def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
     colliding keys and more in a table of 64 become a tree in Java; its order is not followed here.
     """
     names = tuple(keys)
+    if len(names) < 2:
+        return list(names)
     if len(names) <= capacity and None not in names and sum(map(len, names)) <= _REMEMBERED * 2:  # type: ignore[arg-type]
         return list(_short_order(names, capacity))
     return list(_order(names, capacity))
