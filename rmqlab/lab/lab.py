@@ -16,7 +16,8 @@ from weakref import finalize
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.interactive import HandDrivenSimulation
-from rmqlab.lab.lab_steps import LabSteps, checked
+from rmqlab.lab.lab_steps import LabSteps
+from rmqlab.lab.step_arguments import checked
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
 from rmqlab.run.facts import SCENARIO, ms_text

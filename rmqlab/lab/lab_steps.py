@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
-from rmqlab.client.client_config import ProducerConfig
-from rmqlab.client.client_error import MQClientError, check_body, check_consumer_group, check_send_topic
 from rmqlab.errors import BadInput
+from rmqlab.lab.step_arguments import (
+    is_several,
+    next_step,
+    property_texts,
+    queue_lists,
+    refuse_condition,
+    require_expressions,
+    require_possible,
+    what_is_meant,
+)
 from rmqlab.language import _, joined
-from rmqlab.message.java import to_utf8
-from rmqlab.message.message import UserPropertyError, check_user_property
-from rmqlab.protocol.subscription_data import TAG, build_subscription_data
 from rmqlab.run.recorded_events import StartFailed, StepFailed
 from rmqlab.run.records import MessageRecord, from_zero
 from rmqlab.run.results import LabTables
 from rmqlab.scenario.life_steps import Assign, Unsubscribe
 from rmqlab.scenario.scenario import (
-    Scenario,
-    Send,
     Start,
-    Step,
     Stop,
     Subscribe,
-    convert_scenario,
-    refusal_of,
-    step_problems,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.lab.interactive import HandDrivenSimulation
 
     Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
 
-_WHERE = re.compile(r"^lab: (steps\[\d+\](\.|: ))?")
-_ARGUMENTS = {
-    '"id"': "name", "id": "name", "from": "consume_from", "post": "post_subscription", "laterTimes": "later_times",
-    "forMs": "ms", "byMs": "by_ms", "downMs": "down_ms",
-}  # fmt: skip
-_FIELD = re.compile(f"^({'|'.join(_ARGUMENTS)})(?= is )")
 _BEATS_ON = _("its heartbeats go on, as with 4.8.0; lab.kill({who}) ends them")
 
 
@@ -102,7 +93,7 @@ class LabSteps(LabTables):
         wishes: dict[str, dict[str, str]] = {}
         for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
             wanted = {} if given is None else given
-            _wanted(who, wanted, kind_of_expression)
+            require_expressions(who, wanted, kind_of_expression)
             for topic, expression in wanted.items():
                 if topic in wishes:
                     raise BadInput(
@@ -113,7 +104,7 @@ class LabSteps(LabTables):
                         )
                     )
                 if kind_of_expression == "TAG":
-                    _no_condition(topic, expression)
+                    refuse_condition(topic, expression)
                 wishes[topic] = {"type": kind_of_expression, "expr": expression}
         from rmqlab.plugins import warn
 
@@ -121,7 +112,7 @@ class LabSteps(LabTables):
         extra = {
             "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
             "post": post_subscription, "laterTimes": later_times,
-            "assign": None if assign is None else _queues(f"{who}: assign", assign),
+            "assign": None if assign is None else queue_lists(f"{who}: assign", assign),
         }  # fmt: skip
         self._do("start", who=who, group=group, subscribe=wishes, **extra)
         return self.clients[who]
@@ -130,9 +121,11 @@ class LabSteps(LabTables):
         """Let a running consumer subscribe `topic` anew, by a tag expression or by `sql92`."""
         if (expression is None) == (sql92 is None):
             raise BadInput(_("subscribe: give a tag expression or sql92='...', one of the two"))
-        _wanted(who, {topic: sql92 if expression is None else expression}, "TAG" if sql92 is None else "SQL92")
+        require_expressions(
+            who, {topic: sql92 if expression is None else expression}, "TAG" if sql92 is None else "SQL92"
+        )
         if expression is not None:
-            _no_condition(topic, expression)
+            refuse_condition(topic, expression)
         from rmqlab.plugins import warn
 
         warn([(f"{who}, {topic}:", *(("SQL92", sql92) if expression is None else ("TAG", expression)))], refused=True)
@@ -190,7 +183,7 @@ class LabSteps(LabTables):
         Raises:
             BadInput: it does not run, is no lite pull consumer or subscribes; or there is no such queue.
         """
-        self._do("assign", who=who, queues=_queues("assign", queues))
+        self._do("assign", who=who, queues=queue_lists("assign", queues))
 
     def delete_topic(self, topic: str) -> None:
         """Delete a topic at the broker and the name server, as mqadmin's deleteTopic does.
@@ -266,7 +259,7 @@ class LabSteps(LabTables):
         lists = {
             name: list(values.tolist() if hasattr(values, "tolist") else values)
             for name, values in columns.items()
-            if values is not None and _is_several(values)
+            if values is not None and is_several(values)
         }
         lengths = {len(values) for values in lists.values()} or {1}
         if len(lengths) > 1:
@@ -280,7 +273,7 @@ class LabSteps(LabTables):
             row = {name: lists[name][number] if name in lists else value for name, value in columns.items()}
             if row["body"] is None:
                 row["body"] = f"MsgStr{first + number}"
-            row["props"] = _texts(row["props"])
+            row["props"] = property_texts(row["props"])
             rows.append({name: value for name, value in row.items() if value is not None})
         self._do("send", topic=topic, messages=rows)
         recorder = self._simulation.recorder
@@ -346,8 +339,8 @@ class LabSteps(LabTables):
 
     def _do(self, kind: str, /, **fields: Any) -> None:
         simulation = self._running()
-        step = _next_step(simulation.scenario, {"do": kind, "at": simulation.next_at, **fields})
-        _require_possible(step)
+        step = next_step(simulation.scenario, {"do": kind, "at": simulation.next_at, **fields})
+        require_possible(step)
         if isinstance(step, Stop | Subscribe | Unsubscribe | Assign) and step.who not in simulation.consumers:
             raise BadInput(
                 _(
@@ -363,153 +356,9 @@ class LabSteps(LabTables):
         for fact in facts[before:]:
             match fact.event:
                 case StartFailed(who=who, error=error, message=message):
-                    meant = _what_is_meant(step) if isinstance(step, Start) else ""
+                    meant = what_is_meant(step) if isinstance(step, Start) else ""
                     told = f"{kind} {who}: {error}: {message}{meant}"
                     raise BadInput(joined("; ", (told, _BEATS_ON.format(who=repr(who)))))
                 case StepFailed(error=error, message=message) if kind != "send":
-                    meant = _what_is_meant(step) if isinstance(step, Subscribe) else ""
+                    meant = what_is_meant(step) if isinstance(step, Subscribe) else ""
                     raise BadInput(f"{kind}: {error}: {message}{meant}")
-
-
-def _what_is_meant(step: Start | Subscribe) -> str:
-    from rmqlab.plugins import refused
-
-    return refused(step)
-
-
-def _next_step(scenario: Scenario, fields: dict[str, Any]) -> Step:
-    """The step that `fields` say in their JSON form, if it may follow the steps of `scenario`."""
-    try:
-        step: Step = msgspec.convert(fields, Step)
-    except (msgspec.ValidationError, UnicodeEncodeError):
-        pass  # numbers of numpy, or what is wrong with them is said below
-    else:
-        longer = msgspec.structs.replace(scenario, steps=[*scenario.steps, step])
-        if next(step_problems(longer), None) is None and refusal_of(longer) is None:
-            return step
-    return checked(scenario.to_builtins(), fields).steps[-1]
-
-
-def checked(fields: dict[str, Any], step: Mapping[str, Any] | None = None) -> Scenario:
-    """A scenario from the dicts of its JSON form, with one step more; numbers may be numpy's.
-
-    The error of a bad call names the argument, not a place in a file.
-    """
-    steps = fields["steps"] if step is None else [*fields["steps"], _plain(step)]
-    try:
-        scenario = convert_scenario(fields | {"topics": _plain(fields["topics"]), "steps": steps}, "lab")
-    except BadInput as error:
-        names = _ARGUMENTS | ({"forMs": "for_ms"} if step is not None and step["do"] == "slow" else {})
-        raise BadInput(_FIELD.sub(lambda field: names[field[1]], _WHERE.sub("", str(error)))) from None
-    refusal = refusal_of(scenario)
-    if refusal is not None:
-        raise BadInput(_WHERE.sub("", f"lab: {refusal}"))
-    return scenario
-
-
-def _plain(value: Any) -> Any:
-    """Numbers of numpy, also in a dict or a list, as those of Python."""
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return value.item() if getattr(value, "ndim", None) == 0 else value
-
-
-def _queues(where: str, given: object) -> dict[str, list[Any]]:
-    """Queue ids by topic, as lists."""
-    if not isinstance(given, Mapping) or not all(_is_several(one) for one in given.values()):
-        right = _(
-            "{where} is {given}; right is a topic and ids of queues: {example}",
-            where=where,
-            given=repr(given),
-            example='{"T": [0, 1]}',
-        )
-        raise BadInput(right)
-    return {topic: [_plain(number) for number in numbers] for topic, numbers in given.items()}
-
-
-def _is_several(values: object) -> bool:
-    """Whether there is a value for each message: a list, a range, an array. A set has no order."""
-    return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | set)
-
-
-def _require_possible(step: Step) -> None:
-    """What no client sends or starts is refused before anything is done; a message that gets lost is none of those."""
-    number = 0
-    try:
-        if isinstance(step, Start):
-            check_consumer_group(step.group)
-        elif isinstance(step, Send):
-            check_send_topic(step.topic)
-            for number, outgoing in enumerate(step.messages):  # noqa: B007 - the error tells it
-                for name, value in (outgoing.props or {}).items():
-                    check_user_property(name, value)
-                check_body(to_utf8(outgoing.body), ProducerConfig.max_message_size)
-    except (UserPropertyError, MQClientError) as error:
-        why = error.error_message if isinstance(error, MQClientError) else error
-        where = _("send: message {number}", number=number) if isinstance(step, Send) else "group"
-        raise BadInput(f"{where}: {why}") from error
-
-
-def _texts(properties: object) -> dict[str, object] | None:
-    if not isinstance(properties, Mapping | None):
-        raise BadInput(
-            _(
-                'send: properties of a message are {properties}; right is names and texts: {{"a": "5"}}',
-                properties=f"{properties!r}",
-            )
-        )
-    for name, value in (properties or {}).items():
-        if not isinstance(name, str):
-            raise BadInput(_("send: a property is named {name}; right is a text", name=f"{name!r}"))
-        if not isinstance(value, str):
-            raise BadInput(
-                _(
-                    "send: property {name} is {value}; a property is a text, such as {value2}",
-                    name=f"{name!r}",
-                    value=f"{value!r}",
-                    value2=f"{str(value)!r}",
-                )
-            )
-    return None if properties is None else dict(properties)
-
-
-def _wanted(who: str, given: object, kind: str) -> None:
-    if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
-        raise BadInput(
-            _('{who} subscribes {given}; right is topic and expression: {{"T": "tagA"}}', who=who, given=f"{given!r}")
-        )
-    if kind == "SQL92" and not all(given.values()):
-        raise BadInput(
-            _('{who} subscribes {given}; right is topic and condition: {{"T": "a > 3"}}', who=who, given=f"{given!r}")
-        )
-
-
-def _no_condition(topic: str, expression: str) -> None:
-    """A condition given as a tag matches nothing, so it is refused, as is what no client can subscribe."""
-    from rmqlab.plugins import doubts, looks_like_sql92
-
-    if looks_like_sql92(expression):
-        right = doubts(TAG, expression)[0].write or expression
-        raise BadInput(
-            _(
-                "{expression} looks like a SQL92 condition, but it was given as a tag expression; write "
-                "sql92={{{topic}: {right}}}",
-                expression=f"{expression!r}",
-                topic=f"{topic!r}",
-                right=f"{right!r}",
-            )
-        )
-    try:
-        build_subscription_data(None, topic, expression)
-    except BadInput as error:
-        right = f'write tags with || between, as in {{{topic!r}: "tagA || tagB"}}, or "*"'
-        raise BadInput(
-            _(
-                "{expression} is a tag expression that no client can subscribe ({error}); {right}",
-                expression=f"{expression!r}",
-                error=error,
-                right=right,
-            )
-        ) from None

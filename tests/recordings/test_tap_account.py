@@ -225,7 +225,12 @@ def test_two_clients_of_one_id_are_two_and_one_that_was_frozen_is_one():
 
 def test_a_subscription_without_a_topic_is_none(tmp_path):
     """As the broker takes it from a foreign client: under no topic that a message could have."""
-    row = {"t": 1.0, "conn": 1, "dir": "c2s", "frame": heartbeat("A", "tagA", 1, topics=(None, "T")).encode().hex()}
+    row = {
+        "t": 1.0,
+        "conn": 1,
+        "dir": "c2s",
+        "frame": encode_frame(heartbeat("A", "tagA", 1, topics=(None, "T"))).hex(),
+    }
     (tmp_path / "frames.jsonl").write_text(json.dumps(row) + "\n")
     (tmp_path / "broker.conf").write_text("")
     _, told = read_frames(tmp_path)

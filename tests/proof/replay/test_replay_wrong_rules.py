@@ -54,9 +54,15 @@ def newest_or(replaces):
     return update_subscription
 
 
+def wake_everybody(self, request):
+    """A message arrives of which the filters of held pulls know nothing."""
+    end = request.consume_queue_offset + 1
+    self.notify_message_arriving(request.topic, request.queue_id, end, now=self._timers.now)
+
+
 WRONG_DISPATCH = {
     "a message wakes nobody": ("arriving", lambda *_, **__: None),
-    "a message wakes everybody": ("_matches", staticmethod(lambda *_: True)),
+    "a message wakes everybody": ("arriving", wake_everybody),
 }
 WRONG_VERSIONS = {
     "any version is taken": newest_or(lambda *_: True),
