@@ -14,8 +14,8 @@ from rmqlab.message.properties import (
     PROPERTY_MSG_REGION,
     PROPERTY_TRACE_SWITCH,
     PROPERTY_TRANSACTION_PREPARED,
-    properties_to_string,
     string_to_properties,
+    text_with_properties,
 )
 from rmqlab.message.record import RecordError
 from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG
@@ -111,7 +111,7 @@ class SendMessageProcessor:
             self._dead_letter(command, header, message)
         group = None if message.topic == header.topic else header.topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX)
         self._fill(channel, command, header, topic_config, message)
-        message.properties_string = properties_to_string(message.properties)
+        message.properties_string = text_with_properties(message.properties)
         prepared = message.properties.get(PROPERTY_TRANSACTION_PREPARED)
         if prepared is not None and parse_boolean(prepared):
             if self._config.reject_transaction_message or self.prepare_message is None:

@@ -26,7 +26,7 @@ from rmqlab.message.properties import (
     PROPERTY_MAX_RECONSUME_TIMES,
     PROPERTY_RECONSUME_TIME,
     PROPERTY_TRANSACTION_PREPARED,
-    properties_to_string,
+    text_with_properties,
 )
 from rmqlab.message.sysflag import COMPRESSED_FLAG, TRANSACTION_PREPARED_TYPE, compress
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, is_retry_topic
@@ -242,7 +242,7 @@ class DefaultMQProducer:
             sys_flag,
             now,
             message.flag,
-            properties_to_string(in_hash_map_order(message.properties)),
+            text_with_properties(in_hash_map_order(message.properties)),
             0,
         )
         if is_retry_topic(message.topic):

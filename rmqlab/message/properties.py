@@ -69,16 +69,23 @@ def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str
     """
     if not properties:
         return ""
-    items = ""
+    text = ""
     for name, value in properties.items():
         if value is not None:
-            items += f"{'null' if name is None else name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
-    count = len(properties)
-    counts = items.count(NAME_VALUE_SEPARATOR), items.count(PROPERTY_SEPARATOR)
-    if counts != (count, count) or _EMPTY in items or None in properties:
-        return items  # something is null, empty or has a separator in it: reading the text gives another map
-    text = PropertiesText(items)
-    text.properties = dict(properties)  # type: ignore[arg-type]
+            text += f"{'null' if name is None else name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
+    return text
+
+
+def text_with_properties(properties: Mapping[str, str]) -> str:
+    """Return the text of `properties` with a map that `string_to_properties` takes as read: `properties_to_string`.
+
+    It is a plain text when reading it gives another map: a value is empty, or something has a separator in it.
+    """
+    written, count = properties_to_string(properties), len(properties)
+    if (written.count(NAME_VALUE_SEPARATOR), written.count(PROPERTY_SEPARATOR)) != (count, count) or _EMPTY in written:
+        return written
+    text = PropertiesText(written)
+    text.properties = dict(properties)
     return text
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmqlab.message.java import in_hash_map_order
-from rmqlab.message.properties import properties_to_string, string_to_properties
+from rmqlab.message.properties import properties_to_string, string_to_properties, text_with_properties
 
 plain = st.text(st.characters(exclude_characters="\x01\x02"), min_size=1)
 
@@ -24,6 +24,16 @@ def test_every_text_can_be_read_and_what_was_read_can_be_written(text):
     read = string_to_properties(text)
     assert string_to_properties(properties_to_string(read)) == read
     assert all(value for value in read.values())
+
+
+@given(st.dictionaries(st.text("ab\x01\x02", max_size=4), st.text("ab\x01\x02", max_size=4), max_size=4))
+def test_a_text_that_carries_its_map_reads_as_one_that_does_not(properties):
+    text = text_with_properties(properties)
+    assert text == properties_to_string(properties)
+    read = string_to_properties(text)
+    assert list(read.items()) == list(string_to_properties(properties_to_string(properties)).items())
+    read["more"] = "x"
+    assert "more" not in string_to_properties(text)
 
 
 @pytest.mark.row("S-27")
