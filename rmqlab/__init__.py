@@ -21,6 +21,7 @@ Experiments
     reproduce       the articles' experiments, article figure beside the figure here
     RULES           the rules by version: RULES["4.8.0"].source("client_keeps") shows one,
                     RULES["4.8.0"].replace(client_keeps=mine) replaces it, for `Lab(rules=...)`
+    rules_between   which rules differ between two versions, with class and method
     show            pictures, tables and controls for rows of your own
     BadInput        the one exception of all of these; its text says what would be right
     ExpressionWarning   a subscription that probably means something else, such as tagA|tagB
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from rmqlab.plugins import read_store as read_store
     from rmqlab.plugins import replay as replay
     from rmqlab.plugins import reproduce as reproduce
+    from rmqlab.plugins import rules_between as rules_between
     from rmqlab.plugins import serve as serve
     from rmqlab.plugins import show as show
     from rmqlab.plugins import simulate as simulate
@@ -105,6 +107,7 @@ __all__ = [
     "read_store",
     "replay",
     "reproduce",
+    "rules_between",
     "serve",
     "show",
     "simulate",

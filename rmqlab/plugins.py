@@ -13,8 +13,8 @@ FRONT_DOOR = {
     "explain": "doctor.evidence.door", "explore": "verbs", "ExpressionWarning": "search.expressions.remarks",
     "guess": "course.progress", "lint": "verbs", "need": "extras", "plan": "verbs",
     "progress": "course.progress", "quiz": "course.quiz", "read_store": "spark", "replay": "verbs",
-    "reproduce": "verbs", "serve": "live.serve", "show": "show", "simulate": "verbs", "spark": "spark",
-    "sql92": "verbs", "tags": "verbs",
+    "reproduce": "verbs", "rules_between": "show.rule_differences", "serve": "live.serve", "show": "show",
+    "simulate": "verbs", "spark": "spark", "sql92": "verbs", "tags": "verbs",
 }  # fmt: skip
 # What a `Lab` and a simulation ask for, and the command line.
 WITHIN = {

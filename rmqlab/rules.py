@@ -1,4 +1,4 @@
-"""The rules that the articles are about: what RocketMQ 4.8.0 does with subscriptions, filters and heartbeats.
+"""The rules that the articles are about: what RocketMQ does with subscriptions, filters and heartbeats, by version.
 
 Each is a small pure function or a constant under RocketMQ's name. Broker, store and client call them through one frozen
 `Rules`, and hold no second copy. Another version, a wrong rule to be found, or a rule of your own is a replacement:
@@ -6,6 +6,8 @@ Each is a small pure function or a constant under RocketMQ's name. Broker, store
 >>> mine = RULES["4.8.0"].replace(heartbeat_period_ms=10_000)
 >>> mine.heartbeat_period_ms, RULES["4.8.0"].heartbeat_period_ms
 (10000, 30000)
+>>> RULES["4.8.0"].rebalance_min_period_ms, RULES["5.5.0"].rebalance_min_period_ms
+(0, 1000)
 
 S, F and H with a number are rows of the mission (`rmqlab rows`), of the articles on subscriptions, filters, heartbeats.
 """
@@ -13,22 +15,23 @@ S, F and H with a number are rows of the mission (`rmqlab rows`), of the article
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import re
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, get_args
 
-from rmqlab.errors import BadInput, did_you_mean, whole_number
-from rmqlab.language import _, joined
+from rmqlab import rules_of_5 as five
+from rmqlab.errors import BadInput
+from rmqlab.language import _
 from rmqlab.message.java import string_hash, to_int32
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
+from rmqlab.protocol.wire import WIRE_4_8_0, WIRE_5_3_3, WIRE_5_5_0, Wire
+from rmqlab.rule_table import ByVersion, RuleTable
 
 T = TypeVar("T")
 Topic = str | None  # 4.8.0 takes a heartbeat with a null for a topic
 Table = dict[Topic, SubscriptionData]
 Held = Mapping[Topic, SubscriptionData]
+Grammar = Literal["4.8.0", "5.3.3", "5.5.0"]
 StartsAt = Literal["committed", "first", "end", "timestamp", "nowhere"]
 _MASK32 = 0xFFFFFFFF
 
@@ -116,6 +119,14 @@ def allocate(current_cid: str, mq_all: Sequence[T], cid_all: Sequence[str]) -> l
     return list(mq_all[start : start + size])
 
 
+def rebalances_again(balanced: bool) -> bool:  # noqa: ARG001 - later versions go by it
+    """Whether a client rebalances once more soon, after one in which it did not get all the queues it wants.
+
+    Whatever came of it, 4.8.0 waits for the whole period. 4.8.0 `RebalanceService.run`; H-46.
+    """
+    return False
+
+
 def stamp_sub_version(old: int, now: int) -> int:  # noqa: ARG001 - other rules may go by the old one
     """The version of a subscription after its client's queues changed: the client's own clock, in epoch ms.
 
@@ -141,6 +152,18 @@ def compute_pull_from_where(committed: int, consume_from_where: str, is_retry_to
     return "first" if is_retry_topic else "end"
 
 
+def offset_without_commit(min_offset: int, max_offset: int, on_disk: bool) -> int | None:  # noqa: ARG001
+    """What the broker tells a group that never committed an offset of a queue; None: it does not say (22, not found).
+
+    Where the queue is still whole and its first message in memory, a new group begins at 0, whatever it asked for.
+    `min_offset` and `max_offset` are the queue's. 4.8.0 `ConsumerManageProcessor.queryConsumerOffset`; S-96.
+
+    >>> offset_without_commit(0, 0, False), offset_without_commit(5, 9, False)
+    (0, None)
+    """
+    return None if min_offset > 0 or on_disk else 0
+
+
 # Pull.
 
 
@@ -161,6 +184,17 @@ def assigned_expression(given: str | None) -> str:  # noqa: ARG001 - later versi
     '*'
     """
     return SUB_ALL
+
+
+def lite_pull_threads(asked: int) -> int:  # noqa: ARG001 - later versions go by it
+    """How many threads of a lite pull consumer pull, each one queue: 20, for the pool is made before anybody can ask.
+
+    4.8.0 `DefaultLitePullConsumerImpl.DefaultLitePullConsumerImpl`.
+
+    >>> lite_pull_threads(2), five.lite_pull_threads_as_asked(2)
+    (20, 2)
+    """
+    return 20
 
 
 def is_latest(held_version: int, pull_version: int) -> bool:
@@ -296,18 +330,8 @@ def offset_after_nothing_kept(next_offset: int, waiting: int) -> int | None:
     return next_offset if waiting == 0 else None
 
 
-class RuleSource(str):
-    """Lines of Python that a notebook shows as they stand."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        """The lines."""
-        return str(self)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
-class Rules:
+class Rules(RuleTable):
     """All rules of one version. Periods and times in ms, versions in epoch ms; each function is described above.
 
     `heartbeat_period_ms`: `ClientConfig.heartbeatBrokerInterval`, H-14. `channel_expired_ms`:
@@ -315,6 +339,22 @@ class Rules:
     `rebalance_period_ms`: `RebalanceService.waitInterval`, H-46. `suspend_ms`: how long a pull may be held,
     `DefaultMQPushConsumerImpl.BROKER_SUSPEND_MAX_TIME_MILLIS`, S-73. `hold_check_period_ms`: `PullRequestHoldService`,
     S-91.
+
+    What later versions do otherwise, 0 where a version knows no such time. `notifies_broadcasting`: whether members of
+    a broadcasting group are told to rebalance when others come and go, `ConsumerManager.registerConsumer`,
+    `ConsumerManager.unregisterConsumer`. `rebalance_min_period_ms`: a client does not
+    rebalance again sooner, `RebalanceService.minInterval`. `first_pull_delay_ms`: how long a queue that became ours
+    waits for its first pull, `RebalanceImpl.updateProcessQueueTableInRebalance`. `lock_again_ms`: when an orderly
+    consumer that did not get a lock tries again, `RebalanceImpl.updateProcessQueueTableInRebalance`.
+    `fix_offset_delay_ms`: how long a queue is kept after OFFSET_ILLEGAL, 0: it is rebalanced at once,
+    `DefaultMQPushConsumerImpl.pullMessage`. `asks_members_first`: whether a client asks for the group's members before
+    it looks whether the topic has queues, `RebalanceImpl.rebalanceByTopic`. `stamps_without_queues`: whether each
+    rebalance of a topic without queues stamps its subscription anew, `RebalanceImpl.rebalanceByTopic`.
+    `may_pull_from_dlq`: whether dead letters may be pulled, `AbstractSendMessageProcessor.consumerSendMsgBack`.
+    `chooses_below_0`: whether the broker, asked to choose a queue, may choose one below 0,
+    `AbstractSendMessageProcessor.randomQueueId`. `stores_offset_moved_event`: whether the broker stores
+    OFFSET_MOVED_EVENT, `PullMessageProcessor.processRequest`, S-74. `sql92`: the version whose words a condition has,
+    `SelectorParser`. `wire`: what is seen in frames and in the store, and decides nothing, `MQVersion`.
     """
 
     version: str
@@ -322,21 +362,34 @@ class Rules:
     update_channel: Callable[..., tuple[Any, bool]] = update_channel
     update_subscription: Callable[[Held, Iterable[SubscriptionData]], Table] = update_subscription
     is_notified: Callable[[Held, Held, bool], bool] = is_notified
+    notifies_broadcasting: bool = True
     channel_expired_ms: int = 120_000
     scan_period_ms: int = 10_000
     is_expired: Callable[[int, int, int], bool] = is_expired
     rebalance_period_ms: int = 20_000
+    rebalance_min_period_ms: int = 0
+    rebalances_again: Callable[[bool], bool] = rebalances_again
+    lock_again_ms: int = 0
+    asks_members_first: bool = True
+    stamps_without_queues: bool = False
     allocate: Callable[[str, Sequence[T], Sequence[str]], list[T]] = allocate
     stamp_sub_version: Callable[[int, int], int] = stamp_sub_version
     compute_pull_from_where: Callable[[int, str, bool], StartsAt] = compute_pull_from_where
+    offset_without_commit: Callable[[int, int, bool], int | None] = offset_without_commit
+    first_pull_delay_ms: int = 0
     subscription_in_force: Callable[[SubscriptionData | None, SubscriptionData | None], SubscriptionData | None] = (
         subscription_in_force
     )
     assigned_expression: Callable[[str | None], str] = assigned_expression
+    lite_pull_threads: Callable[[int], int] = lite_pull_threads
     is_latest: Callable[[int, int], bool] = is_latest
     code_of_status: Callable[[str, int], str] = code_of_status
     next_offset: Callable[[int, int, int], int] = next_offset
     is_the_batch_full: Callable[[int, int, int, int, int, int], bool] = is_the_batch_full
+    fix_offset_delay_ms: int = 10_000
+    stores_offset_moved_event: bool = True
+    may_pull_from_dlq: bool = False
+    chooses_below_0: bool = True
     suspend_ms: int = 15_000
     hold_check_period_ms: int = 5_000
     tags_code: Callable[[str | None], int] = tags_code
@@ -347,67 +400,19 @@ class Rules:
     is_hit: Callable[[Sequence[int], Callable[[int], bool]], bool] = is_hit
     client_keeps: Callable[[SubscriptionData, str | None], bool] = client_keeps
     offset_after_nothing_kept: Callable[[int, int], int | None] = offset_after_nothing_kept
+    sql92: Grammar = "4.8.0"
+    wire: Wire = WIRE_4_8_0
+
+    may_be_0: ClassVar[frozenset[str]] = frozenset(
+        {"rebalance_min_period_ms", "lock_again_ms", "first_pull_delay_ms", "fix_offset_delay_ms"}
+    )
+    choices: ClassVar[Mapping[str, tuple[object, ...]]] = {"sql92": get_args(Grammar)}
 
     def __repr__(self) -> str:
         """`<rules of 4.8.0>`, and which of them are others: `<rules of 4.8.0, but for client_keeps>`."""
         known = RULES.get(self.version, self)
         others = [one.name for one in dataclasses.fields(self) if getattr(self, one.name) != getattr(known, one.name)]
         return f"<rules of {self.version}{', but for ' if others else ''}{', '.join(others)}>"
-
-    def replace(self, **rules: object) -> Rules:
-        """These rules with some replaced.
-
-        Raises:
-            BadInput: there is no rule of that name, a function is none, or a time is no whole number of ms above 0.
-        """
-        for name, rule in rules.items():
-            usual = self._named(name)
-            if isinstance(usual, int):
-                whole_number(name, rule, 1)
-            elif callable(usual) and not callable(rule):
-                raise BadInput(
-                    _(
-                        "{name} is {rule}; right is a function, as source({quoted}) shows it",
-                        name=name,
-                        rule=f"{rule!r}",
-                        quoted=f"{name!r}",
-                    )
-                )
-        return dataclasses.replace(self, **rules)  # type: ignore[arg-type]
-
-    def _named(self, name: str) -> Any:
-        known = [field.name for field in dataclasses.fields(self)]
-        if name not in known:
-            raise BadInput(
-                _(
-                    "no rule {name}{near}; there are {known}",
-                    name=f"{name!r}",
-                    near=did_you_mean(name, known),
-                    known=joined(", ", known[1:]),
-                )
-            )
-        return getattr(self, name)
-
-    def source(self, name: str) -> RuleSource:
-        """The rule as it is written: its lines of Python, or the value of a constant and where it comes from.
-
-        A rule that you put in yourself is shown in your own lines.
-
-        >>> RULES["4.8.0"].source("channel_expired_ms")
-        channel_expired_ms = 120000  # ConsumerManager.CHANNEL_EXPIRED_TIMEOUT, H-41
-
-        Raises:
-            BadInput: there is no rule of that name; the text names those there are.
-        """
-        rule = self._named(name)
-        if not callable(rule):
-            origin = re.search(rf"`{name}`: (.+?)\.(?= `|\s*$)", " ".join((type(self).__doc__ or "").split()))
-            return RuleSource(f"{name} = {rule!r}" + (f"  # {origin[1].replace('`', '')}" if origin else ""))
-        try:
-            lines = textwrap.dedent(inspect.getsource(rule)).rstrip()
-        except (OSError, TypeError):
-            return RuleSource(f"{name} = {rule!r}  # its lines are not at hand")
-        return RuleSource(re.sub(r"  # noqa:[^\n]*", "", lines))
 
 
 def require_rules(given: object) -> None:
@@ -416,20 +421,49 @@ def require_rules(given: object) -> None:
         raise BadInput(_('rules is {given}; right is RULES["4.8.0"].replace(...)', given=f"{given!r}"))
 
 
-class RulesByVersion(dict[str, Rules]):
-    """Rules by the version that has them; a version that is not here is a `BadInput` that names those that are."""
+def rules_of(version: str | None = None, rules: Rules | None = None) -> Rules:
+    """The rules that a caller means: those of a version, or rules of its own; without either the usual ones.
 
-    def __missing__(self, version: object) -> Rules:
+    >>> rules_of("5.5.0") is RULES["5.5.0"], rules_of() is RULES["4.8.0"]
+    (True, True)
+
+    Raises:
+        BadInput: there are none of the version, the rules are none, or the two do not fit together.
+    """
+    if rules is None:
+        return RULES[DEFAULT_VERSION if version is None else version]
+    require_rules(rules)
+    if version is not None and version != rules.version:
         raise BadInput(
             _(
-                "no rules of version {version}; there are those of {versions}",
+                "version is {version} and rules are those of {other}; give one of the two",
                 version=f"{version!r}",
-                versions=joined(", ", self),
+                other=rules.version,
             )
         )
+    return rules
 
 
 DEFAULT_VERSION: Final = "4.8.0"
-RULES = RulesByVersion({DEFAULT_VERSION: Rules(DEFAULT_VERSION)})
+RULES = ByVersion({DEFAULT_VERSION: Rules(DEFAULT_VERSION)})
 """The rules by version."""
 DEFAULT_RULES = RULES[DEFAULT_VERSION]
+RULES["5.3.3"] = DEFAULT_RULES.replace(
+    version="5.3.3",
+    notifies_broadcasting=False,
+    rebalance_min_period_ms=1_000,
+    rebalances_again=five.rebalances_again_until_balanced,
+    lock_again_ms=500,
+    stamps_without_queues=True,
+    offset_without_commit=five.offset_without_commit_of_a_message,
+    first_pull_delay_ms=500,
+    assigned_expression=five.assigned_expression_as_given,
+    lite_pull_threads=five.lite_pull_threads_as_asked,
+    fix_offset_delay_ms=0,
+    stores_offset_moved_event=False,
+    may_pull_from_dlq=True,
+    chooses_below_0=False,
+    sql92="5.3.3",
+    wire=WIRE_5_3_3,
+)
+RULES["5.5.0"] = RULES["5.3.3"].replace(version="5.5.0", asks_members_first=False, wire=WIRE_5_5_0)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import part
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
-from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules, require_rules
+from rmqlab.rule_table import no_version
+from rmqlab.rules import DEFAULT_VERSION, RULES, Rules, require_rules, rules_of
 from rmqlab.run.results import LabResult
 
 if TYPE_CHECKING:
@@ -28,14 +29,15 @@ def simulate(
     *,
     seed: int | None = None,
     schedule: Schedule | None = None,
-    rules: Rules = DEFAULT_RULES,
+    version: str | None = None,
+    rules: Rules | None = None,
     **settings: object,
 ) -> LabResult:
     """Run a scenario in virtual time from beginning to end; the answer has its tables, pictures and `lines()`.
 
     `scenario` is one from `Lab.scenario()`, its JSON as a dict or a text, or a file (`FILE#ID` chooses one). With a
-    `seed` delays are drawn from it, with a `schedule` a run is repeated. `rules` are those of broker and clients,
-    `settings` the broker's by RocketMQ's names; without any, a broker.conf beside the file counts.
+    `seed` delays are drawn from it, with a `schedule` a run is repeated. `version` is that of broker and clients, or
+    `rules` are theirs; `settings` are the broker's by RocketMQ's names: without any, a broker.conf beside it counts.
 
     >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
     ...          {"do": "send", "at": 5000, "topic": "T", "messages": [{"body": "one", "tag": "a"}]},
@@ -44,17 +46,16 @@ def simulate(
     'delivered'
 
     Raises:
-        BadInput: it is no scenario, a setting is unknown, the seed is no whole number, or the schedule is none or that
-            of another run.
+        BadInput: it is no scenario, a setting or the version is unknown, the seed is no whole number, or the schedule
+            is none or that of another run.
     """
     from rmqlab.sim.scenario_inputs import scenario_and_settings
     from rmqlab.sim.simulate import simulate as run
     from rmqlab_tools.search.explorer.timings import chosen_times
     from rmqlab_tools.search.expressions.remarks import warn
-    from rmqlab_tools.search.expressions.scenario_doubts import asked
 
-    one, cluster = scenario_and_settings(scenario, settings, rules)
-    warn(((f"{name}:", kind, expression) for name, kind, expression in asked(one)), refused=True)
+    one, cluster = scenario_and_settings(scenario, settings, rules_of(version, rules))
+    warn(_asked(one), refused=True, sql92=cluster.rules.sql92)
     return LabResult(run(one, cluster=cluster, **chosen_times(one, seed=seed, schedule=schedule)))
 
 
@@ -63,13 +64,14 @@ def explore(
     *,
     budget: int = 2_000,
     seconds: float | None = None,
-    rules: Rules = DEFAULT_RULES,
+    version: str | None = None,
+    rules: Rules | None = None,
     **settings: object,
 ) -> Exploration:
     """Find every outcome that a scenario can have: `outcomes`, `exhausted`, properties that hold or fail.
 
-    At most about `budget` runs are made, and none is begun after `seconds` of the clock. `settings` are the broker's by
-    RocketMQ's names.
+    At most about `budget` runs are made, none is begun after `seconds` of the clock. `version` is that of broker and
+    clients, or `rules` are theirs; `settings` are the broker's by RocketMQ's names.
 
     >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
     ...          {"do": "offsets", "at": 9000}]
@@ -77,22 +79,29 @@ def explore(
     1
 
     Raises:
-        BadInput: it is no scenario, or a setting is unknown.
+        BadInput: it is no scenario, or a setting or the version is unknown.
     """
     from rmqlab.sim.scenario_inputs import scenario_and_settings
     from rmqlab_tools.search.explorer.explore import Explorer
     from rmqlab_tools.search.expressions.remarks import warn
-    from rmqlab_tools.search.expressions.scenario_doubts import asked
 
-    chosen, cluster = scenario_and_settings(scenario, settings, rules)
-    warn(((f"{name}:", kind, expression) for name, kind, expression in asked(chosen)), refused=True)
+    chosen, cluster = scenario_and_settings(scenario, settings, rules_of(version, rules))
+    warn(_asked(chosen), refused=True, sql92=cluster.rules.sql92)
     return Explorer(chosen, budget=budget, seconds=seconds, cluster=cluster).explore()
 
 
-def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> GroupLint:
+def _asked(scenario: Scenario) -> Iterator[tuple[str, str | None, str | None]]:
+    """Who asks for what in a scenario."""
+    from rmqlab_tools.search.expressions.scenario_doubts import asked
+
+    return ((f"{name}:", kind, expression) for name, kind, expression in asked(scenario))
+
+
+def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group", version: str | None = None) -> GroupLint:
     """Compare what the members of a group subscribe, by meaning: `verdict`, differences, and a message that shows one.
 
     `members` maps a client to its topics and expressions; "SQL92:a > 3" is a condition, all else a tag expression.
+    `version` is the broker's: later ones know more words in a condition.
 
     >>> str(lint({"A": {"T": "tagA"}, "B": {"T": "tagB"}}).verdict)
     'inconsistent'
@@ -100,13 +109,14 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
     'consistent'
 
     Raises:
-        BadInput: an expression that 4.8.0 refuses.
+        BadInput: an expression that a broker of the version refuses, or a version that is not there.
     """
     from rmqlab.protocol.subscription_data import build_subscription
     from rmqlab_tools.search.lint.meaning import lint as compare
     from rmqlab_tools.search.lint.members import LintGroup, LintMember
     from rmqlab_tools.search.plan.change import parse_subscription
 
+    rules = rules_of(version)
     compared = LintGroup(group)
     right = '{"A": {"T": "tagA"}, "B": {"T": "tagB"}}'
     if not isinstance(members, Mapping):
@@ -128,11 +138,11 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group") -> G
                     right=right,
                 )
             )
-        asked = {topic: parse_subscription(text, f"{who}, {topic}:") for topic, text in wishes.items()}
+        asked = {topic: parse_subscription(text, f"{who}, {topic}:", rules) for topic, text in wishes.items()}
         compared.hear(
             LintMember(who, {topic: build_subscription(topic, one.expr, one.type) for topic, one in asked.items()})
         )
-    return compare(compared)
+    return compare(compared, rules)
 
 
 def plan(
@@ -144,23 +154,25 @@ def plan(
     producers: Sequence[str] = ("keep", "wait"),
     budget: int = 200,
     seed: int = 0,
+    version: str | None = None,
 ) -> Plan:
     """Compare five ways to change a group's subscription from `old` to `new` while messages flow.
 
     The answer has `tried` (each way with its worst loss and whether every schedule was run) and `safe`. Producers
-    "keep" sending everything, or "wait" for the change.
+    "keep" sending everything, or "wait" for the change. `version` is that of broker and clients.
 
     >>> [one.procedure.name for one in plan("tagA", "tagB", members=2, budget=2).tried if not one.lossless]
     ['one-by-one', 'widen-then-narrow', 'one-by-one']
 
     Raises:
-        BadInput: a subscription that the broker would refuse, or a number that cannot be.
+        BadInput: a subscription that the broker would refuse, a number that cannot be, or a version that is not there.
     """
     from rmqlab_tools.search.expressions.remarks import warn
     from rmqlab_tools.search.plan.change import parse_subscription
     from rmqlab_tools.search.plan.planner import plan as compare
     from rmqlab_tools.search.plan.procedures import Producers, Setting
 
+    rules = rules_of(version)
     setting = Setting(members=members, queues=members if queues is None else queues)
     asked = [producers] if isinstance(producers, str | None) else list(producers)
     if not set(asked) <= {*Producers}:
@@ -172,9 +184,9 @@ def plan(
             )
         )
     chosen = [one for one in Producers if one in asked]
-    wishes = [(name, parse_subscription(text, name)) for name, text in (("OLD", old), ("NEW", new))]
-    warn((name, wish.type, wish.expr) for name, wish in wishes)
-    return compare(old, new, setting=setting, budget=budget, seed=seed, producers=chosen)
+    wishes = [(name, parse_subscription(text, name, rules)) for name, text in (("OLD", old), ("NEW", new))]
+    warn(((name, wish.type, wish.expr) for name, wish in wishes), sql92=rules.sql92)
+    return compare(old, new, setting=setting, budget=budget, seed=seed, producers=chosen, rules=rules)
 
 
 def sql92(expression: str, properties: Mapping[str, str] | None = None, *, version: str = DEFAULT_VERSION) -> Sql92:
@@ -197,9 +209,7 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
 
     known = next((one for one in VERSIONS if one == version), None)
     if known is None:
-        raise BadInput(
-            _("version {version}; there are {versions}", version=f"{version!r}", versions=joined(", ", VERSIONS))
-        )
+        raise no_version(version, RULES)
     _require_text("expression", expression)
     if not isinstance(properties, Mapping | None):
         raise BadInput(
@@ -256,19 +266,22 @@ def reproduce(*only: str) -> list[Result]:
     return [run(experiment) for experiment in chosen(list(only) or None, read_manifest())]
 
 
-def replay(folder: str | Path, *, rules: Rules = DEFAULT_RULES) -> Any:
+def replay(folder: str | Path, *, rules: Rules | None = None) -> Any:
     """Feed a recording of a real broker to this one, and compare every answer: `requests`, `identical`, `differing`.
 
-    With other `rules` the answers that differ show what these rules change.
+    The rules are those of the version that the recorded broker names. With other `rules` the answers that differ show
+    what these rules change.
 
     >>> found = replay("data/golden/broker-4.8.0/noprop")
     >>> found.identical == found.requests > 0
     True
 
     Raises:
-        BadInput: the folder holds no recording, or the source tree is not there: a wheel lacks recordings to compare.
+        BadInput: the folder holds no recording, or one of a version without rules; or the source tree is not there: a
+            wheel lacks recordings to compare.
     """
-    require_rules(rules)
+    if rules is not None:
+        require_rules(rules)
     return part("replay").replay(Path(folder), rules=rules)
 
 

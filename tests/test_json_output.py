@@ -43,6 +43,7 @@ CHEAP = {
         ["heartbeats", "--row", "0"],
     ],
     "sql92": [["a > 3", "--set", "a=5"], ["a >"]],
+    "rules": [[], ["is_latest", "--version", "5.5.0"], ["--between", "4.8.0", "5.5.0"]],
     "profile": [["--messages", "3000", "--processes", "1", "--no-java"]],
     "bench": [["--list"]],
     "stress": [["frames", "--count", "2"]],

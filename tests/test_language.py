@@ -259,4 +259,4 @@ def test_reports_and_errors_of_a_cell_are_translated_and_the_objects_are_not():
     assert [one for line in shown.splitlines() for one in sentences(line)] == []
     assert "这里不认得码 9999" in shown
     assert "\nTrue\n" in shown
-    assert "版本 '3'；现有 4.8.0、5.3.3" in error
+    assert "没有 '3' 版本的规则；可选的版本有 4.8.0、5.3.3、5.5.0" in error

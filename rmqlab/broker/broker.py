@@ -90,7 +90,7 @@ class Broker:
         self.filter_servers: Callable[[], list[str]] = list
         self.timers = timers = Timers(now)
         self.next_timer = timers.next_due
-        self.broker2client = Broker2Client(timers)
+        self.broker2client = Broker2Client(timers, rules.wire)
 
         self.consumer_offset_manager = ConsumerOffsetManager(hooks)
         self.topic_config_manager = TopicConfigManager(config, timers, self._register_topic)
@@ -115,7 +115,7 @@ class Broker:
         )
 
         self.send_parts = SendParts(
-            config, store, self.topic_config_manager, self.subscription_group_manager, choose, hooks
+            config, store, self.topic_config_manager, self.subscription_group_manager, choose, hooks, rules
         )
         parts = PullParts(
             config,
@@ -136,6 +136,7 @@ class Broker:
             self.consumer_manager,
             self.producer_manager,
             hooks,
+            rules,
         )
         self._handlers: dict[int, Handler] = {
             RequestCode.CONSUMER_SEND_MSG_BACK: partial(consumer_send_msg_back, self.send_parts)
@@ -144,7 +145,7 @@ class Broker:
             self.send_message_processor,
             self.pull_message_processor,
             self.client_manage_processor,
-            ConsumerManageProcessor(self.consumer_manager, self.consumer_offset_manager, store),
+            ConsumerManageProcessor(self.consumer_manager, self.consumer_offset_manager, store, rules),
             AdminBrokerProcessor(
                 config,
                 store,
@@ -237,7 +238,7 @@ class Broker:
             response = system_error(str(error))
         if response is None or command.flag & ONEWAY:
             return None
-        return response.reply_to(command)
+        return response.reply_to(command, self.rules.wire)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
         """The client's connection was closed, broke, or nothing was read or written on it for 120 s."""

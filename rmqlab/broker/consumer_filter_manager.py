@@ -47,6 +47,7 @@ class ConsumerFilterManager(ConfigManager):
         self, config: BrokerConfig, store_config: MessageStoreConfig, timers: Timers, rules: Rules = DEFAULT_RULES
     ) -> None:
         self._config = config
+        self._grammar = rules.sql92
         self._timers = timers
         self.bloom_filter = BloomFilter.create_by_fn(
             config.max_error_rate_of_bloom_filter, config.expect_consumer_num_use_filter, rules
@@ -55,8 +56,8 @@ class ConsumerFilterManager(ConfigManager):
         self.filter_data_by_topic: FilterDataByTopic = {}
         self._capacity = TOPICS_CAPACITY
 
-    @staticmethod
     def build(
+        self,
         topic: str | None,
         group: str,
         expression: str | None,
@@ -65,7 +66,7 @@ class ConsumerFilterManager(ConfigManager):
         now: int,
     ) -> ConsumerFilterData | None:
         """Make filter data without bloom data; None for tags, and for an expression that does not compile."""
-        compiled = _compiled(expression_type, expression)
+        compiled = self._compiled(expression_type, expression)
         if compiled is None:
             return None
         return ConsumerFilterData(
@@ -176,18 +177,17 @@ class ConsumerFilterManager(ConfigManager):
         for data in (data for groups in loaded.values() for data in groups.values()):
             if not self.bloom_filter.is_valid(data.bloom_filter_data):
                 return
-            data.compiled_expression = _compiled(data.expression_type, data.expression)
+            data.compiled_expression = self._compiled(data.expression_type, data.expression)
             if data.dead_time == 0:
                 data.dead_time = max(self._timers.now - LOADED_DEAD_SINCE_MS, data.born_time)
         self.filter_data_by_topic = loaded
         self._capacity = _LOADED_CAPACITY
 
-
-def _compiled(expression_type: str | None, expression: str | None) -> CompiledExpression | None:
-    try:
-        return compile_expression(expression_type, expression)
-    except ExpressionRefused:
-        return None
+    def _compiled(self, expression_type: str | None, expression: str | None) -> CompiledExpression | None:
+        try:
+            return compile_expression(expression_type, expression, self._grammar)
+        except ExpressionRefused:
+            return None
 
 
 def _re_alive(data: ConsumerFilterData) -> bool:

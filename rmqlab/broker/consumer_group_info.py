@@ -48,6 +48,11 @@ class ConsumerGroupInfo:
         members = ", ".join(map(str, self.client_ids)) or "nobody"
         return f"<ConsumerGroupInfo {self.group_name}: {members}; holds {held or 'nothing'}>"
 
+    @property
+    def is_broadcasting(self) -> bool:
+        """Whether each member reads every queue."""
+        return self.message_model is MessageModel.BROADCASTING
+
     def find_channel(self, client_id: str) -> ClientChannelInfo | None:
         """Return the connection of a client, or None."""
         for info in self.channel_info_table.values():

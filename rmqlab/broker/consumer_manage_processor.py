@@ -36,6 +36,7 @@ from rmqlab.protocol.consumer_headers import (
 from rmqlab.protocol.header import CommandHeader, WithOffset
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_SUB_FLAG
+from rmqlab.rules import Rules
 from rmqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ class ConsumerManageProcessor:
     consumers: ConsumerManager
     offsets: ConsumerOffsetManager
     store: MessageStore
+    rules: Rules
 
     @property
     def handlers(self) -> dict[int, Handler]:
@@ -168,9 +170,9 @@ class ConsumerManageProcessor:
         return success(header=CommandHeader())
 
     def _query_consumer_offset(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
-        """Return the committed offset; without one, 0 if the queue is still whole and in memory (row S-96).
+        """Return the committed offset; without one, what the rules say, or QUERY_NOT_FOUND (row S-96).
 
-        Only a longer history gives QUERY_NOT_FOUND, and with it the client's own idea of where to start.
+        Only the latter leaves it to the client where to start.
         """
         request = command.decode_header(QueryConsumerOffsetRequestHeader)
         require(request, ("queue_id",))
@@ -178,15 +180,18 @@ class ConsumerManageProcessor:
         offset = self.offsets.query_offset(request.consumer_group, topic, queue_id)
         if offset < 0:
             store = self.store
-            if store.get_min_offset_in_queue(topic, queue_id) > 0 or store.check_in_disk_by_consume_offset(
-                topic, queue_id, 0
-            ):
+            without = self.rules.offset_without_commit(
+                store.get_min_offset_in_queue(topic, queue_id),
+                store.get_max_offset_in_queue(topic, queue_id),
+                store.check_in_disk_by_consume_offset(topic, queue_id, 0),
+            )
+            if without is None:
                 return RemotingCommand.response(
                     ResponseCode.QUERY_NOT_FOUND,
                     "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first",
                     header=WithOffset(),
                 )
-            offset = 0
+            offset = without
         return success(header=WithOffset(offset=offset))
 
 
@@ -206,6 +211,7 @@ class ClientManageProcessor:
     consumers: ConsumerManager
     producers: ProducerManager
     hooks: BrokerHooks
+    rules: Rules
 
     @property
     def handlers(self) -> dict[int, Handler]:
@@ -229,7 +235,9 @@ class ClientManageProcessor:
             self._register_consumer(consumer, info, now)
         for producer in data.producer_data_set:
             self.producers.register_producer(producer.group_name, info, now)
-        return success()
+        answer = success()
+        answer.ext_fields = dict(self.rules.wire.heartbeat_fields) or None
+        return answer
 
     def make_retry_topic(self, data: ConsumerData) -> bool:
         """Make the group and its retry topic, the first part of a beat; whether the group's members are told of others.
@@ -272,7 +280,7 @@ class ClientManageProcessor:
                 f"The broker does not support consumer to filter message by {subscription.expression_type}"
             )
         try:
-            compile_expression(subscription.expression_type, subscription.sub_string)
+            compile_expression(subscription.expression_type, subscription.sub_string, self.rules.sql92)
         except ExpressionRefused as refusal:
             return RemotingCommand.response(ResponseCode.SUBSCRIPTION_PARSE_FAILED, refusal.java_message)
         return success()

@@ -132,7 +132,7 @@ class ConsumerManager:
         held = info.subscription_table
         info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
         notified = self._rules.is_notified(held, info.subscription_table, joined)
-        if notified and is_notify_consumer_ids_changed_enable:
+        if notified and is_notify_consumer_ids_changed_enable and self._tells(info):
             self.listener.handle(_CHANGE, group, list(info.channel_info_table))
         self.listener.handle(_REGISTER, group, subscriptions=subscriptions)
         return notified
@@ -142,7 +142,8 @@ class ConsumerManager:
     ) -> None:
         """Forget a member that says goodbye.
 
-        CHANGE is fired even when nothing was removed, and for an emptied group as well, whose list is empty.
+        CHANGE is fired even when nothing was removed, and for an emptied group as well, whose list is empty; later
+        versions fire none for a broadcasting group.
         """
         info = self.consumer_table.get(group)
         if info is None:
@@ -152,7 +153,7 @@ class ConsumerManager:
             self._hooks.tell(Unregister(group, removed.client_id))
         if not info.channel_info_table:
             self._drop(group)
-        if is_notify_consumer_ids_changed_enable:
+        if is_notify_consumer_ids_changed_enable and self._tells(info):
             self.listener.handle(_CHANGE, group, list(info.channel_info_table))
 
     def do_channel_close_event(self, channel: Channel) -> None:
@@ -164,7 +165,11 @@ class ConsumerManager:
             self._hooks.tell(Unregister(group, removed.client_id))
             if not info.channel_info_table:
                 self._drop(group)
-            self.listener.handle(_CHANGE, group, list(info.channel_info_table))
+            if self._tells(info):
+                self.listener.handle(_CHANGE, group, list(info.channel_info_table))
+
+    def _tells(self, info: ConsumerGroupInfo) -> bool:
+        return self._rules.notifies_broadcasting or not info.is_broadcasting
 
     def scan_not_active_channel(self, now: int) -> None:
         """Close and forget connections silent for more than 120 s.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.processor import (
     NULL_POINTER,
-    SUGGEST_TODO,
     BrokerHooks,
     ProcessorError,
     require,
@@ -20,14 +19,15 @@ from rmqlab.broker.processor import (
 )
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.events import DeadLetter
-from rmqlab.message.java import is_blank
+from rmqlab.message.java import in_hash_map_order, is_blank
 from rmqlab.message.message import MessageExtBrokerInner
-from rmqlab.message.properties import PROPERTY_ORIGIN_MESSAGE_ID, PROPERTY_RETRY_TOPIC
+from rmqlab.message.properties import PROPERTY_ORIGIN_MESSAGE_ID, PROPERTY_RETRY_TOPIC, properties_to_string
 from rmqlab.message.topics import dlq_topic, retry_topic
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, PERM_WRITE, UNIT_SUB_FLAG, is_writeable
+from rmqlab.rules import Rules
 from rmqlab.store.dispatch_request import PutMessageStatus
 from rmqlab.store.message_store import MessageStore
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.producer_headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
     from rmqlab.protocol.topic_config import SubscriptionGroupConfig
+    from rmqlab.protocol.wire import Wire
 
     RetryHeader = ConsumerSendMsgBackRequestHeader | SendMessageRequestHeader | SendMessageRequestHeaderV2
 
@@ -53,6 +54,7 @@ class SendParts(NamedTuple):
     groups: SubscriptionGroupManager
     choose: Callable[[str, int], int]
     hooks: BrokerHooks
+    rules: Rules
 
 
 def consumer_send_msg_back(parts: SendParts, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
@@ -61,14 +63,15 @@ def consumer_send_msg_back(parts: SendParts, _channel: Channel, command: Remotin
     Delay level 0 means level 3 and one higher with every time; a negative level, or as many times as allowed (16),
     makes it a dead letter. Raises ProcessorError when a required field is null.
     """
-    config, store, topics, groups, choose, hooks = parts
+    config, store, topics, groups, choose, hooks, rules = parts
     header = command.decode_header(ConsumerSendMsgBackRequestHeader)
     require(header, ("offset", "group", "delay_level"))
     group = header.group
     group_config = groups.find_subscription_group_config(group)
     if group_config is None:
         return RemotingCommand.response(
-            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {SUGGEST_TODO}"
+            ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+            f"subscription group not exist, {group} {rules.wire.suggest_todo}",
         )
     if not is_writeable(config.broker_permission):
         return RemotingCommand.response(
@@ -91,10 +94,10 @@ def consumer_send_msg_back(parts: SendParts, _channel: Channel, command: Remotin
     message.wait_store_msg_ok = False
     delay_level = header.delay_level
     if message.reconsume_times >= max_reconsume_times(command, header, group_config) or delay_level < 0:
-        topic, queue_id = dead_letter_place(group, topics, choose)
+        topic, queue_id = dead_letter_place(group, topics, choose, rules)
     else:
         message.delay_time_level = delay_level or FIRST_RETRY_DELAY_LEVEL + message.reconsume_times
-    result = store.async_put_message(_copy_for(message, topic, queue_id), now)
+    result = store.async_put_message(_copy_for(message, topic, queue_id, rules.wire), now)
     if result.status is not PutMessageStatus.PUT_OK:
         return system_error(result.status.name)
     if topic == dlq_topic(group):
@@ -117,24 +120,30 @@ def max_reconsume_times(command: RemotingCommand, header: RetryHeader, group_con
     return header.max_reconsume_times
 
 
-def dead_letter_place(group: str, topics: TopicConfigManager, choose: Callable[[str, int], int]) -> tuple[str, int]:
-    """Return topic and queue of a group's dead letters; a new topic is made, from which nobody may pull."""
+def dead_letter_place(
+    group: str, topics: TopicConfigManager, choose: Callable[[str, int], int], rules: Rules
+) -> tuple[str, int]:
+    """Return topic and queue of a group's dead letters; a new topic is made, from which the rules say who may pull."""
     topic = dlq_topic(group)
     queue_id = choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
-    topics.create_topic_in_send_message_back_method(topic, DLQ_NUMS_PER_GROUP, PERM_WRITE, 0)
+    perm = PERM_READ_WRITE if rules.may_pull_from_dlq else PERM_WRITE
+    topics.create_topic_in_send_message_back_method(topic, DLQ_NUMS_PER_GROUP, perm, 0)
     return topic, queue_id
 
 
-def _copy_for(message: MessageExt, topic: str, queue_id: int) -> MessageExtBrokerInner:
+def _copy_for(message: MessageExt, topic: str, queue_id: int, wire: Wire) -> MessageExtBrokerInner:
     """Return the message as it goes to the retry or dead letter topic.
 
     The origin's id is set after the text of the properties was made, as in 4.8.0; the store makes that text again for
-    a delayed message, so a retry carries the id. A dead letter that was retried before still has the delay level of its
-    last retry and is delayed once more.
+    a delayed message, so a retry carries the id. 5.x makes the text again here. A dead letter that was retried before
+    still has the delay level of its last retry and is delayed once more.
     """
-    inner = MessageExtBrokerInner.again(message, topic, queue_id)
+    inner = MessageExtBrokerInner.again(message, topic, queue_id, wire.property_capacity)
     inner.reconsume_times += 1
     origin = inner.properties.get(PROPERTY_ORIGIN_MESSAGE_ID)
     if origin is None or is_blank(origin):
         inner.properties[PROPERTY_ORIGIN_MESSAGE_ID] = message.msg_id or ""
+    if wire.keeps_origin_in_dlq:
+        inner.properties = in_hash_map_order(inner.properties, wire.property_capacity)
+        inner.properties_string = properties_to_string(inner.properties)
     return inner

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from rmqlab.events import Event, Observer
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import ONEWAY, RESPONSE, RemotingCommand
+from rmqlab.protocol.wire import WIRE_4_8_0, Wire
 
 if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
@@ -142,8 +143,6 @@ class BrokerHooks:
 NULL_POINTER = "java.lang.NullPointerException"
 NOT_SET = "not set any response code"
 """The remark that Java leaves in an answer that nobody filled in."""
-SUGGEST_TODO = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
-"""The sentence that Java adds to some remarks (`FAQUrl.suggestTodo`; all its links are the same)."""
 
 
 class ProcessorError(Exception):
@@ -211,15 +210,15 @@ class Broker2Client:
     so that real numbers are higher.
     """
 
-    def __init__(self, timers: Timers) -> None:
+    def __init__(self, timers: Timers, wire: Wire = WIRE_4_8_0) -> None:
+        self.wire = wire
         self._timers = timers
         self._opaque = 0
         self._waiting: dict[tuple[Channel, int], OnAnswer] = {}
 
     def send_oneway(self, channel: Channel, request: RemotingCommand) -> None:
         """Send a request that nobody answers."""
-        self._opaque += 1
-        request.opaque = self._opaque
+        self._number(request)
         request.flag |= ONEWAY
         channel.send(request)
 
@@ -227,8 +226,7 @@ class Broker2Client:
         self, channel: Channel, request: RemotingCommand, on_answer: OnAnswer, timeout_ms: int = CALL_TIMEOUT_MS
     ) -> None:
         """Send a request; `on_answer` gets the answer, or None when there is none in `timeout_ms`."""
-        self._opaque += 1
-        request.opaque = self._opaque
+        self._number(request)
         key = channel, request.opaque
         self._waiting[key] = on_answer
         due = self._timers.now + timeout_ms
@@ -240,6 +238,10 @@ class Broker2Client:
         on_answer = self._waiting.pop((channel, command.opaque), None)
         if on_answer is not None:
             on_answer(command)
+
+    def _number(self, request: RemotingCommand) -> None:
+        self._opaque += 1
+        request.opaque, request.version = self._opaque, self.wire.version_number
 
     def _give_up(self, key: tuple[Channel, int], _now: int) -> None:
         on_answer = self._waiting.pop(key, None)

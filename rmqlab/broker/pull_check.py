@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_manager import ConsumerManager
-from rmqlab.broker.processor import SUGGEST_TODO, Refused
+from rmqlab.broker.processor import Refused
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import ResponseCode
@@ -43,19 +43,19 @@ def check_permissions(parts: PullParts, channel: Channel, header: PullMessageReq
 
     Raises Refused.
     """
-    group, topic = header.consumer_group, header.topic
+    group, topic, suggest_todo = header.consumer_group, header.topic, parts.rules.wire.suggest_todo
     if not parts.config.broker_permission & PERM_READ:
         remark = f"the broker[{parts.config.broker_ip1}] pulling message is forbidden"
         raise Refused(ResponseCode.NO_PERMISSION, remark)
     group_config = parts.groups.find_subscription_group_config(group)
     if group_config is None:
-        remark = f"subscription group [{group}] does not exist, {SUGGEST_TODO}"
+        remark = f"subscription group [{group}] does not exist, {suggest_todo}"
         raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
     if not group_config.consume_enable:
         raise Refused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
     topic_config = parts.topics.select_topic_config(topic)
     if topic_config is None:
-        remark = f"topic[{topic}] not exist, apply first please! {SUGGEST_TODO}"
+        remark = f"topic[{topic}] not exist, apply first please! {suggest_todo}"
         raise Refused(ResponseCode.TOPIC_NOT_EXIST, remark)
     if not topic_config.perm & PERM_READ:
         raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden")
@@ -64,7 +64,7 @@ def check_permissions(parts: PullParts, channel: Channel, header: PullMessageReq
             f"queueId[{header.queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:"
             f"[{topic_config.read_queue_nums}] consumer:[/{channel.remote_address}]"
         )
-        raise Refused(ResponseCode.SYSTEM_ERROR, remark)
+        raise Refused(parts.rules.wire.illegal_queue, remark)
     return group_config
 
 
@@ -106,15 +106,15 @@ def _own_subscription(parts: PullParts, header: PullMessageRequestHeader, now: i
 def _group_subscription(
     parts: PullParts, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig
 ) -> Subscription:
-    group, topic = header.consumer_group, header.topic
+    group, topic, suggest_todo = header.consumer_group, header.topic, parts.rules.wire.suggest_todo
     info = parts.consumers.consumer_table.get(group)
     if info is None:
-        raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{SUGGEST_TODO}")
+        raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{suggest_todo}")
     if not group_config.consume_broadcast_enable and info.message_model is MessageModel.BROADCASTING:
         raise Refused(ResponseCode.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
     subscription = info.subscription_table.get(topic)
     if subscription is None:
-        raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{SUGGEST_TODO}")
+        raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{suggest_todo}")
     # Only an older table is refused. A newer one, made by a member with other tags, serves in silence (row S-66).
     if not parts.rules.is_latest(subscription.sub_version, header.sub_version):
         raise Refused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")

@@ -57,6 +57,8 @@ def offset_moved_message(event: OffsetMovedEvent, host: Host, now: int) -> Messa
 
 
 _CODES = dict(ResponseCode.__members__)
+GROUP_SYS_FLAG = 0
+"""Of every group here: it tells of units, which are no subject of ours (`SubscriptionGroupConfig.groupSysFlag`)."""
 _REQUIRED = (
     "consumer_group", "topic", "queue_id", "queue_offset", "max_msg_nums", "sys_flag", "commit_offset",
     "suspend_timeout_millis", "sub_version",
@@ -82,8 +84,9 @@ class PullMessageProcessor:
         self.on_offset_moved = self.put_offset_moved
 
     def put_offset_moved(self, event: OffsetMovedEvent, now: int) -> None:
-        """Store the event that a consumer was told to go on elsewhere."""
-        self.store.put_message(offset_moved_message(event, self.parts.config.store_host, now), now)
+        """Store the event that a consumer was told to go on elsewhere, in versions that do."""
+        if self.parts.rules.stores_offset_moved_event:
+            self.store.put_message(offset_moved_message(event, self.parts.config.store_host, now), now)
 
     @property
     def handlers(self) -> dict[int, Handler]:
@@ -105,7 +108,7 @@ class PullMessageProcessor:
         except (RemotingCommandException, ProcessorError):
             return  # Java logs it and the client times out
         if response is not None:
-            channel.send(response.reply_to(request))
+            channel.send(response.reply_to(request, self.parts.rules.wire))
 
     def _process(
         self, channel: Channel, command: RemotingCommand, now: int, *, broker_allow_suspend: bool
@@ -137,6 +140,10 @@ class PullMessageProcessor:
             answer = PullMessageResponseHeader(
                 suggested, result.next_begin_offset, result.min_offset, result.max_offset
             )
+            if self.parts.rules.wire.tells_sys_flags:
+                topic_config = self.parts.topics.select_topic_config(topic)
+                answer.topic_sys_flag = 0 if topic_config is None else topic_config.topic_sys_flag
+                answer.group_sys_flag = GROUP_SYS_FLAG
             status = result.status.name
             code = _CODES[self.parts.rules.code_of_status(status, header.queue_offset)]
             held = code is ResponseCode.PULL_NOT_FOUND and broker_allow_suspend and bool(header.sys_flag & FLAG_SUSPEND)

@@ -16,6 +16,7 @@ from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_REAL_QUEUE_ID, PROPERTY_REAL_TOPIC
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 from rmqlab.protocol.serializable import RemotingSerializable
+from rmqlab.protocol.wire import WIRE_4_8_0, Wire
 from rmqlab.store.config import delay_level_to_queue_id, queue_id_to_delay_level
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import is_ext_addr
@@ -156,13 +157,13 @@ class ScheduleMessageService(ConfigManager):
         message = self._store.look_message_by_offset(commit_log_offset, size)
         if message is None:
             return True
-        inner = message_time_up(message)
+        inner = message_time_up(message, self._store.rules.wire)
         if inner is None or inner.topic == TRANS_HALF_TOPIC:
             return True
         return self._store.put_message(inner, now).status is PutMessageStatus.PUT_OK
 
 
-def message_time_up(message: MessageExt) -> MessageExtBrokerInner | None:
+def message_time_up(message: MessageExt, wire: Wire = WIRE_4_8_0) -> MessageExtBrokerInner | None:
     """Return a delayed message as it goes to its real topic, None when it does not know its topic and queue.
 
     Its property text still names the delay level, as in 4.8.0, which writes the text before it clears the property;
@@ -172,7 +173,7 @@ def message_time_up(message: MessageExt) -> MessageExtBrokerInner | None:
     queue_id = message.properties.get(PROPERTY_REAL_QUEUE_ID, "")
     if topic is None or not queue_id.lstrip("+-").isdecimal():
         return None
-    inner = MessageExtBrokerInner.again(message, topic, int(queue_id))
+    inner = MessageExtBrokerInner.again(message, topic, int(queue_id), wire.property_capacity)
     inner.properties.pop(PROPERTY_DELAY_TIME_LEVEL, None)
     # WAIT is set to false after the text was written, too.
     inner.wait_store_msg_ok = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_send_msg_back import SendParts, dead_letter_place, max_reconsume_times
-from rmqlab.broker.processor import NULL_POINTER, SUGGEST_TODO, ProcessorError, Refused, require
+from rmqlab.broker.processor import NULL_POINTER, ProcessorError, Refused, require
 from rmqlab.events import DeadLetter
 from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_boolean, utf16_length
 from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.topic_config_manager import TopicConfigManager
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.topic_config import TopicConfig
+    from rmqlab.protocol.wire import Wire
     from rmqlab.store.dispatch_request import PutMessageResult
 
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
@@ -77,7 +78,8 @@ class SendMessageProcessor:
     """
 
     def __init__(self, parts: SendParts) -> None:
-        self._config, self._store, self._topics, self._groups, self._choose, self._hooks = parts
+        self._config, self._store, self._topics, self._groups, self._choose, self._hooks, self._rules = parts
+        self._wire = self._rules.wire
         self._store_host = parts.config.store_host
         self.prepare_message: Callable[[MessageExtBrokerInner, int], PutMessageResult] | None = None
         self.handlers: dict[int, Handler] = {
@@ -95,7 +97,7 @@ class SendMessageProcessor:
             header = command.decode_header(SendMessageRequestHeaderV2)
         send = self._send_batch if header.batch else self._send
         try:
-            topic_config = check_message(self._config, self._topics, channel, header)
+            topic_config = check_message(self._config, self._topics, self._wire, channel, header)
             return send(channel, command, header, topic_config, now)
         except Refused as refused:
             return self._answer(refused.code, refused.remark)
@@ -146,15 +148,18 @@ class SendMessageProcessor:
         topic_config: TopicConfig,
         message: MessageExt,
     ) -> None:
-        """Copy the sender's fields; the broker adds the property CLUSTER."""
+        """Copy the sender's fields; the broker adds the property CLUSTER, and what its version adds."""
         message.sys_flag = header.sys_flag
         if topic_config.topic_filter_type == MULTI_TAG:
             message.sys_flag |= MULTI_TAGS_FLAG
         message.body = command.body
         message.flag = header.flag
         properties = string_to_properties(header.properties)
+        told = self._told_properties()
+        for name in self._wire.stored_properties:
+            properties[name] = told[name]
         properties[PROPERTY_CLUSTER] = self._config.broker_cluster_name
-        message.properties = in_hash_map_order(properties)
+        message.properties = in_hash_map_order(properties, self._wire.property_capacity)
         message.born_timestamp = header.born_timestamp
         message.born_host = Host.parse(channel.remote_address)
         message.store_host = self._store_host
@@ -164,14 +169,14 @@ class SendMessageProcessor:
         """Return the queue asked for, or one of the broker's choice.
 
         4.8.0 takes a random number modulo the write queues and forgets its sign here, so that a message may land in a
-        queue below 0, which no consumer pulls. All 2n-1 outcomes can be chosen, those that exist first.
+        queue below 0, which no consumer pulls. All 2n-1 outcomes can be chosen, those that exist first. 5.x does not.
         """
         if header.queue_id >= 0:
             return header.queue_id
         nums = topic_config.write_queue_nums
         if nums <= 0:
             raise ProcessorError("java.lang.ArithmeticException: / by zero")
-        chosen = self._choose(f"queue of {header.topic}", 2 * nums - 1)
+        chosen = self._choose(f"queue of {header.topic}", 2 * nums - 1 if self._rules.chooses_below_0 else nums)
         return chosen if chosen < nums else nums - 1 - chosen
 
     def _dead_letter(self, command: RemotingCommand, header: SendHeader, message: MessageExtBrokerInner) -> None:
@@ -179,10 +184,10 @@ class SendMessageProcessor:
         group = header.topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
         group_config = self._groups.find_subscription_group_config(group)
         if group_config is None:
-            remark = f"subscription group not exist, {group} {SUGGEST_TODO}"
+            remark = f"subscription group not exist, {group} {self._wire.suggest_todo}"
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if (header.reconsume_times or 0) >= max_reconsume_times(command, header, group_config):
-            message.topic, message.queue_id = dead_letter_place(group, self._topics, self._choose)
+            message.topic, message.queue_id = dead_letter_place(group, self._topics, self._choose, self._rules)
 
     def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:
         code = _CODE_OF_STORED.get(result.status)
@@ -196,19 +201,23 @@ class SendMessageProcessor:
         """Count what was stored, and say where it is."""
         if self._hooks.on_put is not None:
             self._hooks.on_put(message.topic, result.msg_num, result.wrote_bytes, now)
-        return SendMessageResponseHeader(result.msg_id, queue_id, result.logics_offset)
+        unique_id = message.unique_id if self._wire.tells_unique_id else None
+        return SendMessageResponseHeader(result.msg_id, queue_id, result.logics_offset, unique_id)
 
     def _answer(
         self, code: ResponseCode, remark: str | None, header: SendMessageResponseHeader | None = None
     ) -> RemotingCommand:
         """Every answer to a send tells the region and whether to trace, also a refusal."""
-        config = self._config
         response = RemotingCommand.response(code, remark, header or SendMessageResponseHeader())
-        response.ext_fields = {
+        response.ext_fields = self._told_properties()
+        return response
+
+    def _told_properties(self) -> dict[str, str]:
+        config = self._config
+        return {
             PROPERTY_MSG_REGION: config.region_id,
             PROPERTY_TRACE_SWITCH: "true" if config.trace_on else "false",
         }
-        return response
 
 
 def _java_exception(error: NumberFormatError | RecordError) -> str:
@@ -223,6 +232,7 @@ def _java_exception(error: NumberFormatError | RecordError) -> str:
 def check_message(
     config: BrokerConfig,
     topics: TopicConfigManager,
+    wire: Wire,
     channel: Channel,
     header: SendHeader,
 ) -> TopicConfig:
@@ -243,7 +253,7 @@ def check_message(
         raise Refused(ResponseCode.NO_PERMISSION, remark)
     topic_config = topics.select_topic_config(topic)
     if topic_config is None:
-        topic_config = _new_topic(topics, header)
+        topic_config = _new_topic(topics, wire, header)
     require(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
     if header.queue_id >= max(topic_config.write_queue_nums, topic_config.read_queue_nums):
         remark = f"request queueId[{header.queue_id}] is illegal, {topic_config} Producer: {channel.remote_address}"
@@ -251,7 +261,7 @@ def check_message(
     return topic_config
 
 
-def _new_topic(topics: TopicConfigManager, header: SendHeader) -> TopicConfig:
+def _new_topic(topics: TopicConfigManager, wire: Wire, header: SendHeader) -> TopicConfig:
     require(header, ("default_topic", "default_topic_queue_nums"))
     topic, topic_sys_flag = header.topic, 0
     if header.unit_mode:
@@ -262,5 +272,5 @@ def _new_topic(topics: TopicConfigManager, header: SendHeader) -> TopicConfig:
     if topic_config is None and is_retry_topic(topic):
         topic_config = topics.create_topic_in_send_message_back_method(topic, 1, PERM_READ_WRITE, topic_sys_flag)
     if topic_config is None:
-        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!{SUGGEST_TODO}")
+        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!{wire.suggest_todo}")
     return topic_config

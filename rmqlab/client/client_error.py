@@ -22,15 +22,10 @@ from rmqlab.message.topics import (
     validate_topic,
 )
 from rmqlab.protocol.codes import ResponseCode
+from rmqlab.protocol.wire import WIRE_4_8_0, Wire
 
 if TYPE_CHECKING:
     from rmqlab.message.message import Message
-
-
-_FAQ = "http://rocketmq.apache.org/docs/faq/"
-_SEE = "\nSee "
-SUGGEST_TODO: Final = f"{_SEE}{_FAQ} for further details."
-"""The line that many texts end with (`FAQUrl.suggestTodo`)."""
 
 
 class ClientErrorCode(IntEnum):
@@ -45,17 +40,13 @@ class ClientErrorCode(IntEnum):
     CREATE_REPLY_MESSAGE_EXCEPTION = 10007
 
 
-def _attach_default_url(text: str) -> str:
-    return text if _SEE in text else f"{text}\nFor more information, please visit the url, {_FAQ}"
-
-
 class MQClientError(Exception):
     """A client call failed: `response_code` is the answer's code or -1, `error_message` the text alone."""
 
-    def __init__(self, error_message: str | None, response_code: int | None = None) -> None:
+    def __init__(self, error_message: str | None, response_code: int | None = None, wire: Wire = WIRE_4_8_0) -> None:
         """With a code the text reads `CODE: 23  DESC: ...`; without it the text is `error_message`."""
         text = str(error_message) if response_code is None else f"CODE: {int(response_code)}  DESC: {error_message}"
-        super().__init__(_attach_default_url(text))
+        super().__init__(wire.attach_default_url(text))
         self.error_message = error_message
         self.response_code = -1 if response_code is None else int(response_code)
 
@@ -63,10 +54,16 @@ class MQClientError(Exception):
 class MQBrokerError(Exception):
     """A broker answered with an error code; `response_code` and `error_message` tell which."""
 
-    def __init__(self, response_code: int, error_message: str | None, broker_addr: str | None = None) -> None:
+    def __init__(
+        self,
+        response_code: int,
+        error_message: str | None,
+        broker_addr: str | None = None,
+        wire: Wire = WIRE_4_8_0,
+    ) -> None:
         """The text reads `CODE: 1  DESC: remark BROKER: ip:port`."""
         broker = "" if broker_addr is None else f" BROKER: {broker_addr}"
-        super().__init__(_attach_default_url(f"CODE: {int(response_code)}  DESC: {error_message}{broker}"))
+        super().__init__(wire.attach_default_url(f"CODE: {int(response_code)}  DESC: {error_message}{broker}"))
         self.response_code = int(response_code)
         self.error_message = error_message
 
@@ -102,11 +99,11 @@ def check_group(group: str | None) -> None:
         )
 
 
-def check_consumer_group(group: str | None) -> None:
+def check_consumer_group(group: str | None, wire: Wire = WIRE_4_8_0) -> None:
     """As `check_group`; the built-in default name is refused too."""
     check_group(group)
     if group == DEFAULT_CONSUMER_GROUP:
-        raise MQClientError(f"consumerGroup can not equal {group}, please specify another one.{SUGGEST_TODO}")
+        raise MQClientError(f"consumerGroup can not equal {group}, please specify another one.{wire.suggest_todo}")
 
 
 def check_producer_group(group: str | None) -> None:

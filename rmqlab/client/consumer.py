@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import ServiceState
-from rmqlab.client.client_error import SUGGEST_TODO, MQClientError, check_consumer_group
+from rmqlab.client.client_error import MQClientError, check_consumer_group
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import LocalFileOffsetStore, RemoteBrokerOffsetStore
 from rmqlab.client.topic_routes import MQConsumerInner
@@ -105,9 +105,10 @@ class MQConsumer(MQConsumerInner):
         and pulling (row F-98).
         """
         if self.state is not ServiceState.CREATE_JUST:
-            raise MQClientError(f"The {self.kind} service state not OK, maybe started once, {self.state}{SUGGEST_TODO}")
+            state = f"{self.state}{self.instance.rules.wire.suggest_todo}"
+            raise MQClientError(f"The {self.kind} service state not OK, maybe started once, {state}")
         self.state = ServiceState.START_FAILED
-        check_consumer_group(self.group_name)
+        check_consumer_group(self.group_name, self.instance.rules.wire)
         self.register()
         await self.instance.start()
         self.state = ServiceState.RUNNING
@@ -137,7 +138,7 @@ class MQConsumer(MQConsumerInner):
             self.state = ServiceState.CREATE_JUST
             raise MQClientError(
                 f"The consumer group[{self.group_name}] has been created before, specify another name please."
-                f"{SUGGEST_TODO}"
+                f"{self.instance.rules.wire.suggest_todo}"
             )
 
     def put_subscription(
@@ -182,10 +183,9 @@ class MQConsumer(MQConsumerInner):
         if self.state is ServiceState.RUNNING:
             await self.offset_store.persist_all(set(self.process_queue_table))
 
-    async def do_rebalance(self) -> None:
-        """Look again which queues are ours, unless suspended."""
-        if not self.paused:
-            await self.rebalance_impl.do_rebalance()
+    async def do_rebalance(self) -> bool:
+        """Look again which queues are ours, unless suspended; whether we have them all."""
+        return not self.paused and await self.rebalance_impl.do_rebalance()
 
     # ---- pulls
 

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
     from rmqlab.client.process_queue import PullRequest
     from rmqlab.client.runtime import Event, Runtime, Task
+    from rmqlab.rules import Rules
 
     Job = Callable[[], Awaitable[object]]
     Timed = Callable[[], Awaitable[object] | None]
+
+
+SHUTDOWN_TIMEOUT = 1_000
 
 
 class ScheduledExecutor:
@@ -35,6 +39,7 @@ class ScheduledExecutor:
         self._changed: Event = runtime.event()
         self._task: Task | None = None
         self._stopped = False
+        self._takes_jobs = True
 
     def schedule(self, job: Timed, delay_ms: int) -> None:
         """Run `job` once, `delay_ms` from now; ignored after `shutdown`."""
@@ -44,6 +49,14 @@ class ScheduledExecutor:
         """Run `job` at `initial_ms` from now and every `period_ms` after; ignored after `shutdown`."""
         self._add(self._runtime.monotonic() + initial_ms, period_ms, job)
 
+    async def shutdown_gracefully(self, timeout_ms: int) -> None:
+        """Take no further job, and wait up to `timeout_ms` for those that are to come (`ThreadUtils`)."""
+        self._takes_jobs = False
+        if self._jobs:
+            last = max(due for due, *_ in self._jobs)
+            await self._runtime.sleep(min(max(last - self._runtime.monotonic(), 0), timeout_ms))
+        self.shutdown()
+
     def shutdown(self) -> None:
         """Run no further job; the one that runs is left to end."""
         self._stopped = True
@@ -51,7 +64,7 @@ class ScheduledExecutor:
         self._changed.set()
 
     def _add(self, due: int, period: int, job: Timed) -> None:
-        if self._stopped:
+        if self._stopped or not self._takes_jobs:
             return
         self._count += 1
         heappush(self._jobs, (due, self._count, period, job))
@@ -135,12 +148,12 @@ class PullMessageService:
         """Begin to take requests."""
         self._task = self._runtime.spawn(self._run(), "PullMessageService")
 
-    def shutdown(self) -> None:
-        """Take no more requests."""
+    async def shutdown(self) -> None:
+        """Take no more requests; those that are put off are waited for, up to 1 s, and not made."""
         self._stopped = True
-        self._later.shutdown()
         if self._task is not None:
             self._task.cancel()
+        await self._later.shutdown_gracefully(SHUTDOWN_TIMEOUT)
 
     def execute_pull_request_immediately(self, request: PullRequest) -> None:
         """Put a request at the end of the queue."""
@@ -168,13 +181,21 @@ class PullMessageService:
 
 
 class RebalanceService:
-    """Rebalances every `wait_interval` ms, and at once when woken; wakes during a rebalance count as one (row H-46)."""
+    """Rebalances every `wait_interval` ms, and at once when woken; wakes during a rebalance count as one (row H-46).
 
-    def __init__(self, runtime: Runtime, rebalance: Callable[[], Awaitable[None]], wait_interval: int) -> None:
-        """`rebalance` goes over all consumers of the instance."""
+    Versions with a shortest period put off what comes sooner, and come again after it while a consumer has not all the
+    queues that it wants.
+    """
+
+    def __init__(
+        self, runtime: Runtime, rebalance: Callable[[], Awaitable[bool]], wait_interval: int, rules: Rules
+    ) -> None:
+        """`rebalance` goes over all consumers of the instance, and tells whether they have all their queues."""
         self._runtime = runtime
         self._rebalance = rebalance
         self._wait_interval = wait_interval
+        self._rules = rules
+        self._last_rebalance = runtime.now()
         self._notified = runtime.event()
         self._stopped = False
 
@@ -192,8 +213,17 @@ class RebalanceService:
         self._notified.set()
 
     async def _run(self) -> None:
+        shortest, wait = self._rules.rebalance_min_period_ms, self._wait_interval
         while not self._stopped:
-            await self._notified.wait(self._wait_interval)
+            await self._notified.wait(wait)
             await self._runtime.late("RebalanceService")
             self._notified.clear()
-            await self._rebalance()
+            if shortest:
+                since = self._runtime.now() - self._last_rebalance
+                if since < shortest:
+                    wait = shortest - since
+                    continue
+            balanced = await self._rebalance()
+            wait = shortest if self._rules.rebalances_again(balanced) else self._wait_interval
+            if shortest:
+                self._last_rebalance = self._runtime.now()

@@ -94,7 +94,8 @@ class DefaultLitePullConsumer(MQConsumer):
         self.rebalance_impl = RebalanceLitePullImpl(self)
         self.assigned: dict[MessageQueue, AssignedQueue] = {}
         self.assigns = False
-        self._pool = ThreadPool(instance.runtime, self.config.pull_thread_nums, "PullMsgThread")
+        threads = instance.rules.lite_pull_threads(self.config.pull_thread_nums)
+        self._pool = ThreadPool(instance.runtime, threads, "PullMsgThread")
         self._requests: deque[_ConsumeRequest] = deque()
         self._arrived = instance.runtime.event()
         self._next_auto_commit = NOT_SET

@@ -25,6 +25,7 @@ from rmqlab.protocol.topic_config import PERM_READ, PERM_WRITE
 if TYPE_CHECKING:
     from rmqlab.client.runtime import Runtime
     from rmqlab.protocol.header import CommandHeader
+    from rmqlab.protocol.wire import Wire
 
 ADMIN_TIMEOUT = 6_000
 SCAN_PERIOD = 1_000
@@ -155,20 +156,27 @@ class MQClientAPI:
     A refusal raises `MQBrokerError` unless said otherwise; no answer raises `RemotingError`.
     """
 
-    def __init__(self, runtime: Runtime) -> None:
-        """`name_servers` are the addresses of name servers, set by the instance."""
+    def __init__(self, runtime: Runtime, wire: Wire) -> None:
+        """`name_servers` are addresses, set by the instance; `wire` is that of the client's version."""
         self._runtime = runtime
+        self.wire = wire
         self._chosen: str | None = None
         self.started_at = 0
         self.name_servers: list[str] = []
+
+    def request(self, code: int, header: CommandHeader | None, body: Body = None) -> RemotingCommand:
+        """A request of this client's version."""
+        request = RemotingCommand.request(code, header, body)
+        request.version = self.wire.version_number
+        return request
 
     async def call(
         self, addr: str, code: int, header: CommandHeader | None, timeout_ms: int, body: Body = None
     ) -> RemotingCommand:
         """Send a request and return its answer, a refusal raised."""
-        response = await self._runtime.invoke(addr, RemotingCommand.request(code, header, body), timeout_ms)
+        response = await self._runtime.invoke(addr, self.request(code, header, body), timeout_ms)
         if response.code != ResponseCode.SUCCESS:
-            raise MQBrokerError(response.code, response.remark, addr)
+            raise MQBrokerError(response.code, response.remark, addr, self.wire)
         return response
 
     def until_noticed(self, timeout_ms: int) -> int:
@@ -184,7 +192,7 @@ class MQClientAPI:
 
         Asks the name server in use; when it cannot be reached, the next one from a random start (a choice point).
         """
-        request = RemotingCommand.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
+        request = self.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
         servers = self.name_servers
         if self._chosen not in servers and servers:
             self._chosen = servers[self._runtime.choose("name_server", len(servers))]
@@ -199,16 +207,17 @@ class MQClientAPI:
             body = response.body
             if response.code == ResponseCode.SUCCESS and body is not None:
                 return _route_of(body)
-            raise MQClientError(response.remark, response.code)
+            raise MQClientError(response.remark, response.code, self.wire)
         raise failure or RemotingConnectError("null")
 
     async def pull_message(self, addr: str, header: consumer.PullMessageRequestHeader, timeout_ms: int) -> PullResult:
         """Pull and wait; every code but the four of `PullStatus` raises `MQBrokerError` (row S-71)."""
-        request = RemotingCommand.request(RequestCode.PULL_MESSAGE, header)
+        lite = header.sys_flag & consumer.FLAG_LITE_PULL_MESSAGE
+        request = self.request(self.wire.lite_pull if lite else RequestCode.PULL_MESSAGE, header)
         response = await self._runtime.invoke(addr, request, timeout_ms)
         status = _PULL_STATUS.get(response.code)
         if status is None:
-            raise MQBrokerError(response.code, response.remark, addr)
+            raise MQBrokerError(response.code, response.remark, addr, self.wire)
         answer = response.decode_header(consumer.PullMessageResponseHeader)
         if answer.next_begin_offset is None:
             raise MQClientError(f"the answer from {addr} carries no offsets")  # Java runs into a null here
@@ -231,11 +240,11 @@ class MQClientAPI:
         timeout_ms: int,
     ) -> SendResult:
         """Send a message or a batch with its `body` as it travels, and wait for the answer."""
-        request = RemotingCommand.request(_send_code(header), header, body)
+        request = self.request(_send_code(header), header, body)
         response = await self._runtime.invoke(addr, request, timeout_ms)
         status = _SEND_STATUS.get(response.code)
         if status is None:
-            raise MQBrokerError(response.code, response.remark, addr)
+            raise MQBrokerError(response.code, response.remark, addr, self.wire)
         answer = response.decode_header(producer.SendMessageResponseHeader)
         fields = response.ext_fields or {}
         return SendResult(

@@ -68,7 +68,7 @@ class MQClientInstance(TopicRoutes):
         rules: Rules,
     ) -> None:
         """An instance that has not started; `unique_ids` makes the UNIQ_KEY of messages sent from here."""
-        super().__init__(runtime)
+        super().__init__(runtime, rules.wire)
         self.rules = rules
         self.config = config
         self.client_id = client_id
@@ -85,13 +85,16 @@ class MQClientInstance(TopicRoutes):
         self._lock_heartbeat = Lock(runtime)
         self.scheduled = ScheduledExecutor(runtime, "MQClientFactoryScheduledThread")
         self.pull_message_service = PullMessageService(runtime, self._pull_message)
-        self.rebalance_service = RebalanceService(runtime, self.do_rebalance, config.rebalance_wait_interval)
+        self.rebalance_service = RebalanceService(runtime, self.do_rebalance, config.rebalance_wait_interval, rules)
         runtime.on_request(self.process_request)
 
     def process_request(self, addr: str, request: RemotingCommand) -> RemotingCommand | None:
         """Handle a request from the broker at `addr`; one that no processor knows gets no answer."""
         processor = self.processors.get(request.code)
-        return None if processor is None else processor(addr, request)
+        answer = None if processor is None else processor(addr, request)
+        if answer is not None:
+            answer.version = self.rules.wire.version_number
+        return answer
 
     def _notify_consumer_ids_changed(self, _addr: str, _request: RemotingCommand) -> None:
         """All consumers of the instance rebalance: nobody looks which group it was (row S-84)."""
@@ -134,7 +137,7 @@ class MQClientInstance(TopicRoutes):
             return
         await self.default_producer.shutdown(shutdown_factory=False)
         self.state = ServiceState.SHUTDOWN_ALREADY
-        self.pull_message_service.shutdown()
+        await self.pull_message_service.shutdown()
         self.scheduled.shutdown()
         self.runtime.close_connections()
         self.rebalance_service.shutdown()
@@ -247,7 +250,7 @@ class MQClientInstance(TopicRoutes):
         try:
             await self.api.call(addr, RequestCode.CHECK_CLIENT_CONFIG, None, 3_000, body.encode())
         except MQBrokerError as refused:
-            raise MQClientError(refused.error_message, refused.response_code) from refused
+            raise MQClientError(refused.error_message, refused.response_code, self.rules.wire) from refused
         except RemotingError as error:
             raise MQClientError(
                 f"Check client in broker error, maybe because you use {subscription.expression_type} to filter "
@@ -279,11 +282,20 @@ class MQClientInstance(TopicRoutes):
 
     # ---- consumers
 
-    async def do_rebalance(self) -> None:
-        """Let every consumer rebalance (row H-53)."""
+    async def do_rebalance(self) -> bool:
+        """Let every consumer rebalance (row H-53); whether each has all the queues that it wants."""
+        balanced = True
         for group in hash_map_order(self.consumer_table):
             if group in self.consumer_table:  # else it was unregistered meanwhile
-                await self.consumer_table[group].do_rebalance()
+                balanced &= await self.consumer_table[group].do_rebalance()
+        return balanced
+
+    def rebalance_later(self, delay_ms: int) -> None:
+        """Rebalance `delay_ms` from now (`rebalanceLater`)."""
+        self.scheduled.schedule(self._wake_rebalance, delay_ms)
+
+    async def _wake_rebalance(self) -> None:
+        self.rebalance_service.wakeup()
 
     async def persist_all_consumer_offset(self) -> None:
         """Let every consumer commit its offsets."""

@@ -11,7 +11,6 @@ from rmqlab.client.client_error import CALL_ERRORS, MQBrokerError
 from rmqlab.events import OffsetPersist
 from rmqlab.message.topics import message_queue_order
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import QueryConsumerOffsetRequestHeader, UpdateConsumerOffsetRequestHeader
 from rmqlab.protocol.header import WithOffset
 
@@ -96,7 +95,7 @@ class RemoteBrokerOffsetStore(OffsetStore):
             return
         instance = self._instance
         header = UpdateConsumerOffsetRequestHeader(self._group, queue.topic, queue.queue_id, offset)
-        request = RemotingCommand.request(RequestCode.UPDATE_CONSUMER_OFFSET, header)
+        request = instance.api.request(RequestCode.UPDATE_CONSUMER_OFFSET, header)
         try:
             find = instance.find_broker_address_in_admin
             known = find(queue.broker_name)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 from rmqlab.client.client_config import ProducerConfig, ServiceState
 from rmqlab.client.client_error import (
     CALL_ERRORS,
-    SUGGEST_TODO,
     ClientErrorCode,
     MQBrokerError,
     MQClientError,
@@ -77,19 +76,24 @@ class DefaultMQProducer:
         topics = [name for name, info in self.topic_publish_info_table.items() if info.message_queue_list]
         return f"<DefaultMQProducer of group {self.group}: knows {', '.join(topics) or 'no topic'}>"
 
+    @property
+    def _suggest_todo(self) -> str:
+        return self.instance.rules.wire.suggest_todo
+
     # ---- life
 
     async def start(self, *, start_factory: bool = True) -> None:
         """Register and send a first heartbeat; raises `MQClientError`, for a group this client id has already too."""
         if self.state is not ServiceState.CREATE_JUST:
-            raise MQClientError(f"The producer service state not OK, maybe started once, {self.state}{SUGGEST_TODO}")
+            raise MQClientError(
+                f"The producer service state not OK, maybe started once, {self.state}{self._suggest_todo}"
+            )
         self.state = ServiceState.START_FAILED
         check_producer_group(self.group)
         if not self.instance.register_producer(self.group, self):
             self.state = ServiceState.CREATE_JUST
-            raise MQClientError(
-                f"The producer group[{self.group}] has been created before, specify another name please.{SUGGEST_TODO}"
-            )
+            told = f"has been created before, specify another name please.{self._suggest_todo}"
+            raise MQClientError(f"The producer group[{self.group}] {told}")
         self.topic_publish_info_table[AUTO_CREATE_TOPIC_KEY_TOPIC] = TopicPublishInfo()
         if start_factory:
             await self.instance.start()
@@ -108,7 +112,7 @@ class DefaultMQProducer:
     def make_sure_state_ok(self) -> None:
         """Raise `MQClientError` unless the producer runs."""
         if self.state is not ServiceState.RUNNING:
-            raise MQClientError(f"The producer service state not OK, {self.state}{SUGGEST_TODO}")
+            raise MQClientError(f"The producer service state not OK, {self.state}{self._suggest_todo}")
 
     async def create_topic(self, key: str, new_topic: str, queue_num: int) -> None:
         """Create a topic on every broker that has the topic `key`, with five tries each; raises `MQClientError`."""
@@ -133,7 +137,7 @@ class DefaultMQProducer:
                     created = True
                     break
                 except MQBrokerError as refused:
-                    failure = MQClientError(refused.error_message, refused.response_code)
+                    failure = MQClientError(refused.error_message, refused.response_code, self.instance.rules.wire)
                 except CALL_ERRORS as error:
                     failure = error
         if not created and (failure is not None or not route.broker_datas):
@@ -184,13 +188,14 @@ class DefaultMQProducer:
                 failure = error
             except (MQClientError, RemotingError) as error:
                 failure = error
-        raise _still_failed(message.topic, brokers_sent, times_total, runtime.now() - begin, failure) from failure
+        cost_ms = runtime.now() - begin
+        raise _still_failed(message.topic, brokers_sent, times_total, cost_ms, self._suggest_todo, failure) from failure
 
     def _no_route(self, topic: str) -> MQClientError:
         if not self.instance.api.name_servers:
-            text = f"No name server address, please set it.{SUGGEST_TODO}"
+            text = f"No name server address, please set it.{self._suggest_todo}"
             return _with_code(text, ClientErrorCode.NO_NAME_SERVER_EXCEPTION)
-        text = f"No route info of this topic: {topic}{SUGGEST_TODO}"
+        text = f"No route info of this topic: {topic}{self._suggest_todo}"
         return _with_code(text, ClientErrorCode.NOT_FOUND_TOPIC_EXCEPTION)
 
     async def find_topic_publish_info(self, topic: str) -> TopicPublishInfo:
@@ -261,12 +266,12 @@ def _take_retry_counts(message: Message, header: SendMessageRequestHeaderV2) -> 
 
 
 def _still_failed(
-    topic: str, brokers_sent: list[str], times_total: int, cost_ms: int, failure: Exception | None
+    topic: str, brokers_sent: list[str], times_total: int, cost_ms: int, suggest_todo: str, failure: Exception | None
 ) -> MQClientError:
     sent = ", ".join(brokers_sent + ["null"] * (times_total - len(brokers_sent)))
     text = (
         f"Send [{len(brokers_sent)}] times, still failed, cost [{cost_ms}]ms, "
-        f"Topic: {topic}, BrokersSent: [{sent}]{SUGGEST_TODO}"
+        f"Topic: {topic}, BrokersSent: [{sent}]{suggest_todo}"
     )
     return _with_code(text, _code_of(failure))
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import PushConsumerConfig, ServiceState
-from rmqlab.client.client_error import CALL_ERRORS, SUGGEST_TODO, MQClientError
+from rmqlab.client.client_error import CALL_ERRORS, MQClientError
 from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService
 from rmqlab.client.consumer import MQConsumer
 from rmqlab.client.mq_client_api import PullStatus
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
 PULL_TIME_DELAY_WHEN_SUSPEND = 1_000
 CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000
-FIX_OFFSET_DELAY = 10_000
 RESET_OFFSET_WAIT = 10_000
 MIB = 1024 * 1024
 
@@ -73,7 +72,7 @@ class DefaultMQPushConsumer(MQConsumer):
     def register(self) -> None:
         """Join the instance, with the group's retry topic, and make what calls the listener; raises `MQClientError`."""
         if self.listener is None:
-            raise MQClientError(f"messageListener is null{SUGGEST_TODO}")
+            raise MQClientError(f"messageListener is null{self.instance.rules.wire.suggest_todo}")
         if self.message_model is MessageModel.CLUSTERING:
             self.put_subscription(*self.instance.rules.retry_subscription(self.group_name))
         super().register()
@@ -184,7 +183,7 @@ class DefaultMQPushConsumer(MQConsumer):
         if result.pull_status is PullStatus.OFFSET_ILLEGAL:
             process_queue.dropped = True
             job = partial(self._fix_offset, queue, request.next_offset)
-            self.instance.pull_message_service.execute_task_later(job, FIX_OFFSET_DELAY)
+            self.instance.pull_message_service.execute_task_later(job, self.instance.rules.fix_offset_delay_ms)
             return
         if result.pull_status is not PullStatus.FOUND:
             self._correct_tags_offset(request)
@@ -201,6 +200,8 @@ class DefaultMQPushConsumer(MQConsumer):
         if held is not None:
             held.dropped = True
             await self.rebalance_impl.remove_unnecessary_message_queue(queue, held)
+        if not self.instance.rules.fix_offset_delay_ms:
+            self.instance.rebalance_service.wakeup()
 
     def _pull_failed(self, request: PullRequest, error: Exception) -> None:
         queue, client_id = request.message_queue, self.instance.client_id

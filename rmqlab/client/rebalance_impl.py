@@ -24,7 +24,6 @@ from rmqlab.protocol.bodies import (
     UnlockBatchRequestBody,
 )
 from rmqlab.protocol.codes import RequestCode
-from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import GetConsumerListByGroupRequestHeader
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.rules import DEFAULT_RULES
@@ -107,29 +106,41 @@ class RebalanceImpl(ABC):
 
     # ---- rebalancing
 
-    async def do_rebalance(self) -> None:
-        """Go over all topics in hash table order, then drop the queues of topics no longer subscribed."""
+    async def do_rebalance(self) -> bool:
+        """Go over all topics in hash table order, then drop the queues of topics no longer subscribed.
+
+        Return whether we hold all the queues that we want.
+        """
+        balanced = True
         for topic in hash_map_order(self.consumer.subscription_inner):
             if topic in self.consumer.subscription_inner:
-                await self._rebalance_by_topic(topic)
+                balanced &= await self._rebalance_by_topic(topic)
         for queue in list(self.process_queue_table):
             if queue.topic not in self.consumer.subscription_inner:
                 self.process_queue_table.pop(queue).dropped = True
+        return balanced
 
-    async def _rebalance_by_topic(self, topic: str) -> None:
+    async def _rebalance_by_topic(self, topic: str) -> bool:
         # taken before the group's clients are asked for: queues learnt meanwhile wait for the next rebalance (as Java)
-        all_queues = self.consumer.topic_subscribe_info_table.get(topic)
-        if self.consumer.message_model is MessageModel.BROADCASTING:
+        all_queues, rules = self.consumer.topic_subscribe_info_table.get(topic), self.instance.rules
+        broadcasting = self.consumer.message_model is MessageModel.BROADCASTING
+        if not rules.asks_members_first and not broadcasting:
+            all_queues = all_queues or None
+        if broadcasting:
             ours = all_queues
         else:
-            ours = await self._allocate(topic, all_queues)
+            ours = await self._allocate(topic, all_queues) if all_queues or rules.asks_members_first else None
+        if all_queues is None and rules.stamps_without_queues and (broadcasting or not is_retry_topic(topic)):
+            await self.message_queue_changed(topic, [], [])
         if all_queues is None or ours is None:
-            return
+            return True  # nothing is known, so nothing is missing
         changed = await self._update_process_queue_table(topic, message_queue_order(ours))
         if changed:
             held = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
             self.instance.observe(Rebalance(self.instance.client_id, self.group, topic, held))
             await self.message_queue_changed(topic, all_queues, ours)
+        working = {queue for queue, one in self.process_queue_table.items() if queue.topic == topic and not one.dropped}
+        return set(ours) == working
 
     async def _allocate(self, topic: str, all_queues: list[MessageQueue] | None) -> list[MessageQueue] | None:
         """Our share of the queues; None when no broker of the topic tells who is in the group (rows S-93, H-47)."""
@@ -169,8 +180,12 @@ class RebalanceImpl(ABC):
                     self.process_queue_table.pop(queue, None)
                     changed = True
         requests: list[PullRequest] = []
+        all_locked = True
         for queue in ours:
-            if queue in self.process_queue_table or (self.is_order and not await self.lock(queue)):
+            if queue in self.process_queue_table:
+                continue
+            if self.is_order and not await self.lock(queue):
+                all_locked = False
                 continue
             self.consumer.offset_store.remove_offset(queue)
             process_queue = ProcessQueue(self.instance.runtime.now(), Lock(self.instance.runtime))
@@ -180,6 +195,9 @@ class RebalanceImpl(ABC):
                 self.process_queue_table[queue] = process_queue
                 requests.append(PullRequest(self.group, queue, process_queue, next_offset))
                 changed = True
+        lock_again_ms = self.instance.rules.lock_again_ms
+        if not all_locked and lock_again_ms:
+            self.instance.rebalance_later(lock_again_ms)
         self.dispatch_pull_request(requests)
         return changed
 
@@ -200,7 +218,7 @@ class RebalanceImpl(ABC):
         if addr is None:
             return
         body = UnlockBatchRequestBody(self.group, self.instance.client_id, [queue]).encode()
-        request = RemotingCommand.request(RequestCode.UNLOCK_BATCH_MQ, body=body)
+        request = self.instance.api.request(RequestCode.UNLOCK_BATCH_MQ, None, body)
         with suppress(*CALL_ERRORS):
             await self.instance.runtime.invoke_oneway(addr, request)
 
@@ -302,9 +320,13 @@ class RebalancePushImpl(RebalanceImpl):
         return True
 
     def dispatch_pull_request(self, requests: list[PullRequest]) -> None:
-        """Hand them to the pull thread, in order."""
+        """Hand them to the pull thread, in order, or after a while."""
+        service, delay_ms = self.instance.pull_message_service, self.instance.rules.first_pull_delay_ms
         for request in requests:
-            self.instance.pull_message_service.execute_pull_request_immediately(request)
+            if delay_ms:
+                service.execute_pull_request_later(request, delay_ms)
+            else:
+                service.execute_pull_request_immediately(request)
 
 
 # Every member asks for the same, again and again.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
     from rmqlab.protocol.namesrv import TopicRouteData
     from rmqlab.protocol.subscription_data import SubscriptionData
+    from rmqlab.protocol.wire import Wire
 
 
 _Found = TypeVar("_Found")
@@ -70,7 +71,7 @@ class MQConsumerInner(ABC):
         return [self.subscription_inner[topic] for topic in hash_map_order(self.subscription_inner)]
 
     @abstractmethod
-    async def do_rebalance(self) -> None:
+    async def do_rebalance(self) -> bool:
         """Look again which queues are ours."""
 
     @abstractmethod
@@ -87,10 +88,10 @@ class MQConsumerInner(ABC):
 class TopicRoutes:
     """`broker_addr_table` holds {broker name: {broker id: "ip:port"}} as last learnt from routes."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        """Nothing is known yet."""
+    def __init__(self, runtime: Runtime, wire: Wire) -> None:
+        """Nothing is known yet; `wire` is that of the client's version."""
         self.runtime = runtime
-        self.api = MQClientAPI(runtime)
+        self.api = MQClientAPI(runtime, wire)
         self.producer_table: dict[str, MQProducerInner] = {}
         self.consumer_table: dict[str, MQConsumerInner] = {}
         self.topic_route_table: dict[str, TopicRouteData] = {}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rmqlab.events import Stage
+    from rmqlab.filter.sql92.tokens import Version
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
 
@@ -44,8 +45,10 @@ EXPRESSION_TYPES: Final[dict[str, Callable[[str | None], CompiledExpression]]] =
 """What compiles the expressions of each type but TAG (`FilterFactory`, `FilterSpi`); another type is one more entry."""
 
 
-def compile_expression(expression_type: str | None, expression: str | None) -> CompiledExpression:
-    """Compile an expression of a type other than TAG.
+def compile_expression(
+    expression_type: str | None, expression: str | None, sql92: Version = DEFAULT_RULES.sql92
+) -> CompiledExpression:
+    """Compile an expression of a type other than TAG; `sql92` is the version whose words a condition has.
 
     Raises `ExpressionRefused`: `UnknownExpressionTypeError`, or what the SQL92 compiler raises.
     """
@@ -59,7 +62,7 @@ def compile_expression(expression_type: str | None, expression: str | None) -> C
                 known=known,
             )
         )
-    return compiler(expression)
+    return PARSE_CACHE.compile(expression, sql92) if compiler == PARSE_CACHE.compile else compiler(expression)
 
 
 def is_true(condition: CompiledExpression | None, properties: Mapping[str, str] | None, rules: Rules) -> bool:
@@ -113,7 +116,7 @@ class Filter:
             if not self.by_tag and not self.subscription.class_filter_mode:
                 try:
                     self._condition = compile_expression(
-                        self.subscription.expression_type, self.subscription.sub_string
+                        self.subscription.expression_type, self.subscription.sub_string, self.rules.sql92
                     )
                 except ExpressionRefused:
                     self._condition = None

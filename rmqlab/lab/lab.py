@@ -19,7 +19,7 @@ from rmqlab.lab.interactive import HandDrivenSimulation
 from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.step_arguments import checked
 from rmqlab.language import _, joined
-from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, RULES, Rules
+from rmqlab.rules import RULES, Rules, rules_of
 from rmqlab.run.facts import SCENARIO, ms_text
 from rmqlab.run.recorded_events import GroupViewed
 from rmqlab.run.records import from_zero
@@ -52,9 +52,10 @@ class Lab(LabSteps):
     (`enablePropertyFilter` is true unless you say otherwise). With a `seed` times are drawn as often as recordings of
     real clients show them, the same for the same seed: frames, threads, starts, the broker's registration. So first
     pulls are refused at four starts of ten (SUBSCRIPTION_NOT_LATEST), as there. Left out is that the broker's threads
-    may handle two requests at once. Without a seed each frame takes 1 ms and nobody is late. `rules` are those of the
-    version unless you replace some: `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms
-    since the topics were ready: `now`, `step()`, `t` in tables, pictures and the versions in them (`LabTables`).
+    may handle two requests at once. Without a seed each frame takes 1 ms and nobody is late. `version` is that of
+    broker and clients: 4.8.0 unless you say another of `RULES`. `rules` are its own unless you replace some:
+    `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms since the topics were ready: `now`, `step()`, `t` in
+    tables, pictures and the versions in them (`LabTables`).
 
     >>> lab = Lab(topics={"T": 4})
     >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
@@ -74,15 +75,14 @@ class Lab(LabSteps):
         self,
         topics: Mapping[str, int],
         *,
-        version: str = DEFAULT_VERSION,
+        version: str | None = None,
         seed: int | None = None,
         name: str = "lab",
         rules: Rules | None = None,
         **settings: object,
     ) -> None:
         """`name` is the id of the scenario that this lab makes."""
-        if version not in [*RULES]:  # a list: what cannot be a key is no version either
-            raise BadInput(_("version {version}: there is {rules}", version=f"{version!r}", rules=joined(", ", RULES)))
+        chosen = rules_of(version, rules)
         if not isinstance(topics, Mapping):
             raise BadInput(_('topics is {topics}; right is a name and its queues: {{"T": 4}}', topics=f"{topics!r}"))
         for topic in topics:
@@ -92,7 +92,7 @@ class Lab(LabSteps):
                 )
         self.seed = seed
         scenario = checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True})
-        self._open(scenario, cluster_of(settings, RULES[version] if rules is None else rules))
+        self._open(scenario, cluster_of(settings, chosen))
 
     def _open(self, scenario: Scenario, cluster: ClusterConfig) -> None:
         from rmqlab.plugins import NETWORK_TIMING, NetworkChooser
@@ -113,13 +113,14 @@ class Lab(LabSteps):
         scenario: Scenario | Mapping[str, Any] | str | Path,
         *,
         until: float | None = None,
-        rules: Rules = DEFAULT_RULES,
+        version: str | None = None,
+        rules: Rules | None = None,
         **settings: object,
     ) -> Self:
         """A lab in which the steps of a scenario were done, to go on from: all, or those up to `until` (ms).
 
         `scenario` is what `scenario()` gives, its JSON as a dict or a text, or a file (`FILE#ID` chooses one). It has
-        neither the `rules` nor the `settings` of the lab that made it: give them again.
+        neither the `version`, the `rules` nor the `settings` of the lab that made it: give them again.
 
         Raises:
             BadInput: it is no scenario, or asks for what is not simulated; `until` is no time.
@@ -129,7 +130,7 @@ class Lab(LabSteps):
         if until is not None:
             _check_time(until)
 
-        given, cluster = scenario_and_settings(scenario, settings, rules)
+        given, cluster = scenario_and_settings(scenario, settings, rules_of(version, rules))
         lab = cls.__new__(cls)
         lab.seed = None
         lab._open(given, cluster)  # noqa: SLF001 - a lab opens a lab

@@ -50,15 +50,15 @@ def decode_messages(data: Data) -> list[Message]:
     return messages
 
 
-def encode_batch(batch: MessageExt, max_message_size: int) -> list[bytes]:
+def encode_batch(batch: MessageExt, max_message_size: int, capacity: int = 16) -> list[bytes]:
     """Return a record for each message in the body of `batch`, with queue and commit log offset still 0.
 
-    The batch's own properties are written behind those of every message. Raises `RecordError` where Java
-    (`CommitLog.MessageExtBatchEncoder`) throws: a body that ends too early, records above `max_message_size` bytes
-    together, an IPv6 address without its flag.
+    The batch's own properties, in the order of a map of this `capacity`, are written behind those of every message.
+    Raises `RecordError` where Java (`CommitLog.MessageExtBatchEncoder`) throws: a body that ends too early, records
+    above `max_message_size` bytes together, an IPv6 address without its flag.
     """
     body = batch.body or b""
-    topic, own = to_utf8(batch.topic), to_utf8(properties_to_string(in_hash_map_order(batch.properties)))
+    topic, own = to_utf8(batch.topic), to_utf8(properties_to_string(in_hash_map_order(batch.properties, capacity)))
     template = copy(batch)
     template.queue_offset = template.commit_log_offset = template.prepared_transaction_offset = 0
     records: list[bytes] = []

@@ -283,12 +283,12 @@ class MessageExtBrokerInner(MessageExt):
         )
 
     @classmethod
-    def again(cls, message: MessageExt, topic: str, queue_id: int) -> Self:
-        """Return a stored message as it is stored once more.
+    def again(cls, message: MessageExt, topic: str, queue_id: int, capacity: int = 16) -> Self:
+        """Return a stored message as it is stored once more; `capacity` is the table length of Java's map.
 
         The text of its properties is made here: what is set afterwards does not stand in it (as in 4.8.0).
         """
-        properties = in_hash_map_order(message.properties)
+        properties = in_hash_map_order(message.properties, capacity)
         return cls(
             topic=topic,
             body=message.body,

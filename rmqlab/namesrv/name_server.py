@@ -18,6 +18,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import ONEWAY, RESPONSE, RemotingCommand
 from rmqlab.protocol.header import FrameError, RemotingCommandException, remark_of
 from rmqlab.protocol.topic_config import BrokerRegistration, DataVersion, RegisterBrokerBody
+from rmqlab.protocol.wire import WIRE_4_8_0, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 SCAN_FIRST = 5_000  # ms after the start
 SCAN_PERIOD = 10_000  # ms
-FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 
 NAMESPACE_ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
 """The namespace whose keys are ordered topics and whose values read "broker:queues;broker:queues"."""
@@ -43,7 +43,8 @@ class NameServer:
     `on_unknown(code)` hears of requests that nobody handles.
     """
 
-    def __init__(self, now: int, listen_port: int = DEFAULT_PORT) -> None:
+    def __init__(self, now: int, listen_port: int = DEFAULT_PORT, *, wire: Wire = WIRE_4_8_0) -> None:
+        self.wire = wire
         self.config = NamesrvConfig(listen_port)
         self.on_unknown: Callable[[int], None] = lambda _code: None
         self.route_info_manager = routes = RouteInfoManager()
@@ -92,7 +93,7 @@ class NameServer:
             response = answer(channel, command, now)
         except (FrameError, RemotingCommandException) as error:
             response = RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark_of(error))
-        return None if command.flag & ONEWAY else response.reply_to(command)
+        return None if command.flag & ONEWAY else response.reply_to(command, self.wire)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
         """A connection is gone, broke or was idle for 120 s: the broker behind it is forgotten at once."""
@@ -147,7 +148,7 @@ class NameServer:
         topic = request.decode_header(headers.GetRouteInfoRequestHeader).topic
         route = self.route_info_manager.pickup_topic_route_data(topic)
         if route is None:
-            remark = f"No topic route info in name server for the topic: {text_of(topic)}{FAQ}"
+            remark = f"No topic route info in name server for the topic: {text_of(topic)}{self.wire.suggest_todo}"
             return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, remark)
         if self.config.is_order_message_enabled:
             route.order_topic_conf = self.kv_config.get(NAMESPACE_ORDER_TOPIC_CONFIG, {}).get(topic)

@@ -137,6 +137,7 @@ class ResponseCode(IntEnum):
     SUBSCRIPTION_GROUP_NOT_EXIST = 26
     FILTER_DATA_NOT_EXIST = 27
     FILTER_DATA_NOT_LATEST = 28
+    INVALID_PARAMETER = 29  # not of 4.8.0
     TRANSACTION_SHOULD_COMMIT = 200
     TRANSACTION_SHOULD_ROLLBACK = 201
     TRANSACTION_STATE_UNKNOW = 202
@@ -183,9 +184,17 @@ def _names() -> list[str]:
 
 
 VERSIONS: Final = tuple(_names())
-VERSION_4_8_0: Final = VERSIONS.index("V4_8_0")
 V3_0_7_SNAPSHOT: Final = VERSIONS.index("V3_0_7_SNAPSHOT")
 V3_1_8_SNAPSHOT: Final = VERSIONS.index("V3_1_8_SNAPSHOT")
+
+
+def version_number(version: str) -> int:
+    """Return the number in the headers of a released version's commands.
+
+    >>> version_number("4.8.0")
+    373
+    """
+    return VERSIONS.index(f"V{version.replace('.', '_')}")
 
 
 def version_desc(number: int) -> str:

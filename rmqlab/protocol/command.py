@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.protocol.codes import VERSION_4_8_0
 from rmqlab.protocol.header import CommandFields, CommandHeader, HeaderT, header_from_ext_fields
 from rmqlab.protocol.serializable import BodyT, RemotingSerializable
+from rmqlab.protocol.wire import WIRE_4_8_0, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Body = bytes | RemotingSerializable | None
 RESPONSE: Final = 1
 ONEWAY: Final = 2
+_VERSION: Final = WIRE_4_8_0.version_number
 
 
 class SerializeType(IntEnum):
@@ -39,7 +40,7 @@ class RemotingCommand(CommandFields):
     @classmethod
     def request(cls, code: int, header: CommandHeader | None = None, body: Body = None) -> RemotingCommand:
         """Return a request; the sender sets `opaque`."""
-        return cls(code, "JAVA", VERSION_4_8_0, 0, 0, None, None, header, body)
+        return cls(code, "JAVA", _VERSION, 0, 0, None, None, header, body)
 
     @classmethod
     def response(
@@ -50,7 +51,7 @@ class RemotingCommand(CommandFields):
         body: Body = None,
     ) -> RemotingCommand:
         """Return a response; `reply_to` pairs it with its request. A header without values still gives `extFields`."""
-        return cls(code, "JAVA", VERSION_4_8_0, 0, RESPONSE, remark, None, header, body)
+        return cls(code, "JAVA", _VERSION, 0, RESPONSE, remark, None, header, body)
 
     @property
     def body(self) -> bytes | None:
@@ -70,12 +71,13 @@ class RemotingCommand(CommandFields):
         """Whether nobody waits for an answer (bit 1 of `flag`)."""
         return bool(self.flag & ONEWAY)
 
-    def reply_to(self, request: RemotingCommand) -> RemotingCommand:
-        """Make this the response to `request`, as the server does before it writes it; returns self.
+    def reply_to(self, request: RemotingCommand, wire: Wire = WIRE_4_8_0) -> RemotingCommand:
+        """Make this the response to `request`, as the server of a version does before it writes it; returns self.
 
         The serialisation stays this side's own: a 4.8.0 server answers in its own, whatever the request came in.
         """
         self.opaque = request.opaque
+        self.version = wire.version_number
         self.flag |= RESPONSE
         return self
 

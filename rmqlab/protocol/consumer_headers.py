@@ -40,12 +40,14 @@ class PullMessageRequestHeader(CommandHeader):
 
 
 class PullMessageResponseHeader(CommandHeader):
-    """Answer to 11: all four are null when a check refused the pull before the store was asked."""
+    """Answer to 11: all are null when a check refused the pull before the store was asked; 5.x has the flags."""
 
     suggest_which_broker_id: Long = NULL
     next_begin_offset: Long = NULL
     min_offset: Long = NULL
     max_offset: Long = NULL
+    topic_sys_flag: int = NULL
+    group_sys_flag: int = NULL
 
 
 class QueryConsumerOffsetRequestHeader(WithConsumerGroup):

@@ -64,13 +64,14 @@ def read(data: bytes) -> object:
 
 
 TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-ODD_NAME = re.compile(rf'{TEXT}|\{{(?:[^{{}}"]++|{TEXT})*+\}}(?=:)|(?<=[{{,])-?\d++(?=:)', re.DOTALL)
+ODD_NAME = re.compile(rf'{TEXT}|\{{(?:[^{{}}"]++|{TEXT})*+\}}(?=:)|(?<=[{{,])\s*+-?\d++(?=\s*+:)', re.DOTALL)
 
 
 def mark(match: re.Match[str]) -> str:
-    """Mark a number or an object that stands for a name; a text stays as it is."""
+    """Mark a number or an object that stands for a name, behind its blanks; a text stays as it is."""
     found = match[0]
-    return found if found[0] == '"' else json.dumps(f"\0{found}", ensure_ascii=False)
+    name = found.lstrip()
+    return found if name[0] == '"' else found[: -len(name)] + json.dumps(f"\0{name}", ensure_ascii=False)
 
 
 def with_odd_names(fields: dict[str, Any]) -> dict[Any, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from rmqlab.message.java import boolean_text, parse_boolean, parse_int, parse_long
-from rmqlab.protocol.codes import VERSION_4_8_0
+from rmqlab.protocol.wire import WIRE_4_8_0
 
 # Java's long, where `int` means 32 bits: the two refuse different texts.
 Long: TypeAlias = int
@@ -110,12 +110,13 @@ class CommandFields(msgspec.Struct):
     """What the header of a frame says, in either serialisation.
 
     `ext_fields` is the text of the custom header; `language` is null when a peer named an unknown one. `opaque` pairs
-    a response with its request and is chosen by the requester.
+    a response with its request and is chosen by the requester. `version` is that of who sends it, and
+    written when the command goes out.
     """
 
     code: int = 0
     language: str | None = "JAVA"
-    version: int = VERSION_4_8_0
+    version: int = WIRE_4_8_0.version_number
     opaque: int = 0
     flag: int = 0
     remark: str | None = None

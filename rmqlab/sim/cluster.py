@@ -139,7 +139,7 @@ class Cluster:
         self.world = VirtualTime(config.epoch_ms, chooser, timing)
         self.facts = FactLog()
         now = config.epoch_ms
-        self.namesrv = NameServer(now)
+        self.namesrv = NameServer(now, wire=config.rules.wire)
         self.namesrv_server = self.world.serve(config.namesrv_address, self.namesrv)
         uptime = self.world.chooser.among("broker uptime", self.world.timing.uptime_ms)
         broker_started = now + config.broker_skew_ms - uptime
@@ -246,7 +246,7 @@ class Cluster:
 
     def start_namesrv(self) -> None:
         """Start a name server that knows nothing yet."""
-        self.namesrv = NameServer(self.namesrv_server.now())
+        self.namesrv = NameServer(self.namesrv_server.now(), wire=self.config.rules.wire)
         self.namesrv_server.start(self.namesrv)
 
     def set_broker_clock(self, by_ms: int) -> None:

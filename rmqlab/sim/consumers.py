@@ -70,11 +70,15 @@ class Consumer:
         return {topic: sorted(owned[topic]) for topic in sorted(owned)}
 
 
+LITE_PULL_THREADS = 2
+"""What the recorded consumers asked for; not every version makes as many."""
+
+
 def config_of(step: Start, rules: Rules) -> PushConsumerConfig | LitePullConsumerConfig:
     """The settings a step asks for."""
     if step.kind == "lite":
-        # The recorded ones asked for two pull threads, but 4.8.0 makes the pool in the constructor, before anybody can.
-        return LitePullConsumerConfig(allocate_strategy=AllocateMessageQueueAveragely(rules))
+        strategy = AllocateMessageQueueAveragely(rules)
+        return LitePullConsumerConfig(allocate_strategy=strategy, pull_thread_nums=LITE_PULL_THREADS)
     config = PushConsumerConfig(
         message_model=MessageModel.BROADCASTING if step.broadcasts else MessageModel.CLUSTERING,
         allocate_strategy=STRATEGIES[step.strategy](rules),

@@ -328,10 +328,16 @@ class ScenarioSteps:
         for group in self.scenario.groups():
             for topic, queues in self.scenario.topics.items():
                 stats = consume_stats(broker, self.recorder.long(group), self.recorder.long(topic))
+                is_told = bool(stats) or self._tells_empty_stats(group)
                 for queue in range(queues):
-                    committed = stats.get(queue) if stats else "MQClientException"
+                    committed = stats.get(queue) if is_told else "MQClientException"
                     maximum = broker.message_store.get_max_offset_in_queue(self.recorder.long(topic), queue)
                     self.recorder.event(OffsetAsked(group, topic, queue, committed, maximum))
+
+    def _tells_empty_stats(self, group: str) -> bool:
+        info = self.cluster.broker.consumer_manager.get_consumer_group_info(self.recorder.long(group))
+        online = info is not None and not info.is_broadcasting
+        return online and self.cluster.config.rules.wire.tells_empty_stats
 
 
 class _NotRunningError(Exception):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.protocol.channel import C2S
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import PULLS
 from rmqlab.protocol.command import ONEWAY, RESPONSE
 from rmqlab.sim.lanes import NO_FRAME
 from rmqlab.sim.network import Connection, Hold, Machine, Network
@@ -150,7 +150,7 @@ class VirtualNode(Machine):
         command.opaque = self._opaque
         answer: RemotingCommand = yield _Invoke(self, connection, command, timeout_ms)
         # a pull has no thread that waits
-        if len(self.world.timing.thread_us) > 1 and command.code != RequestCode.PULL_MESSAGE:
+        if len(self.world.timing.thread_us) > 1 and command.code not in PULLS:
             yield from self.late(str(int(command.code)), command.code, answer)
         return answer
 

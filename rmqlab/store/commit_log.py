@@ -189,7 +189,7 @@ class CommitLog:
         batch.store_timestamp = now
         if batch.sys_flag & TRANSACTION_MASK != TRANSACTION_NOT_TYPE or batch.delay_time_level > 0:
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
-        records = encode_batch(batch, self.config.max_message_size)
+        records = encode_batch(batch, self.config.max_message_size, self.rules.wire.property_capacity)
         self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
         _check_host(batch, batch.store_host, STOREHOST_V6_FLAG)
         return self._append(batch, records, is_batch=True)
@@ -199,7 +199,8 @@ class CommitLog:
             msg.delay_time_level = level = self.delay_levels.max_delay_level
         msg.properties[PROPERTY_REAL_TOPIC] = msg.topic
         msg.properties[PROPERTY_REAL_QUEUE_ID] = str(msg.queue_id)
-        msg.properties_string = properties_to_string(in_hash_map_order(msg.properties))
+        properties = in_hash_map_order(msg.properties, self.rules.wire.property_capacity)
+        msg.properties_string = properties_to_string(properties)
         msg.topic = SCHEDULE_TOPIC
         msg.queue_id = delay_level_to_queue_id(level)
 

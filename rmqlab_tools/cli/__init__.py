@@ -152,6 +152,11 @@ VERBS = {
         },
         "lint --member A:TopicTest=tagA --member B:TopicTest=tagB",
     ),
+    "rules": Verb(
+        _("the rules of a version, the source of one, or what differs between two versions"),
+        {0: _("it is printed")},
+        "rules --between 4.8.0 5.5.0",
+    ),
     "completion": Verb(
         N_("a script by which bash or zsh complete verbs, options and file names"),
         {0: N_("it is written")},

@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import carried
-from rmqlab.language import _
+from rmqlab.language import _, joined
+from rmqlab.rules import DEFAULT_VERSION, RULES
 from rmqlab_tools.cli.printing import Printer
 
 if TYPE_CHECKING:
@@ -66,6 +67,19 @@ class PrintExample(argparse.Action):
         Printer.on(sys.stderr).say(f"{about.rstrip()}\n{fields.rstrip()}")
         sys.stdout.write(lines)
         parser.exit(0)
+
+
+def add_version(parser: ArgumentParser) -> None:
+    """Declare `--version`, of broker and clients; the program's own stands before the verb. `rules_of` reads it."""
+    parser.add_argument(
+        "--version",
+        metavar="VERSION",
+        help=_(
+            "the RocketMQ that broker and clients are: {versions} ({usual})",
+            versions=joined(", ", RULES),
+            usual=DEFAULT_VERSION,
+        ),
+    )
 
 
 def add_example(parser: ArgumentParser, verb: str) -> None:

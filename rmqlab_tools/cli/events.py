@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.files import is_dir
 from rmqlab.language import _, joined, ngettext
+from rmqlab.rules import rules_of
 from rmqlab.run.fates import Fate
+from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.program import program
@@ -39,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--id", action="append", default=[], metavar="ID", help=_("only this scenario; may be repeated")
     )
+    add_version(parser)
     parser.add_argument("--seed", type=int, metavar="N", help=_("of scenarios: draw delays and wake-ups from seed N"))
     parser.add_argument(
         "--view", action="append", default=[], choices=VIEWS, help=_("print this view of the tables; may be repeated")
@@ -131,6 +135,6 @@ def _simulated(args: Namespace) -> Iterator[Run]:
     from rmqlab.sim.simulate import simulate
     from rmqlab_tools.search.explorer.timings import chosen_times
 
-    cluster = settings_beside(args.source.parent)
+    cluster = replace(settings_beside(args.source.parent), rules=rules_of(args.version))
     for scenario in named_scenarios(args.source, args.id).values():
         yield simulate(scenario, cluster=cluster, **chosen_times(scenario, seed=args.seed))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined, ngettext
+from rmqlab.rules import rules_of
 from rmqlab.sim.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.sim.scenario_inputs import chosen_scenario
+from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import Progress, check_target, make_folder, replace_file, write_json
 from rmqlab_tools.cli.printing import printer
@@ -72,6 +75,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             assumed=", ".join(ASSUMED),
         ),
     )
+    add_version(parser)
     parser.add_argument("--conf", type=Path, metavar=FILE_NAME, help=_("the broker's settings, as for simulate"))
     parser.add_argument(
         "--property",
@@ -118,7 +122,8 @@ def run(args: Namespace) -> int:
     path, scenario = chosen_scenario(args.scenario)
     if not scenario.groups():
         raise BadInput(_("{id}: no consumer is started in it, so there is nothing to explore", id=scenario.id))
-    cluster = read_cluster_config(args.conf) if args.conf else settings_beside(path.parent)
+    rules = rules_of(args.version)
+    settings = read_cluster_config(args.conf) if args.conf else settings_beside(path.parent)
     properties = None if args.property is None else [property_named(name, scenario) for name in args.property]
     explorer = Explorer(
         scenario,
@@ -128,13 +133,13 @@ def run(args: Namespace) -> int:
         samples=args.samples,
         shortening=args.shorten,
         vary=() if args.vary is None else args.vary.split(","),
-        cluster=cluster,
+        cluster=replace(settings, rules=rules),
         properties=properties,
     )
     make_folder(args.schedules, "--schedules")
     with Progress("exploring", unit="runs") as progress:
         explored = explorer.explore(progress.to)
-    print_doubts("explore", doubtful(scenario))
+    print_doubts("explore", doubtful(scenario, rules.sql92))
     out = printer(args)
     out.say(*exploration_lines(explored, verbose=args.verbose))
     unmet = sum(not verdict.holds for verdict in explored.verdicts)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput, there_are
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, TAG
+from rmqlab.rules import rules_of
+from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.doctor.evidence.lint_views import read_views
@@ -46,6 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--group", metavar="NAME", help=_("only this group of the file (what --member makes is this one)")
     )
+    add_version(parser)
     parser.add_argument(
         "--queues", type=int, metavar="N", help=_("queues of a topic, where the file does not say; else even shares")
     )
@@ -64,6 +67,7 @@ def run(args: Namespace) -> int:
         raise BadInput(_("--queues is {queues}; a topic has 1 queue or more", queues=args.queues))
     if bool(args.given) == bool(args.file):
         raise BadInput(_("give either a FILE or members, such as --member A:TopicTest=tagA --member B:TopicTest=tagB"))
+    rules = rules_of(args.version)
     views: dict[str, GroupLint] = {}
     if args.given:
         made = group_of(args.given, args.group or "group")
@@ -88,7 +92,7 @@ def run(args: Namespace) -> int:
         for group in groups.values():
             for topic in {topic for member in group.members for topic in member.subscriptions}:
                 group.queues.setdefault(topic, args.queues)
-    compared = {name: lint(group) for name, group in groups.items()} | views
+    compared = {name: lint(group, rules) for name, group in groups.items()} | views
     found = [compared[name] for name in sorted(compared)]
     out = printer(args)
     for one in found:

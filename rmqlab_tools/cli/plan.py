@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined
+from rmqlab.rules import rules_of
+from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import Progress, make_folder, replace_file, write_json
 from rmqlab_tools.cli.printing import printer
@@ -27,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument("old", metavar="OLD", help=_("what the group subscribes now: tagA, tagA||tagB, *, SQL92:a > 3"))
     parser.add_argument("new", metavar="NEW", help=_("what it shall subscribe"))
+    add_version(parser)
     parser.add_argument("--members", type=int, default=USUAL.members, metavar="N", help=f"({USUAL.members})")
     parser.add_argument("--queues", type=int, metavar="N", help=_("of the topic (as many as members)"))
     parser.add_argument(
@@ -101,6 +104,7 @@ def run(args: Namespace) -> int:
 
     Raise `BadInput` for a subscription that would be refused, or a setting that cannot be.
     """
+    rules = rules_of(args.version)
     queues = args.members if args.queues is None else args.queues
     setting = Setting(args.members, queues, args.pause, args.every, args.among)
     producers = tuple(Producers) if args.producers == "both" else (Producers(args.producers),)
@@ -108,10 +112,11 @@ def run(args: Namespace) -> int:
     with Progress("plan") as progress:
         found = plan(
             args.old, args.new, setting=setting, budget=args.budget, seed=args.seed, procedures=args.procedure,
-            producers=producers, progress=progress.now, seconds=args.seconds,
+            producers=producers, progress=progress.now, seconds=args.seconds, rules=rules,
         )  # fmt: skip
     saved = None if args.schedules is None else _save(found, args.schedules)
-    print_doubts("plan", (text for one in (found.change.old, found.change.new) for text in told(one.type, one.expr)))
+    wishes = (found.change.old, found.change.new)
+    print_doubts("plan", (text for one in wishes for text in told(one.type, one.expr, rules.sql92)))
     printer(args).say(*plan_lines(found, saved, verbose=args.verbose))
     write_json(found.as_json() | {"checklists": _checklists(found)}, args.json)
     return 0 if found.safe else 1

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregister
 from rmqlab.language import _, joined
+from rmqlab.rules import rules_of
+from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer, warn
 from rmqlab_tools.processes import listened_to
@@ -37,6 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-c", "--config", metavar="FILE", type=Path, help=_("settings, a broker.conf of RocketMQ 4.8.0")
     )
+    add_version(parser)
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], help=_("one more setting; repeatable")
     )
@@ -93,6 +96,7 @@ def run(args: Namespace) -> int:
         store=args.store,
         acl=args.acl,
     )
+    config.rules = rules_of(args.version)
     for name in config.others:
         hint = did_you_mean(name, known_keys())
         warn("serve", f"no setting of a 4.8.0 broker is called {name!r}; it has no effect{hint}")

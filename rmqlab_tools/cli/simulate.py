@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING
 from rmqlab.checkout import folder, part
 from rmqlab.errors import BadInput
 from rmqlab.language import N_, _, sentences
+from rmqlab.rules import rules_of
 from rmqlab.run.recorded_events import Refused
 from rmqlab.run.run import run_lines
 from rmqlab.scenario.scenario import refusal_of
 from rmqlab.sim.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.sim.scenario_inputs import named_scenarios, read_schedules
 from rmqlab.sim.simulate import simulate
+from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import check_target, replace_file, write_result
 from rmqlab_tools.cli.printing import Printer, warn
@@ -77,6 +80,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="DIR",
         help=_("instead: compare each scenario (of the set) with the recorded set DIR; 1 if an outcome is not reached"),
     )
+    add_version(parser)
     parser.add_argument("--seeds", type=int, default=40, metavar="K", help=_("seeded runs to compare with (40)"))
     parser.add_argument(
         "--gauges",
@@ -118,7 +122,9 @@ def run(args: Namespace) -> int:
     if args.link is not None:
         return _linked(args)
     numbered = named_scenarios(args.scenarios, args.id)
-    cluster = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
+    rules = rules_of(args.version)
+    settings = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
+    cluster = replace(settings, rules=rules)
     schedules = read_schedules(args.schedule, [one.id for one in numbered.values()]) if args.schedule else {}
     observers = [] if args.gauges is None else [partial(GaugeSampler, every_ms=args.gauges)]
     texts, saved, refused, runs = [], [], 0, []
@@ -131,7 +137,7 @@ def run(args: Namespace) -> int:
             texts.append(json.dumps(Refused(refusal).as_json(scenario.id, 0)) + "\n")
             continue
         times = chosen_times(scenario, seed=args.seed, schedule=schedules.get(scenario.id))
-        print_doubts("simulate", doubtful(scenario))
+        print_doubts("simulate", doubtful(scenario, rules.sql92))
         result = simulate(scenario, cluster=cluster, observers=observers, **times)
         texts.append(result.lines())
         saved.append(result.schedule.to_json() + "\n")
@@ -177,7 +183,7 @@ def _tell(args: Namespace, runs: list[Run]) -> Printer:
 
 def _linked(args: Namespace) -> int:
     """Run what a link holds: with its own choices, rules and settings."""
-    for name in ("scenarios", "id", "conf", "schedule", "seed", "gauges"):
+    for name in ("scenarios", "id", "conf", "schedule", "seed", "gauges", "version"):
         if getattr(args, name) is not None:
             raise BadInput(
                 _(
@@ -186,7 +192,7 @@ def _linked(args: Namespace) -> int:
                 )
             )
     link = Link.read(args.link, "--link")
-    print_doubts("simulate", doubtful(link.scenario))
+    print_doubts("simulate", doubtful(link.scenario, link.cluster().rules.sql92))
     result = link.run()
     out = _tell(args, [result])
     out.say(_("events: {digest}, as the page says if it shows the same", digest=digest(result)))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import VERSIONS
 from rmqlab.language import _
+from rmqlab.rules import rules_of
+from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.program import program
@@ -16,6 +18,8 @@ from rmqlab_tools.search.expressions.sql92_report import sql92_report
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+    from rmqlab.filter.sql92.tokens import Version
 
 _PROPERTY = re.compile(r"[^\s=]+=.*", re.DOTALL)
 
@@ -30,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help=_("properties of a message to evaluate it on; none at all after --set: a message without properties"),
     )
-    parser.add_argument("--version", choices=VERSIONS, default=VERSIONS[0], help=_("the broker's version (4.8.0)"))
+    add_version(parser)
     parser.add_argument("--strict", action="store_true", help=_("return 1 as well when the broker ignores part of it"))
     parser.add_argument("--witness", action="store_true", help=_("find a message that passes and one that does not"))
 
@@ -43,10 +47,15 @@ def run(args: Namespace) -> int:
     expression, pairs = _apart(args.expr, args.set)
     text = sys.stdin.read() if expression == "-" else expression
     properties = None if pairs is None else _properties(pairs)
-    result, lines = sql92_report(text, args.version, properties, examples=args.witness)
+    result, lines = sql92_report(text, _version(args.version), properties, examples=args.witness)
     printer(args).say(*lines)
     write_json(result, args.json)
     return 0 if result["ok"] and not (args.strict and result["ignored"]) else 1
+
+
+def _version(text: str | None) -> Version:
+    version = rules_of(text).version
+    return next(one for one in VERSIONS if one == version)
 
 
 def _apart(expression: str | None, pairs: list[str] | None) -> tuple[str, list[str] | None]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.namesrv.name_server import NameServer
+    from rmqlab.protocol.header import CommandHeader
     from rmqlab.protocol.topic_config import BrokerRegistration
     from rmqlab_tools.live.sockets import SocketRuntime
 
@@ -91,11 +92,16 @@ class BrokerOuterAPI:
             header = UnRegisterBrokerRequestHeader(
                 config.broker_name, config.broker_addr, config.broker_cluster_name, config.broker_id
             )
-            request = RemotingCommand.request(RequestCode.UNREGISTER_BROKER, header)
+            request = self._request(RequestCode.UNREGISTER_BROKER, header)
             try:
                 await self._runtime.invoke(address, request, UNREGISTER_TIMEOUT_MS)
             except RemotingError as error:
                 logger.warning("unregistering from %s: %s", address, error)
+
+    def _request(self, code: int, header: CommandHeader, body: bytes | None = None) -> RemotingCommand:
+        request = RemotingCommand.request(code, header, body)
+        request.version = self._broker.rules.wire.version_number
+        return request
 
     async def _work(self) -> None:
         while True:
@@ -117,7 +123,7 @@ class BrokerOuterAPI:
             broker_id=registration.broker_id,
             body_crc32=body_crc(body),
         )
-        request = RemotingCommand.request(RequestCode.REGISTER_BROKER, header, body)
+        request = self._request(RequestCode.REGISTER_BROKER, header, body)
         try:
             if registration.oneway:
                 await self._runtime.invoke_oneway(address, request)

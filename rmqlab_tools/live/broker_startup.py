@@ -155,7 +155,7 @@ class BrokerStartup:
         now = epoch_ms()
         name_servers, own = config.name_servers, None
         if namesrv_socket is not None:
-            own = NameServer(now, _port(namesrv_socket))
+            own = NameServer(now, _port(namesrv_socket), wire=config.rules.wire)
             own.on_unknown = SaidOnce(_("name server"))
             self._name_server = SocketServer(own, tls=config.tls)
             await self._name_server.start(namesrv_socket)
@@ -170,7 +170,8 @@ class BrokerStartup:
         )
         if not config.advertise:
             settings.broker_ip1 = settings.broker_ip2 = _reachable(config.listen.host)
-        self.broker = Broker(settings, self._open_store(settings), now=now, choose=lambda _, n: random.randrange(n))
+        store, rules = self._open_store(settings), config.rules
+        self.broker = Broker(settings, store, now=now, choose=lambda _, n: random.randrange(n), rules=rules)
         self.broker.on_unknown = SaidOnce("broker")
         self.extras = extras = register_extras(self.broker)
         extras.configuration.others.update(config.others)
@@ -199,7 +200,7 @@ class BrokerStartup:
             after_answers=self.broker.message_store.dispatch,
             idle_seconds=config.idle_seconds,
             tls=config.tls,
-            compiles_aside=True,
+            compiles_aside=config.rules.sql92,
         )
         self.broker.message_store.queue_reader.most_scanned = most_scanned
         await self._broker_server.start(broker_socket)
@@ -217,9 +218,8 @@ class BrokerStartup:
             self._folder = folder
             segments = folder.segments
         host = Host(settings.broker_ip1, settings.listen_port)
-        return MessageStore(
-            config.store, segments, host, physical_memory_size=physical_memory() or PHYSICAL_MEMORY_SIZE
-        )
+        memory = physical_memory() or PHYSICAL_MEMORY_SIZE
+        return MessageStore(config.store, segments, host, rules=config.rules, physical_memory_size=memory)
 
     def _load(self, broker: Broker, extras: Extras) -> DurableStore | None:
         """Take in what the folder holds. Raises BadInput."""

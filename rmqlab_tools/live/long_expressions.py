@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.message_filter import MessageFilter
     from rmqlab.filter.sql92.errors import MQFilterException
+    from rmqlab.filter.sql92.tokens import Version
     from rmqlab.protocol.command import RemotingCommand
 
-    Prepared = dict[str, CompiledSql92 | MQFilterException]
+    Prepared = dict[tuple[str, Version], CompiledSql92 | MQFilterException]
 
 LARGE_BYTES: Final = 4_096
 """Requests up to this size are compiled where they are answered: at most some 50 ms."""
@@ -52,10 +53,10 @@ def is_large(command: RemotingCommand, frame_length: int) -> bool:
     return frame_length > LARGE_BYTES and command.code in kinds and not command.is_response
 
 
-def prepare(command: RemotingCommand, is_over: Callable[[], bool]) -> Prepared:
+def prepare(command: RemotingCommand, is_over: Callable[[], bool], sql92: Version) -> Prepared:
     """Compile the expressions of a request; what is no request at all has none. Called in a thread of its own.
 
-    `is_over()` says that nobody waits for the rest any more.
+    `is_over()` says that nobody waits for the rest any more; `sql92` is the version whose words they have.
     """
     prepared: Prepared = {}
     with _short_turns(), suppress(BadInput, FrameError, RemotingCommandException, ValueError):
@@ -63,8 +64,8 @@ def prepare(command: RemotingCommand, is_over: Callable[[], bool]) -> Prepared:
         for text in _expressions(command):
             if is_over():
                 break
-            if text not in prepared:
-                prepared[text] = compiled_or_refused(text)
+            if (text, sql92) not in prepared:
+                prepared[text, sql92] = compiled_or_refused(text, sql92)
                 gc.freeze()  # a collector that walks all these nodes stops everybody, for a second and more
     return prepared
 

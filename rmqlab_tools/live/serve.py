@@ -19,6 +19,7 @@ from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.language import _, joined
 from rmqlab.protocol.heartbeat import MessageModel
 from rmqlab.protocol.subscription_data import SQL92, TAG
+from rmqlab.rules import rules_of
 from rmqlab_tools.live.broker_startup import BrokerStartup
 from rmqlab_tools.live.loss_watch import LossWatch
 from rmqlab_tools.live.serve_config import ServeConfig
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from rmqlab.client.listener import ConsumeConcurrentlyContext
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.message.message import MessageExt
+    from rmqlab.rules import Rules
     from rmqlab_tools.live.loss_watch import LostMessage
 
 T = TypeVar("T")
@@ -55,13 +57,16 @@ def serve(
     store: str | Path | None = None,
     config: str | Path | None = None,
     acl: str | Path | Mapping[str, Any] | None = None,
+    version: str | None = None,
+    rules: Rules | None = None,
     **settings: object,
 ) -> ServedBroker:
     """Return a broker that runs inside `with`, or between `start` and `stop`.
 
     `listen` and `namesrv` are "host:port", port 0 means any free one; `store` is a folder (None: in memory); `config` a
-    broker.conf; `acl` has the rules of access control or names their file (None: nothing is checked); `settings` are
-    those of RocketMQ 4.8.0 under their names, `enablePropertyFilter=True` for example.
+    broker.conf; `acl` has the rules of access control or names their file (None: nothing is checked); `version` is the
+    broker's, or `rules` are; `settings` are those of RocketMQ 4.8.0 under their names, `enablePropertyFilter=True` for
+    example.
 
     >>> with serve(enablePropertyFilter=True) as broker:
     ...     broker.create_topic("T", queues=2)
@@ -69,14 +74,13 @@ def serve(
     '127.0.0.1'
 
     Raises:
-        BadInput: a setting that no 4.8.0 broker has or that does not fit.
+        BadInput: a setting that no 4.8.0 broker has or that does not fit, or a version that is not there.
     """
     extra = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in settings.items()}
-    return ServedBroker(
-        ServeConfig.of_file(
-            None if config is None else Path(config), extra, listen=listen, namesrv=namesrv, store=store, acl=acl
-        )
-    )
+    path = None if config is None else Path(config)
+    served = ServeConfig.of_file(path, extra, listen=listen, namesrv=namesrv, store=store, acl=acl)
+    served.rules = rules_of(version, rules)
+    return ServedBroker(served)
 
 
 class ServedConsumer:
@@ -239,7 +243,7 @@ class ServedBroker:
             MQClientError: the client refuses to start, as 4.8.0's would: no topic, a wrong group name.
         """
         if self._clients is None:
-            self._clients = SocketConsumers(self.namesrv_addr)
+            self._clients = SocketConsumers(self.namesrv_addr, self._config.rules)
         wishes = {topic: (TAG, expression) for topic, expression in (subscribe or {}).items()}
         wishes |= {topic: (SQL92, expression) for topic, expression in (sql92 or {}).items()}
         consumer = ServedConsumer(self, name)

@@ -11,6 +11,7 @@ from rmqlab.broker.broker_config import BrokerConfig, refuse_unknown, refuse_unw
 from rmqlab.errors import BadInput
 from rmqlab.files import read_properties
 from rmqlab.language import _
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab_tools.live.configuration_files import ACL_FILE
 from rmqlab_tools.live.endpoint import Endpoint
@@ -32,7 +33,7 @@ class ServeConfig:
     (`serverChannelMaxIdleTimeSeconds`). `acl` has the rules of access control, or the file they are in;
     None: nothing is checked. `others` are settings that no 4.8.0 broker has, with their values; `inert` are those that
     have no effect here. Settings that are changed while the broker runs go into `settings_file`, if there
-    is one. `tls` says how connections are encrypted, those of broker and name server.
+    is one. `tls` says how connections are encrypted, those of broker and name server. `rules` are the broker's.
     """
 
     broker: BrokerConfig = field(default_factory=BrokerConfig)
@@ -49,6 +50,7 @@ class ServeConfig:
     others: dict[str, str] = field(default_factory=dict)
     settings_file: Path | None = None
     tls: TlsConfig = field(default_factory=TlsConfig)
+    rules: Rules = DEFAULT_RULES
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ from rmqlab.client.client_config import PushConsumerConfig
 from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.message.ids import UniqueIdMaker
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab_tools.live.extra.running_info import answer_running_info
 from rmqlab_tools.live.sockets import SocketRuntime
 from rmqlab_tools.live.system import own_address
@@ -27,11 +28,12 @@ _numbers = count()
 class SocketConsumers:
     """Makes consumers of one name server ("ip:port;ip:port"), started; `shutdown` ends them all.
 
-    Client ids are this machine's address, the process id and a running number.
+    Client ids are this machine's address, the process id and a running number. `rules` are the clients'.
     """
 
-    def __init__(self, namesrv_addr: str) -> None:
+    def __init__(self, namesrv_addr: str, rules: Rules = DEFAULT_RULES) -> None:
         self.namesrv_addr = namesrv_addr
+        self._rules = rules
         host, _, port = namesrv_addr.split(";", maxsplit=1)[0].rpartition(":")
         self._ip = own_address(host.strip("[]"), int(port))
         self._unique_ids = UniqueIdMaker(self._ip, os.getpid(), id(self) & 0xFFFFFFFF)
@@ -60,7 +62,7 @@ class SocketConsumers:
             config.instance_name = f"{os.getpid()}#{next(_numbers)}"
         runtime = self.runtime()
         self._runtimes.append(runtime)
-        instance = MQClientManager(runtime, self._unique_ids).get_or_create(config)
+        instance = MQClientManager(runtime, self._unique_ids, rules=self._rules).get_or_create(config)
         answer_running_info(instance)
         return instance
 

@@ -16,6 +16,7 @@ from rmqlab.errors import BadInput
 from rmqlab.language import _
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.header import FrameError
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.live import long_expressions
 from rmqlab_tools.live.frames import BadFrame, FrameDecoder, UnreadBudget
 from rmqlab_tools.live.system import epoch_ms
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Coroutine
 
+    from rmqlab.filter.sql92.tokens import Version
     from rmqlab.protocol.channel import Channel, Server
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab_tools.live.durable_store import DurableStore
@@ -245,7 +247,8 @@ class SocketServer:
     """Serves a handler on one port. Everything runs on the loop that started it.
 
     `barrier` is what answers wait for: the disk, under SYNC_FLUSH. `after_answers` is called when the answers of a turn
-    have left. With `compiles_aside` large requests wait for their expressions, not everybody. Why a connection ended
+    have left. With `compiles_aside`, the version whose SQL92 they have, large requests wait for their expressions, not
+    everybody. Why a connection ended
     stands in `channel.closed_because`.
     """
 
@@ -257,7 +260,7 @@ class SocketServer:
         after_answers: Callable[[], None] | None = None,
         idle_seconds: float = IDLE_SECONDS,
         tls: TlsConfig = TLS_OFF,
-        compiles_aside: bool = False,
+        compiles_aside: Version | None = None,
     ) -> None:
         self.handler = handler
         self._tls = tls
@@ -374,8 +377,9 @@ class SocketServer:
         """Compile the expressions of a request in a thread; nothing more once the server stops."""
         if self._compiler is None:
             self._compiler = ThreadPoolExecutor(1, "expressions")
+        version = self.compiles_aside or DEFAULT_RULES.sql92
         return await self.loop.run_in_executor(
-            self._compiler, long_expressions.prepare, command, lambda: self.is_stopped
+            self._compiler, long_expressions.prepare, command, lambda: self.is_stopped, version
         )
 
     async def _answer_when_flushed(

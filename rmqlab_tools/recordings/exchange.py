@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
-from rmqlab.protocol.codes import WRITES, RequestCode, ResponseCode
+from rmqlab.protocol.codes import PULLS, WRITES, RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import FLAG_COMMIT_OFFSET, FLAG_SUSPEND
 from rmqlab.protocol.header import FrameError
@@ -29,7 +29,7 @@ NO_QUEUE = "", 0
 
 # Requests that change nothing, so that they can be asked as often as we like.
 READS = frozenset({
-    RequestCode.PULL_MESSAGE, RequestCode.QUERY_MESSAGE, RequestCode.QUERY_CONSUMER_OFFSET,
+    *PULLS, RequestCode.QUERY_MESSAGE, RequestCode.QUERY_CONSUMER_OFFSET,
     RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, RequestCode.GET_MAX_OFFSET, RequestCode.GET_MIN_OFFSET,
     RequestCode.GET_EARLIEST_MSG_STORETIME, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.GET_CONSUMER_LIST_BY_GROUP,
     RequestCode.CHECK_CLIENT_CONFIG, RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUMER_CONNECTION_LIST,
@@ -159,13 +159,13 @@ class Exchange:
     @property
     def committed(self) -> Domain | None:
         """The offset that a pull commits, None when it commits none."""
-        is_pull, flag = self.code == RequestCode.PULL_MESSAGE, number_of(self.fields.get("sysFlag")) or 0
+        is_pull, flag = self.code in PULLS, number_of(self.fields.get("sysFlag")) or 0
         return _offset_of(self.fields) if is_pull and flag & FLAG_COMMIT_OFFSET else None
 
     @property
     def suspend_ms(self) -> int | None:
         """How long a pull lets itself be held, None for what cannot be held."""
-        if self.code != RequestCode.PULL_MESSAGE or not (number_of(self.fields.get("sysFlag")) or 0) & FLAG_SUSPEND:
+        if self.code not in PULLS or not (number_of(self.fields.get("sysFlag")) or 0) & FLAG_SUSPEND:
             return None
         return number_of(self.fields.get("suspendTimeoutMillis")) or 0
 
@@ -233,7 +233,7 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
         return [("group", consumer.group_name) for consumer in consumers_of(command)]
     if code in WRITES:
         return [LOG]
-    if code == RequestCode.PULL_MESSAGE:
+    if code in PULLS:
         return [("group", group), LOG]
     if code == RequestCode.QUERY_CONSUMER_OFFSET:
         return [offset, LOG]

@@ -17,6 +17,7 @@ from rmqlab.filter.sql92.nodes import NOWHERE, Constant, In, Node, Or, Property,
 from rmqlab.message.java import utf16_key
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab_tools.search.expressions.satisfiability import BUDGET, NOT_TRUE, Can, Found, Search
 
 if TYPE_CHECKING:
@@ -73,33 +74,35 @@ class CannotTellError(ValueError):
     """A subscription whose filter is a Java class: what it lets pass cannot be worked out here."""
 
 
-def lets_pass(subscription: SubscriptionData, properties: Mapping[str, str]) -> bool:
+def lets_pass(subscription: SubscriptionData, properties: Mapping[str, str], rules: Rules = DEFAULT_RULES) -> bool:
     """Whether a group that has this subscription alone gets a message; raises `CannotTellError`."""
     if subscription.class_filter_mode:
         raise CannotTellError(f"{subscription.topic}: {subscription.sub_string} is a class filter")
-    return Filter(subscription).wants(properties)
+    return Filter(subscription, rules).wants(properties)
 
 
-def tell_apart(first: SubscriptionData, second: SubscriptionData, budget: int = BUDGET) -> Apart:
-    """Look in both directions, with at most `budget` conditions worked out in each.
+def tell_apart(
+    first: SubscriptionData, second: SubscriptionData, budget: int = BUDGET, rules: Rules = DEFAULT_RULES
+) -> Apart:
+    """Look in both directions, with at most `budget` conditions worked out in each; `rules` are the broker's.
 
     What is found is checked with `lets_pass`, which shares nothing with the search but the evaluator. Raises
     `CannotTellError` for a class filter.
     """
-    mine, other = condition(first), condition(second)
+    mine, other = condition(first, rules), condition(second, rules)
     if shape(mine) == shape(other):
         return Apart(None, None, proven=True, tried=0)
     forth, back = _Between(mine, other, budget), _Between(other, mine, budget)
     there, here = forth.find(Can.TRUE), back.find(Can.TRUE)
     for found, passed, stopped in ((there, first, second), (here, second, first)):
         message = found.properties
-        if message is not None and not (lets_pass(passed, message) and not lets_pass(stopped, message)):
+        if message is not None and not (lets_pass(passed, message, rules) and not lets_pass(stopped, message, rules)):
             raise AssertionError(f"{message} does not tell {passed.sub_string!r} from {stopped.sub_string!r}")
     proven = all(found.proven or found.properties is not None for found in (there, here))
     return Apart(there.properties, here.properties, proven, forth.tried + back.tried)
 
 
-def condition(subscription: SubscriptionData) -> Node:
+def condition(subscription: SubscriptionData, rules: Rules = DEFAULT_RULES) -> Node:
     """A subscription as a condition on a message's properties; raises `CannotTellError`."""
     if subscription.class_filter_mode:
         raise CannotTellError(f"{subscription.topic}: {subscription.sub_string} is a class filter")
@@ -110,7 +113,7 @@ def condition(subscription: SubscriptionData) -> Node:
         tags = sorted(subscription.tags_set)
         return In(Property(NOWHERE, PROPERTY_TAGS), tags, 0, negated=False) if tags else Constant(NOWHERE, value=False)
     try:
-        compiled = compile_expression(subscription.expression_type, subscription.sub_string)
+        compiled = compile_expression(subscription.expression_type, subscription.sub_string, rules.sql92)
     except ExpressionRefused:
         return Constant(NOWHERE, value=False)
     if not isinstance(compiled, CompiledSql92):

@@ -28,7 +28,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
-from rmqlab.protocol.codes import SENDS, WRITES, RequestCode
+from rmqlab.protocol.codes import PULLS, SENDS, WRITES, RequestCode
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.scenario.fault_steps import FAULT
@@ -56,7 +56,7 @@ MAY_STAMP = frozenset({
 # Without a member list to ask for, the next topic of a broadcasting consumer is stamped right away.
 MAY_STAMP_BROADCASTING = MAY_STAMP | {RequestCode.HEART_BEAT, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED}
 CALM = SENDS | {
-    RequestCode.PULL_MESSAGE, RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.UPDATE_CONSUMER_OFFSET,
+    *PULLS, RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.UPDATE_CONSUMER_OFFSET,
     RequestCode.GET_ROUTEINFO_BY_TOPIC,
 }  # fmt: skip
 SETTLED = CALM | {RequestCode.HEART_BEAT, RequestCode.GET_CONSUMER_LIST_BY_GROUP}
@@ -125,7 +125,7 @@ class PartialOrderReduction:
                 continue
             mine = {connection.number for connection in consumer.node.connections.values()}
             for (number, _, _), (code, sent_us) in self._lanes.pending.items():
-                if code == RequestCode.PULL_MESSAGE and number in mine and sent_us <= asked[-1][0] * US_PER_MS:
+                if code in PULLS and number in mine and sent_us <= asked[-1][0] * US_PER_MS:
                     return True
         return False
 
@@ -177,7 +177,7 @@ class PartialOrderReduction:
                 commit = other.arguments[0].decode_header(UpdateConsumerOffsetRequestHeader)
                 if (commit.topic, commit.queue_id) == (topic, queue) and commit.commit_offset != offset:
                     return False
-            if not other.node and other.code == RequestCode.PULL_MESSAGE:
+            if not other.node and other.code in PULLS:
                 pull = other.arguments[0].decode_header(PullMessageRequestHeader)
                 if (pull.topic, pull.queue_id) == (topic, queue) and pull.commit_offset not in {0, offset}:
                     return False

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import json_value
-from rmqlab.language import _, joined
+from rmqlab.language import _
+from rmqlab.rule_table import no_version
 from rmqlab.rules import DEFAULT_VERSION, RULES
 from rmqlab.scenario.scenario import Scenario, Send, Start, convert_scenario, refusal_of
 from rmqlab.scenario.schedule import Schedule
@@ -139,14 +140,7 @@ class Link:
             raise BadInput(_('{where}: it has a "seed" and a "schedule"; one of them decides', where=where))
         version, settings = fields.get("version", DEFAULT_VERSION), fields.get("settings", {})
         if not isinstance(version, str) or version not in RULES:
-            raise BadInput(
-                _(
-                    '{where}: "version" is {version}; there is {rules}',
-                    where=where,
-                    version=f"{version!r}",
-                    rules=joined(", ", RULES),
-                )
-            )
+            raise BadInput(f"{where}: {no_version(version, RULES)}")
         if not isinstance(settings, dict):
             raise BadInput(
                 _(

@@ -28,6 +28,7 @@ _ASKS = {
     RequestCode.QUERY_CONSUMER_OFFSET: (_("asks for an offset"), _("learns an offset")),
     RequestCode.HEART_BEAT: (_("beats"), _("beat answered")),
     RequestCode.PULL_MESSAGE: (_("pulls"), _("pull answered")),
+    RequestCode.LITE_PULL_MESSAGE: (_("pulls"), _("pull answered")),
     RequestCode.UPDATE_CONSUMER_OFFSET: (_("commits"), _("commit answered")),
     RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: (_("answers"), _("is told")),
 }

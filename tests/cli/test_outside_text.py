@@ -28,6 +28,7 @@ ARGUMENTS = {
     "doctor": ["--namesrv", ODD],
     "explain": [f"{ODD}/none.log"],
     "sql92": [f"a > '{ODD}'", "--set", f"a={ODD}"],
+    "rules": [ODD],
     "plan": ["tagA", ODD, *FAST],
     "lint": ["--member", f"{ODD}:T=tagA", "--member", f"B:T={ODD}"],
     "completion": [ODD],

@@ -18,6 +18,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.namesrv import BrokerData, GetRouteInfoRequestHeader, QueueData, TopicRouteData
 from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.scenario.schedule import Timing
 from rmqlab.sim.virtual import VirtualTime
 from rmqlab.store.config import MessageStoreConfig
@@ -64,7 +65,8 @@ class RouteServer:
 class World:
     """Brokers at 10.0.1.1, 10.0.1.2, ...; clients by letter; every frame that clients send is in `frames`."""
 
-    def __init__(self, chooser=None, timing=None):
+    def __init__(self, chooser=None, timing=None, rules=DEFAULT_RULES):
+        self.rules = rules
         self.time = VirtualTime(EPOCH, chooser, timing or Timing((300,), spacing_us=0))
         self.time.on_frame = self._on_frame
         self.brokers = {}
@@ -84,7 +86,8 @@ class World:
         number = len(self.brokers) + 1
         name, ip = f"broker-{chr(96 + number)}", f"10.0.1.{number}"
         config = BrokerConfig(broker_name=name, broker_ip1=ip)
-        broker = Broker(config, MessageStore(MessageStoreConfig(), store_host=Host(ip, config.listen_port)), now=EPOCH)
+        store = MessageStore(MessageStoreConfig(), store_host=Host(ip, config.listen_port))
+        broker = Broker(config, store, now=EPOCH, rules=self.rules)
         register_extras(broker)
         self.brokers[name] = broker
         self.time.serve(config.broker_addr, broker)
@@ -108,7 +111,7 @@ class World:
     def manager(self, node):
         if not hasattr(node, "manager"):
             observe = lambda event: self.facts.append((self.time.now_ms(), event.kind, asdict(event)))  # noqa: E731
-            node.manager = MQClientManager(node, UniqueIdMaker("10.0.0.1", 1, 2), observe)
+            node.manager = MQClientManager(node, UniqueIdMaker("10.0.0.1", 1, 2), observe, self.rules)
         return node.manager
 
     def consumer(self, who, group="G", listener=None, node=None, **settings):

@@ -9,8 +9,9 @@ from rmqlab.message.message import Message
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import ConsumeType
+from rmqlab.rules import RULES
 
-PULL = RequestCode.PULL_MESSAGE
+PULL, LITE_PULL = RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE
 QUEUES = [MessageQueue("T", "broker-a", i) for i in range(4)]
 
 
@@ -68,15 +69,29 @@ def test_the_first_heartbeat_comes_with_the_timer_and_no_new_queue_stamps(world)
     assert sorted(consumer.assigned) == QUEUES
 
 
-def test_a_pull_thread_is_held_while_the_broker_holds_its_pull(world):
+@pytest.mark.parametrize(("version", "code", "pulled"), [("4.8.0", PULL, 4), ("5.5.0", LITE_PULL, 2)])
+def test_the_pull_threads_asked_for_count_since_5(make_world, version, code, pulled):
+    # 4.8.0 hands the config to a pool of 20 threads before the setter is heard
+    world = make_world(rules=RULES[version])
     world.topic("T")
     consumer = lite(world, "A", pull_thread_nums=2)
     world.do(consumer.subscribe("T", "*"))
     world.do(consumer.start())
     world.run(5_000)
-    assert len(world.requests("A", PULL)) == 2
+    assert len(world.requests("A", PULL, LITE_PULL)) == pulled
+    assert {command.code for _, command in world.requests("A", PULL, LITE_PULL)} == {code}
+
+
+def test_a_pull_thread_is_held_while_the_broker_holds_its_pull(make_world):
+    world = make_world(rules=RULES["5.5.0"])
+    world.topic("T")
+    consumer = lite(world, "A", pull_thread_nums=2)
+    world.do(consumer.subscribe("T", "*"))
+    world.do(consumer.start())
+    world.run(5_000)
+    assert len(world.requests("A", LITE_PULL)) == 2
     world.run(21_000)
-    assert len({c.header.queue_id for _, c in world.requests("A", PULL)}) == 4
+    assert len({c.header.queue_id for _, c in world.requests("A", LITE_PULL)}) == 4
 
 
 def test_polling_rules(world):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragelyByCircle
@@ -7,6 +9,7 @@ from rmqlab.client.runtime import RemotingTimeoutError
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, MessageModel
+from rmqlab.rules import RULES
 from rmqlab.scenario.schedule import SeededChooser, Timing
 
 QUERY_OFFSET = RequestCode.QUERY_CONSUMER_OFFSET
@@ -297,3 +300,62 @@ def test_a_failed_question_leaves_the_queue_for_the_next_round(world):
     answer_again()
     world.run(21_000)
     assert held(a) == [0, 1, 2, 3]
+
+
+def of_version(make_world, version):
+    world = make_world(rules=RULES[version])
+    world.topic("T")
+    return world
+
+
+@pytest.mark.parametrize(("version", "wait_ms"), [("4.8.0", 0), ("5.5.0", 500)])
+def test_a_new_queue_waits_for_its_first_pull_since_5(make_world, version, wait_ms):
+    world = of_version(make_world, version)
+    join(world, "A")
+    world.run(3_000)
+    owned = next(t for t, _, fields in world.kinds("rebalance") if fields["topic"] == "T")
+    pulled = min(t for t, _ in world.requests("A", RequestCode.PULL_MESSAGE))
+    assert wait_ms <= pulled - owned < wait_ms + 50
+
+
+@pytest.mark.parametrize(("version", "between"), [("4.8.0", 0), ("5.5.0", 1_000)])
+def test_wakes_are_served_once_in_a_second_since_5(make_world, version, between):
+    world = of_version(make_world, version)
+    a = join(world, "A")
+    world.run(5_000)
+    world.frames.clear()
+    for _ in range(6):
+        a.instance.rebalance_service.wakeup()
+        world.run(500)
+    asked = sorted({round(t / 10) * 10 for t, _ in world.requests("A", GET_CLIENTS)})
+    gaps = [later - earlier for earlier, later in itertools.pairwise(asked)]
+    assert len(asked) == (3 if between else 6)
+    assert min(gaps) >= between
+
+
+@pytest.mark.parametrize(("version", "rounds"), [("4.8.0", 1), ("5.3.3", 10), ("5.5.0", 10)])
+def test_who_did_not_get_its_queues_tries_again_each_second_since_5(make_world, version, rounds):
+    world = of_version(make_world, version)
+    consumer = world.consumer("A")
+    asked = []
+
+    def unreachable(addr, header):
+        asked.append(world.time.now_ms())
+        return RemotingTimeoutError(addr, 3_000)
+
+    world.refuse(consumer.instance, QUERY_OFFSET, unreachable)
+    world.do(consumer.subscribe("T", "tagA"))
+    world.do(consumer.start())
+    world.run(10_500)
+    assert len({round(t / 100) for t in asked}) == pytest.approx(rounds, abs=1)
+    assert held(consumer) == []
+
+
+@pytest.mark.parametrize(("version", "number"), [("4.8.0", 373), ("5.3.3", 479), ("5.5.0", 513)])
+def test_both_sides_write_the_number_of_their_version(make_world, version, number):
+    world = of_version(make_world, version)
+    join(world, "A")
+    world.run(3_000)
+    assert {(direction, command.version) for _, _, direction, command in world.frames} == {
+        ("c2s", number), ("s2c", number),
+    }  # fmt: skip

@@ -6,7 +6,8 @@ import pytest
 
 import rmqlab
 from rmqlab.protocol.channel import C2S
-from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode
+from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.wire import WIRE_4_8_0
 from rmqlab.run.recorded_events import Consumed
 from rmqlab_tools.course.articles.e1_expected import NOT_PRINTED, Figure, FigureKind
 from rmqlab_tools.course.articles.eight_messages import EightMessages
@@ -58,7 +59,7 @@ def test_a_push_consumer_only_pulls():
         "UNREGISTER_CLIENT",
     }  # fmt: skip
     assert told == {"NOTIFY_CONSUMER_IDS_CHANGED"}
-    assert versions == {VERSION_4_8_0}
+    assert versions == {WIRE_4_8_0.version_number}
 
 
 def test_what_the_article_did_not_print_is_never_equal():

@@ -316,17 +316,17 @@ def heartbeat_of(*expressions):
 def test_a_large_heartbeat_makes_nobody_wait_but_its_sender(net, echo, monkeypatch):
     gate, texts = threading.Event(), []
 
-    def slow(text):
+    def slow(text, version):
         texts.append(text)
         assert gate.wait(30)
-        return compiled_or_refused(text)
+        return compiled_or_refused(text, version)
 
     monkeypatch.setattr(long_expressions, "compiled_or_refused", slow)
     body = heartbeat_of(*(f"a = {number} OR a = 1" for number in range(200)))
 
     async def run():
         async with (
-            net.listening(echo, compiles_aside=True) as (_, address),
+            net.listening(echo, compiles_aside="4.8.0") as (_, address),
             net.raw(address) as (reader, writer),
             net.client() as other,
         ):
@@ -344,11 +344,11 @@ def test_a_large_heartbeat_makes_nobody_wait_but_its_sender(net, echo, monkeypat
 
 def test_a_server_that_stops_compiles_no_further(net, echo, monkeypatch):
     begun, gate = [], threading.Event()
-    monkeypatch.setattr(long_expressions, "compiled_or_refused", lambda text: (begun.append(text), gate.wait(30)))
+    monkeypatch.setattr(long_expressions, "compiled_or_refused", lambda text, _: (begun.append(text), gate.wait(30)))
     body = heartbeat_of(*(f"a = {number} OR a = 1" for number in range(200)))
 
     async def run():
-        async with net.listening(echo, compiles_aside=True) as (server, address), net.raw(address) as (_, writer):
+        async with net.listening(echo, compiles_aside="4.8.0") as (server, address), net.raw(address) as (_, writer):
             writer.write(request(body, 1, RequestCode.HEART_BEAT))
             await net.soon(lambda: begun)
             stopping = asyncio.create_task(server.stop())

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _, ngettext
+from rmqlab.rules import DEFAULT_RULES, rules_of
 from rmqlab.run.run import Outcome, recorded_events, sent_messages
 from rmqlab.scenario.scenario import Scenario, Send, read_scenarios, refusal_of
 from rmqlab.scenario.schedule import Chooser, FirstQueues, Schedule
@@ -25,13 +26,16 @@ from rmqlab.sim.scenario_inputs import named_scenarios
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
+from rmqlab_tools.recordings.frames import FRAMES, read_recording
 from rmqlab_tools.search.explorer.timings import RaceChooser, race_timing
+from tests.proof.replay.replay import recorded_rules
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from rmqlab.rules import Rules
     from rmqlab.run.run import Event, Run
 
 SEEDS = 40
@@ -184,7 +188,7 @@ def compare(
 ) -> Iterator[RecordedComparison]:
     """Compare scenarios (those of the set) of a recorded set with their simulations, in order.
 
-    ``cluster`` is by default what the set's broker.conf says; ``seeds`` as in `survey`.
+    ``cluster`` is by default what the set's broker.conf says, of the version of its frames; ``seeds`` as in `survey`.
 
     Raises:
         BadInput: a file of the set is missing or malformed, or has nothing about a scenario.
@@ -192,7 +196,7 @@ def compare(
     packed = folder / "scenarios.jsonl.gz"
     if scenarios is None:
         scenarios = read_scenarios(packed if packed.is_file() else folder / "scenarios.jsonl")
-    cluster = cluster or settings_beside(folder)
+    cluster = cluster or replace(settings_beside(folder), rules=rules_of_set(folder))
     events = recorded_events(folder)
     for scenario in scenarios:
         if scenario.id not in events:
@@ -211,6 +215,13 @@ def compare(
         first_queues = first_queues_of(scenario, events[scenario.id])
         result = survey(scenario, seeds=seeds, wanted=recorded, cluster=cluster, first_queues=first_queues)
         yield RecordedComparison(scenario.id, recorded, result)
+
+
+def rules_of_set(folder: Path) -> Rules:
+    """The rules of the version that a recorded set's broker names in its frames; the usual ones without frames."""
+    return (
+        recorded_rules(read_recording(folder)) if any((folder / name).is_file() for name in FRAMES) else DEFAULT_RULES
+    )
 
 
 def run(args: Namespace) -> int:
@@ -234,7 +245,9 @@ def run(args: Namespace) -> int:
     out = printer(args)
     path = args.scenarios or args.compare / "scenarios.jsonl"
     scenarios = named_scenarios(path, args.id).values()
-    cluster = read_cluster_config(args.conf) if args.conf else None
+    rules = rules_of(args.version) if args.version else rules_of_set(args.compare)
+    settings = read_cluster_config(args.conf) if args.conf else settings_beside(args.compare)
+    cluster = replace(settings, rules=rules)
     results = []
     for result in compare(args.compare, scenarios, seeds=args.seeds, cluster=cluster):
         results.append(result)

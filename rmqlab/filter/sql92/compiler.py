@@ -87,12 +87,12 @@ class ParseCache:
     """The last results of parsing, refusals included (`SelectorParser.PARSE_CACHE`, 100 of them; row F-73).
 
     The one that was not asked for longest goes first. `hits` and `misses` count. `prepared` holds results that were
-    made elsewhere, by expression; they are asked first.
+    made elsewhere, by expression and version; they are asked first.
     """
 
     def __init__(self) -> None:
         self._parsed = lru_cache(CACHE_SIZE)(compiled_or_refused)
-        self.prepared: dict[str, CompiledSql92 | MQFilterException] = {}
+        self.prepared: dict[tuple[str, Version], CompiledSql92 | MQFilterException] = {}
 
     @property
     def hits(self) -> int:
@@ -108,24 +108,24 @@ class ParseCache:
         """Number of results kept."""
         return self._parsed.cache_info().currsize
 
-    def compile(self, expression: str | None) -> CompiledSql92:
+    def compile(self, expression: str | None, version: Version = DEFAULT_VERSION) -> CompiledSql92:
         """Compile, or repeat an earlier result. Raises `MQFilterException`, and `NullExpressionError` for None."""
         if expression is None:
             raise NullExpressionError(_("SQL92: there is no expression; give one such as \"TAGS = 'TagA'\""))
-        result = self.prepared.get(expression) or self._parsed(expression)
+        result = self.prepared.get((expression, version)) or self._parsed(expression, version)
         if isinstance(result, MQFilterException):
             raise result.with_traceback(None)
         return result
 
 
-def compiled_or_refused(expression: str) -> CompiledSql92 | MQFilterException:
+def compiled_or_refused(expression: str, version: Version = DEFAULT_VERSION) -> CompiledSql92 | MQFilterException:
     """Compile, or return why not; what is longer than `LONGEST_EXPRESSION` overflows our stack, so to say."""
     if len(expression) > LONGEST_EXPRESSION:
         count, most = f"{len(expression):,}", f"{LONGEST_EXPRESSION:,}"
         told = _("SQL92: {count} characters; an expression has at most {most} here", count=count, most=most)
         return MQFilterException(stack_overflow_error(), told, 0, 0)
     try:
-        return compile_sql92(expression)
+        return compile_sql92(expression, version)
     except MQFilterException as refusal:
         return refusal
 

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec
 from rmqlab.filter.sql92.errors import JavaError, SyntaxFault, stack_overflow_error
 from rmqlab.filter.sql92.factories import as_boolean, create_between, create_comparison, create_equal, create_in
 from rmqlab.filter.sql92.nodes import NOWHERE, NULL, And, Constant, Equal, Negate, Node, Not, Or, Property, TextTest
-from rmqlab.filter.sql92.tokens import IMAGES, WORDING, Kind, Token, Tokens, escaped, position, string_value
+from rmqlab.filter.sql92.tokens import (
+    IMAGES,
+    WORDING,
+    Kind,
+    Token,
+    Tokens,
+    escaped,
+    position,
+    string_value,
+    tests_texts,
+)
 from rmqlab.filter.sql92.values import decimal_literal, float_literal
 from rmqlab.language import _
 from rmqlab.rules import DEFAULT_VERSION
@@ -270,7 +280,7 @@ class _Parser:
         return token
 
     def _levels(self) -> list[tuple[Kind, int]]:
-        old = self._version == "4.8.0"
+        old = not tests_texts(self._version)
         return [(kind, level) for kind, level in _LEVELS.items() if not (old and kind in _TEXT_TESTS)]
 
     def _fault(self, expected: Sequence[Kind]) -> SyntaxFault:

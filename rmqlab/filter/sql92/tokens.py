@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from rmqlab.filter.sql92.errors import SyntaxFault, shown
 from rmqlab.language import _
 from rmqlab.message.java import utf16_units
+from rmqlab.rules import Grammar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Version = Literal["4.8.0", "5.3.3"]
-VERSIONS: Final[tuple[Version, ...]] = ("4.8.0", "5.3.3")
+Version = Grammar
+VERSIONS: Final[tuple[Version, ...]] = get_args(Grammar)
 
 
 class Kind(IntEnum):
@@ -65,19 +66,23 @@ SYMBOLS: Final[Mapping[str, Kind]] = {
 }
 _ADDED = (Kind.CONTAINS, Kind.STARTSWITH, Kind.ENDSWITH)
 _OLD_WORDS = {kind.name: kind for kind in Kind if Kind.NOT <= kind <= Kind.IS}
-WORDS: Final[Mapping[Version, Mapping[str, Kind]]] = {
-    "4.8.0": _OLD_WORDS,
-    "5.3.3": _OLD_WORDS | {kind.name: kind for kind in _ADDED},
-}
+_WORDS = _OLD_WORDS | {kind.name: kind for kind in _ADDED}
+WORDS: Final[Mapping[Version, Mapping[str, Kind]]] = {"4.8.0": _OLD_WORDS, "5.3.3": _WORDS, "5.5.0": _WORDS}
 IMAGES: Final[Mapping[Kind, str]] = {
     Kind.EOF: "<EOF>",
     Kind.DECIMAL: "<DECIMAL_LITERAL>",
     Kind.FLOATING: "<FLOATING_POINT_LITERAL>",
     Kind.STRING: "<STRING_LITERAL>",
     Kind.ID: "<ID>",
-    **{kind: f'"{kind.name}"' for kind in WORDS["5.3.3"].values()},
+    **{kind: f'"{kind.name}"' for kind in _WORDS.values()},
     **{kind: f'"{text}"' for text, kind in SYMBOLS.items()},
 }
+
+
+def tests_texts(version: Version) -> bool:
+    """Whether a version has CONTAINS, STARTSWITH and ENDSWITH."""
+    return all(kind.name in WORDS[version] for kind in _ADDED)
+
 
 # The same for people.
 WORDING: Final[Mapping[Kind, str]] = {
@@ -86,7 +91,7 @@ WORDING: Final[Mapping[Kind, str]] = {
     Kind.FLOATING: _("a number"),
     Kind.STRING: _("a text in single quotes"),
     Kind.ID: _("a property"),
-    **{kind: kind.name for kind in WORDS["5.3.3"].values()},
+    **{kind: kind.name for kind in _WORDS.values()},
     **{kind: text for text, kind in SYMBOLS.items()},
 }
 

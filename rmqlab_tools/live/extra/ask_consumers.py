@@ -101,7 +101,7 @@ class AskConsumers:
                 answer = RemotingCommand.response(
                     ResponseCode.CONSUME_MSG_TIMEOUT, f"consumer <{group}> <{client_id}> Timeout: {waited}"
                 )
-            channel.send(answer.reply_to(command))
+            channel.send(answer.reply_to(command, self._broker2client.wire))
 
         self._broker2client.call_client(info.channel, request, on_answer)
         return None
@@ -151,4 +151,4 @@ class StatusRound:
             self.table[client_id] = GetConsumerStatusBody.decode(answer.body).message_queue_table
         done = self.ask_next()
         if done is not None:
-            self.channel.send(done.reply_to(self.command))
+            self.channel.send(done.reply_to(self.command, self.broker2client.wire))

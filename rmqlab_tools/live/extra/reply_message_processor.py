@@ -49,7 +49,7 @@ class ReplyMessageProcessor(SendMessageProcessor):
         else:
             header = command.decode_header(SendMessageRequestHeaderV2).v1()
         try:
-            topic_config = check_message(self._config, self._topics, channel, header)
+            topic_config = check_message(self._config, self._topics, self._wire, channel, header)
         except Refused as refused:
             return self._answer(refused.code, refused.remark)
         message = MessageExtBrokerInner(
@@ -57,7 +57,7 @@ class ReplyMessageProcessor(SendMessageProcessor):
             queue_id=self._queue_id(header, topic_config),
             body=command.body,
             flag=header.flag,
-            properties=in_hash_map_order(string_to_properties(header.properties)),
+            properties=in_hash_map_order(string_to_properties(header.properties), self._wire.property_capacity),
             properties_string=header.properties or "",
             born_timestamp=header.born_timestamp,
             born_host=Host.parse(channel.remote_address),
@@ -84,7 +84,9 @@ class ReplyMessageProcessor(SendMessageProcessor):
         now: int,
     ) -> RemotingCommand:
         """The request to the producer; its properties tell when it was pushed, those that are stored do not."""
-        properties = in_hash_map_order(message.properties | {PROPERTY_PUSH_REPLY_TIME: str(now)})
+        properties = in_hash_map_order(
+            message.properties | {PROPERTY_PUSH_REPLY_TIME: str(now)}, self._wire.property_capacity
+        )
         pushed = ReplyMessageRequestHeader.of(
             header,
             properties=properties_to_string(properties),
@@ -106,7 +108,7 @@ class ReplyMessageProcessor(SendMessageProcessor):
         taken = answer is not None and answer.code == ResponseCode.SUCCESS
         response = self._finish(message, None if taken else f"push reply message to {sender}fail.")
         if not command.is_oneway:
-            channel.send(response.reply_to(command))
+            channel.send(response.reply_to(command, self._wire))
 
     def _finish(self, message: MessageExtBrokerInner, remark: str | None) -> RemotingCommand:
         """Store the reply, if replies are stored, pushed or not, and say whether it was pushed (no `remark`)."""

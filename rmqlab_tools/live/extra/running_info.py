@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
-from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode, ResponseCode, version_desc
+from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab_tools.live.extra.admin_headers import GetConsumerRunningInfoRequestHeader
 
@@ -59,7 +59,7 @@ def running_info(consumer: DefaultMQPushConsumer) -> ConsumerRunningInfo:
         "consumeTimeout": 15,
         "PROP_NAMESERVER_ADDR": "".join(f"{address};" for address in instance.api.name_servers),
         "PROP_CONSUME_TYPE": consumer.consume_type.name,
-        "PROP_CLIENT_VERSION": version_desc(VERSION_4_8_0),
+        "PROP_CLIENT_VERSION": instance.rules.wire.version_name,
         "PROP_CONSUMEORDERLY": config.orderly,
         "PROP_THREADPOOL_CORE_SIZE": config.consume_thread_min,
         "PROP_CONSUMER_START_TIMESTAMP": consumer.start_timestamp,

@@ -13,7 +13,7 @@ from rmqlab.broker.processor import success
 from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.protocol.bodies import KVTable
-from rmqlab.protocol.codes import VERSION_4_8_0, RequestCode, version_desc
+from rmqlab.protocol.codes import RequestCode
 from rmqlab.store.config import delay_level_to_queue_id
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ class RuntimeInfo:
     def __init__(self, broker: Broker, configuration: Configuration) -> None:
         self._configuration = configuration
         self._store = broker.message_store
+        self._wire = broker.rules.wire
         self._schedule = broker.schedule_message_service
         self._rates = StoreRates(self._store.store_stats_service, broker.now)
         self._morning_totals = Totals(), Totals()  # when yesterday began, and today
@@ -190,8 +191,8 @@ class RuntimeInfo:
             "consumeQueueDiskRatio": ratio,
             "commitLogMinOffset": str(store.commit_log.min_offset),
             "commitLogMaxOffset": str(store.max_phy_offset),
-            "brokerVersionDesc": version_desc(VERSION_4_8_0),
-            "brokerVersion": str(VERSION_4_8_0),
+            "brokerVersionDesc": self._wire.version_name,
+            "brokerVersion": str(self._wire.version_number),
             "msgPutTotalYesterdayMorning": str(yesterday.put),
             "msgPutTotalTodayMorning": str(today.put),
             "msgPutTotalTodayNow": str(totals.put),

@@ -76,6 +76,7 @@ class _QueueCheck:
         self._stats = stats
         self._config = broker.config
         self._store = broker.message_store
+        self._capacity = broker.rules.wire.property_capacity
         self._queue_id = queue_id
         self._now = now
         self._removed: dict[int, int] = {}
@@ -161,7 +162,7 @@ class _QueueCheck:
             if times > self._config.transaction_check_max:
                 return True
         message.properties[PROPERTY_TRANSACTION_CHECK_TIMES] = str(times)
-        message.properties = in_hash_map_order(message.properties)
+        message.properties = in_hash_map_order(message.properties, self._capacity)
         reserved = self._store.config.file_reserved_time * _HOUR_MS
         return self._now - message.born_timestamp > reserved
 
@@ -175,15 +176,15 @@ class _QueueCheck:
             if first_offset in self._removed:
                 self._done.append(self._removed.pop(first_offset))
                 return True
-        inner = renewed(message)
+        inner = renewed(message, self._capacity)
         inner.properties.setdefault(PROPERTY_TRANSACTION_PREPARED_QUEUE_OFFSET, str(message.queue_offset))
-        inner.properties = in_hash_map_order(inner.properties)
+        inner.properties = in_hash_map_order(inner.properties, self._capacity)
         inner.properties_string = properties_to_string(inner.properties)
         return self._store.put_message(inner, self._now).status is PutMessageStatus.PUT_OK
 
     def _put_back(self, message: MessageExt) -> bool:
         """Store a message anew, so that the queue's offset can move on; the message is now that copy."""
-        inner = renewed(message)
+        inner = renewed(message, self._capacity)
         result = self._store.put_message(inner, self._now)
         if result.status is not PutMessageStatus.PUT_OK:
             return False
@@ -215,7 +216,7 @@ class _QueueCheck:
         config = self._broker.topic_config_manager.create_topic_in_send_message_back_method(
             TRANS_CHECK_MAX_TIME_TOPIC, 1, PERM_READ | PERM_WRITE, 0
         )
-        inner = renewed(message)
+        inner = renewed(message, self._capacity)
         inner.topic, inner.queue_id, inner.reconsume_times = config.topic_name, 0, message.reconsume_times
         self._store.put_message(inner, self._now)
 

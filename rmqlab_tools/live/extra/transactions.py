@@ -70,7 +70,7 @@ class TransactionalMessageService:
         """Store a message aside, in queue 0 of the half topic; its own topic and queue become properties."""
         message.properties[PROPERTY_REAL_TOPIC] = message.topic
         message.properties[PROPERTY_REAL_QUEUE_ID] = str(message.queue_id)
-        message.properties = in_hash_map_order(message.properties)
+        message.properties = in_hash_map_order(message.properties, self._store.rules.wire.property_capacity)
         message.sys_flag = reset_transaction_value(message.sys_flag, TRANSACTION_NOT_TYPE)
         message.topic = TRANS_HALF_TOPIC
         message.queue_id = 0
@@ -97,7 +97,9 @@ class TransactionalMessageService:
         if header.commit_or_rollback == TRANSACTION_ROLLBACK_TYPE:
             self.delete_prepare_message(half, now)
             return success(remark=NOT_SET)
-        status = self._store.put_message(_final_message(half, header), now).status
+        status = self._store.put_message(
+            _final_message(half, header, self._store.rules.wire.property_capacity), now
+        ).status
         if status not in _STORED:
             return RemotingCommand.response(*_REFUSED[status])
         self.delete_prepare_message(half, now)
@@ -114,7 +116,7 @@ class TransactionalMessageService:
         if message is None:
             return system_error(_NOT_PUT_BACK)
         message.properties[PROPERTY_TRANSACTION_CHECK_TIMES] = "0"
-        half = MessageExtBrokerInner.again(message, TRANS_HALF_TOPIC, 0)
+        half = MessageExtBrokerInner.again(message, TRANS_HALF_TOPIC, 0, self._store.rules.wire.property_capacity)
         half.wait_store_msg_ok = False
         status = self._store.put_message(half, now).status
         if status is PutMessageStatus.PUT_OK:
@@ -138,7 +140,7 @@ def _check_prepare_message(half: MessageExt, header: EndTransactionRequestHeader
     return None
 
 
-def _final_message(half: MessageExt, header: EndTransactionRequestHeader) -> MessageExtBrokerInner:
+def _final_message(half: MessageExt, header: EndTransactionRequestHeader, capacity: int) -> MessageExtBrokerInner:
     """Return the committed message.
 
     Java takes three properties away after the text of the properties was made, so the stored text keeps them.
@@ -147,7 +149,7 @@ def _final_message(half: MessageExt, header: EndTransactionRequestHeader) -> Mes
         queue_id = parse_int(half.properties.get(PROPERTY_REAL_QUEUE_ID))
     except NumberFormatError as error:
         raise ProcessorError(f"java.lang.NumberFormatException: {error}") from None
-    final = MessageExtBrokerInner.again(half, named(half.properties.get(PROPERTY_REAL_TOPIC)), queue_id)
+    final = MessageExtBrokerInner.again(half, named(half.properties.get(PROPERTY_REAL_TOPIC)), queue_id, capacity)
     for name in (PROPERTY_REAL_TOPIC, PROPERTY_REAL_QUEUE_ID, PROPERTY_TRANSACTION_PREPARED):
         final.properties.pop(name, None)
     final.sys_flag = reset_transaction_value(half.sys_flag, header.commit_or_rollback)
@@ -155,13 +157,13 @@ def _final_message(half: MessageExt, header: EndTransactionRequestHeader) -> Mes
     return final
 
 
-def renewed(message: MessageExt) -> MessageExtBrokerInner:
+def renewed(message: MessageExt, capacity: int) -> MessageExtBrokerInner:
     """Return a half message as it is stored again, without its flag and how often it was consumed.
 
     WAIT is set to false after the text of its properties was made.
     """
-    inner = MessageExtBrokerInner.again(message, message.topic, message.queue_id)
+    inner = MessageExtBrokerInner.again(message, message.topic, message.queue_id, capacity)
     inner.flag = inner.reconsume_times = 0
     inner.wait_store_msg_ok = False
-    inner.properties = in_hash_map_order(inner.properties)
+    inner.properties = in_hash_map_order(inner.properties, capacity)
     return inner

@@ -23,7 +23,7 @@ from rmqlab.filter.sql92.nodes import (
     Property,
     is_between,
 )
-from rmqlab.filter.sql92.tokens import Kind, Tokens, as_units, position
+from rmqlab.filter.sql92.tokens import Kind, Tokens, as_units, position, tests_texts
 from rmqlab.language import _, joined
 from rmqlab_tools.search.expressions.hints import Hint
 from rmqlab_tools.search.expressions.repair.characters import hidden_in
@@ -149,7 +149,7 @@ class Findings:
 
     def upgrade(self) -> Iterator[Hint]:
         """What 5.3.3 makes of the same text, when that is something else."""
-        if self._compiled.version != "4.8.0":
+        if tests_texts(self._compiled.version):
             return
         try:
             other = str(compile_sql92(self._text, "5.3.3"))

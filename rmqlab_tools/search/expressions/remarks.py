@@ -55,7 +55,7 @@ def remarks(expression_type: str | None, expression: str | None, version: Versio
     try:
         if expression_type == SQL92:
             return tuple(examine(compile_sql92(text, version)))
-        compiled = compile_expression(expression_type, text)
+        compiled = compile_expression(expression_type, text, version)
     except ExpressionRefused as refusal:
         return (_refused(expression_type, text, refusal, version),)
     return tuple(examine(compiled)) if isinstance(compiled, CompiledSql92) else ()
@@ -70,9 +70,9 @@ def _refused(kind: str | None, text: str, refusal: ExpressionRefused, version: V
     return Hint(REFUSED, WARNING, at, at, refusal.line, refusal.column, refusal.args[0], found.told or "", found.write)
 
 
-def doubts(expression_type: str | None, expression: str | None) -> tuple[Hint, ...]:
+def doubts(expression_type: str | None, expression: str | None, version: Version = "4.8.0") -> tuple[Hint, ...]:
     """The remarks that are warnings: what loses messages, lets others pass, or is refused."""
-    return tuple(one for one in remarks(expression_type, expression) if one.severity == WARNING)
+    return tuple(one for one in remarks(expression_type, expression, version) if one.severity == WARNING)
 
 
 def sentence(hint: Hint) -> str:
@@ -85,23 +85,25 @@ def sentence(hint: Hint) -> str:
     return _("{message} ({advice})", **values) if hint.advice else _("{message}", **values)
 
 
-def told(expression_type: str | None, expression: str | None) -> list[str]:
+def told(expression_type: str | None, expression: str | None, version: Version = "4.8.0") -> list[str]:
     """The sentences of `doubts`, those with the same words once."""
-    return list(dict.fromkeys(map(sentence, doubts(expression_type, expression))))
+    return list(dict.fromkeys(map(sentence, doubts(expression_type, expression, version))))
 
 
 _SAID: dict[str | tuple[str, type[Warning], int], int] = {}
 """What was said already: Python's usual filter says each sentence once."""
 
 
-def warn(subscriptions: Iterable[tuple[str, str | None, str | None]], *, refused: bool = False) -> None:
+def warn(
+    subscriptions: Iterable[tuple[str, str | None, str | None]], *, refused: bool = False, sql92: Version = "4.8.0"
+) -> None:
     """Say what is doubtful of subscriptions, each a name, a type and an expression, as Python's warnings.
 
     What is refused is left to the error that says so, unless `refused` is true: then nothing else says it. The
     warnings name no line of a file, so that a notebook's outputs are the same wherever it runs.
     """
     for name, kind, expression in subscriptions:
-        for doubt in doubts(kind, expression):
+        for doubt in doubts(kind, expression, sql92):
             if doubt.code == REFUSED and not refused:
                 continue
             said = _("{name} {expression}: {text}", name=name, expression=repr(expression), text=sentence(doubt))

@@ -11,6 +11,7 @@ from rmqlab_tools.search.expressions.remarks import REFUSED, doubts, told
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rmqlab.filter.sql92.tokens import Version
     from rmqlab.scenario.scenario import Scenario
     from rmqlab_tools.search.expressions.hints import Hint
 
@@ -43,9 +44,9 @@ def _write(hint: Hint) -> str:
     return "" if hint.write is None else _("write {right}", right=hint.write)
 
 
-def doubtful(scenario: Scenario) -> Iterator[str]:
-    """A sentence for each doubt, with who subscribes what."""
+def doubtful(scenario: Scenario, sql92: Version) -> Iterator[str]:
+    """A sentence for each doubt, with who subscribes what; `sql92` is the version whose words a condition has."""
     for name, kind, expression in asked(scenario):
-        for text in told(kind, expression):
+        for text in told(kind, expression, sql92):
             values = {"name": name, "kind": kind or "TAG", "expression": repr(expression), "text": text}
             yield _("{name}: {kind} {expression}: {text}", **values)

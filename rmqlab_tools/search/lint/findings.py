@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.language import N_, _
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import Fate
 from rmqlab_tools.search.consistency import Apart
 
@@ -219,6 +220,7 @@ class GroupLint:
     tool: bool = True
     shared_ids: tuple[SharedId, ...] = ()
     missing: tuple[str, ...] = ()
+    rules: Rules = DEFAULT_RULES
 
     def __repr__(self) -> str:
         """What the verb prints."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
+    from rmqlab.rules import Rules
     from rmqlab_tools.search.lint.findings import ExampleLoss, GroupLint, Loss, TopicLint, Wish, WishDifference
 
 VERDICTS = {
@@ -58,19 +59,19 @@ def refusals(found: GroupLint) -> list[str]:
     said: list[str] = []
     for topic in found.topics:
         for wish in topic.wishes:
-            why = _refusal(wish)
+            why = _refusal(wish, found.rules)
             if why is not None:
                 members = named(wish.members)
                 said.append(_("No broker accepts {wish} of {members}: {why}", wish=str(wish), members=members, why=why))
     return said
 
 
-def _refusal(wish: Wish) -> str | None:
+def _refusal(wish: Wish, rules: Rules) -> str | None:
     data = wish.data
     if data is None or data.is_tag or data.class_filter_mode:
         return None
     try:
-        compile_expression(data.expression_type, data.sub_string)
+        compile_expression(data.expression_type, data.sub_string, rules.sql92)
     except ExpressionRefused as refusal:
         return str(refusal)
     return None
@@ -170,7 +171,9 @@ def lint_lines(found: GroupLint) -> Iterator[str]:
         yield from _topic_lines(topic)
     for text in found.missing:
         yield Line(("  " + text, WARN))
-    above = tuple(why for topic in found.topics for wish in topic.wishes if (why := _refusal(wish)) is not None)
+    above = tuple(
+        why for topic in found.topics for wish in topic.wishes if (why := _refusal(wish, found.rules)) is not None
+    )
     for note in found.notes:
         if not (above and note.endswith(above)):  # a refusal stands before all else already
             yield _("  note: {note}", note=note)

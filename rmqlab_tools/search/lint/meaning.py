@@ -19,7 +19,7 @@ from rmqlab.filter.filter import Filter, twin_of
 from rmqlab.language import _, joined
 from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.protocol.subscription_data import build_subscription
-from rmqlab.rules import allocate
+from rmqlab.rules import DEFAULT_RULES, Rules, allocate
 from rmqlab.run.fates import OF_STAGE, Fate
 from rmqlab_tools.search.consistency import (
     TOOL_WAITS_MS,
@@ -56,14 +56,14 @@ FEW = 8
 """Different subscriptions of a topic, each of which is compared with the whole budget of `tell_apart`."""
 
 
-def lint(group: LintGroup) -> GroupLint:
-    """Compare what the members of a group subscribe; the group's members are in the order in which they were heard."""
+def lint(group: LintGroup, rules: Rules = DEFAULT_RULES) -> GroupLint:
+    """Compare what the members of a group subscribe, in the order in which they were heard, by the broker's rules."""
     members = group.members
     topics = sorted({topic for member in members for topic in member.subscriptions})
-    found = tuple(_topic(topic, members, group.queues.get(topic)) for topic in topics)
+    found = tuple(_topic(topic, members, group.queues.get(topic), rules) for topic in topics)
     return GroupLint(
-        group.name, tuple(one.client for one in members), found, tuple(_notes(members, found)), _tool(members),
-        tuple(_shared_ids(members, group.queues)),
+        group.name, tuple(one.client for one in members), found, tuple(_notes(members, found, rules)), _tool(members),
+        tuple(_shared_ids(members, group.queues)), rules=rules,
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def _shared_ids(members: Sequence[LintMember], queues: Mapping[str, int]) -> Ite
         yield SharedId(client_id, count, len(members), topics)
 
 
-def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> TopicLint:
+def _topic(topic: str, members: Sequence[LintMember], queues: int | None, rules: Rules) -> TopicLint:
     alike: dict[Any, list[LintMember]] = {}
     for member in members:
         data = member.subscriptions.get(topic)
@@ -104,7 +104,7 @@ def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> Top
     # who does not subscribe the topic at all stands last, and counts most
     compared = others if len(others) <= MOST_COMPARED else [*others[: MOST_COMPARED - 1], others[-1]]
     budget = BUDGET if len(compared) <= FEW else BUDGET // FEW
-    differences = tuple(WishDifference(first, other, _apart(first, other, budget)) for other in compared)
+    differences = tuple(WishDifference(first, other, _apart(first, other, budget, rules)) for other in compared)
     messages: list[Properties] = []
     for one in differences:
         for message in () if one.apart is None else (one.apart.only_first, one.apart.only_second):
@@ -112,26 +112,26 @@ def _topic(topic: str, members: Sequence[LintMember], queues: int | None) -> Top
                 messages.append(message)
         if one.second.data is None and not messages:
             # one that somebody asks for, to show what is lost where others do not subscribe the topic
-            apart = _apart(first, Wish(build_subscription(topic, " || ", "TAG"), ()), budget)
+            apart = _apart(first, Wish(build_subscription(topic, " || ", "TAG"), ()), budget, rules)
             messages += [] if apart is None or apart.only_first is None else [apart.only_first]
     if any(wish.data is not None and wish.data.class_filter_mode for wish in wishes):
         messages = []  # who asks for them, and what becomes of them, nobody can tell
-    owners = _Owners(topic, members, wishes, queues) if messages else None
+    owners = _Owners(topic, members, wishes, queues, rules) if messages else None
     witnesses = [] if owners is None else [owners.witness(message) for message in messages[:MOST_MESSAGES]]
     left_out = len(others) - len(compared)
     return TopicLint(topic, tuple(wishes), differences, tuple(witnesses), queues, left_out)
 
 
-def _apart(first: Wish, second: Wish, budget: int) -> Apart | None:
+def _apart(first: Wish, second: Wish, budget: int, rules: Rules) -> Apart | None:
     if first.data is None or second.data is None:
         return None
     try:
-        return tell_apart(first.data, second.data, budget)
+        return tell_apart(first.data, second.data, budget, rules)
     except CannotTellError:
         return None
 
 
-def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterable[str]:
+def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint], rules: Rules) -> Iterable[str]:
     for name in SETTINGS:
         told: dict[str, list[str]] = {}
         for member in members:
@@ -171,16 +171,16 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint]) -> Iterab
                     without=named(without),
                 )
             )
-        yield from _refusals(topic)
+        yield from _refusals(topic, rules)
         yield from _wrong_codes(topic.topic, members)
 
 
-def _refusals(topic: TopicLint) -> Iterable[str]:
+def _refusals(topic: TopicLint, rules: Rules) -> Iterable[str]:
     for wish in topic.wishes[:MOST_EXAMINED]:
         if wish.data is None or wish.data.class_filter_mode:
             continue
         who = named(wish.members)
-        for doubt in doubts(wish.data.expression_type, wish.data.sub_string):
+        for doubt in doubts(wish.data.expression_type, wish.data.sub_string, rules.sql92):
             values = {"topic": topic.topic, "wish": wish, "members": who, "text": sentence(doubt)}
             if doubt.code == REFUSED:
                 yield _("{topic}: {wish} ({members}) is refused and lets nothing pass: {text}", **values)
@@ -248,9 +248,12 @@ def shares(members: Sequence[LintMember], queues: int | None) -> dict[str, Fract
 class _Owners:
     """The members of a topic, those who subscribe it alike together: what is worked out for one holds for all."""
 
-    def __init__(self, topic: str, members: Sequence[LintMember], wishes: Sequence[Wish], queues: int | None) -> None:
+    def __init__(
+        self, topic: str, members: Sequence[LintMember], wishes: Sequence[Wish], queues: int | None, rules: Rules
+    ) -> None:
         """`wishes` are all ways in which `members` subscribe the topic; its `queues` may be unknown."""
         self.wishes = wishes
+        self._rules = rules
         self._members = [member.client for member in members]
         self._wish_of = {client: number for number, wish in enumerate(wishes) for client in wish.members}
         self._broadcasting = all(one.settings.get("messageModel") == "BROADCASTING" for one in members)
@@ -277,13 +280,13 @@ class _Owners:
 
     def witness(self, message: Properties) -> ExampleLoss:
         """What becomes of a message, by who holds the slot."""
-        asking = [wish.data is not None and lets_pass(wish.data, message) for wish in self.wishes]
+        asking = [wish.data is not None and lets_pass(wish.data, message, self._rules) for wish in self.wishes]
         losses = tuple(self._loss(holder, slot, message, asking) for holder, slot in self._slots.items())
         return ExampleLoss(message, tuple(one for one in self._members if asking[self._wish_of[one]]), losses)
 
     def _loss(self, holder: str, slot: SubscriptionData, message: Properties, asking: Sequence[bool]) -> Loss:
         """What becomes of ``message`` while the broker holds ``slot``, the subscription of ``holder``."""
-        fates = [fate(wish.data, slot, message) for wish in self.wishes]
+        fates = [fate(wish.data, slot, message, self._rules) for wish in self.wishes]
         part = self._part
         if self._broadcasting:  # each of those who ask is to get it
             asked = sum(len(wish.members) for wish, asks in zip(self.wishes, asking, strict=True) if asks)
@@ -307,9 +310,11 @@ class _Owners:
         )
 
 
-def fate(owner: SubscriptionData | None, slot: SubscriptionData, message: Mapping[str, str]) -> Fate:
+def fate(
+    owner: SubscriptionData | None, slot: SubscriptionData, message: Mapping[str, str], rules: Rules = DEFAULT_RULES
+) -> Fate:
     """What becomes of a message in a queue of ``owner`` (None: a member without the topic) under ``slot``'s filter."""
     if owner is None:
         return Fate.NO_OWNER
-    dropped = Filter(slot).fate(message, Filter(owner))
+    dropped = Filter(slot, rules).fate(message, Filter(owner, rules))
     return Fate.DELIVERED if dropped is None else OF_STAGE[dropped]

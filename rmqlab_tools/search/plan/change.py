@@ -21,6 +21,7 @@ from rmqlab.protocol.subscription_data import (
     build_subscription,
     split_tags,
 )
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.scenario.scenario import OutgoingMessage, Subscription
 from rmqlab_tools.search.consistency import condition, lets_pass, tell_apart
 from rmqlab_tools.search.expressions.examine import looks_like_sql92
@@ -39,8 +40,10 @@ class MessageKind(StrEnum):
     BOTH = "both"
 
 
-def parse_subscription(text: str, what: str) -> Subscription:
+def parse_subscription(text: str, what: str, rules: Rules = DEFAULT_RULES) -> Subscription:
     """A subscription from ``tagA||tagB``, ``*``, or ``SQL92:a > 3``; ``what`` names it in errors.
+
+    ``rules`` are the broker's.
 
     Raises:
         BadInput: the broker or the client would refuse it; the parser's own words are in the text.
@@ -65,9 +68,9 @@ def parse_subscription(text: str, what: str) -> Subscription:
     try:
         data = data_of(one)
         if not data.is_tag:
-            compile_expression(data.expression_type, data.sub_string)
+            compile_expression(data.expression_type, data.sub_string, rules.sql92)
     except MQFilterException:
-        raise BadInput(f"{what} {text!r}: {sentence(remarks(one.type, one.expr)[0])}") from None
+        raise BadInput(f"{what} {text!r}: {sentence(remarks(one.type, one.expr, rules.sql92)[0])}") from None
     except BadInput as error:
         raise BadInput(f"{what} {text!r}: {error}") from error
     if data.is_tag and data.sub_string != SUB_ALL and not data.tags_set:
@@ -106,6 +109,7 @@ class Change:
     proven: bool
     union: Subscription | None
     missed: Mapping[str, str] | None = None
+    rules: Rules = DEFAULT_RULES
 
     @property
     def same(self) -> bool:
@@ -119,7 +123,7 @@ class Change:
 
     def passes(self, one: Subscription, kind: MessageKind) -> bool:
         """Whether a subscription takes messages of a kind."""
-        return lets_pass(data_of(one), self.kinds[kind])
+        return lets_pass(data_of(one), self.kinds[kind], self.rules)
 
     def taken_by(self, one: Subscription) -> set[MessageKind]:
         """The kinds of messages that a subscription takes."""
@@ -132,11 +136,11 @@ class Change:
         return OutgoingMessage(f"{kind}-{number}", tag, keys, props or None, queue)
 
 
-def change_between(old: Subscription, new: Subscription) -> Change:
-    """Work out what the two take."""
+def change_between(old: Subscription, new: Subscription, rules: Rules = DEFAULT_RULES) -> Change:
+    """Work out what the two take of a broker with these rules."""
     first, second = data_of(old), data_of(new)
-    apart = tell_apart(first, second)
-    both = Search(And(condition(first), condition(second))).find(Can.TRUE)
+    apart = tell_apart(first, second, rules=rules)
+    both = Search(And(condition(first, rules), condition(second, rules))).find(Can.TRUE)
     found = {MessageKind.OLD: apart.only_first, MessageKind.NEW: apart.only_second, MessageKind.BOTH: both.properties}
     kinds = {kind: properties for kind, properties in found.items() if properties is not None}
     if not kinds:
@@ -150,14 +154,14 @@ def change_between(old: Subscription, new: Subscription) -> Change:
     proven = apart.proven and (both.proven or both.properties is not None)
     union = _simple_union(old, new, kinds)
     if union is not None:
-        return Change(old, new, kinds, proven, union)
+        return Change(old, new, kinds, proven, union, rules=rules)
     # The order counts: what the first condition throws at never comes to the second. Digits beyond ASCII are rarest.
-    tried = [_joined(*order) for order in ((old, new), (new, old))]
-    joined = [(one, *_missed((first, second), one)) for one in tried if one is not None]
+    tried = [_joined(*order, rules=rules) for order in ((old, new), (new, old))]
+    joined = [(one, *_missed((first, second), one, rules)) for one in tried if one is not None]
     if not joined:
-        return Change(old, new, kinds, proven, None)
+        return Change(old, new, kinds, proven, None, rules=rules)
     union, missed, sure = min(joined, key=lambda one: (one[1] is not None, str(one[1]).isascii(), not one[2]))
-    return Change(old, new, kinds, proven and sure, union, missed)
+    return Change(old, new, kinds, proven and sure, union, missed, rules)
 
 
 def _simple_union(
@@ -177,19 +181,21 @@ def _simple_union(
     return None
 
 
-def _joined(*both: Subscription) -> Subscription | None:
+def _joined(*both: Subscription, rules: Rules) -> Subscription | None:
     """The two as one condition; None if the broker refuses it."""
     union = Subscription(type=SQL92, expr=" OR ".join(f"({_as_condition(one)})" for one in both))
     try:
-        compile_expression(union.type, data_of(union).sub_string)
+        compile_expression(union.type, data_of(union).sub_string, rules.sql92)
     except BadInput:
         return None
     return union
 
 
-def _missed(both: Iterable[SubscriptionData], union: Subscription) -> tuple[Mapping[str, str] | None, bool]:
+def _missed(
+    both: Iterable[SubscriptionData], union: Subscription, rules: Rules
+) -> tuple[Mapping[str, str] | None, bool]:
     """A message that one of ``both`` takes and ``union`` does not; if None, whether it is proven that there is none."""
-    apart = [tell_apart(one, data_of(union)) for one in both]
+    apart = [tell_apart(one, data_of(union), rules=rules) for one in both]
     missed = next((one.only_first for one in apart if one.only_first is not None), None)
     return missed, all(one.proven for one in apart)
 

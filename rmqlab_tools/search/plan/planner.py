@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean, whole_number
 from rmqlab.language import _, joined
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab_tools.search.explorer.deviations import ScheduleShortener, replay_schedule
@@ -33,6 +34,7 @@ from rmqlab_tools.search.plan.run_cost import RunCost, cost_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rmqlab.rules import Rules
     from rmqlab.run.run import Run
     from rmqlab.scenario.schedule import Chooser
 
@@ -68,12 +70,14 @@ class _Trial:
         producers: Producers,
         progress: Callable[[str], None] | None,
         until: float,
+        rules: Rules,
     ) -> None:
         self.procedure, self.change, self.producers = procedure, change, producers
         self.course = course(procedure, change, setting, producers)
         self.change_at_ms = TOPICS_SETTLE_MS + self.course.change_at
         self._progress = progress
         self._until = until
+        self._cluster = replace(default_settings(), rules=rules)
         self.cut = False
         self._drawn: Counter[int] = Counter()
         self._reached: set[int] = set()
@@ -83,9 +87,7 @@ class _Trial:
         self._worst: tuple[Run, RunCost] | None = None
 
     def run(self, budget: int, seed: int) -> ProcedureResult:
-        search = OpenSearch(
-            self.course.scenario, self._count, cluster=default_settings(), open_from_ms=self.change_at_ms
-        )
+        search = OpenSearch(self.course.scenario, self._count, cluster=self._cluster, open_from_ms=self.change_at_ms)
         while not search.exhausted and search.runs < budget and (search.runs != LOOK or search.waiting < budget):
             if search.runs and self._is_over():
                 break
@@ -109,7 +111,7 @@ class _Trial:
             worst, cost = by_search
         elif cost.lost and not self._is_over():
             worst = self._shortened(worst, len(cost.lost), min(budget, SHORTENING))
-        again = replay_schedule(self.course.scenario, worst.schedule, cluster=default_settings())
+        again = replay_schedule(self.course.scenario, worst.schedule, cluster=self._cluster)
         if again.lines() != worst.lines():
             raise NotRepeatedError(_("schedule {to_json} does not repeat its run", to_json=worst.schedule.to_json()))
         return ProcedureResult(
@@ -159,7 +161,7 @@ class _Trial:
         return (cost.lost, cost.duplicates)
 
     def _timed(self, chooser: Chooser) -> Run:
-        return simulate(self.course.scenario, chooser=chooser, timing=LATE_TIMING, cluster=default_settings())
+        return simulate(self.course.scenario, chooser=chooser, timing=LATE_TIMING, cluster=self._cluster)
 
     def _shortened(self, run: Run, lost: int, max_runs: int) -> Run:
         """A run with fewer unusual choices that loses as many messages."""
@@ -201,18 +203,20 @@ def plan(
     producers: Sequence[Producers] = tuple(Producers),
     progress: Callable[[str], None] | None = None,
     seconds: float | None = None,
+    rules: Rules = DEFAULT_RULES,
 ) -> Plan:
     """Compare the ways from ``old`` to ``new`` (texts as for ``parse_subscription``).
 
     ``budget``: runs of the search at most for each procedure and behaviour of the producers. Runs drawn by chance, from
     ``seed`` on, and those that shorten the worst one come on top. ``progress`` hears what is being tried and how many
-    runs of it were made. After ``seconds`` of the clock each procedure has two more runs at most, one of the search and
-    one by chance (None: the budget alone ends it); what they show is then less sure, and the plan says so.
+    runs of it were made. ``rules`` are those of broker and clients. After ``seconds`` of the clock each procedure
+    has two more runs at most, one of the search and one by chance (None: the budget alone ends it); what they show is
+    then less sure, and the plan says so.
 
     Raises:
         BadInput: a subscription that would be refused, a budget or a name that cannot be.
     """
-    change = change_between(parse_subscription(old, "OLD"), parse_subscription(new, "NEW"))
+    change = change_between(parse_subscription(old, "OLD", rules), parse_subscription(new, "NEW", rules), rules)
     setting = setting or Setting()
     whole_number("budget", budget, 1)
     whole_number("seed", seed)
@@ -224,7 +228,7 @@ def plan(
     tried: list[ProcedureResult] = []
     chosen = procedures_named(procedures)
     for behaviour, procedure in product((one for one in Producers if one in producers), chosen):
-        trial = _Trial(procedure, change, setting, behaviour, progress, until)
+        trial = _Trial(procedure, change, setting, behaviour, progress, until, rules)
         equal = next((one for one in tried if one.course == trial.course), None)
         if equal is None:
             with gc_tuning():

@@ -108,7 +108,7 @@ class ReplayedSchedule(ScheduleMessageService):
     def _place(self, commit_log_offset: int, size: int) -> int:
         """Where in the log a delayed message was stored again, -1 where no pull tells."""
         message = self._store.look_message_by_offset(commit_log_offset, size)
-        inner = None if message is None else message_time_up(message)
+        inner = None if message is None else message_time_up(message, self._store.rules.wire)
         return -1 if inner is None else self._store.clock.places.get(place_key(inner), -1)
 
     def _deliver_timestamp(

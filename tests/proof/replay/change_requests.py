@@ -8,6 +8,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
+from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab_tools.recordings.exchange import CALLS, CLOSE, LOG, Exchange, ExchangeState, consumers_of
 from tests.proof.replay.recorded_clock import LOOK_EARLY_MS, LOOK_LASTS_MS
@@ -100,8 +101,9 @@ class ChangeRequests:
         """The recorded answer to a read is here: let happen what may have happened, step by step, until we agree."""
         if read.expected is None or read.is_done:
             return
-        if read.highest is not None:
-            self._reach(read, read.highest)
+        highest = self._highest(read)
+        if highest is not None:
+            self._reach(read, highest)
         elif not self._reads.is_fresh(read):
             # Woken by a message, and refused for another reason: the answer does not tell which message.
             while read.state is ExchangeState.HELD and self.log.step():
@@ -129,6 +131,17 @@ class ChangeRequests:
             highest = context.broker.store.get_max_offset_in_queue(*read.queue)
             context.broker.pull_request_hold_service.notify_message_arriving(*read.queue, highest, now=context.now)
             self._reads.looked_after(self._looked_at)
+
+    def _highest(self, read: Exchange) -> int | None:
+        """The next offset of a read's queue that its recorded answer tells, None when it tells none.
+
+        A group that never committed is told where to begin; a version that says nothing of an empty queue shows by that
+        word that a message is visible.
+        """
+        if read.code != RequestCode.QUERY_CONSUMER_OFFSET or read.expected is None:
+            return read.highest
+        is_told = read.expected.code == ResponseCode.SUCCESS
+        return 1 if is_told and self._context.broker.rules.offset_without_commit(0, 0, False) is None else None
 
     def _reach(self, read: Exchange, offset: int) -> None:
         """Make messages visible until a queue's next offset is the one in the answer."""

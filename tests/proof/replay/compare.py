@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.message.record import decode_records
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import PULLS, RequestCode
 from rmqlab.protocol.header import FrameError
 from tests.proof.replay.tolerated_differences import (
     Tolerated,
@@ -36,7 +36,7 @@ _UNORDERED: dict[int, str] = {
 }
 # Bodies of `name=value` lines.
 _SETTINGS = {RequestCode.GET_BROKER_CONFIG, RequestCode.GET_NAMESRV_CONFIG}
-_RECORD_BODIES = {RequestCode.PULL_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.QUERY_MESSAGE}
+_RECORD_BODIES = {*PULLS, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.QUERY_MESSAGE}
 _RECORD_FIELDS = (
     "topic", "queue_id", "queue_offset", "commit_log_offset", "body", "properties", "flag", "sys_flag", "body_crc",
     "born_timestamp", "born_host", "store_timestamp", "store_host", "reconsume_times", "prepared_transaction_offset",
@@ -77,7 +77,7 @@ def _ext_fields(
     left, right = expected.all_ext_fields(), got.all_ext_fields()
     if request_code == RequestCode.GET_BROKER_CONFIG and left is not None and right is not None:
         right = {**right, "version": settle_version(left.get("version"), right.get("version"), uses)}
-    if request_code == RequestCode.PULL_MESSAGE and left is not None and right is not None:
+    if request_code in PULLS and left is not None and right is not None:
         right = settle_max_offset(left, right, uses)
     if left is None or right is None:
         if left is not right:

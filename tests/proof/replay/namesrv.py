@@ -20,6 +20,7 @@ from tests.proof.replay.tolerated_differences import Tolerated
 
 if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.protocol.wire import Wire
     from rmqlab_tools.recordings.frames import RecordedLine, Recording
     from tests.proof.replay.recorded_clock import RecordedClock
     from tests.proof.replay.tolerated_differences import Uses
@@ -34,12 +35,12 @@ _ADDRESSES = re.compile(r'(?<=")[^"\s]+:\d{1,5}(?=")')
 class NamesrvReplay:
     """Feeds the frames to a name server; `uses` counts what was taken from the recording."""
 
-    def __init__(self, recording: Recording, clock: RecordedClock, uses: Uses) -> None:
+    def __init__(self, recording: Recording, clock: RecordedClock, uses: Uses, wire: Wire) -> None:
         self._lines = recording.namesrv_lines
         self._exchanges = pair(self._lines)
         self._clock = clock
         self._uses = uses
-        self._server = NameServer(clock.epoch_ms(0.0))
+        self._server = NameServer(clock.epoch_ms(0.0), wire=wire)
         self._connections: dict[int, LocalChannel] = {}
         # Changes seen and not made yet; what only reads, seen and not answered yet.
         self._pending: list[Exchange] = []

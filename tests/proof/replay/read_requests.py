@@ -6,7 +6,7 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode
 from rmqlab_tools.recordings.exchange import LOG, NO_QUEUE, ExchangeState
 from tests.proof.replay.compare import compare
 from tests.proof.replay.recorded_clock import LOOK_EARLY_MS, LOOK_LAG_MS, MAX_LOOK_LAG_MS
@@ -136,7 +136,7 @@ class ReadRequests:
         got: RemotingCommand | None
         if read.code in SAMPLED:
             got = broker.stats.answer(read, partial(broker.handle, channel, command, context.now), context.now)
-        elif read.code != RequestCode.PULL_MESSAGE:
+        elif read.code not in PULLS:
             got = broker.handle(channel, command, context.now)
         else:
             got = broker.look_at_pull(channel, command, context.now)
@@ -156,7 +156,7 @@ class ReadRequests:
             read.done_at = context.t
         if not context.agrees(read, got):
             return False
-        if read.code == RequestCode.PULL_MESSAGE and not read.was_woken:
+        if read.code in PULLS and not read.was_woken:
             # This time for good: it may commit an offset.
             self.before_commit(read)
             got = broker.handle(channel, command, context.now)
@@ -254,7 +254,7 @@ class ReadRequests:
     def _still(self, read: Exchange) -> bool:
         """Tell whether a read asked before a change would be answered alike after it."""
         context = self._context
-        if read.code == RequestCode.PULL_MESSAGE:
+        if read.code in PULLS:
             got = context.broker.look_at_pull(context.channel(read), read.command, context.now)
             if read.pull is not None:
                 return got is not None and got.code == ResponseCode.PULL_NOT_FOUND

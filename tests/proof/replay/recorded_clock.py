@@ -26,7 +26,7 @@ from rmqlab.language import _
 from rmqlab.message.properties import PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.bodies import KVTable, ProducerConnection
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode
 from rmqlab.protocol.header import FrameError
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.recordings.exchange import number_of
@@ -144,7 +144,7 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
                 clock.ends.setdefault(conn, line.t)
     ports: dict[int, int] = {}
     for exchange in exchanges:
-        if exchange.code == RequestCode.PULL_MESSAGE and exchange.expected is not None:
+        if exchange.code in PULLS and exchange.expected is not None:
             for message in decode_records(exchange.expected.body or b"", read_body=False):
                 clock.store_times.setdefault(message.commit_log_offset, message.store_timestamp)
                 ports.setdefault(message.commit_log_offset, message.born_host.port)

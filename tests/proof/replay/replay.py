@@ -12,14 +12,16 @@ Where only later answers tell what happened, `OrderSearch` makes other passes.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _, filled
-from rmqlab.protocol.codes import RequestCode, code_name
-from rmqlab.rules import DEFAULT_RULES
+from rmqlab.protocol.codes import RequestCode, code_name, version_desc
+from rmqlab.rule_table import no_version
+from rmqlab.rules import DEFAULT_RULES, RULES
 from rmqlab_tools.recordings.exchange import Exchange, tally
 from rmqlab_tools.recordings.frames import read_recording
 from tests.proof.replay.assumptions import OrderChoice
@@ -146,10 +148,11 @@ def _codes(codes: dict[int, tuple[int, int]]) -> dict[str, object]:
     }
 
 
-def replay(folder: Path, tell: Callable[[str], None] = _nobody, rules: Rules = DEFAULT_RULES) -> ReplayResult:
+def replay(folder: Path, tell: Callable[[str], None] = _nobody, rules: Rules | None = None) -> ReplayResult:
     """Replay the recorded set in `folder` with a broker of these rules; `tell` hears what is done next.
 
-    Raises `BadInput` when it cannot be read or has no request to a broker.
+    Without `rules` they are those of the version that the recorded broker names. Raises `BadInput` when it cannot be
+    read, has no request to a broker, or is of a version without rules.
     """
     tell(_("reading {folder}", folder=folder))
     recording = read_recording(folder)
@@ -161,16 +164,33 @@ def replay(folder: Path, tell: Callable[[str], None] = _nobody, rules: Rules = D
 
 
 def replay_recording(
-    recording: Recording, tell: Callable[[str], None] = _nobody, rules: Rules = DEFAULT_RULES
+    recording: Recording, tell: Callable[[str], None] = _nobody, rules: Rules | None = None
 ) -> ReplayResult:
     """Replay a recording, in several passes where later answers ask for other orders than the one seen."""
-    search = OrderSearch(recording, tell, rules)
+    search = OrderSearch(recording, tell, recorded_rules(recording) if rules is None else rules)
     return _result(search.run(), search.passes)
+
+
+def recorded_rules(recording: Recording) -> Rules:
+    """The rules of the version that most frames of the recorded broker name; the usual ones where it sent none.
+
+    Raises `BadInput` for a version without rules.
+    """
+    numbers = Counter(line.command.version for line in recording.lines if line.command and not line.to_broker)
+    if not numbers:
+        return DEFAULT_RULES
+    ((number, _count),) = numbers.most_common(1)
+    known = next((rules for rules in RULES.values() if rules.wire.version_number == number), None)
+    if known is None:
+        version = version_desc(number).removeprefix("V").replace("_", ".")
+        raise BadInput(f"{recording.name}: {no_version(version, RULES)}")
+    return known
 
 
 def _result(context: ReplayContext, passes: int) -> ReplayResult:
     exchanges = context.exchanges.by_request.values()
-    namesrv, namesrv_differing = NamesrvReplay(context.recording, context.clock, context.uses).run()
+    wire = context.broker.rules.wire
+    namesrv, namesrv_differing = NamesrvReplay(context.recording, context.clock, context.uses, wire).run()
     context.uses[Tolerated.STORE_TIME] = context.broker.store.times_taken
     context.uses[Tolerated.BORN_PORT] = len(context.clock.ports)
     context.uses[Tolerated.SCAN_PHASE] = len(context.clock.scanned)

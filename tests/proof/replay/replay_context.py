@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import PULLS
 from rmqlab_tools.recordings.exchange import LOG, Exchange, Exchanges, ExchangeState, consumers_of
 from tests.proof.replay.assumptions import Lost, OrderChoice, Stall, TornHeartbeat
 from tests.proof.replay.broker import ReplayedBroker
@@ -161,7 +161,7 @@ class ReplayContext:
             return False
         if exchange.given_at is None:
             exchange.given_at = exchange.done_at if exchange.was_woken else self.t
-        return exchange.code != RequestCode.PULL_MESSAGE or exchange.answered_at - exchange.given_at <= ANSWER_MS
+        return exchange.code not in PULLS or exchange.answered_at - exchange.given_at <= ANSWER_MS
 
     def seen(self, exchange: Exchange) -> None:
         """A request is seen: what nobody answers and was made a moment ago may have come after it."""
@@ -219,7 +219,7 @@ class ReplayContext:
         exchange.got, exchange.state, exchange.done_at = got, ExchangeState.DONE, self.t
         self.handled.add(exchange.number)
         self.broker.stats.deliver(exchange, self.now)
-        if exchange.code == RequestCode.PULL_MESSAGE and got is not None:
+        if exchange.code in PULLS and got is not None:
             self.broker.moves_offset(exchange.command, got, self.now)
         if exchange.expected is not None and got is not None:
             missed = self.messages.get((exchange.queue, self.visible[exchange.queue]))

@@ -79,7 +79,7 @@ class ReplayPass:
         if expected is not None and exchange.was_shed:
             self.context.uses[Tolerated.SHED] += 1
             shed = RemotingCommand.response(expected.code, expected.remark)
-            self.context.settle(exchange, shed.reply_to(exchange.command))
+            self.context.settle(exchange, shed.reply_to(exchange.command, self.context.broker.rules.wire))
         elif exchange.number in self.context.lost:
             self.context.uses[Tolerated.LOST] += 1
             self.context.settle(exchange, None)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rmqlab.message.record import decode_records
-from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode
 from rmqlab_tools.live.extra.broker_stats_manager import BrokerStatsManager
 from tests.proof.replay.compare import compare
 
@@ -49,7 +49,7 @@ class SampledStats(BrokerStatsManager):
     def deliver(self, exchange: Exchange, now: int) -> None:
         """Count the messages of a pull whose answer is final."""
         got = exchange.got
-        if got is None or exchange.code != RequestCode.PULL_MESSAGE or got.code != ResponseCode.SUCCESS:
+        if got is None or exchange.code not in PULLS or got.code != ResponseCode.SUCCESS:
             return
         body = got.body or b""
         count = len(decode_records(body, read_body=False))

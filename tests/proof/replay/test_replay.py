@@ -11,11 +11,11 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.message.record import BLANK_MAGIC_CODE
-from rmqlab.rules import DEFAULT_RULES
+from rmqlab.rules import DEFAULT_RULES, RULES
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.recordings.frames import LineKind, Recording, read_recording
 from tests.proof.replay import order_search as search_module
-from tests.proof.replay.replay import replay, replay_recording
+from tests.proof.replay.replay import recorded_rules, replay, replay_recording
 from tests.proof.replay.tolerated_differences import Tolerated
 
 pytestmark = pytest.mark.slow
@@ -26,6 +26,7 @@ SETS = {
     "lite": (1_815, 0, 0), "lite-2": (1_796, 0, 0), "audit": (8_426, 0, 0), "admin": (891, 0, 0),
     "random": (7_197, 0, 0), "random-2": (18_733, 0, 0), "life": (4_947, 0, 0), "life-strict": (1_431, 0, 0),
 }  # fmt: skip
+SETS_OF_5 = {"broker-5.3.3/base": 8_196, "broker-5.5.0/base": 7_768, "broker-5.5.0/push": 3_412}
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,27 @@ def test_every_answer_of_the_real_broker_is_ours(results, name):
     assert sum(count for count, _ in result.codes.values()) == requests
     assert (len(result.orders), len(result.late), result.uses[Tolerated.REPUT_STALL]) == (orders, late, late)
     assert result.latest_ms == (289.0 if late else 0)
+
+
+@pytest.mark.parametrize("name", SETS_OF_5)
+def test_every_answer_of_a_real_broker_of_5_is_ours(golden, name):
+    """The frames name the version, and nothing else is told."""
+    result = replay(golden / name)
+    assert result.differing == []
+    assert (result.requests, result.identical) == (SETS_OF_5[name], SETS_OF_5[name])
+
+
+def test_rules_of_another_version_do_not_explain_a_recording(golden, few_passes):
+    assert replay(golden / "broker-5.5.0" / "push", rules=RULES["4.8.0"]).differing
+
+
+def test_a_recording_of_an_unknown_version_is_named_with_those_there_are(golden):
+    recording = read_recording(golden / "broker-4.8.0" / "noprop")
+    for line in recording.lines:
+        if line.command:
+            line.command.version = 441
+    with pytest.raises(BadInput, match=r"noprop: no rules of version '5\.1\.4'; there are those of 4\.8\.0, 5\.3\.3"):
+        recorded_rules(recording)
 
 
 def test_requests_were_overtaken_only_while_they_were_under_way(results):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab import rules
 from rmqlab.checkout import ROOT
+from rmqlab.rule_table import entry_of
+from rmqlab_tools.show.rule_differences import shown
 from tests.proof.rows import read_rows, select
 from tests.proof.site.docstrings import markdown
 
@@ -22,20 +24,21 @@ TOP = {
 Every rule that the articles are about is a small function or a constant in `rmqlab/rules.py`. Broker, store and clients
 call it there. This page is made from that file. Each rule names the Java method that does the same in RocketMQ 4.8.0,
 and the rows of the checklist that are about it. You can
-[replace a rule](../tutorials/own-rule.md) and see what changes.
+[replace a rule](../tutorials/own-rule.md) and see what changes. [What differs between versions](versions.md) has those
+that 5.x replaces.
 
 """,
     "zh": """# 4.8.0 的规则
 
 三篇文章讲的每条规则，都是 `rmqlab/rules.py` 里的一个小函数或常量，Broker、存储和客户端都从那里调用。本页由该文件生成，
 说明取自源代码的英文文档字符串。每条规则写明 RocketMQ 4.8.0 里做同样事情的 Java 方法，以及清单里的相关条目。
-你可以[替换一条规则](../tutorials/own-rule.md)，看看什么会变。
+你可以[替换一条规则](../tutorials/own-rule.md)，看看什么会变。5.x 替换了哪些规则，见[各版本之间的差异](versions.md)。
 
 """,
 }
 SECTION = re.compile(r"^# (.+)\.$", re.MULTILINE)
 ORIGIN = re.compile(r"4\.8\.0 (?P<java>`[^`]+`(?:[^;`]*`[^`]+`)*[^;`]*)(?:; (?P<rows>[SFH]-[\d.,\sSFH-]+?))?\.(?=\s|$)")
-IN_CLASS = re.compile(r"`(?P<name>\w+)`: (?P<what>.+?), (?P<rows>[SFH]-\d+)\.(?= `|\s*$)", re.DOTALL)
+ROW = re.compile(r", (?P<row>[SFH]-\d+)$")
 
 
 def write(target: Path, language: str) -> None:
@@ -66,13 +69,19 @@ def _line(rule: Any) -> int:
 
 
 def _constants(values: dict[str, Any], rows: dict[str, str]) -> str:
-    found = {match["name"]: match for match in IN_CLASS.finditer(" ".join((rules.Rules.__doc__ or "").split()))}
-    lines = ["## Periods and times\n", "| rule | value | in 4.8.0 | row |", "|---|---|---|---|"]
+    lines = ["## Periods, times and other constants\n", "| rule | value | in 4.8.0 | row |", "|---|---|---|---|"]
     for name, value in values.items():
-        match = found[name]  # a constant whose origin the docstring does not name fails here
-        row = match["rows"]
-        lines.append(f"| [`{name}`]{{#rule-{name}}} | {value} ms | {match['what']} | {row}: {rows[row]} |")
+        told = entry_of(rules.Rules, name)
+        if not told:
+            raise ValueError(f"rules.py: the docstring of Rules does not say where {name} comes from")
+        match = ROW.search(told)
+        row = "" if match is None else f"{match['row']}: {rows[match['row']]}"
+        lines.append(f"| [`{name}`]{{#rule-{name}}} | {_value(name, value)} | {ROW.sub('', told)} | {row} |")
     return "\n".join(lines) + "\n\n"
+
+
+def _value(name: str, value: Any) -> str:
+    return f"{value} ms" if name.endswith("_ms") else shown(value)
 
 
 def _function(rule: Any, rows: dict[str, str]) -> str:

@@ -15,7 +15,16 @@ from rmqlab_tools.course.in_language import translated
 from rmqlab_tools.show.run_pictures import fate_grid
 from tests.proof import notebook_files
 from tests.proof.notebook_files import write
-from tests.proof.site import api_page, decoder_page, quiz_page, reading_page, rooms_page, rules_page, verbs_page
+from tests.proof.site import (
+    api_page,
+    decoder_page,
+    quiz_page,
+    reading_page,
+    rooms_page,
+    rules_page,
+    verbs_page,
+    versions_page,
+)
 from tests.proof.workshop.times import shown as shown_times
 
 if TYPE_CHECKING:
@@ -64,6 +73,7 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
     rules_page.write(target / "explanation" / "rules.md", language)
     rooms_page.write(target / "explanation" / "architecture.md", language)
     reading_page.write(target / "explanation" / "reading.md", language)
+    versions_page.write(target / "explanation" / "versions.md", language)
     if (DOCS / "locale" / "zh").is_dir() and language == "zh":
         shutil.copytree(DOCS / "locale" / "zh", target / "locale" / "zh_CN", dirs_exist_ok=True)
 

@@ -23,7 +23,7 @@ _LETTERS = re.compile("[A-Za-z]{2}")
 # A code or a text that a program prints, alone with its anchor, is the same in every language.
 _CODE = re.compile(r"`[^`]+`\{[^}]*\}")
 # Made in each language: from the catalogues of the lessons, and with words of its own around English source.
-IN_EACH = {"notebooks/quiz", "explanation/reading", "explanation/architecture"}
+IN_EACH = {"notebooks/quiz", "explanation/reading", "explanation/architecture", "explanation/versions"}
 ENGLISH = {"reference/api", "reference/verbs", "explanation/rules"}
 
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.filter.sql92.errors import shown
+from rmqlab.filter.sql92.tokens import tests_texts
 from rmqlab.language import _
 from rmqlab_tools.search.expressions.repair.lexemes import (
     COMPARISONS,
@@ -142,7 +143,7 @@ def patterns(draft: Draft) -> Iterator[str]:
         if written:
             draft.put(at - no, at + 2, *written)
             yield _("there is no {operator}: where nothing is a wildcard, write = or IS NULL", operator=operator)
-        elif later and draft.version == "5.3.3":
+        elif later and tests_texts(draft.version):
             operation, _blank, content = later.partition(" ")
             draft.put(at, at + 2, word(operation), quoted(content))
             yield _("there is no {operator}: write {operation}", operator=operator, operation=operation)
@@ -153,9 +154,9 @@ def patterns(draft: Draft) -> Iterator[str]:
                 "there is no {operator}: ask by = or IN, or send what is looked for as a property of its own",
                 operator=operator,
             )
-        if later and draft.version != "5.3.3":
+        if later and not tests_texts(draft.version):
             yield _("a 5.3.3 broker has {operation}", operation=later.partition(" ")[0])
-    if draft.version != "5.3.3":
+    if not tests_texts(draft.version):
         for one in draft.lexemes:
             if one.word in _LATER:
                 yield _("{operation} is none of 4.8.0's operators; a 5.3.3 broker has it", operation=one.word)

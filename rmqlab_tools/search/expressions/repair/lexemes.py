@@ -13,6 +13,8 @@ from rmqlab.filter.sql92.tokens import WORDS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rmqlab.filter.sql92.tokens import Version
+
 WORD, NUMBER, TEXT, OPEN_TEXT, SIGN = "word", "number", "text", "text without its end", "sign"
 RESERVED: Final = frozenset(WORDS["4.8.0"])
 NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -74,7 +76,7 @@ END: Final = Lexeme(SIGN, "", "")
 class Draft:
     """An expression that is being rewritten: its lexemes, and what stands behind the last of them."""
 
-    def __init__(self, text: str, version: str) -> None:
+    def __init__(self, text: str, version: Version) -> None:
         """Read a text; nothing in it is too odd."""
         self.version = version
         self.read(text)
