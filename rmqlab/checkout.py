@@ -21,9 +21,10 @@ def is_checkout() -> bool:
 
 
 def folder(name: str) -> Path:
-    """Return the folder `name` (data, tests, notebooks) of the source tree.
+    """The folder `name` (data, tests, notebooks) of the source tree.
 
-    Raise `BadInput` if it is not there, as in a package installed without its tree.
+    Raises:
+        BadInput: if it is not there, as in a package installed without its tree.
     """
     path = ROOT / name
     if not is_checkout() or not path.is_dir():
@@ -35,7 +36,7 @@ def folder(name: str) -> Path:
 
 @cache
 def additions(root: Path = ROOT) -> ModuleType | None:
-    """Return the table of what the source tree adds to the packages, `VERBS` and `PARTS`; None where there is no tree.
+    """The table of what the source tree adds to the packages, `VERBS` and `PARTS`; None where there is no tree.
 
     It is found by its place beside the package, and read before anything is installed.
     """
@@ -48,9 +49,10 @@ def additions(root: Path = ROOT) -> ModuleType | None:
 
 
 def part(name: str) -> ModuleType:
-    """Return a module that the source tree has and a wheel lacks, by its name in `PARTS` of that tree's table.
+    """A module that the source tree has and a wheel lacks, by its name in `PARTS` of that tree's table.
 
-    Raise `BadInput` if it is not there.
+    Raises:
+        BadInput: if it is not there.
     """
     table = additions()
     if table is None:
@@ -61,17 +63,17 @@ def part(name: str) -> ModuleType:
 
 
 def carried(name: str) -> Path:
-    """Return the path of a file or folder of data/ that a wheel brings too (pyproject.toml lists them)."""
+    """The path of a file or folder of data/ that a wheel brings too (pyproject.toml lists them)."""
     return (ROOT if is_checkout() else PACKAGE) / "data" / name
 
 
 def lessons() -> Path:
-    """Return the folder of the lessons, with those of tasks and catalogues of words in it; a wheel has it too."""
+    """The folder of the lessons, with those of tasks and catalogues of words in it; a wheel has it too."""
     return (ROOT if is_checkout() else PACKAGE) / "notebooks"
 
 
 def data(name: str) -> Path:
-    """Return the path of a recording or a stored result, a file or a folder: the same one from any working folder.
+    """The path of a recording or a stored result, a file or a folder: the same one from any working folder.
 
     >>> data("articles/E1.json").name
     'E1.json'
@@ -83,7 +85,7 @@ def data(name: str) -> Path:
     if path.exists():
         return path
     near = next(parent for parent in path.parents if parent.is_dir())
-    there = sorted(one.name for one in near.iterdir())
+    there = sorted(entry.name for entry in near.iterdir())
     missing = path.relative_to(near).parts[0]
     where = near.relative_to(carried(".").resolve()).as_posix()
     here = "data" if where == "." else f"data/{where}"

@@ -19,7 +19,7 @@ class BadInput(Exception):
 
 
 def whole_number(name: str, value: Any, least: int | None = None) -> int:
-    """Return `value`, a whole number of Python or of numpy, and at least `least`; `name` is what the caller calls it.
+    """`value`, a whole number of Python or of numpy, and at least `least`; `name` is what the caller calls it.
 
     >>> whole_number("budget", 2.5)
     Traceback (most recent call last):
@@ -35,7 +35,7 @@ def whole_number(name: str, value: Any, least: int | None = None) -> int:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return "; did you mean NAME?" for the known word nearest to `word`, or nothing when none is near.
+    """The text "; did you mean NAME?" for the known word nearest to `word`, or nothing when none is near.
 
     >>> did_you_mean("enableProprtyFilter", ["enablePropertyFilter", "listenPort"])
     '; did you mean enablePropertyFilter?'
@@ -52,7 +52,7 @@ MOST_NAMED = 8
 
 
 def there_are(word: object, known: Iterable[str]) -> str:
-    """Return what to write instead of `word`: the known word nearest to it, else the known ones, the first few of many.
+    """What to write instead of `word`: the known word nearest to it, else the known ones, the first few of many.
 
     >>> there_are("tagB", ["alpha", "beta"])
     '; there are alpha, beta'
@@ -65,7 +65,7 @@ def there_are(word: object, known: Iterable[str]) -> str:
         return meant
     if not names:
         return _("; there is none")
-    told = joined(", ", names[:MOST_NAMED])
+    listed = joined(", ", names[:MOST_NAMED])
     if len(names) > MOST_NAMED:
-        return _("; there are {names} and {more} more", names=told, more=len(names) - MOST_NAMED)
-    return _("; there are {names}", names=told)
+        return _("; there are {names} and {more} more", names=listed, more=len(names) - MOST_NAMED)
+    return _("; there are {names}", names=listed)

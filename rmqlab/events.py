@@ -64,7 +64,7 @@ Observer = Callable[[Event], None]
 
 
 def unobserved(_event: Event) -> None:
-    """The observer of those whom nobody looks at."""
+    """The observer where none is set."""
 
 
 class OfGroup(Event, frozen=True):
@@ -75,7 +75,7 @@ class OfGroup(Event, frozen=True):
 
 
 class AtBroker(Event, frozen=True):
-    """Something about an offset of a queue that the broker tells of a client."""
+    """An offset of a queue, as the broker has it of a client."""
 
     client: str
     group: str
@@ -85,7 +85,7 @@ class AtBroker(Event, frozen=True):
 
 
 class OfTopic(Event, frozen=True):
-    """Something that a client tells of itself and a topic of one of its groups."""
+    """What a client says of itself and a topic of one of its groups."""
 
     who: str
     group: str
@@ -93,7 +93,7 @@ class OfTopic(Event, frozen=True):
 
 
 class AtClient(OfTopic, frozen=True):
-    """Something about an offset of a queue that a client tells of itself."""
+    """An offset of a queue, as a client has it of itself."""
 
     queue: int
     offset: int
@@ -162,7 +162,7 @@ class SubscriptionChanged(Event, frozen=True, tag="subscription"):
 
 
 class Notify(OfGroup, frozen=True):
-    """A member is told that the members of its group changed."""
+    """A member is notified that the members of its group changed."""
 
     sentence: ClassVar = _("the broker tells {client} that the members of {group} changed")
 
@@ -188,7 +188,7 @@ class Pull(AtBroker, frozen=True):
 
 
 class Filtered(AtBroker, frozen=True):
-    """The broker's filter dropped a message from a pull's answer, by this subscription; None: nobody knows which."""
+    """The broker's filter dropped a message from a pull's answer, by this subscription; None: not known."""
 
     stage: Stage
     subscription: str | None
@@ -297,7 +297,7 @@ class ClientFiltered(AtClient, frozen=True):
 
 
 class Given(AtClient, frozen=True):
-    """A client keeps a message of an answer; whether its listener got it, nobody saw."""
+    """A client keeps a message of an answer; whether its listener got it is not known."""
 
     tag: str | None
 
@@ -331,7 +331,7 @@ def set_kinds() -> None:
 
 def _all(event: type[Event]) -> list[type[Event]]:
     below = event.__subclasses__()
-    return below + [one for each in below for one in _all(each)]
+    return below + [descendant for each in below for descendant in _all(each)]
 
 
 set_kinds()

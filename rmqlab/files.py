@@ -47,7 +47,7 @@ def seen(path: Path) -> os.stat_result | None:
     """What lies at a path; None where nothing does, or could (a name that is too long, or has a zero byte).
 
     Raises:
-        BadInput: a folder on the way may not be entered: so nobody knows.
+        BadInput: a folder on the way may not be entered: so it is not known.
     """
     try:
         return _stat(path)
@@ -63,24 +63,40 @@ _NOTHING_THERE: Final = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.
 
 
 def exists(path: Path) -> bool:
-    """Whether something lies at a path; raises `BadInput` as `seen` does."""
+    """Whether something lies at a path.
+
+    Raises:
+        BadInput: as `seen` does.
+    """
     return seen(path) is not None
 
 
 def is_file(path: Path) -> bool:
-    """Whether a regular file lies at a path; raises `BadInput` as `seen` does."""
+    """Whether a regular file lies at a path.
+
+    Raises:
+        BadInput: as `seen` does.
+    """
     about = seen(path)
     return about is not None and stat.S_ISREG(about.st_mode)
 
 
 def is_dir(path: Path) -> bool:
-    """Whether a folder lies at a path; raises `BadInput` as `seen` does."""
+    """Whether a folder lies at a path.
+
+    Raises:
+        BadInput: as `seen` does.
+    """
     about = seen(path)
     return about is not None and stat.S_ISDIR(about.st_mode)
 
 
 def contents(folder: Path) -> list[Path]:
-    """What lies in a folder, by name; nothing where there is no folder. Raises `BadInput` where it may not be read."""
+    """What lies in a folder, by name; nothing where there is no folder.
+
+    Raises:
+        BadInput: where it may not be read.
+    """
     try:
         return sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -100,8 +116,8 @@ def _stat(path: Path) -> os.stat_result:
         raise OSError(errno.EINVAL, str(error)) from error
 
 
-def _check_regular(found: os.stat_result) -> None:
-    mode = found.st_mode
+def _check_regular(state: os.stat_result) -> None:
+    mode = state.st_mode
     if stat.S_ISREG(mode):
         return
     if stat.S_ISDIR(mode):
@@ -109,7 +125,7 @@ def _check_regular(found: os.stat_result) -> None:
     kind = _("a device")
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         try:
-            if os.path.samestat(found, os.fstat(0)):
+            if os.path.samestat(state, os.fstat(0)):
                 return
         except OSError:
             pass
@@ -118,13 +134,17 @@ def _check_regular(found: os.stat_result) -> None:
 
 
 def open_new(path: Path) -> IO[bytes]:
-    """Open a file to write it anew. Raises OSError, also for a link or a pipe of that name: nothing goes through."""
+    """Open a file to write it anew.
+
+    Raises:
+        OSError: also for a link or a pipe of that name: nothing goes through.
+    """
     extra = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"))
     return os.fdopen(os.open(path, sum(extra, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 0o666), "wb")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a file holds; errors are those of `open_regular`, and `OSError` for more than a text may have."""
+    """What a file holds; errors are those of `open_regular`, and `OSError` for more than a text may have."""
     with open_regular(path) as stream:
         data = stream.read(MOST_TEXT_BYTES + 1)
     if len(data) > MOST_TEXT_BYTES:
@@ -136,7 +156,8 @@ def read_bytes(path: Path) -> bytes:
 def opened(path: Path, wanted: str) -> Iterator[IO[bytes]]:
     """A file to read, unpacked if its name ends in .gz or it begins as gzip does.
 
-    A file that is not there or cannot be read raises `BadInput`; `wanted` says what would be right.
+    Raises:
+        BadInput: the file is not there or cannot be read; `wanted` says what would be right.
     """
     try:
         with open_regular(path) as raw:
@@ -167,7 +188,7 @@ def opened(path: Path, wanted: str) -> Iterator[IO[bytes]]:
 
 
 def read_text(path: Path, wanted: str) -> str:
-    """Return the text of a UTF-8 file, unpacked if need be; errors are those of `opened`."""
+    """The text of a UTF-8 file, unpacked if need be; errors are those of `opened`."""
     try:
         with opened(path, wanted) as stream:
             data = stream.read(MOST_TEXT_BYTES + 1)
@@ -202,16 +223,17 @@ def json_value(text: str | bytes) -> Any:
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a JSON-lines text that hold something, each with its number, the first being 1."""
+    """The lines of a JSON-lines text that hold something, each with its number, the first being 1."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, line
 
 
 def json_lines(text: str, name: object, *, wanted: str = _("one JSON object a line is")) -> Iterator[tuple[int, Any]]:
-    """Yield the values of a JSON-lines text, each with the number of its line.
+    """The values of a JSON-lines text, each with the number of its line.
 
-    A line that is not JSON raises `BadInput`: the text names it ("NAME, line 1") and says what is `wanted`.
+    Raises:
+        BadInput: a line is not JSON; the text names it ("NAME, line 1") and says what is `wanted`.
     """
     for number, line in lines_of(text):
         try:
@@ -254,7 +276,11 @@ def reason_of(error: OSError) -> str:
 
 
 def replace_text(path: Path, text: str, encoding: str = "ascii") -> None:
-    """Write a text, whole or not at all; a pipe or a device is written to. Raises `OSError`."""
+    """Write a text, whole or not at all; a pipe or a device is written to.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     if path.exists() and not path.is_file():
         path.write_text(text, encoding=encoding)
         return
@@ -263,7 +289,7 @@ def replace_text(path: Path, text: str, encoding: str = "ascii") -> None:
 
 
 def end_of_data(fd: int, size: int) -> int:
-    """Return where the last byte that is not zero ends; holes of a sparse file are passed over unread."""
+    """Where the last byte that is not zero ends; holes of a sparse file are passed over unread."""
     end, zeros = _last_extent(fd, size), bytes(_CHUNK)
     while end > 0:
         begin = max(end - _CHUNK, 0)
@@ -275,7 +301,7 @@ def end_of_data(fd: int, size: int) -> int:
 
 
 def _last_extent(fd: int, size: int) -> int:
-    """Return where the last part of a file ends that is no hole."""
+    """Where the last part of a file ends that is no hole."""
     if not hasattr(os, "SEEK_DATA"):
         return size
     end = at = 0
@@ -289,7 +315,11 @@ def _last_extent(fd: int, size: int) -> int:
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """Return names and values of a settings file, by the rules of `load_properties`. Raises BadInput."""
+    """Names and values of a settings file, by the rules of `load_properties`.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
+    """
     try:
         return load_properties(read_bytes(path))
     except OSError as error:

@@ -41,36 +41,36 @@ def language() -> str:
     forced = _forced.get()
     if forced is not None:
         return forced
-    asked = os.environ.get(SETTING)
-    if not asked:
+    chosen = os.environ.get(SETTING)
+    if not chosen:
         return _of_locale(*map(os.environ.get, LOCALE))
-    if asked not in LANGUAGES:
+    if chosen not in LANGUAGES:
         from rmqlab.errors import BadInput  # it has messages itself
 
-        raise BadInput(f"{SETTING} is {asked!r}; it is one of {', '.join(LANGUAGES)}")
-    return asked
+        raise BadInput(f"{SETTING} is {chosen!r}; it is one of {', '.join(LANGUAGES)}")
+    return chosen
 
 
 @cache
 def _of_locale(listed: str | None, *named: str | None) -> str:
     if named[0] in C_LOCALES:
         return ENGLISH
-    asked = next(filter(None, (listed, *named)), "")
-    known = (_CODESET.split(one)[0] for one in asked.split(":"))
-    return next((one for one in known if one in LANGUAGES), ENGLISH)
+    listed_first = next(filter(None, (listed, *named)), "")
+    known = (_CODESET.split(part)[0] for part in listed_first.split(":"))
+    return next((part for part in known if part in LANGUAGES), ENGLISH)
 
 
 @contextmanager
-def spoken(asked: str) -> Iterator[None]:
-    """Show texts in a language, whatever the environment says, while a ``with`` block runs."""
-    token = _forced.set(asked)
+def spoken(wanted: str) -> Iterator[None]:
+    """Show texts in a language, whatever the environment says, while a `with` block runs."""
+    token = _forced.set(wanted)
     try:
         yield
     finally:
         _forced.reset(token)
 
 
-class Message(str):
+class Translatable(str):
     """A text that is English as data, and in the reader's language by `str()`, `print`, `format` and IPython.
 
     Slices, `join` and other methods of `str` work on the English text and forget the message: put messages together
@@ -92,10 +92,10 @@ class Message(str):
 
     @classmethod
     def _shown(cls, *args: Any) -> str:
-        text, many, count, values, asked = args
+        text, many, count, values, wanted = args
         english = text if count in {None, 1} else many
-        if asked != ENGLISH:
-            catalogue = catalogue_of(asked)
+        if wanted != ENGLISH:
+            catalogue = catalogue_of(wanted)
             text = catalogue.find(text, count) or english
             values = {name: catalogue.of_data(value) for name, value in values.items()}
         else:
@@ -104,8 +104,8 @@ class Message(str):
 
     def __str__(self) -> str:
         """The text in the reader's language."""
-        asked = language()
-        return str.__str__(self) if asked == ENGLISH else self._shown(*self._args, asked)
+        wanted = language()
+        return str.__str__(self) if wanted == ENGLISH else self._shown(*self._args, wanted)
 
     def __format__(self, spec: str) -> str:
         """As an f-string shows it: in the reader's language."""
@@ -116,21 +116,21 @@ class Message(str):
         if isinstance(self, Joined) or args:
             return str.format(self, *args, **values)
         text, many, count, before = self._args
-        return Message(text, many, count, before | values)
+        return Translatable(text, many, count, before | values)
 
     def __mod__(self, values: Any) -> str:
         """The text in the reader's language with `values` in it, as argparse fills a help."""
         return str(str(self) % values)
 
-    def __add__(self, other: str) -> Message:
+    def __add__(self, other: str) -> Translatable:
         """Both, one after the other."""
         return Joined("", (self, other))
 
-    def __radd__(self, other: str) -> Message:
+    def __radd__(self, other: str) -> Translatable:
         """Both, one after the other."""
         return Joined("", (other, self))
 
-    def __reduce__(self) -> tuple[type[Message], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[Translatable], tuple[Any, ...]]:
         """Keep the message where it is copied or sent to another process."""
         return type(self), self._args
 
@@ -139,38 +139,38 @@ class Message(str):
         printer.text(repr(str(self)))
 
 
-class Joined(Message):
+class Joined(Translatable):
     """Texts one after the other, with a separator between them that is a message too."""
 
     __slots__ = ()
 
     @classmethod
     def _shown(cls, *args: Any) -> str:
-        separator, parts, asked = args
-        if asked != ENGLISH:
-            catalogue = catalogue_of(asked)
+        separator, parts, wanted = args
+        if wanted != ENGLISH:
+            catalogue = catalogue_of(wanted)
             separator, parts = catalogue.find(separator) or separator, map(catalogue.of_data, parts)
         return str(separator).join(map(str, parts))
 
 
 def _(text: str, /, **values: Any) -> str:
-    """A `Message` with named values, which may be messages themselves.
+    """A `Translatable` with named values, which may be messages themselves.
 
     >>> _("{lost} of {sent} lost", lost=3, sent=8)
     '3 of 8 lost'
     """
-    if isinstance(text, Message) and not values:
+    if isinstance(text, Translatable) and not values:
         return text  # a text of data may be one already
-    return Message(text, text, None, values)
+    return Translatable(text, text, None, values)
 
 
 def ngettext(singular: str, plural: str, count: int, /, **values: Any) -> str:
-    """A `Message` that depends on a number, which it has as `count` among its values.
+    """A `Translatable` that depends on a number, which it has as `count` among its values.
 
     >>> ngettext("{count} message in {where}", "{count} messages in {where}", 2, where="queue 0")
     '2 messages in queue 0'
     """
-    return Message(singular, plural, count, {"count": count, **values})
+    return Translatable(singular, plural, count, {"count": count, **values})
 
 
 def N_(text: str) -> str:  # noqa: N802 - gettext's name for it
@@ -179,7 +179,7 @@ def N_(text: str) -> str:  # noqa: N802 - gettext's name for it
 
 
 def joined(separator: str, parts: Iterable[object]) -> str:
-    """A `Message` of texts with a separator between them, which is translated too: in Chinese lists ", " is "、".
+    """A `Translatable` of texts with a separator between them, which is translated too: in Chinese lists ", " is "、".
 
     >>> joined(", ", ["tagA", _("no tag")])
     'tagA, no tag'
@@ -243,8 +243,8 @@ class Catalogue:
         forms = self._texts.get(text)
         if forms is None:
             inner = text.strip()
-            found = self.find(inner, count) if inner not in {"", text} else None
-            return None if found is None else text.replace(inner, found)
+            translation = self.find(inner, count) if inner not in {"", text} else None
+            return None if translation is None else text.replace(inner, translation)
         return forms[0] if count is None else forms.get(self._form(count), forms[0])
 
     def of_data(self, value: object) -> object:
@@ -253,9 +253,9 @@ class Catalogue:
 
 
 @cache
-def catalogue_of(asked: str) -> Catalogue:
+def catalogue_of(wanted: str) -> Catalogue:
     """What package and lessons say in a language that is not English."""
-    return Catalogue(_catalogues(asked))
+    return Catalogue(_catalogues(wanted))
 
 
 def translate(text: str) -> str:
@@ -286,13 +286,13 @@ def filled(text: str, width: int, *, right: bool = False) -> str:
     return f"{blanks}{text}" if right else f"{text}{blanks}"
 
 
-def _catalogues(asked: str) -> list[Path]:
+def _catalogues(wanted: str) -> list[Path]:
     """The package's catalogue first, then those of the lessons: in the tree or the wheel, or beside what runs."""
     from rmqlab.checkout import PACKAGE, ROOT
 
     places = [ROOT / "notebooks", PACKAGE / "notebooks", Path(), Path("..")]
-    found = next((folder for place in places if (folder := place / "locale" / asked).is_dir()), None)
-    return [PACKAGE / "locale" / f"{asked}.po", *(sorted(found.glob("[0-9]*.po")) if found else ())]
+    lessons = next((folder for place in places if (folder := place / "locale" / wanted).is_dir()), None)
+    return [PACKAGE / "locale" / f"{wanted}.po", *(sorted(lessons.glob("[0-9]*.po")) if lessons else ())]
 
 
 def read_catalogue(path: Path) -> dict[str, str]:
@@ -302,11 +302,11 @@ def read_catalogue(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     entries = polib.pofile(path.read_text(encoding="utf-8"))
-    told: dict[str, str] = {}
-    for one in entries:
-        if not one.fuzzy and not one.obsolete:
-            told |= {text: said for text, said in _forms(one) if said}
-    return told
+    translations: dict[str, str] = {}
+    for entry in entries:
+        if not entry.fuzzy and not entry.obsolete:
+            translations |= {text: said for text, said in _forms(entry) if said}
+    return translations
 
 
 def _forms(entry: Any) -> list[tuple[str, str]]:

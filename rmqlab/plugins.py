@@ -23,7 +23,7 @@ WITHIN = {
     "Link": "show.link", "looks_like_sql92": "search.expressions.examine",
     "NETWORK_TIMING": "search.explorer.timings", "NetworkChooser": "search.explorer.timings",
     "Picture": "show.figure",
-    "recorded_accounts": "recordings.recording_reader", "refused": "search.expressions.scenario_doubts",
+    "read_runs": "recordings.recording_reader", "refused": "search.expressions.scenario_doubts",
     "ribbons": "show.ribbons", "slot_timeline": "show.run_pictures", "swimlane": "show.swimlane",
     "Table": "show.tables", "warn": "search.expressions.remarks", "start": "cli.cli", "write_store": "recordings.store",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A table of rules of one version: some can be replaced, each says where it comes from; what is none is told."""
+"""A table of rules of one version: some can be replaced, each says where it comes from; what is none is said."""
 
 from __future__ import annotations
 
@@ -80,7 +80,11 @@ class RuleTable:
             )
 
     def _require_like(self, name: str, rule: object, usual: object) -> None:
-        """Raises `BadInput` unless a rule is of the kind of the usual one."""
+        """Check that each rule is of the kind of the usual one.
+
+        Raises:
+            BadInput: a rule is of another kind.
+        """
         if name in self.choices:
             right, fits = joined(_(" or "), map(repr, self.choices[name])), rule in self.choices[name]
         else:

@@ -80,7 +80,7 @@ def update_subscription(held: Held, told: Iterable[SubscriptionData]) -> Table:
         old = table.get(new.topic)
         if old is None or new.sub_version > old.sub_version:
             table[new.topic] = new
-    return {topic: one for topic, one in table.items() if topic in topics}
+    return {topic: data for topic, data in table.items() if topic in topics}
 
 
 def is_notified(held: Held, updated: Held, joined: bool) -> bool:
@@ -298,7 +298,7 @@ def bit_positions(hash64: int, k: int, m: int) -> list[int]:
     """
     low, high = hash64 & _MASK32, (hash64 >> 32) & _MASK32
     wrapped = (to_int32(low + i * high) for i in range(1, k + 1))
-    return [(~one if one < 0 else one) % m for one in wrapped]
+    return [(~number if number < 0 else number) % m for number in wrapped]
 
 
 def is_hit(positions: Sequence[int], is_set: Callable[[int], bool]) -> bool:
@@ -411,12 +411,18 @@ class Rules(RuleTable):
     def __repr__(self) -> str:
         """`<rules of 4.8.0>`, and which of them are others: `<rules of 4.8.0, but for client_keeps>`."""
         known = RULES.get(self.version, self)
-        others = [one.name for one in dataclasses.fields(self) if getattr(self, one.name) != getattr(known, one.name)]
+        others = [
+            rule.name for rule in dataclasses.fields(self) if getattr(self, rule.name) != getattr(known, rule.name)
+        ]
         return f"<rules of {self.version}{', but for ' if others else ''}{', '.join(others)}>"
 
 
 def require_rules(given: object) -> None:
-    """Raises `BadInput` for what are no rules."""
+    """Check that these are rules.
+
+    Raises:
+        BadInput: they are none.
+    """
     if not isinstance(given, Rules):
         raise BadInput(_('rules is {given}; right is RULES["4.8.0"].replace(...)', given=f"{given!r}"))
 

@@ -14,7 +14,7 @@ def rebalances_again_until_balanced(balanced: bool) -> bool:
 
 
 def offset_without_commit_of_a_message(min_offset: int, max_offset: int, on_disk: bool) -> int | None:
-    """What the broker tells a group without an offset: 0 where the queue's first message is in memory, else nothing.
+    """What the broker says a group without an offset: 0 where the queue's first message is in memory, else nothing.
 
     Of an empty queue it does not say, so the client asks for the end of the queue: a message stored between the two
     questions is skipped. 5.3.3 `ConsumerManageProcessor.queryConsumerOffset`.

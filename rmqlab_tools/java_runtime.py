@@ -43,8 +43,8 @@ def candidates(environ: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACE
     """Java programs to try, best first: JAVA_HOME, PATH, the usual places (newest name first)."""
     if home := environ.get("JAVA_HOME"):
         yield Path(home, "bin", "java")
-    if found := shutil.which("java", path=environ.get("PATH", "")):
-        yield Path(found)
+    if on_path := shutil.which("java", path=environ.get("PATH", "")):
+        yield Path(on_path)
     for pattern in places:
         path = Path(pattern).expanduser()
         yield from sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))), reverse=True)
@@ -53,37 +53,37 @@ def candidates(environ: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACE
 def inspect(java: Path) -> tuple[int, Path] | None:
     """Run `java` and return its major version and a home with which Spark starts; None if it cannot start Spark.
 
-    The home is the one that `java` tells, unless that Java refuses what `java` takes: then `java` is a script around it
+    The home is the one that `java` names, unless that Java refuses what `java` takes: then `java` is a script around it
     that changes its options, as that of `home_from_wheel` does, and the home is the script's.
     """
-    told = _ask(java)
-    if told is None:
+    answer = _ask(java)
+    if answer is None:
         return None
-    version, home = told
+    version, home = answer
     inner = home / "bin" / "java"
     same = inner.exists() and inner.samefile(java)
     return version, home if same or _ask(inner) else java.parent.parent
 
 
 def _ask(java: Path) -> tuple[int, Path] | None:
-    """The version and the home that a program tells when it is started as Spark starts it."""
+    """The version and the home that a program reports when it is started as Spark starts it."""
     command = [os.fspath(java), ADDED_BY_SPARK, "-XshowSettings:properties", "-version"]
     try:
-        told = subprocess.run(  # noqa: S603 - a program named java, to ask for its version
+        answer = subprocess.run(  # noqa: S603 - a program named java, to ask for its version
             command, capture_output=True, text=True, timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    version, home = _VERSION.search(told.stderr), _HOME.search(told.stderr)
+    version, home = _VERSION.search(answer.stderr), _HOME.search(answer.stderr)
     return (int(version[1]), Path(home[1].strip())) if version and home else None
 
 
 def find_java(environ: Mapping[str, str], places: tuple[str, ...] = USUAL_PLACES) -> Path | None:
-    """Return the home of the first Java that is new enough and starts as Spark starts it, or None."""
+    """The home of the first Java that is new enough and starts as Spark starts it, or None."""
     for java in candidates(environ, places):
-        found = inspect(java)
-        if found and found[0] >= MINIMUM:
-            return found[1]
+        inspected = inspect(java)
+        if inspected and inspected[0] >= MINIMUM:
+            return inspected[1]
     return None
 
 
@@ -124,10 +124,10 @@ def archive_path(java: Path) -> Path:
     import pyspark
 
     jars, modules = Path(pyspark.__file__).parent / "jars", java / "lib" / "modules"
-    told = [pyspark.__version__, jars, jars.stat().st_mtime_ns if jars.is_dir() else 0, java.resolve()]
+    identity = [pyspark.__version__, jars, jars.stat().st_mtime_ns if jars.is_dir() else 0, java.resolve()]
     if modules.is_file():
-        told += [modules.stat().st_mtime_ns, modules.stat().st_size]
-    digest = hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()[:16]
+        identity += [modules.stat().st_mtime_ns, modules.stat().st_size]
+    digest = hashlib.sha256("\n".join(map(str, identity)).encode()).hexdigest()[:16]
     in_environment = sys.prefix != sys.base_prefix and not os.environ.get(CACHE)
     folder = Path(sys.prefix, "share", "rmqlab") if in_environment else cache_folder()
     return folder / f"spark-classes-{digest}.jsa"

@@ -27,7 +27,7 @@ _LOOK_S: Final = 0.05
 _PROC: Final = Path("/proc")
 
 
-class Stopped(KeyboardInterrupt):
+class StoppedBySignal(KeyboardInterrupt):
     """A signal ends this process: `KeyboardInterrupt` for SIGTERM and SIGHUP too, so what cleans up for one does."""
 
     def __init__(self, number: int) -> None:
@@ -51,7 +51,7 @@ def listened_to() -> list[int]:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Raise `Stopped` in the block for a signal that ends the process, and on the way out end what it started there.
+    """Raise `StoppedBySignal` in the block for a signal that ends the process; end what it started there.
 
     Libraries that were at work do not log it: Py4J gives each call a traceback. A handler that somebody has set stays.
     A second signal does not wait for anything.
@@ -76,7 +76,7 @@ def ended_by_signals() -> Iterator[None]:
         if not came:
             started.extend(below(ours, without=others))
         came.append(number)
-        raise Stopped(number)
+        raise StoppedBySignal(number)
 
     before = {number: signal.getsignal(number) for number in ENDING}
     replaced = {number: handler for number, handler in before.items() if handler in usual}
@@ -88,7 +88,7 @@ def ended_by_signals() -> Iterator[None]:
         if came:
             import logging
 
-            with suppress(Stopped):
+            with suppress(StoppedBySignal):
                 end(started)
             logging.disable(logging.NOTSET)
         for number, handler in replaced.items():
@@ -108,23 +108,23 @@ def run_until_ended(command: list[str]) -> int:
 
 def end_child(program: subprocess.Popen[Any]) -> None:
     """End a program that this process has started, and what it has started, and wait for it."""
-    others = {one.number for one in _every() if one.parent == os.getpid() and one.number != program.pid}
+    others = {process.number for process in _every() if process.parent == os.getpid() and process.number != program.pid}
     end(below(os.getpid(), without=others))
     program.wait()
 
 
 def end(processes: Iterable[Known], patience_s: float | None = None) -> None:
-    """End processes: those that are nobody's child among them first, with time to put things away, then all others."""
+    """End processes: those without a parent among them first, with time to put things away, then all others."""
     there = [known for known in processes if _is_there(known)]
     numbers = {known.number for known in there}
     heads = [known for known in there if known.parent not in numbers]
-    for asked, number in ((heads, signal.SIGTERM), (there, signal.SIGTERM), (there, signal.SIGKILL)):
-        for known in asked:
+    for group, number in ((heads, signal.SIGTERM), (there, signal.SIGTERM), (there, signal.SIGKILL)):
+        for known in group:
             if _is_there(known):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(known.number, number)
         until = time.monotonic() + (PATIENCE_S if patience_s is None else patience_s)
-        while any(_is_there(known) for known in asked) and time.monotonic() < until:
+        while any(_is_there(known) for known in group) and time.monotonic() < until:
             time.sleep(_LOOK_S)
         there = [known for known in there if _is_there(known)]
         if not there:
@@ -133,15 +133,17 @@ def end(processes: Iterable[Known], patience_s: float | None = None) -> None:
 
 def below(number: int, *, without: Collection[int] = ()) -> list[Known]:
     """The processes that a process has started, but for children `without`, and those that they started."""
-    every = _every()
-    found: list[Known] = [one for one in every if one.parent == number and one.number not in without]
-    for parent in found:
-        found += [one for one in every if one.parent == parent.number]
-    return found
+    processes = _every()
+    children: list[Known] = [
+        process for process in processes if process.parent == number and process.number not in without
+    ]
+    for parent in children:
+        children += [process for process in processes if process.parent == parent.number]
+    return children
 
 
 def _children() -> frozenset[int]:
-    """The children of this process, where the system tells them at once."""
+    """The children of this process, where the system lists them at once."""
     try:
         return frozenset(map(int, (_PROC / "self" / "task" / str(os.getpid()) / "children").read_text().split()))
     except OSError:
@@ -153,8 +155,8 @@ def _every() -> list[Known]:
     if _PROC.is_dir():
         numbers = [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
         return [known for number in numbers if (known := _look(number)) is not None]
-    told = subprocess.run(["ps", "-axo", "pid=,ppid=,lstart=,stat="], capture_output=True, text=True, check=False)  # noqa: S607
-    rows = [line.split(None, 2) for line in told.stdout.splitlines()]
+    listing = subprocess.run(["ps", "-axo", "pid=,ppid=,lstart=,stat="], capture_output=True, text=True, check=False)  # noqa: S607
+    rows = [line.split(None, 2) for line in listing.stdout.splitlines()]
     # the last word is the state, and Z says that only its number is left
     return [
         Known(int(number), int(parent), rest.rpartition(" ")[0].strip())
@@ -164,7 +166,7 @@ def _every() -> list[Known]:
 
 
 def _look(number: int) -> Known | None:
-    """A process as /proc tells it: its name stands in parentheses and may hold anything; None when it has ended."""
+    """A process as /proc shows it: its name stands in parentheses and may hold anything; None when it has ended."""
     try:
         fields = (_PROC / str(number) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -178,4 +180,4 @@ def _is_there(known: Known) -> bool:
     if _PROC.is_dir():
         now = _look(known.number)
         return now is not None and now.start == known.start
-    return any((one.number, one.start) == (known.number, known.start) for one in _every())
+    return any((process.number, process.start) == (known.number, known.start) for process in _every())

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Final
 
 PROGRAM: Final = "rmqlab"
-SETTING: Final = "RMQLAB_PROGRAM"
+PROGRAM_SETTING: Final = "RMQLAB_PROGRAM"
 """By this variable `./lab` passes its own name on; a process that has read it takes it away from its children."""
 _called = PROGRAM
 
@@ -25,7 +25,7 @@ def program() -> str:
 def called() -> None:
     """Take the name from `./lab`, else from this process's arguments: for the start of a process, and no other call."""
     global _called  # noqa: PLW0603 - a process has one name
-    _called = os.environ.pop(SETTING, "") or _name_in(sys.argv[0])
+    _called = os.environ.pop(PROGRAM_SETTING, "") or _name_in(sys.argv[0])
 
 
 def _name_in(path: str) -> str:

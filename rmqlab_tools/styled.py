@@ -27,9 +27,9 @@ class Line(str):
 
     def __new__(cls, *parts: str | Part) -> Self:
         """Join the parts."""
-        told = tuple((str(part), "") if isinstance(part, str) else (str(part[0]), part[1]) for part in parts)
-        line = super().__new__(cls, "".join(text for text, _ in told))
-        line.parts = told
+        pieces = tuple((str(part), "") if isinstance(part, str) else (str(part[0]), part[1]) for part in parts)
+        line = super().__new__(cls, "".join(text for text, _ in pieces))
+        line.parts = pieces
         return line
 
 

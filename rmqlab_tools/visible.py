@@ -1,7 +1,7 @@
 r"""Text from outside, shown as what it is: a character that would act, or hide, is written as its escape.
 
 A name, an expression or a remark that somebody else wrote may hold control characters that move a terminal's cursor,
-marks that turn the direction of reading, or characters that nobody sees. `visible` writes them as Python does, `\x1b`.
+marks that turn the direction of reading, or characters that are not seen. `visible` writes them as Python does, `\x1b`.
 Whatever verbs print passes through it (`VisibleStream`), and so do tables, pictures and pages.
 """
 
@@ -42,8 +42,8 @@ def in_line(text: str) -> str:
     return _HIDDEN_IN_LINE.sub(_escape, str(text))
 
 
-def _escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 class VisibleStream:

@@ -41,7 +41,7 @@ def broken(text: str, width: int | None, indent: int = 0) -> list[tuple[int, int
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """Lines of at most `width` columns, the first behind one indent, the others behind another; no text: no line.
+    """Lines of at most `width` columns, the first after one indent, the others after another; no text: no line.
 
     >>> wrapped("one two three", 9, "- ", "  ")
     ['- one two', '  three']
@@ -53,8 +53,8 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
 
 def _pieces(text: str, longest: int) -> Iterator[tuple[str, int, int]]:
     """What may stand in a line of its own, with its place; a word of more columns than `longest` is cut up."""
-    for found in _PIECE.finditer(text):
-        if columns(found[0]) <= longest or found[0].isspace():
-            yield found[0], *found.span()
+    for match in _PIECE.finditer(text):
+        if columns(match[0]) <= longest or match[0].isspace():
+            yield match[0], *match.span()
         else:
-            yield from ((text[at], at, at + 1) for at in range(*found.span()))
+            yield from ((text[at], at, at + 1) for at in range(*match.span()))

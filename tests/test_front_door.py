@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.lab.interactive import HandDrivenSimulation
+from rmqlab.lab.interactive import InteractiveSimulation
 from rmqlab.scenario.scenario import Alloc, Offsets, read_scenarios
 from rmqlab.sim.simulate import simulate
 
@@ -133,7 +133,7 @@ def test_every_recorded_scenario_by_hand_gives_the_same_bytes(golden, name):
         last = scenario.steps[-1]
         asked = [] if isinstance(last, Offsets) else [Alloc(at=last.at), Offsets(at=last.at)]
         whole = msgspec.structs.replace(scenario, steps=[*scenario.steps, *asked])
-        driven = HandDrivenSimulation(whole)
+        driven = InteractiveSimulation(whole)
         for step in whole.steps:
             driven.do(step)
             driven.so_far()  # looking changes nothing

@@ -128,7 +128,7 @@ def test_what_a_verbs_programs_write_is_not_there_either(root):
     ("arguments", "status"),
     [
         (["serve", "--listen", "127.0.0.1:0", "--namesrv", "127.0.0.1:0", "--gauges", "1"], 0),
-        (["tap", "recording", "--listen", "127.0.0.1:0", "--broker-listen", "127.0.0.1:0"], tap.NOTHING),
+        (["tap", "recording", "--listen", "127.0.0.1:0", "--broker-listen", "127.0.0.1:0"], tap.NOTHING_RECORDED),
     ],
     ids=["serve", "tap"],
 )

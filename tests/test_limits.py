@@ -35,5 +35,5 @@ def test_every_bound_that_strangers_meet_has_a_row():
 
 OUR_OWN = {  # of what we print ourselves
     "rmqlab_tools.search.lint.limits.MOST_EXAMINED", "rmqlab_tools.search.lint.limits.MOST_SLOTS",
-    "rmqlab_tools.search.lint.limits.MOST_NAMED", "rmqlab_tools.search.explorer.explore.MAX_RUNS",
+    "rmqlab_tools.search.lint.limits.MOST_MEMBERS_NAMED", "rmqlab_tools.search.explorer.explore.MAX_RUNS",
 }  # fmt: skip

@@ -43,7 +43,7 @@ def test_the_questions_of_doctor_are_counted():
 
 
 def test_the_limits_of_expressions_are_those_of_the_code():
-    assert f"examined up to {findings.LONGEST:,} characters" in TEXT
+    assert f"examined up to {findings.LONGEST_EXAMINED:,} characters" in TEXT
 
 
 def test_the_version_that_is_mended_is_the_one_there_is():

@@ -14,7 +14,7 @@ from rmqlab.errors import BadInput
 from rmqlab.language import translate
 from rmqlab.run.results import LabResult
 from rmqlab.run.run_view import RunView, seconds
-from rmqlab_tools.show.link import FORMAT, Link, digest, unpack
+from rmqlab_tools.show.link import LINK_FORMAT, Link, digest, unpack
 from rmqlab_tools.show.moments import scenes
 from rmqlab_tools.show.palette import LOOKS, Colours
 from rmqlab_tools.show.swimlane import swimlane
@@ -46,7 +46,7 @@ def example(name: str) -> dict[str, Any]:
     messages = [{"body": f"MsgStr{number}", "tag": tag} for number, tag in enumerate(tags)]
     send = {"do": "send", "at": 120_000, "topic": "T", "messages": messages}
     scenario = {"id": "loss", "topics": {"T": 4}, "plainNames": True, "steps": [*starts, send]}
-    return {"format": FORMAT, "scenario": _ended(scenario)}
+    return {"format": LINK_FORMAT, "scenario": _ended(scenario)}
 
 
 def read(text: str) -> dict[str, Any]:

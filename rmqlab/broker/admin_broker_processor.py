@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
 from rmqlab.broker.consumer_manager import ConsumerManager
-from rmqlab.broker.processor import NOT_SET, Broker2Client, BrokerHooks, require, success, system_error, with_header
+from rmqlab.broker.processor import (
+    NOT_SET,
+    Broker2Client,
+    BrokerHooks,
+    require_fields,
+    success,
+    system_error,
+    with_header,
+)
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.message.topics import MAX_QUEUES, MessageQueue, message_queue_order
 from rmqlab.protocol.admin_headers import (
@@ -45,7 +53,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class AdminBrokerProcessor:
-    """One method a request; `handlers` says which. `register_broker_all` tells the name servers of a new topic."""
+    """One method a request; `handlers` says which. `register_broker_all` informs the name servers of a new topic."""
 
     config: BrokerConfig
     store: MessageStore
@@ -82,7 +90,7 @@ class AdminBrokerProcessor:
         refusal = self.topics.refusal_of(header.topic)
         if refusal is not None:
             return system_error(refusal)
-        require(header, ("read_queue_nums", "write_queue_nums", "topic_filter_type", "perm"))
+        require_fields(header, ("read_queue_nums", "write_queue_nums", "topic_filter_type", "perm"))
         nums = header.read_queue_nums, header.write_queue_nums
         if max(nums) > MAX_QUEUES:
             return system_error(f"topic[{header.topic}]: at most {MAX_QUEUES} queues can be looked after")
@@ -96,7 +104,7 @@ class AdminBrokerProcessor:
     def _delete_topic(self, header: DeleteTopicRequestHeader, _now: int) -> RemotingCommand:
         """Forget a topic, and delete the queues of every topic that is not known; messages stay in the log.
 
-        Offsets stay too. No consumer is told, and the name server keeps the route until it is told, too.
+        Offsets stay too. No consumer is notified, and the name server keeps the route until it is informed, too.
         """
         refusal = self.topics.refusal_of(header.topic)
         if refusal is not None:
@@ -122,32 +130,32 @@ class AdminBrokerProcessor:
         return success()
 
     def _search_offset(self, header: SearchOffsetRequestHeader, _now: int) -> RemotingCommand:
-        require(header, ("topic", "queue_id", "timestamp"))
+        require_fields(header, ("topic", "queue_id", "timestamp"))
         offset = self.store.get_offset_in_queue_by_time(header.topic, header.queue_id, header.timestamp)
         return success(header=WithOffset(offset=offset))
 
     def _max_offset(self, header: GetMaxOffsetRequestHeader, _now: int) -> RemotingCommand:
-        require(header, ("topic", "queue_id"))
+        require_fields(header, ("topic", "queue_id"))
         offset = self.store.get_max_offset_in_queue(header.topic, header.queue_id)
         return success(header=WithOffset(offset=offset))
 
     def _min_offset(self, header: GetMinOffsetRequestHeader, _now: int) -> RemotingCommand:
-        require(header, ("topic", "queue_id"))
+        require_fields(header, ("topic", "queue_id"))
         offset = self.store.get_min_offset_in_queue(header.topic, header.queue_id)
         return success(header=WithOffset(offset=offset))
 
     def _earliest_msg_storetime(self, header: GetEarliestMsgStoretimeRequestHeader, _now: int) -> RemotingCommand:
-        require(header, ("topic", "queue_id"))
+        require_fields(header, ("topic", "queue_id"))
         timestamp = self.store.get_earliest_message_time(header.topic, header.queue_id)
         return success(header=GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp))
 
     def _lock_batch_mq(self, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Lock queues for an orderly consumer; the answer names those it holds now."""
         body = LockBatchRequestBody.decode(command.body or b"")
-        asked = message_queue_order(body.mq_set)
-        locked = self.locks.try_lock_batch(body.consumer_group, asked, body.client_id, now)
+        wanted = message_queue_order(body.mq_set)
+        locked = self.locks.try_lock_batch(body.consumer_group, wanted, body.client_id, now)
         # Java makes the set of those locked for as many as were asked for.
-        return success(LockBatchResponseBody(lock_ok_mq_set=message_queue_order(locked, len(asked))))
+        return success(LockBatchResponseBody(lock_ok_mq_set=message_queue_order(locked, len(wanted))))
 
     def _unlock_batch_mq(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
         body = UnlockBatchRequestBody.decode(command.body or b"")
@@ -157,7 +165,7 @@ class AdminBrokerProcessor:
     def _reset_offset(self, header: ResetOffsetRequestHeader, _now: int) -> RemotingCommand:
         """Tell every consumer of a group where to go on, by time (-1: at the end).
 
-        Without `isForce` nobody moves forward. The broker's own table is left to the consumers' next commits.
+        Without `isForce` no offset moves forward. The broker's own table is left to the consumers' next commits.
         """
         topic, group, timestamp = header.topic, header.group, header.timestamp
         config = self.topics.select_topic_config(topic)
@@ -208,7 +216,7 @@ class LockEntry:
     last_update_timestamp: int
 
     def is_expired(self, now: int) -> bool:
-        """Tell whether the holder has been silent for more than 60 s, so that anybody may take over."""
+        """Whether the holder has been silent for more than 60 s, so that anybody may take over."""
         return now - self.last_update_timestamp > REBALANCE_LOCK_MAX_LIVE_TIME_MS
 
 
@@ -234,7 +242,7 @@ class RebalanceLockManager:
         return [queue for queue in queues if self.try_lock(group, queue, client_id, now)]
 
     def unlock_batch(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> None:
-        """Give up queues; those held by others, or by nobody, stay as they are. An expired lock is its holder's."""
+        """Give up queues; those held by others, or by no client, stay as they are. An expired lock is its holder's."""
         table = self.mq_lock_table.get(group)
         if table is None:
             return

@@ -15,9 +15,9 @@ from rmqlab.broker.consumer_manage_processor import (
     ConsumerOffsetManager,
 )
 from rmqlab.broker.consumer_manager import ConsumerIdsChangeListener, ConsumerManager
-from rmqlab.broker.consumer_send_msg_back import SendParts, consumer_send_msg_back
+from rmqlab.broker.consumer_send_msg_back import SendDependencies, consumer_send_msg_back
 from rmqlab.broker.processor import Broker2Client, BrokerHooks, ProcessorError, Timers, system_error
-from rmqlab.broker.pull_check import PullParts
+from rmqlab.broker.pull_check import PullDependencies
 from rmqlab.broker.pull_message_processor import PullMessageProcessor
 from rmqlab.broker.pull_request_hold_service import PullRequestHoldService
 from rmqlab.broker.schedule_message_service import ScheduleMessageService
@@ -59,7 +59,7 @@ class Broker:
     held request gets later, and what the broker sends by itself, goes to the channel. `next_timer` says when it wants
     to be woken (`run_timers`); ask again after every call, since a message that arrives makes the pulls that wait for
     it due at once. `choose(label, n)` is asked for every random number of Java; `observe(event)` hears what
-    happened. `on_register` gets what the broker tells the name servers: at once, 10 s later, then every 30 s, and
+    happened. `on_register` gets what the broker sends the name servers: at once, 10 s later, then every 30 s, and
     whenever a topic is made. `config_managers` have what 4.8.0 keeps in the
     store's `config` folder, in the order in which it loads them.
 
@@ -114,10 +114,10 @@ class Broker:
             self.schedule_message_service,
         )
 
-        self.send_parts = SendParts(
+        self.send_parts = SendDependencies(
             config, store, self.topic_config_manager, self.subscription_group_manager, choose, hooks, rules
         )
-        parts = PullParts(
+        parts = PullDependencies(
             config,
             self.topic_config_manager,
             self.subscription_group_manager,
@@ -296,7 +296,7 @@ class Broker:
         )
 
     def _message_arriving(self, request: DispatchRequest) -> None:
-        """The store says that a message can be read. Without long polling nobody is woken by it."""
+        """The store says that a message can be read. Without long polling no pull is woken by it."""
         if request.topic == SCHEDULE_TOPIC:
             self.schedule_message_service.arriving(request.queue_id)
         if self.config.long_polling_enable:
@@ -311,10 +311,10 @@ def _with_permission(topics: Mapping[str, TopicConfig], perm: int) -> dict[str, 
 
 def _in_words(group: ConsumerGroupInfo) -> str:
     """A group, its members, and the one subscription that it has of each topic."""
-    held = (
-        f"{topic} {one.sub_string}"
-        for topic, one in group.subscription_table.items()
+    subscriptions = (
+        f"{topic} {data.sub_string}"
+        for topic, data in group.subscription_table.items()
         if not is_retry_topic(topic or "")
     )
     members = ", ".join(map(str, group.client_ids)) or "nobody"
-    return f"{group.group_name} ({members}; holds {', '.join(held) or 'nothing'})"
+    return f"{group.group_name} ({members}; holds {', '.join(subscriptions) or 'nothing'})"

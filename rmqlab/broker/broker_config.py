@@ -123,7 +123,11 @@ class BrokerConfig(Settings):
 
     @staticmethod
     def read_number(text: str) -> int:
-        """Read a whole number. Raises `NumberFormatError`."""
+        """Read a whole number.
+
+        Raises:
+            NumberFormatError: a text that is no whole number.
+        """
         return parse_long(text)
 
     def update(self, properties: Mapping[str, str], *, where: str = "") -> None:
@@ -132,14 +136,14 @@ class BrokerConfig(Settings):
         self.inert.update({name: properties[name] for name in (*INERT, *INERT_UNSET) if name in properties})
 
     def inert_properties(self) -> dict[str, str]:
-        """Return the settings that have no effect here under their 4.8.0 names.
+        """The settings that have no effect here under their 4.8.0 names.
 
         The port of replication follows the listening one, whatever it was set to (`BrokerStartup`).
         """
         return INERT | self.inert | {"haListenPort": str(self.listen_port + 1)}
 
     def set_without_effect(self) -> list[str]:
-        """Return what was set to another value than 4.8.0's own and has no effect here.
+        """What was set to another value than 4.8.0's own and has no effect here.
 
         >>> config = BrokerConfig.from_properties({"useTLS": "true", "highSpeedMode": "false", "brokerName": "b"})
         >>> config.set_without_effect()
@@ -165,19 +169,23 @@ class BrokerConfig(Settings):
 
 @cache
 def known_keys() -> frozenset[str]:
-    """Return the names of every setting of a 4.8.0 broker: its own, its store's and its network's."""
+    """The names of every setting of a 4.8.0 broker: its own, its store's and its network's."""
     own, stores = BrokerConfig.property_names().values(), MessageStoreConfig.property_names().values()
     return frozenset({*INERT, *INERT_UNSET, *TLS_SETTINGS, *own, *stores})
 
 
 def unknown_keys(properties: Mapping[str, str]) -> list[str]:
-    """Return the keys that no setting of a 4.8.0 broker has."""
+    """The keys that no setting of a 4.8.0 broker has."""
     known = known_keys()
     return [key for key in properties if key not in known]
 
 
 def refuse_unknown(properties: Mapping[str, str]) -> None:
-    """Refuse names that no setting of a 4.8.0 broker has. Raises BadInput, with the name that may be meant."""
+    """Refuse names that no setting of a 4.8.0 broker has.
+
+    Raises:
+        BadInput: with the name that may be meant.
+    """
     for name in unknown_keys(properties):
         raise BadInput(
             _(

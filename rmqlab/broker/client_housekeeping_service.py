@@ -32,7 +32,7 @@ class ClientChannelInfo:
     last_update_timestamp: int
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both stand for the same connection."""
+        """Whether both stand for the same connection."""
         return isinstance(other, ClientChannelInfo) and self.channel is other.channel
 
     def __hash__(self) -> int:
@@ -76,7 +76,7 @@ class ClientHousekeepingService:
 
 
 class ProducerManager:
-    """Registers producers and forgets them; nobody is notified. A group emptied by a scan or a close stays."""
+    """Registers producers and forgets them; no client is notified. A group emptied by a scan or a close stays."""
 
     def __init__(self, rules: Rules, hooks: BrokerHooks) -> None:
         self._hooks = hooks
@@ -88,9 +88,9 @@ class ProducerManager:
     def register_producer(self, group: str, client_channel_info: ClientChannelInfo, now: int) -> None:
         """Take in one producer group of a heartbeat: a new connection is put in, a known one refreshed."""
         table = self.group_channel_table.setdefault(group, {})
-        found = table.get(client_channel_info.channel)
-        if found is not None:
-            found.last_update_timestamp = now
+        known = table.get(client_channel_info.channel)
+        if known is not None:
+            known.last_update_timestamp = now
             return
         table[client_channel_info.channel] = client_channel_info
         self.client_channel_table[client_channel_info.client_id] = client_channel_info.channel
@@ -128,11 +128,11 @@ class ProducerManager:
                     channel.close()
 
     def find_channel(self, client_id: str) -> Channel | None:
-        """Return the connection of a producer, or None."""
+        """The connection of a producer, or None."""
         return self.client_channel_table.get(client_id)
 
     def get_available_channel(self, group: str | None) -> Channel | None:
-        """Return a connection of a group, each in its turn, to ask about a transaction; None when there is none.
+        """A connection of a group, each in its turn, to ask about a transaction; None when there is none.
 
         Java passes over connections that are closed or clogged; here a connection in the table is neither.
         """

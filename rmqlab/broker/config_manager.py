@@ -20,17 +20,21 @@ class ConfigManager(ABC):
 
     @abstractmethod
     def body(self) -> RemotingSerializable:
-        """Return the table of this moment: it may change afterwards."""
+        """The table of this moment: it may change afterwards."""
 
     @abstractmethod
     def decode(self, text: str) -> None:
-        """Take in a file's text. Raises `FrameError` for one that fastjson could not read."""
+        """Take in a file's text.
+
+        Raises:
+            FrameError: one that fastjson could not read.
+        """
 
     def encode(self) -> str:
-        """Return the file's text."""
+        """The file's text."""
         return file_text(self.body())
 
 
 def file_text(body: RemotingSerializable | ConsumerFilterData) -> str:
-    """Return a body as the text of its file (`RemotingSerializable.toJson(prettyFormat=true)`)."""
+    """A body as the text of its file (`RemotingSerializable.toJson(prettyFormat=true)`)."""
     return fastjson.pretty(to_json(body))

@@ -38,7 +38,7 @@ class ConsumerFilterManager(ConfigManager):
     """Keeps filter data by topic and group. TAG subscriptions have none.
 
     A group that leaves is not forgotten but marked dead, so that its bits go on being computed when messages arrive.
-    Making one tells the store how long bitmaps are.
+    Making one lets the store know how long bitmaps are.
     """
 
     file_name = "consumerFilter.json"
@@ -131,15 +131,15 @@ class ConsumerFilterManager(ConfigManager):
                 data.dead_time = self._timers.now
 
     def get(self, topic: str | None, group: str, /) -> ConsumerFilterData | None:
-        """Return the data of a group on a topic, dead or alive."""
+        """The data of a group on a topic, dead or alive."""
         return self.filter_data_by_topic.get(topic, {}).get(group)
 
     def get_by_topic(self, topic: str) -> list[ConsumerFilterData]:
-        """Return the data of all groups on a topic, dead ones too."""
+        """The data of all groups on a topic, dead ones too."""
         return list(self.filter_data_by_topic.get(topic, {}).values())
 
     def get_by_group(self, group: str) -> list[ConsumerFilterData]:
-        """Return the data of a group on all topics, dead or alive."""
+        """The data of a group on all topics, dead or alive."""
         return [groups[group] for groups in self.filter_data_by_topic.values() if group in groups]
 
     def clean(self) -> None:
@@ -159,17 +159,24 @@ class ConsumerFilterManager(ConfigManager):
         return _File(
             {
                 topic: _Topic(
-                    {group: _stored(one) for group, one in in_hash_map_order(groups, _GROUPS_CAPACITY).items()}, topic
+                    {
+                        group: _stored(filter_data)
+                        for group, filter_data in in_hash_map_order(groups, _GROUPS_CAPACITY).items()
+                    },
+                    topic,
                 )
                 for topic, groups in in_hash_map_order(topics, self._capacity).items()
             }
         )
 
     def decode(self, text: str) -> None:
-        """Load the text of what `body` gave. Raises `FrameError` for a text fastjson could not read.
+        """Load the text of what `body` gave.
 
         Whoever was alive is dead since 30 s ago, though not since before it was born. If one entry's bloom data is of
         another k or m, nothing at all is loaded: the stored bitmaps mean something else.
+
+        Raises:
+            FrameError: a text fastjson could not read.
         """
         loaded = decode_filter_data(text)
         if loaded is None:
@@ -263,7 +270,8 @@ def filter_data_text(data: ConsumerFilterData | None) -> str:
 def decode_filter_data(text: str) -> FilterDataByTopic | None:
     """Read a file; compiled expressions are not in it. None when it holds no table at all.
 
-    Raises `FrameError` for what fastjson could not read.
+    Raises:
+        FrameError: what fastjson could not read.
     """
     stored = _File.decode(text.encode("utf-8", "surrogatepass"))
     if stored.filter_data_by_topic is None:
@@ -276,7 +284,7 @@ def decode_filter_data(text: str) -> FilterDataByTopic | None:
 
 
 def _stored(data: ConsumerFilterData) -> ConsumerFilterData:
-    """Return what stands in the file now, whatever becomes of `data`."""
-    written = _Written(*(getattr(data, one.name) for one in fields(data)))
+    """What stands in the file now, whatever becomes of `data`."""
+    written = _Written(*(getattr(data, field.name) for field in fields(data)))
     written.dead = data.is_dead()
     return written

@@ -41,12 +41,12 @@ class ConsumerGroupInfo:
 
     def __repr__(self) -> str:
         """The group, its members, and the one subscription of each topic."""
-        held = ", ".join(
-            f"{topic} {one.expression_type} {one.sub_string} @{one.sub_version}"
-            for topic, one in self.subscription_table.items()
+        subscriptions = ", ".join(
+            f"{topic} {data.expression_type} {data.sub_string} @{data.sub_version}"
+            for topic, data in self.subscription_table.items()
         )
         members = ", ".join(map(str, self.client_ids)) or "nobody"
-        return f"<ConsumerGroupInfo {self.group_name}: {members}; holds {held or 'nothing'}>"
+        return f"<ConsumerGroupInfo {self.group_name}: {members}; holds {subscriptions or 'nothing'}>"
 
     @property
     def is_broadcasting(self) -> bool:
@@ -54,7 +54,7 @@ class ConsumerGroupInfo:
         return self.message_model is MessageModel.BROADCASTING
 
     def find_channel(self, client_id: str) -> ClientChannelInfo | None:
-        """Return the connection of a client, or None."""
+        """The connection of a client, or None."""
         for info in self.channel_info_table.values():
             if info.client_id == client_id:
                 return info
@@ -103,14 +103,14 @@ class ConsumerGroupInfo:
 
         `on_change(topic, old, new)` hears of every change of the table.
         """
-        held = self.subscription_table
-        self.subscription_table = table = self.rules.update_subscription(held, subscriptions)
+        before = self.subscription_table
+        self.subscription_table = table = self.rules.update_subscription(before, subscriptions)
         self.last_update_timestamp = now
         if on_change is not None:
             for topic, new in table.items():
-                if new is not held.get(topic):
-                    on_change(topic, held.get(topic), new)
-            for topic, old in held.items():
+                if new is not before.get(topic):
+                    on_change(topic, before.get(topic), new)
+            for topic, old in before.items():
                 if topic not in table:
                     on_change(topic, old, None)
-        return held.keys() != table.keys()
+        return before.keys() != table.keys()

@@ -13,7 +13,7 @@ from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo, ProducerManager
 from rmqlab.broker.config_manager import ConfigManager
 from rmqlab.broker.consumer_manager import ConsumerManager
-from rmqlab.broker.processor import BrokerHooks, ProcessorError, named, require, success, system_error
+from rmqlab.broker.processor import BrokerHooks, ProcessorError, require_fields, require_not_null, success, system_error
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.events import Commit, Heartbeat
 from rmqlab.filter.filter import compile_expression
@@ -66,7 +66,7 @@ class ConsumerOffsetManager(ConfigManager):
         self.offset_table: dict[str, dict[int, int]] = {}
 
     def body(self) -> ConsumerOffsetSerializeWrapper:
-        """Return every committed offset."""
+        """Every committed offset."""
         table = in_hash_map_order(self.offset_table, _CAPACITY)
         return ConsumerOffsetSerializeWrapper({key: in_number_map_order(queues) for key, queues in table.items()})
 
@@ -81,26 +81,26 @@ class ConsumerOffsetManager(ConfigManager):
             self._hooks.observe(Commit(client_host, group, topic, queue_id, offset))
 
     def query_offset(self, group: str, topic: str, queue_id: int) -> int:
-        """Return the committed offset, -1 when there is none."""
+        """The committed offset, -1 when there is none."""
         return self.offset_table.get(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}", {}).get(queue_id, NOT_FOUND)
 
     def query_offsets(self, group: str, topic: str) -> dict[int, int] | None:
-        """Return the committed offsets of all queues, None when there are none."""
+        """The committed offsets of all queues, None when there are none."""
         return self.offset_table.get(f"{topic}{TOPIC_GROUP_SEPARATOR}{group}")
 
     def which_topic_by_consumer(self, group: str) -> list[str]:
-        """Return the topics of which a group has committed offsets."""
-        return [topic for topic, other in self.topics_and_groups() if other == named(group)]
+        """The topics of which a group has committed offsets."""
+        return [topic for topic, other in self.topics_and_groups() if other == require_not_null(group)]
 
     def which_group_by_topic(self, topic: str) -> list[str]:
-        """Return the groups that have committed offsets of a topic."""
-        return [group for other, group in self.topics_and_groups() if other == named(topic)]
+        """The groups that have committed offsets of a topic."""
+        return [group for other, group in self.topics_and_groups() if other == require_not_null(topic)]
 
     def query_min_offset_in_all_group(self, topic: str, min_offset: Callable[[str, int], int]) -> dict[int, int]:
-        """Return the lowest committed offset of each queue of a topic that is not below `min_offset(topic, queue)`."""
+        """The lowest committed offset of each queue of a topic that is not below `min_offset(topic, queue)`."""
         lowest: dict[int, int] = {}
         for key, queues in self.offset_table.items():
-            if split(key, TOPIC_GROUP_SEPARATOR)[0] != named(topic):
+            if split(key, TOPIC_GROUP_SEPARATOR)[0] != require_not_null(topic):
                 continue
             for queue_id, offset in queues.items():
                 if offset >= min_offset(topic, queue_id):
@@ -108,7 +108,11 @@ class ConsumerOffsetManager(ConfigManager):
         return lowest
 
     def forget_group(self, group: str) -> None:
-        """Forget all offsets of a group. Raises ProcessorError when there is a key without a group, as Java does."""
+        """Forget all offsets of a group.
+
+        Raises:
+            ProcessorError: when there is a key without a group, as Java does.
+        """
         for key in list(self.offset_table):
             parts = split(key, TOPIC_GROUP_SEPARATOR)
             if len(parts) == 1:
@@ -123,7 +127,7 @@ class ConsumerOffsetManager(ConfigManager):
             self.offset_table[f"{text_of(topic)}{TOPIC_GROUP_SEPARATOR}{text_of(target)}"] = dict(offsets)
 
     def topics_and_groups(self) -> Iterable[tuple[str, str]]:
-        """Yield topic and group of every entry whose key can be split."""
+        """Topic and group of every entry whose key can be split."""
         for key in self.offset_table:
             parts = split(key, TOPIC_GROUP_SEPARATOR)
             if len(parts) == 2:
@@ -149,7 +153,7 @@ class ConsumerManageProcessor:
         }
 
     def _get_consumer_list_by_group(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
-        """Return the client ids of all members, whatever topics they subscribe to (row S-93)."""
+        """The client ids of all members, whatever topics they subscribe to (row S-93)."""
         group = command.decode_header(GetConsumerListByGroupRequestHeader).consumer_group
         header = CommandHeader()
         info = self.consumers.get_consumer_group_info(group)
@@ -163,19 +167,19 @@ class ConsumerManageProcessor:
     def _update_consumer_offset(self, channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
         """Commit one offset."""
         header = command.decode_header(UpdateConsumerOffsetRequestHeader)
-        require(header, ("queue_id", "commit_offset"))
+        require_fields(header, ("queue_id", "commit_offset"))
         self.offsets.commit_offset(
             channel.remote_address, header.consumer_group, header.topic, header.queue_id, header.commit_offset
         )
         return success(header=CommandHeader())
 
     def _query_consumer_offset(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
-        """Return the committed offset; without one, what the rules say, or QUERY_NOT_FOUND (row S-96).
+        """The committed offset; without one, what the rules say, or QUERY_NOT_FOUND (row S-96).
 
         Only the latter leaves it to the client where to start.
         """
         request = command.decode_header(QueryConsumerOffsetRequestHeader)
-        require(request, ("queue_id",))
+        require_fields(request, ("queue_id",))
         topic, queue_id = request.topic, request.queue_id
         offset = self.offsets.query_offset(request.consumer_group, topic, queue_id)
         if offset < 0:
@@ -229,8 +233,10 @@ class ClientManageProcessor:
         if self.hooks.observe is not None:
             consumers = [consumer.group_name for consumer in data.consumer_data_set]
             producers = [producer.group_name for producer in data.producer_data_set]
-            told = [(one.group_name, sub) for one in data.consumer_data_set for sub in one.subscription_data_set]
-            self.hooks.observe(Heartbeat(data.client_id, consumers, producers, told))
+            subscriptions = [
+                (group.group_name, sub) for group in data.consumer_data_set for sub in group.subscription_data_set
+            ]
+            self.hooks.observe(Heartbeat(data.client_id, consumers, producers, subscriptions))
         for consumer in data.consumer_data_set:
             self._register_consumer(consumer, info, now)
         for producer in data.producer_data_set:
@@ -240,7 +246,7 @@ class ClientManageProcessor:
         return answer
 
     def make_retry_topic(self, data: ConsumerData) -> bool:
-        """Make the group and its retry topic, the first part of a beat; whether the group's members are told of others.
+        """Make the group and its retry topic, a beat's first part; whether members are notified of others.
 
         Row H-32: the manager makes the topic, and pushes the broker's data to the name server, once only.
         """

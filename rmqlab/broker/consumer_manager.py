@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-from rmqlab.broker.processor import named
+from rmqlab.broker.processor import require_not_null
 from rmqlab.events import Expired, Notify, Register, SubscriptionChanged, Unregister
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
@@ -81,7 +81,7 @@ class ConsumerIdsChangeListener:
 
 
 class ConsumerManager:
-    """Registers members, forgets them, and tells the listener about both."""
+    """Registers members, forgets them, and informs the listener about both."""
 
     def __init__(self, listener: ConsumerIdsChangeListener, rules: Rules, hooks: BrokerHooks) -> None:
         self.listener = listener
@@ -90,21 +90,25 @@ class ConsumerManager:
         self._rules = rules
 
     def get_consumer_group_info(self, group: str) -> ConsumerGroupInfo | None:
-        """Return a group that is online, or None. Raises ProcessorError for a group that is null."""
-        return self.consumer_table.get(named(group))
+        """A group that is online, or None.
+
+        Raises:
+            ProcessorError: a group that is null.
+        """
+        return self.consumer_table.get(require_not_null(group))
 
     def find_channel(self, group: str, client_id: str) -> ClientChannelInfo | None:
-        """Return the connection of one member, or None."""
-        info = self.consumer_table.get(named(group))
+        """The connection of one member, or None."""
+        info = self.consumer_table.get(require_not_null(group))
         return None if info is None else info.find_channel(client_id)
 
     def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
-        """Return the subscription in force for a group and topic, or None."""
+        """The subscription in force for a group and topic, or None."""
         info = self.consumer_table.get(group)
         return None if info is None else info.subscription_table.get(topic)
 
     def client_id(self, channel: Channel, group: str) -> str:
-        """Return who a group's member on this connection is; its address when the group does not know it."""
+        """Who a group's member on this connection is; its address when the group does not know it."""
         info = self.consumer_table.get(group)
         member = None if info is None else info.channel_info_table.get(channel)
         return channel.remote_address if member is None or member.client_id is None else member.client_id
@@ -129,9 +133,9 @@ class ConsumerManager:
         joined = info.update_channel(client_channel_info, *way, now)
         if joined:
             self._hooks.tell(Register(group, client_channel_info.client_id))
-        held = info.subscription_table
+        before = info.subscription_table
         info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
-        notified = self._rules.is_notified(held, info.subscription_table, joined)
+        notified = self._rules.is_notified(before, info.subscription_table, joined)
         if notified and is_notify_consumer_ids_changed_enable and self._tells(info):
             self.listener.handle(_CHANGE, group, list(info.channel_info_table))
         self.listener.handle(_REGISTER, group, subscriptions=subscriptions)

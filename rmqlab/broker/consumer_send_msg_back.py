@@ -13,7 +13,7 @@ from rmqlab.broker.processor import (
     NULL_POINTER,
     BrokerHooks,
     ProcessorError,
-    require,
+    require_fields,
     success,
     system_error,
 )
@@ -45,7 +45,7 @@ DLQ_NUMS_PER_GROUP = 1
 V3_4_9 = 121  # ordinal in `MQVersion`: since then clients say themselves how often they retry
 
 
-class SendParts(NamedTuple):
+class SendDependencies(NamedTuple):
     """What a message that is sent, or sent back, is checked against and stored with."""
 
     config: BrokerConfig
@@ -57,15 +57,20 @@ class SendParts(NamedTuple):
     rules: Rules
 
 
-def consumer_send_msg_back(parts: SendParts, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
+def consumer_send_msg_back(
+    parts: SendDependencies, _channel: Channel, command: RemotingCommand, now: int
+) -> RemotingCommand:
     """Store a message of the commit log, which a consumer could not handle, once more for its group.
 
     Delay level 0 means level 3 and one higher with every time; a negative level, or as many times as allowed (16),
-    makes it a dead letter. Raises ProcessorError when a required field is null.
+    makes it a dead letter.
+
+    Raises:
+        ProcessorError: when a required field is null.
     """
     config, store, topics, groups, choose, hooks, rules = parts
     header = command.decode_header(ConsumerSendMsgBackRequestHeader)
-    require(header, ("offset", "group", "delay_level"))
+    require_fields(header, ("offset", "group", "delay_level"))
     group = header.group
     group_config = groups.find_subscription_group_config(group)
     if group_config is None:
@@ -109,9 +114,10 @@ def consumer_send_msg_back(parts: SendParts, _channel: Channel, command: Remotin
 
 
 def max_reconsume_times(command: RemotingCommand, header: RetryHeader, group_config: SubscriptionGroupConfig) -> int:
-    """Return how often a message is retried: as the client says, or for old clients as its group is configured.
+    """How often a message is retried: as the client says, or for old clients as its group is configured.
 
-    Raises ProcessorError when a client that should say it does not.
+    Raises:
+        ProcessorError: when a client that should say it does not.
     """
     if command.version < V3_4_9:
         return group_config.retry_max_times
@@ -123,7 +129,7 @@ def max_reconsume_times(command: RemotingCommand, header: RetryHeader, group_con
 def dead_letter_place(
     group: str, topics: TopicConfigManager, choose: Callable[[str, int], int], rules: Rules
 ) -> tuple[str, int]:
-    """Return topic and queue of a group's dead letters; a new topic is made, from which the rules say who may pull."""
+    """Topic and queue of a group's dead letters; a new topic is made, from which the rules say who may pull."""
     topic = dlq_topic(group)
     queue_id = choose(f"queue of {topic}", DLQ_NUMS_PER_GROUP)
     perm = PERM_READ_WRITE if rules.may_pull_from_dlq else PERM_WRITE
@@ -132,7 +138,7 @@ def dead_letter_place(
 
 
 def _copy_for(message: MessageExt, topic: str, queue_id: int, wire: Wire) -> MessageExtBrokerInner:
-    """Return the message as it goes to the retry or dead letter topic.
+    """The message as it goes to the retry or dead letter topic.
 
     The origin's id is set after the text of the properties was made, as in 4.8.0; the store makes that text again for
     a delayed message, so a retry carries the id. 5.x makes the text again here. A dead letter that was retried before

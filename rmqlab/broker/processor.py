@@ -63,7 +63,7 @@ class Timers:
         self._wake_ups.append(run)
 
     def next_due(self) -> int | None:
-        """Return when something is due next, or None when there is nothing."""
+        """When something is due next, or None when there is nothing."""
         if self._wake_ups:
             return self.now
         return self._heap[0][0] if self._heap else None
@@ -103,7 +103,7 @@ class Timers:
         heapq.heapify(self._heap)
 
     def upcoming(self) -> list[tuple[int, str, Callable[[int], object]]]:
-        """Return due time, name and action of all timers, in the order they will run."""
+        """Due time, name and action of all timers, in the order they will run."""
         return [(entry[0], entry[2], entry[4]) for entry in sorted(self._heap, key=lambda entry: entry[:2])]
 
     def _push(
@@ -117,7 +117,7 @@ class Timers:
 
 @dataclass(slots=True)
 class BrokerHooks:
-    """Each is None while nobody listens; times are epoch ms.
+    """Each is None while there is no listener; times are epoch ms.
 
     `observe(event)` hears what happened, and `observe_pull(event)` what becomes of pulls (`Pull`, `Filtered`, `Wake`),
     which is an event for every message that a filter holds back. The others count:
@@ -152,7 +152,7 @@ class ProcessorError(Exception):
     """
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A check failed: the answer is this code and remark, and nothing else happens."""
 
     def __init__(self, code: ResponseCode, remark: str) -> None:
@@ -161,7 +161,7 @@ class Refused(Exception):
         self.remark = remark
 
 
-def require(header: CommandHeader, names: tuple[str, ...]) -> None:
+def require_fields(header: CommandHeader, names: tuple[str, ...]) -> None:
     """Raise ProcessorError when one of the fields is null: Java lets such a header in and fails on first use."""
     if None in _values_of(names)(header):
         raise ProcessorError(NULL_POINTER)
@@ -172,30 +172,34 @@ def _values_of(names: tuple[str, ...]) -> Callable[[CommandHeader], tuple[object
     return attrgetter(*names, names[0])  # of one name alone it would give no tuple
 
 
-def named(name: str | None) -> str:
-    """Return a name that is there, as a table of Java's that takes no null demands. Raises ProcessorError."""
+def require_not_null(name: str | None) -> str:
+    """A name that is there, as a table of Java's that takes no null demands.
+
+    Raises:
+        ProcessorError: a required field is null.
+    """
     if name is None:
         raise ProcessorError(NULL_POINTER)
     return name
 
 
 def success(body: Body = None, header: CommandHeader | None = None, remark: str | None = None) -> RemotingCommand:
-    """Return the answer SUCCESS."""
+    """The answer SUCCESS."""
     return RemotingCommand(ResponseCode.SUCCESS, flag=RESPONSE, remark=remark, header=header, content=body)
 
 
 def system_error(remark: str) -> RemotingCommand:
-    """Return the answer SYSTEM_ERROR."""
+    """The answer SYSTEM_ERROR."""
     return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, remark)
 
 
 def with_header(kind: type[HeaderT], answer: Callable[[HeaderT, int], RemotingCommand | None]) -> Handler:
-    """Return a handler of requests of which only the header and the time count."""
+    """A handler of requests of which only the header and the time count."""
     return lambda _channel, command, now: answer(command.decode_header(kind), now)
 
 
 def without_header(answer: Callable[[], RemotingCommand]) -> Handler:
-    """Return a handler of requests that say nothing but their code."""
+    """A handler of requests that say nothing but their code."""
     return lambda _channel, _command, _now: answer()
 
 
@@ -217,7 +221,7 @@ class Broker2Client:
         self._waiting: dict[tuple[Channel, int], OnAnswer] = {}
 
     def send_oneway(self, channel: Channel, request: RemotingCommand) -> None:
-        """Send a request that nobody answers."""
+        """Send a request that no server answers."""
         self._number(request)
         request.flag |= ONEWAY
         channel.send(request)
@@ -234,7 +238,7 @@ class Broker2Client:
         channel.send(request)
 
     def on_response(self, channel: Channel, command: RemotingCommand) -> None:
-        """Hand a client's answer to whoever asked; one that nobody waits for is dropped."""
+        """Hand a client's answer to whoever asked; one that no caller waits for is dropped."""
         on_answer = self._waiting.pop((channel, command.opaque), None)
         if on_answer is not None:
             on_answer(command)

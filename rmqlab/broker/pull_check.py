@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.consumer_filter_manager import ConsumerFilterManager
 from rmqlab.broker.consumer_manager import ConsumerManager
-from rmqlab.broker.processor import Refused
+from rmqlab.broker.processor import RequestRefused
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import ResponseCode
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Subscription = tuple[SubscriptionData, ConsumerFilterData | None]
 
 
-class PullParts(NamedTuple):
+class PullDependencies(NamedTuple):
     """What a pull is checked against."""
 
     config: BrokerConfig
@@ -38,63 +38,67 @@ class PullParts(NamedTuple):
     rules: Rules
 
 
-def check_permissions(parts: PullParts, channel: Channel, header: PullMessageRequestHeader) -> SubscriptionGroupConfig:
+def check_permissions(
+    parts: PullDependencies, channel: Channel, header: PullMessageRequestHeader
+) -> SubscriptionGroupConfig:
     """Check broker, group, topic and queue (rows S-58, S-60..S-62); return the group's configuration.
 
-    Raises Refused.
+    Raises:
+        Refused: the broker refuses the request.
     """
     group, topic, suggest_todo = header.consumer_group, header.topic, parts.rules.wire.suggest_todo
     if not parts.config.broker_permission & PERM_READ:
         remark = f"the broker[{parts.config.broker_ip1}] pulling message is forbidden"
-        raise Refused(ResponseCode.NO_PERMISSION, remark)
+        raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
     group_config = parts.groups.find_subscription_group_config(group)
     if group_config is None:
         remark = f"subscription group [{group}] does not exist, {suggest_todo}"
-        raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
     if not group_config.consume_enable:
-        raise Refused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+        raise RequestRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
     topic_config = parts.topics.select_topic_config(topic)
     if topic_config is None:
         remark = f"topic[{topic}] not exist, apply first please! {suggest_todo}"
-        raise Refused(ResponseCode.TOPIC_NOT_EXIST, remark)
+        raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
     if not topic_config.perm & PERM_READ:
-        raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden")
+        raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden")
     if not 0 <= header.queue_id < topic_config.read_queue_nums:
         remark = (
             f"queueId[{header.queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:"
             f"[{topic_config.read_queue_nums}] consumer:[/{channel.remote_address}]"
         )
-        raise Refused(parts.rules.wire.illegal_queue, remark)
+        raise RequestRefused(parts.rules.wire.illegal_queue, remark)
     return group_config
 
 
 def subscription_in_force(
-    parts: PullParts, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig, now: int
+    parts: PullDependencies, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig, now: int
 ) -> Subscription:
-    """Return the subscription this pull is filtered by, its own or its group's, and SQL92 data (S-63..S-69, S-90).
+    """The subscription this pull is filtered by, its own or its group's, and SQL92 data (S-63..S-69, S-90).
 
-    Raises Refused.
+    Raises:
+        Refused: the broker refuses the request.
     """
     if header.sys_flag & FLAG_SUBSCRIPTION:
         subscription, filter_data = _own_subscription(parts, header, now)
-        held = parts.consumers.find_subscription_data(header.consumer_group, header.topic)
-        posted = parts.rules.subscription_in_force(subscription, held) is subscription
+        group_subscription = parts.consumers.find_subscription_data(header.consumer_group, header.topic)
+        posted = parts.rules.subscription_in_force(subscription, group_subscription) is subscription
     else:
         posted = False
     if not posted:
         subscription, filter_data = _group_subscription(parts, header, group_config)
     if not subscription.is_tag and not parts.config.enable_property_filter:
         remark = f"The broker does not support consumer to filter message by {subscription.expression_type}"
-        raise Refused(ResponseCode.SYSTEM_ERROR, remark)
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
     return subscription, filter_data
 
 
-def _own_subscription(parts: PullParts, header: PullMessageRequestHeader, now: int) -> Subscription:
+def _own_subscription(parts: PullDependencies, header: PullMessageRequestHeader, now: int) -> Subscription:
     try:
         subscription = build_subscription(header.topic, header.subscription, header.expression_type, now)
     except BadInput:
         remark = "parse the consumer's subscription failed"
-        raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark) from None
+        raise RequestRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark) from None
     if subscription.is_tag:
         return subscription, None
     # An expression that does not compile gives None, and a filter without data lets everything pass (row S-63).
@@ -104,26 +108,30 @@ def _own_subscription(parts: PullParts, header: PullMessageRequestHeader, now: i
 
 
 def _group_subscription(
-    parts: PullParts, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig
+    parts: PullDependencies, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig
 ) -> Subscription:
     group, topic, suggest_todo = header.consumer_group, header.topic, parts.rules.wire.suggest_todo
     info = parts.consumers.consumer_table.get(group)
     if info is None:
-        raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{suggest_todo}")
+        raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{suggest_todo}")
     if not group_config.consume_broadcast_enable and info.message_model is MessageModel.BROADCASTING:
-        raise Refused(ResponseCode.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
+        raise RequestRefused(
+            ResponseCode.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way"
+        )
     subscription = info.subscription_table.get(topic)
     if subscription is None:
-        raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{suggest_todo}")
+        raise RequestRefused(
+            ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{suggest_todo}"
+        )
     # Only an older table is refused. A newer one, made by a member with other tags, serves in silence (row S-66).
     if not parts.rules.is_latest(subscription.sub_version, header.sub_version):
-        raise Refused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+        raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
     if subscription.is_tag:
         return subscription, None
     filter_data = parts.filters.get(topic, group)
     if filter_data is None:
         remark = "The broker's consumer filter data is not exist!Your expression may be wrong!"
-        raise Refused(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
+        raise RequestRefused(ResponseCode.FILTER_DATA_NOT_EXIST, remark)
     if not parts.rules.is_latest(filter_data.client_version, header.sub_version):
-        raise Refused(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
+        raise RequestRefused(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
     return subscription, filter_data

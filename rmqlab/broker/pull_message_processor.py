@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
-from rmqlab.broker.processor import BrokerHooks, ProcessorError, Refused, Timers, require
-from rmqlab.broker.pull_check import PullParts, check_permissions, subscription_in_force
+from rmqlab.broker.processor import BrokerHooks, ProcessorError, RequestRefused, Timers, require_fields
+from rmqlab.broker.pull_check import PullDependencies, check_permissions, subscription_in_force
 from rmqlab.broker.pull_request_hold_service import PullRequest, PullRequestHoldService
 from rmqlab.events import Filtered, Pull
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class OffsetMovedEvent(RemotingSerializable):
-    """A group asked for `offset_request` of a queue and was told to go on at `offset_new` (4.8.0, same name)."""
+    """A group asked for `offset_request` of a queue and was sent to `offset_new` (4.8.0, same name)."""
 
     consumer_group: str
     message_queue: MessageQueue
@@ -48,7 +48,7 @@ class OffsetMovedEvent(RemotingSerializable):
 
 
 def offset_moved_message(event: OffsetMovedEvent, host: Host, now: int) -> MessageExtBrokerInner:
-    """Return the event for the system topic OFFSET_MOVED_EVENT, tagged and keyed with the group."""
+    """The event for the system topic OFFSET_MOVED_EVENT, tagged and keyed with the group."""
     group = event.consumer_group
     # Java sets delay level 0, which leaves a property behind.
     properties = {PROPERTY_TAGS: group, PROPERTY_DELAY_TIME_LEVEL: "0", PROPERTY_KEYS: group}
@@ -69,10 +69,10 @@ _REQUIRED = (
 class PullMessageProcessor:
     """Answers PULL_MESSAGE (11): refuses, returns messages, says where to go on, or holds the request.
 
-    `on_offset_moved` writes the event of a consumer that is told to go on elsewhere; a replay writes it once only.
+    `on_offset_moved` writes the event of a consumer that is sent elsewhere; a replay writes it once only.
     """
 
-    parts: PullParts
+    parts: PullDependencies
     store: MessageStore
     offsets: ConsumerOffsetManager
     hold_service: PullRequestHoldService
@@ -84,7 +84,7 @@ class PullMessageProcessor:
         self.on_offset_moved = self.put_offset_moved
 
     def put_offset_moved(self, event: OffsetMovedEvent, now: int) -> None:
-        """Store the event that a consumer was told to go on elsewhere, in versions that do."""
+        """Store the event that a consumer was sent elsewhere, in versions that do."""
         if self.parts.rules.stores_offset_moved_event:
             self.store.put_message(offset_moved_message(event, self.parts.config.store_host, now), now)
 
@@ -98,7 +98,11 @@ class PullMessageProcessor:
         }
 
     def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Answer a pull; None when it is held. Raises ProcessorError for a pull without a required field."""
+        """Answer a pull; None when it is held.
+
+        Raises:
+            ProcessorError: a pull without a required field.
+        """
         return self._process(channel, command, now, broker_allow_suspend=True)
 
     def execute_request_when_wakeup(self, channel: Channel, request: RemotingCommand) -> None:
@@ -114,11 +118,11 @@ class PullMessageProcessor:
         self, channel: Channel, command: RemotingCommand, now: int, *, broker_allow_suspend: bool
     ) -> RemotingCommand | None:
         header = command.decode_header(PullMessageRequestHeader)
-        require(header, _REQUIRED)
+        require_fields(header, _REQUIRED)
         try:
             group_config = check_permissions(self.parts, channel, header)
             subscription, filter_data = subscription_in_force(self.parts, header, group_config, now)
-        except Refused as refused:
+        except RequestRefused as refused:
             self._observe(channel, header, refused.code)
             return RemotingCommand.response(refused.code, refused.remark, PullMessageResponseHeader())
 
@@ -146,11 +150,13 @@ class PullMessageProcessor:
                 answer.group_sys_flag = GROUP_SYS_FLAG
             status = result.status.name
             code = _CODES[self.parts.rules.code_of_status(status, header.queue_offset)]
-            held = code is ResponseCode.PULL_NOT_FOUND and broker_allow_suspend and bool(header.sys_flag & FLAG_SUSPEND)
-            self._observe(channel, header, code, result, held=held)
+            is_held = (
+                code is ResponseCode.PULL_NOT_FOUND and broker_allow_suspend and bool(header.sys_flag & FLAG_SUSPEND)
+            )
+            self._observe(channel, header, code, result, is_held=is_held)
             if code is ResponseCode.PULL_OFFSET_MOVED:
                 code = self._offset_moved(header, result, answer, group_config, now)
-            if held:
+            if is_held:
                 response = None
                 self._hold(channel, command, header, subscription, message_filter, now)
             else:
@@ -214,7 +220,7 @@ class PullMessageProcessor:
         code: ResponseCode,
         result: GetMessageResult | None = None,
         *,
-        held: bool = False,
+        is_held: bool = False,
     ) -> None:
         observe = self.hooks.observe_pull
         if observe is None:
@@ -224,12 +230,12 @@ class PullMessageProcessor:
             result.status.name, result.next_begin_offset, len(result.messages),
         )  # fmt: skip
         at = header.queue_id, header.queue_offset
-        observe(Pull(client, group, header.topic, *at, int(code), status, following, count, held))
+        observe(Pull(client, group, header.topic, *at, int(code), status, following, count, is_held))
 
     def _report_filtered(
         self, channel: Channel, header: PullMessageRequestHeader, subscription: SubscriptionData
     ) -> Callable[[int, str], None] | None:
-        """Return what the store calls for every entry that the filter rejects, None when nobody listens."""
+        """What the store calls for every entry that the filter rejects, None when there is no listener."""
         observe = self.hooks.observe_pull
         if observe is None:
             return None

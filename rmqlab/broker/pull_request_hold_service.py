@@ -38,7 +38,7 @@ class PullRequestHoldService:
 
     A message wakes a pull only if the filter kept with it lets the message pass, but the pull is then executed with
     the subscription of that later moment. The check every 5 s (`shortPollingTimeMills` without long polling) knows no
-    tags code, so a TAG filter lets it pass: whoever is behind is woken.
+    tags code, so a TAG filter lets it pass: whoever lags is woken.
 
     Java runs the executions on the pull thread pool: at the same time and in any order, after the caller has gone on.
     Here `execute` queues them up, to run before the next timer: queues in the order in which they first held
@@ -67,19 +67,19 @@ class PullRequestHoldService:
         self.pull_request_table.setdefault((topic, queue_id), []).append(pull_request)
 
     def forget(self, channel: Channel) -> None:
-        """Drop every pull of a connection: nobody could be answered."""
-        for key, held in list(self.pull_request_table.items()):
-            if any(pull.channel is channel for pull in held):
-                self.pull_request_table[key] = [pull for pull in held if pull.channel is not channel]
+        """Drop every pull of a connection: there is no client left to answer."""
+        for key, pulls in list(self.pull_request_table.items()):
+            if any(pull.channel is channel for pull in pulls):
+                self.pull_request_table[key] = [pull for pull in pulls if pull.channel is not channel]
 
     def held(self, topic: str, queue_id: int) -> list[PullRequest]:
-        """Return the pulls held for a queue, the longest waiting first."""
+        """The pulls held for a queue, the longest waiting first."""
         return list(self.pull_request_table.get((topic, queue_id), ()))
 
     def check_hold_request(self, now: int) -> None:
         """Look after every queue with its highest offset of now; the timer calls it."""
-        for (topic, queue_id), held in list(self.pull_request_table.items()):
-            if held:
+        for (topic, queue_id), pulls in list(self.pull_request_table.items()):
+            if pulls:
                 self.notify_message_arriving(topic, queue_id, now=now)
 
     def arriving(self, request: DispatchRequest) -> None:
@@ -105,14 +105,14 @@ class PullRequestHoldService:
     ) -> None:
         """Execute again the pulls of a queue that a message at `max_offset` - 1 concerns, or whose time is over.
 
-        For a pull that is not behind `max_offset` the store is asked how far the queue is now.
+        For a pull that is not beyond `max_offset` the store is asked how far the queue is now.
         """
-        held = self.pull_request_table.get((topic, queue_id))
-        if not held:
+        pulls = self.pull_request_table.get((topic, queue_id))
+        if not pulls:
             return
         unit = unit or CqExtUnit(0, 0, None)
         waiting: list[PullRequest] = []
-        for pull in held:
+        for pull in pulls:
             newest = max_offset
             if newest <= pull.pull_from:
                 newest = self._store.get_max_offset_in_queue(topic, queue_id)

@@ -58,7 +58,7 @@ class ScheduleMessageService(ConfigManager):
         self._started = False
 
     def body(self) -> DelayOffsetSerializeWrapper:
-        """Return how far each delay level has been delivered."""
+        """How far each delay level has been delivered."""
         return DelayOffsetSerializeWrapper(in_number_map_order(self.offset_table))
 
     def decode(self, text: str) -> None:
@@ -139,7 +139,7 @@ class ScheduleMessageService(ConfigManager):
     def _deliver_timestamp(
         self, queue: ConsumeQueue, level: int, tags_code: int, commit_log_offset: int, size: int, now: int
     ) -> int:
-        """Return when a message is due: its tags code is that time, but never more than the level's delay from now.
+        """When a message is due: its tags code is that time, but never more than the level's delay from now.
 
         An entry of the extension is looked up; when it is lost, the time is computed from the record's store time.
         """
@@ -164,7 +164,7 @@ class ScheduleMessageService(ConfigManager):
 
 
 def message_time_up(message: MessageExt, wire: Wire = WIRE_4_8_0) -> MessageExtBrokerInner | None:
-    """Return a delayed message as it goes to its real topic, None when it does not know its topic and queue.
+    """A delayed message as it goes to its real topic, None when it does not know its topic and queue.
 
     Its property text still names the delay level, as in 4.8.0, which writes the text before it clears the property;
     only the property decides whether the store delays a message.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.consumer_send_msg_back import SendParts, dead_letter_place, max_reconsume_times
-from rmqlab.broker.processor import NULL_POINTER, ProcessorError, Refused, require
+from rmqlab.broker.consumer_send_msg_back import SendDependencies, dead_letter_place, max_reconsume_times
+from rmqlab.broker.processor import NULL_POINTER, ProcessorError, RequestRefused, require_fields
 from rmqlab.events import DeadLetter
 from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_boolean, utf16_length
 from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
@@ -77,7 +77,7 @@ class SendMessageProcessor:
     messages, transactions are refused as with `rejectTransactionMessage`.
     """
 
-    def __init__(self, parts: SendParts) -> None:
+    def __init__(self, parts: SendDependencies) -> None:
         self._config, self._store, self._topics, self._groups, self._choose, self._hooks, self._rules = parts
         self._wire = self._rules.wire
         self._store_host = parts.config.store_host
@@ -89,7 +89,11 @@ class SendMessageProcessor:
         }
 
     def _send_message(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        """Store a message or a batch. Raises ProcessorError when a required field is null."""
+        """Store a message or a batch.
+
+        Raises:
+            ProcessorError: when a required field is null.
+        """
         header: SendHeader
         if command.code == RequestCode.SEND_MESSAGE:
             header = command.decode_header(SendMessageRequestHeader)
@@ -99,7 +103,7 @@ class SendMessageProcessor:
         try:
             topic_config = check_message(self._config, self._topics, self._wire, channel, header)
             return send(channel, command, header, topic_config, now)
-        except Refused as refused:
+        except RequestRefused as refused:
             return self._answer(refused.code, refused.remark)
         except (NumberFormatError, RecordError) as error:
             raise ProcessorError(_java_exception(error)) from error
@@ -118,7 +122,7 @@ class SendMessageProcessor:
         if prepared is not None and parse_boolean(prepared):
             if self._config.reject_transaction_message or self.prepare_message is None:
                 remark = f"the broker[{self._config.broker_ip1}] sending transaction message is forbidden"
-                raise Refused(ResponseCode.NO_PERMISSION, remark)
+                raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
             result = self.prepare_message(message, now)
         else:
             result = self._store.async_put_message(message, now)
@@ -129,11 +133,11 @@ class SendMessageProcessor:
     def _send_batch(
         self, channel: Channel, command: RemotingCommand, header: SendHeader, topic_config: TopicConfig, now: int
     ) -> RemotingCommand:
-        """Store a batch; the store writes the batch's own properties behind those of each message in its body."""
+        """Store a batch; the store writes the batch's own properties after those of each message in its body."""
         queue_id = self._queue_id(header, topic_config)
         length = utf16_length(header.topic)
         if length > TOPIC_MAX_LENGTH:
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"message topic length too long {length}")
+            raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, f"message topic length too long {length}")
         batch = MessageExt(topic=header.topic, queue_id=queue_id)
         self._fill(channel, command, header, topic_config, batch)
         if batch.body is None:
@@ -166,7 +170,7 @@ class SendMessageProcessor:
         message.reconsume_times = header.reconsume_times or 0
 
     def _queue_id(self, header: SendHeader, topic_config: TopicConfig) -> int:
-        """Return the queue asked for, or one of the broker's choice.
+        """The queue asked for, or one of the broker's choice.
 
         4.8.0 takes a random number modulo the write queues and forgets its sign here, so that a message may land in a
         queue below 0, which no consumer pulls. All 2n-1 outcomes can be chosen, those that exist first. 5.x does not.
@@ -185,7 +189,7 @@ class SendMessageProcessor:
         group_config = self._groups.find_subscription_group_config(group)
         if group_config is None:
             remark = f"subscription group not exist, {group} {self._wire.suggest_todo}"
-            raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if (header.reconsume_times or 0) >= max_reconsume_times(command, header, group_config):
             message.topic, message.queue_id = dead_letter_place(group, self._topics, self._choose, self._rules)
 
@@ -207,7 +211,7 @@ class SendMessageProcessor:
     def _answer(
         self, code: ResponseCode, remark: str | None, header: SendMessageResponseHeader | None = None
     ) -> RemotingCommand:
-        """Every answer to a send tells the region and whether to trace, also a refusal."""
+        """Every answer to a send says the region and whether to trace, also a refusal."""
         response = RemotingCommand.response(code, remark, header or SendMessageResponseHeader())
         response.ext_fields = self._told_properties()
         return response
@@ -221,7 +225,7 @@ class SendMessageProcessor:
 
 
 def _java_exception(error: NumberFormatError | RecordError) -> str:
-    """Return what Java prints of the exception that a message nobody can store meets there."""
+    """What Java prints of the exception that a message that cannot be stored meets there."""
     if isinstance(error, NumberFormatError):
         return f"java.lang.NumberFormatException: {error}"
     if error.java_error.startswith("Buffer"):
@@ -236,33 +240,39 @@ def check_message(
     channel: Channel,
     header: SendHeader,
 ) -> TopicConfig:
-    """Return the topic of a message that the broker takes; one it does not know is made when that is allowed.
+    """The topic of a message that the broker takes; one it does not know is made when that is allowed.
 
-    A broker that may not be written to refuses ordered topics only, since clients no longer see it as writable
-    anyway. A queue id counts as valid up to the larger of the topic's read and write queue numbers, and a negative one
-    asks the broker to choose. Raises Refused, and ProcessorError when a field that is needed is null.
+    A broker that may not be written to refuses ordered topics only, since clients no longer see it as writable anyway.
+    A queue id counts as valid up to the larger of the topic's read and write queue numbers, and a negative one asks the
+    broker to choose.
+
+    Raises:
+        Refused: when a field that is needed is null.
+        ProcessorError: when a field that is needed is null.
     """
     topic = header.topic
     if not config.broker_permission & PERM_WRITE and topics.is_order_topic(topic):
-        raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip1}] sending message is forbidden")
+        raise RequestRefused(
+            ResponseCode.NO_PERMISSION, f"the broker[{config.broker_ip1}] sending message is forbidden"
+        )
     remark = validate_topic(topic)
     if remark is not None:
-        raise Refused(ResponseCode.SYSTEM_ERROR, remark)
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
     remark = validate_send_topic(topic)
     if remark is not None:
-        raise Refused(ResponseCode.NO_PERMISSION, remark)
+        raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
     topic_config = topics.select_topic_config(topic)
     if topic_config is None:
         topic_config = _new_topic(topics, wire, header)
-    require(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
+    require_fields(header, ("queue_id", "sys_flag", "born_timestamp", "flag"))
     if header.queue_id >= max(topic_config.write_queue_nums, topic_config.read_queue_nums):
         remark = f"request queueId[{header.queue_id}] is illegal, {topic_config} Producer: {channel.remote_address}"
-        raise Refused(ResponseCode.SYSTEM_ERROR, remark)
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
     return topic_config
 
 
 def _new_topic(topics: TopicConfigManager, wire: Wire, header: SendHeader) -> TopicConfig:
-    require(header, ("default_topic", "default_topic_queue_nums"))
+    require_fields(header, ("default_topic", "default_topic_queue_nums"))
     topic, topic_sys_flag = header.topic, 0
     if header.unit_mode:
         topic_sys_flag = UNIT_SUB_FLAG if is_retry_topic(topic) else UNIT_FLAG
@@ -272,5 +282,7 @@ def _new_topic(topics: TopicConfigManager, wire: Wire, header: SendHeader) -> To
     if topic_config is None and is_retry_topic(topic):
         topic_config = topics.create_topic_in_send_message_back_method(topic, 1, PERM_READ_WRITE, topic_sys_flag)
     if topic_config is None:
-        raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!{wire.suggest_todo}")
+        raise RequestRefused(
+            ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please!{wire.suggest_todo}"
+        )
     return topic_config

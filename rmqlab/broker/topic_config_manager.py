@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.config_manager import ConfigManager
-from rmqlab.broker.processor import named
+from rmqlab.broker.processor import require_not_null
 from rmqlab.message.java import in_hash_map_order
 from rmqlab.message.topics import (
     AUTO_CREATE_TOPIC_KEY_TOPIC,
@@ -58,9 +58,9 @@ _CAPACITY = 2048  # of both tables' ConcurrentHashMaps, which decides the order 
 class TopicConfigManager(ConfigManager):
     """Name to configuration of every topic of the broker, and the version of that table.
 
-    `system_topics` are the names nobody may create or delete: 4.8.0's own, and the broker's and the cluster's names.
-    `on_create` is called when a topic was made on demand, with its name and the table's version before,
-    None when another topic changed without a new version. Persisting is left to whoever runs the broker.
+    `system_topics` are the names that no client may create or delete: 4.8.0's own, and the broker's and the cluster's
+    names. `on_create` is called when a topic was made on demand, with its name and the table's version before, None
+    when another topic changed without a new version. Persisting is left to whoever runs the broker.
     """
 
     file_name = "topics.json"
@@ -93,7 +93,7 @@ class TopicConfigManager(ConfigManager):
         self.topic_config_table[topic] = TopicConfig(topic, queue_nums, queue_nums, perm)
 
     def body(self) -> TopicConfigSerializeWrapper:
-        """Return every topic, and the table's version."""
+        """Every topic, and the table's version."""
         return TopicConfigSerializeWrapper(in_hash_map_order(self.topic_config_table, _CAPACITY), self.data_version)
 
     def decode(self, text: str) -> None:
@@ -106,26 +106,30 @@ class TopicConfigManager(ConfigManager):
         self.data_version = loaded.data_version
 
     def refusal_of(self, topic: str | None) -> str | None:
-        """Return why no user's topic may have this name, None when it may: it is RocketMQ's own, or the broker's."""
+        """Why no user's topic may have this name, None when it may: it is RocketMQ's own, or the broker's."""
         remark = validate_topic(topic)
         if remark is None and topic is not None:
             remark = validate_not_system_topic(topic, self.system_topics)
         return remark
 
     def select_topic_config(self, topic: str) -> TopicConfig | None:
-        """Return a topic's configuration, None when it is not known here. Null raises ProcessorError."""
+        """A topic's configuration, None when it is not known here.
+
+        Raises:
+            ProcessorError: the name is null.
+        """
         config = self.topic_config_table.get(topic)
-        return self.topic_config_table.get(named(topic)) if config is None else config
+        return self.topic_config_table.get(require_not_null(topic)) if config is None else config
 
     def is_order_topic(self, topic: str) -> bool:
-        """Tell whether a topic is marked as ordered."""
+        """Whether a topic is marked as ordered."""
         config = self.topic_config_table.get(topic)
         return config is not None and config.order
 
     def create_topic_in_send_message_method(
         self, topic: str, default_topic: str, client_default_topic_queue_nums: int, topic_sys_flag: int
     ) -> TopicConfig | None:
-        """Return the topic a producer sends to, made after `default_topic` if it is new.
+        """The topic a producer sends to, made after `default_topic` if it is new.
 
         None when that default does not exist or may not be inherited from. A new topic gets as many queues as the
         client wants but not more than the default topic has, and is registered with the name server.
@@ -150,7 +154,7 @@ class TopicConfigManager(ConfigManager):
     def create_topic_in_send_message_back_method(
         self, topic: str, queue_nums: int, perm: int, topic_sys_flag: int
     ) -> TopicConfig:
-        """Return a retry, dead letter or transaction topic, made and registered if it is new (row H-32)."""
+        """A retry, dead letter or transaction topic, made and registered if it is new (row H-32)."""
         config = self.topic_config_table.get(topic)
         if config is not None:
             return config
@@ -159,12 +163,12 @@ class TopicConfigManager(ConfigManager):
         return self._create(config)
 
     def create_half_topic(self) -> TopicConfig:
-        """Return the topic of half messages, made if it is new: the first look for transactions makes it."""
+        """The topic of half messages, made if it is new: the first look for transactions makes it."""
         return self.create_topic_in_send_message_back_method(TRANS_HALF_TOPIC, 1, PERM_READ_WRITE, 0)
 
     def update_topic_config(self, topic_config: TopicConfig) -> None:
         """Put a topic into the table, new or not; the caller registers the broker."""
-        self.topic_config_table[named(topic_config.topic_name)] = topic_config
+        self.topic_config_table[require_not_null(topic_config.topic_name)] = topic_config
         self.data_version.next_version(self._timers.now)
 
     def update_order_topic_config(self, order_topics: Iterable[str] | None) -> None:
@@ -215,7 +219,7 @@ class SubscriptionGroupManager(ConfigManager):
         self.data_version = DataVersion(timers.now)
 
     def body(self) -> SubscriptionGroupWrapper:
-        """Return every consumer group, and the table's version."""
+        """Every consumer group, and the table's version."""
         return SubscriptionGroupWrapper(in_hash_map_order(self.subscription_group_table, _CAPACITY), self.data_version)
 
     def decode(self, text: str) -> None:
@@ -225,22 +229,22 @@ class SubscriptionGroupManager(ConfigManager):
         self.data_version = loaded.data_version
 
     def find_subscription_group_config(self, group: str) -> SubscriptionGroupConfig | None:
-        """Return a group's configuration; an unknown group is made with the defaults (row S-58).
+        """A group's configuration; an unknown group is made with the defaults (row S-58).
 
         None when `autoCreateSubscriptionGroup` is off, except for RocketMQ's own CID_RMQ_SYS_ groups.
         """
         config = self.subscription_group_table.get(group)
-        if config is None and (is_system_group(named(group)) or self._config.auto_create_subscription_group):
+        if config is None and (is_system_group(require_not_null(group)) or self._config.auto_create_subscription_group):
             config = SubscriptionGroupConfig(group)
             self.update_subscription_group_config(config)
         return config
 
     def update_subscription_group_config(self, config: SubscriptionGroupConfig) -> None:
         """Put a group into the table, new or not."""
-        self.subscription_group_table[named(config.group_name)] = config
+        self.subscription_group_table[require_not_null(config.group_name)] = config
         self.data_version.next_version(self._timers.now)
 
     def delete_subscription_group_config(self, group: str) -> None:
         """Forget a group; an unknown one changes nothing."""
-        if self.subscription_group_table.pop(named(group), None) is not None:
+        if self.subscription_group_table.pop(require_not_null(group), None) is not None:
             self.data_version.next_version(self._timers.now)

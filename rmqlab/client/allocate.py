@@ -37,10 +37,12 @@ class AllocateMessageQueueStrategy(Protocol):
     def allocate(
         self, consumer_group: str | None, current_cid: str | None, mq_all: Queues, cid_all: ClientIds
     ) -> list[MessageQueue] | None:
-        """Give the queues of client `current_cid` out of `mq_all`, the group's members being `cid_all`.
+        """The queues of client `current_cid` out of `mq_all`, the group's members being `cid_all`.
 
         The lists are taken as they are: sorting them is the caller's business (`RebalanceImpl`).
-        Raises `AllocateArgumentError`.
+
+        Raises:
+            AllocateArgumentError: arguments that Java refuses.
         """
         ...
 
@@ -48,7 +50,11 @@ class AllocateMessageQueueStrategy(Protocol):
 def checked(
     current_cid: str | None, mq_all: Queues, cid_all: ClientIds
 ) -> tuple[str, Sequence[MessageQueue], Sequence[str]]:
-    """Return the three when none is empty, else raise `AllocateArgumentError` with RocketMQ's text."""
+    """The three arguments.
+
+    Raises:
+        AllocateArgumentError: one is empty; the text is RocketMQ's.
+    """
     if not current_cid:
         raise AllocateArgumentError("currentCID is empty")
     if not mq_all:
@@ -69,7 +75,7 @@ class AllocateMessageQueueAveragely:
     def allocate(
         self, consumer_group: str | None, current_cid: str | None, mq_all: Queues, cid_all: ClientIds
     ) -> list[MessageQueue]:
-        """Give this member's block, none when it is no member or comes after the queues are used up."""
+        """This member's block, none when it is no member or comes after the queues are used up."""
         return self._rule(*checked(current_cid, mq_all, cid_all))
 
 
@@ -81,21 +87,23 @@ class AllocateMessageQueueAveragelyByCircle:
     def allocate(
         self, consumer_group: str | None, current_cid: str | None, mq_all: Queues, cid_all: ClientIds
     ) -> list[MessageQueue]:
-        """Give every n-th queue from this member's place on."""
+        """Every n-th queue from this member's place on."""
         cid, queues, cids = checked(current_cid, mq_all, cid_all)
         return list(queues[cids.index(cid) :: len(cids)]) if cid in cids else []
 
 
 def md5_hash(key: str) -> int:
-    """Give the first four bytes of MD5, big endian, unsigned (`ConsistentHashRouter.MD5Hash`)."""
+    """The first four bytes of MD5, big endian, unsigned (`ConsistentHashRouter.MD5Hash`)."""
     return int.from_bytes(hashlib.md5(to_utf8(key), usedforsecurity=False).digest()[:4], "big")
 
 
 class AllocateMessageQueueConsistentHash:
     """Each member stands at several places of a ring; a queue goes to the next place.
 
-    `virtual_node_cnt` places a member (default 10; 0 gives nobody anything). Raises `AllocateArgumentError` when it
-    is negative.
+    `virtual_node_cnt` places a member (default 10; 0 gives no member anything).
+
+    Raises:
+        AllocateArgumentError: when it is negative.
     """
 
     name: Final = "CONSISTENT_HASH"
@@ -109,7 +117,7 @@ class AllocateMessageQueueConsistentHash:
     def allocate(
         self, consumer_group: str | None, current_cid: str | None, mq_all: Queues, cid_all: ClientIds
     ) -> list[MessageQueue]:
-        """Give the queues whose printed text hashes to a place right before one of this member's."""
+        """The queues whose printed text hashes to a place right before one of this member's."""
         cid, queues, cids = checked(current_cid, mq_all, cid_all)
         ring = self._ring(cids)
         if cid not in cids or not ring:

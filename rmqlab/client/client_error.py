@@ -143,7 +143,7 @@ def check_message(message: Message | None, max_message_size: int) -> None:
 
 
 def check_send_topic(topic: str) -> None:
-    """Refuse a topic that nobody may send to."""
+    """Refuse a topic that no one may send to."""
     if topic in NOT_ALLOWED_SEND_TOPICS:
         raise MQClientError(validate_send_topic(topic) or "")
 

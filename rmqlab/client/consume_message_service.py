@@ -70,7 +70,7 @@ class ConsumeMessageService(ABC):
     def submit(
         self, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, *, dispatch: bool
     ) -> None:
-        """Hand messages to the pool; `dispatch`: nobody consumes the queue now (matters to orderly consumption)."""
+        """Hand messages to the pool; `dispatch`: no listener consumes the queue now (for orderly consumption)."""
 
     async def shutdown(self) -> None:
         """Begin nothing new."""
@@ -152,7 +152,11 @@ class ConsumeMessageConcurrentlyService(ConsumeMessageService):
         failed = messages[context.ack_index + 1 :] if success else messages
         # broadcasting drops what failed
         if failed and consumer.message_model is MessageModel.CLUSTERING:
-            again = [one for one in failed if not await self._send_message_back(one, level, queue.broker_name)]
+            again = [
+                failed_message
+                for failed_message in failed
+                if not await self._send_message_back(failed_message, level, queue.broker_name)
+            ]
             messages = [message for message in messages if message not in again]
             self._try_again(again, process_queue, queue)
         offset = process_queue.remove_message(messages, self._runtime.now())

@@ -87,22 +87,25 @@ class MQConsumer(MQConsumerInner):
             for topic, data in self.subscription_inner.items()
             if not is_retry_topic(topic)
         )
-        held: dict[str, list[int]] = {}
+        queue_ids: dict[str, list[int]] = {}
         for queue in self.process_queue_table:
             if not is_retry_topic(queue.topic):
-                held.setdefault(queue.topic, []).append(queue.queue_id)
-        owns = "; ".join(f"queues {', '.join(map(str, sorted(ids)))} of {topic}" for topic, ids in held.items())
+                queue_ids.setdefault(queue.topic, []).append(queue.queue_id)
+        owns = "; ".join(f"queues {', '.join(map(str, sorted(ids)))} of {topic}" for topic, ids in queue_ids.items())
         name = self.instance.client_id.partition("@")[2] or self.instance.client_id
-        wishes = "; ".join(wanted) or "nothing"
-        return f"<{type(self).__name__} {name} of group {self.group_name}: {wishes}; owns {owns or 'nothing'}>"
+        subscriptions = "; ".join(wanted) or "nothing"
+        return f"<{type(self).__name__} {name} of group {self.group_name}: {subscriptions}; owns {owns or 'nothing'}>"
 
     # ---- life
 
     async def start(self) -> None:
-        """Register, start the timers, ask for routes, have expressions checked; raises `MQClientError`.
+        """Register, start the timers, ask for routes, have expressions checked.
 
         When a broker refuses an expression the error comes after the timers have begun: the consumer goes on beating
         and pulling (row F-98).
+
+        Raises:
+            MQClientError: the client is not ready for it, or no broker takes it.
         """
         if self.state is not ServiceState.CREATE_JUST:
             state = f"{self.state}{self.instance.rules.wire.suggest_todo}"
@@ -116,7 +119,7 @@ class MQConsumer(MQConsumerInner):
         await self.instance.check_client_in_broker()
 
     async def shutdown(self) -> None:
-        """Commit, unregister at the brokers, stop the instance when nobody else uses it."""
+        """Commit, unregister at the brokers, stop the instance when no other client uses it."""
         if self.state is not ServiceState.RUNNING:
             return
         await self.stop_consuming()
@@ -144,7 +147,11 @@ class MQConsumer(MQConsumerInner):
     def put_subscription(
         self, topic: str, expression: str | None, expression_type: str | None = None
     ) -> SubscriptionData:
-        """Subscribe, stamped with the client's clock (row S-81); raises `MQClientError` if it cannot be read."""
+        """Subscribe, stamped with the client's clock (row S-81).
+
+        Raises:
+            MQClientError: if it cannot be read.
+        """
         try:
             built = build_subscription(topic, expression, expression_type, self.instance.runtime.now())
         except (SubscriptionSplitError, EmptyExpressionError) as error:
@@ -155,7 +162,10 @@ class MQConsumer(MQConsumerInner):
     async def subscribe(self, topic: str, expression: str | None = "*", expression_type: str | None = None) -> None:
         """Subscribe, stamped with the client's clock (row S-81); a running consumer sends a heartbeat at once (H-17).
 
-        Raises `MQClientError` for an expression that cannot be read; brokers check SQL92 at the start only.
+        Brokers check SQL92 at the start only.
+
+        Raises:
+            MQClientError: an expression that cannot be read.
         """
         self.put_subscription(topic, expression, expression_type)
         if self.state is not ServiceState.CREATE_JUST:
@@ -194,7 +204,8 @@ class MQConsumer(MQConsumerInner):
     ) -> str:
         """The address to pull from; a slave is not asked to commit, that flag goes out of `header`.
 
-        Raises `MQClientError` when there is no broker, no filter server, or the broker is too old for the type.
+        Raises:
+            MQClientError: when there is no broker, no filter server, or the broker is too old for the type.
         """
         instance, broker_id = self.instance, self.pull_from_which_node_table.get(queue, MASTER_ID)
         find = partial(instance.find_broker_address_in_subscribe, broker_id=broker_id)

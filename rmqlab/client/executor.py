@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rmqlab.client.process_queue import PullRequest
-    from rmqlab.client.runtime import Event, Runtime, Task
+    from rmqlab.client.runtime import Flag, Runtime, Task
     from rmqlab.rules import Rules
 
     Job = Callable[[], Awaitable[object]]
@@ -27,7 +27,7 @@ SHUTDOWN_TIMEOUT = 1_000
 class ScheduledExecutor:
     """One thread that runs jobs at their time, one after the other (Java's single-thread scheduled executor).
 
-    A job that takes long delays the jobs behind it, and a periodic job that fell behind catches up at once.
+    A job that takes long delays the jobs after it, and a periodic job that is late catches up at once.
     """
 
     def __init__(self, runtime: Runtime, name: str) -> None:
@@ -36,7 +36,7 @@ class ScheduledExecutor:
         self._name = name
         self._jobs: list[tuple[int, int, int, Timed]] = []
         self._count = 0
-        self._changed: Event = runtime.event()
+        self._changed: Flag = runtime.event()
         self._task: Task | None = None
         self._stopped = False
         self._takes_jobs = True
@@ -190,7 +190,7 @@ class RebalanceService:
     def __init__(
         self, runtime: Runtime, rebalance: Callable[[], Awaitable[bool]], wait_interval: int, rules: Rules
     ) -> None:
-        """`rebalance` goes over all consumers of the instance, and tells whether they have all their queues."""
+        """`rebalance` goes over all consumers of the instance, and says whether they have all their queues."""
         self._runtime = runtime
         self._rebalance = rebalance
         self._wait_interval = wait_interval

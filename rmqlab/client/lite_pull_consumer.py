@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
 BROKER_SUSPEND_MAX_TIME = 20_000
 CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000
-NOT_SET = -1
+NO_OFFSET_SET = -1
 MIB = 1024 * 1024
-EXCLUSIVE = "Subscribe and assign are mutually exclusive."
+MODES_ARE_EXCLUSIVE = "Subscribe and assign are mutually exclusive."
 SYS_FLAG = FLAG_SUSPEND | FLAG_SUBSCRIPTION | FLAG_LITE_PULL_MESSAGE
 
 
@@ -49,12 +49,12 @@ class AssignedQueue:
     """A queue that is pulled: offsets are -1 until known."""
 
     process_queue: ProcessQueue
-    pull_offset: int = NOT_SET
-    consume_offset: int = NOT_SET
+    pull_offset: int = NO_OFFSET_SET
+    consume_offset: int = NO_OFFSET_SET
     cancelled: bool = False
 
     def ended(self) -> bool:
-        """Nobody pulls it any more: it was given up, or its topic unsubscribed."""
+        """No client pulls it any more: it was given up, or its topic unsubscribed."""
         return self.cancelled or self.process_queue.dropped
 
 
@@ -98,7 +98,7 @@ class DefaultLitePullConsumer(MQConsumer):
         self._pool = ThreadPool(instance.runtime, threads, "PullMsgThread")
         self._requests: deque[_ConsumeRequest] = deque()
         self._arrived = instance.runtime.event()
-        self._next_auto_commit = NOT_SET
+        self._next_auto_commit = NO_OFFSET_SET
 
     # ---- life
 
@@ -120,9 +120,13 @@ class DefaultLitePullConsumer(MQConsumer):
     # ---- what to read
 
     async def subscribe(self, topic: str, expression: str | None = "*", expression_type: str | None = None) -> None:
-        """Share a topic with the group; a running consumer asks for its route at once. Raises `MQClientError`."""
+        """Share a topic with the group; a running consumer asks for its route at once.
+
+        Raises:
+            MQClientError: the client is not ready for it, or no broker takes it.
+        """
         if self.assigns:
-            raise MQClientError("subscribe exception") from IllegalStateError(EXCLUSIVE)
+            raise MQClientError("subscribe exception") from IllegalStateError(MODES_ARE_EXCLUSIVE)
         await super().subscribe(topic, expression, expression_type)
         if self.state is ServiceState.RUNNING:
             await self.update_routes()
@@ -143,7 +147,7 @@ class DefaultLitePullConsumer(MQConsumer):
         if not queues:
             raise IllegalArgumentError("Message queues can not be null or empty.")
         if self.subscription_inner:
-            raise IllegalStateError(EXCLUSIVE)
+            raise IllegalStateError(MODES_ARE_EXCLUSIVE)
         self.assigns = True
         self._take(list(self.assigned), list(queues))
 
@@ -161,8 +165,8 @@ class DefaultLitePullConsumer(MQConsumer):
             self.assigned.pop(queue).process_queue.dropped = True
         new = [queue for queue in queues if queue not in self.assigned]
         for queue in new:
-            runtime, held = self.instance.runtime, self.process_queue_table.get(queue)
-            self.assigned[queue] = AssignedQueue(held or ProcessQueue(runtime.now(), Lock(runtime)))
+            runtime, process_queue = self.instance.runtime, self.process_queue_table.get(queue)
+            self.assigned[queue] = AssignedQueue(process_queue or ProcessQueue(runtime.now(), Lock(runtime)))
         if self.state is ServiceState.RUNNING:
             self._pull(new)
 
@@ -195,18 +199,18 @@ class DefaultLitePullConsumer(MQConsumer):
             self.instance.runtime.spawn(self._again(queue, assigned, delay), "PullMsgThread")
 
     def _reason_to_wait(self, assigned: AssignedQueue) -> int:
-        config, held = self.config, assigned.process_queue
+        config, process_queue = self.config, assigned.process_queue
         full = (
             len(self._requests) * config.pull_batch_size > config.pull_threshold_for_all
-            or held.msg_count > config.pull_threshold_for_queue
-            or held.msg_size // MIB > config.pull_threshold_size_for_queue
-            or held.max_span() > config.consume_max_span
+            or process_queue.msg_count > config.pull_threshold_for_queue
+            or process_queue.msg_size // MIB > config.pull_threshold_size_for_queue
+            or process_queue.max_span() > config.consume_max_span
         )
         return PULL_TIME_DELAY_WHEN_FLOW_CONTROL if full else 0
 
     async def _pull_once(self, queue: MessageQueue, assigned: AssignedQueue) -> None:
         offset = assigned.pull_offset
-        if offset == NOT_SET:
+        if offset == NO_OFFSET_SET:
             offset = await self.rebalance_impl.compute_pull_from_where(queue)
         subscription = self._subscription_of(queue.topic)
         if subscription is None or offset < 0:
@@ -228,10 +232,10 @@ class DefaultLitePullConsumer(MQConsumer):
         addr = await self.find_pull_address(queue, subscription, header)
         result = await self.instance.api.pull_message(addr, header, CONSUMER_TIMEOUT_WHEN_SUSPEND)
         self.process_pull_result(queue, result, subscription)
-        found = result.msg_found_list
-        if result.pull_status is PullStatus.FOUND and found:
-            assigned.process_queue.put_message(found)
-            self._requests.append(_ConsumeRequest(found, queue, assigned.process_queue))
+        messages = result.msg_found_list
+        if result.pull_status is PullStatus.FOUND and messages:
+            assigned.process_queue.put_message(messages)
+            self._requests.append(_ConsumeRequest(messages, queue, assigned.process_queue))
             self._arrived.set()
         assigned.pull_offset = result.next_begin_offset
 
@@ -263,7 +267,7 @@ class DefaultLitePullConsumer(MQConsumer):
         return request.messages
 
     def to_hand_out(self) -> bool:
-        """Whether messages were pulled that nobody has polled."""
+        """Whether messages were pulled that no poll has taken."""
         return bool(self._requests)
 
     async def _next_request(self, timeout_ms: int) -> _ConsumeRequest | None:
@@ -275,7 +279,7 @@ class DefaultLitePullConsumer(MQConsumer):
     async def commit_all(self) -> None:
         """Note how far each queue was handed out; the instance's timer commits it (broadcasting: written at once)."""
         for queue, assigned in self.assigned.items():
-            if assigned.consume_offset != NOT_SET and not assigned.process_queue.dropped:
+            if assigned.consume_offset != NO_OFFSET_SET and not assigned.process_queue.dropped:
                 self.offset_store.update_offset(queue, assigned.consume_offset, increase_only=False)
         if self.message_model is MessageModel.BROADCASTING:
             await self.offset_store.persist_all(list(self.assigned))

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rmqlab.client.runtime import Event, Runtime
+    from rmqlab.client.runtime import Flag, Runtime
 
 
 class Lock:
@@ -16,7 +16,7 @@ class Lock:
         """The lock is free."""
         self._runtime = runtime
         self._held = False
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[Flag] = deque()
 
     def try_acquire(self) -> bool:
         """Take the lock if it is free, without waiting."""

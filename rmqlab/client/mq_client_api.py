@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.wire import Wire
 
 ADMIN_TIMEOUT = 6_000
-SCAN_PERIOD = 1_000
+RESPONSE_SCAN_PERIOD = 1_000
 SCAN_GRACE = 1_000
 DEFAULT_REGION = "DefaultRegion"
 INT_MAX = 0x7FFFFFFF
@@ -185,12 +185,15 @@ class MQClientAPI:
         `scanResponseTable` looks every second, counted from the start, and grants a second more.
         """
         since_start = self._runtime.now() - self.started_at
-        return timeout_ms + SCAN_GRACE + -(since_start + timeout_ms + SCAN_GRACE) % SCAN_PERIOD
+        return timeout_ms + SCAN_GRACE + -(since_start + timeout_ms + SCAN_GRACE) % RESPONSE_SCAN_PERIOD
 
     async def get_topic_route_info(self, topic: str, timeout_ms: int) -> TopicRouteData:
-        """The route of a topic, not to be changed; no route raises `MQClientError` with code TOPIC_NOT_EXIST.
+        """The route of a topic, not to be changed.
 
         Asks the name server in use; when it cannot be reached, the next one from a random start (a choice point).
+
+        Raises:
+            MQClientError: there is no route (code TOPIC_NOT_EXIST).
         """
         request = self.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic))
         servers = self.name_servers
@@ -211,7 +214,11 @@ class MQClientAPI:
         raise failure or RemotingConnectError("null")
 
     async def pull_message(self, addr: str, header: consumer.PullMessageRequestHeader, timeout_ms: int) -> PullResult:
-        """Pull and wait; every code but the four of `PullStatus` raises `MQBrokerError` (row S-71)."""
+        """Pull and wait.
+
+        Raises:
+            MQBrokerError: every code but the four of `PullStatus` (row S-71).
+        """
         lite = header.sys_flag & consumer.FLAG_LITE_PULL_MESSAGE
         request = self.request(self.wire.lite_pull if lite else RequestCode.PULL_MESSAGE, header)
         response = await self._runtime.invoke(addr, request, timeout_ms)

@@ -14,7 +14,7 @@ from rmqlab.client.executor import PullMessageService, RebalanceService, Schedul
 from rmqlab.client.lock import Lock
 from rmqlab.client.mq_client_api import ADMIN_TIMEOUT
 from rmqlab.client.runtime import RemotingError
-from rmqlab.client.topic_routes import LOCK_TIMEOUT, TopicRoutes
+from rmqlab.client.topic_routes import ROUTE_LOCK_TIMEOUT, TopicRoutes
 from rmqlab.events import HeartbeatSent
 from rmqlab.message.java import hash_map_order
 from rmqlab.protocol.admin_headers import ResetOffsetRequestHeader
@@ -97,7 +97,7 @@ class MQClientInstance(TopicRoutes):
         return answer
 
     def _notify_consumer_ids_changed(self, _addr: str, _request: RemotingCommand) -> None:
-        """All consumers of the instance rebalance: nobody looks which group it was (row S-84)."""
+        """All consumers of the instance rebalance: none asks which group it was (row S-84)."""
         self.rebalance_service.wakeup()
 
     def _reset_offset(self, _addr: str, request: RemotingCommand) -> None:
@@ -167,7 +167,7 @@ class MQClientInstance(TopicRoutes):
         await self._unregister_client(UnregisterClientRequestHeader(self.client_id, group, None))
 
     async def _unregister_client(self, header: UnregisterClientRequestHeader) -> None:
-        if not await self._lock_heartbeat.acquire(LOCK_TIMEOUT):
+        if not await self._lock_heartbeat.acquire(ROUTE_LOCK_TIMEOUT):
             return
         try:
             names = hash_map_order(self.broker_addr_table)
@@ -233,7 +233,11 @@ class MQClientInstance(TopicRoutes):
         )
 
     async def check_client_in_broker(self) -> None:
-        """Let brokers compile the subscriptions that are not tags; raises `MQClientError` if one refuses (row F-98)."""
+        """Let brokers compile the subscriptions that are not tags.
+
+        Raises:
+            MQClientError: if one refuses (row F-98).
+        """
         for group in hash_map_order(self.consumer_table):
             subscriptions = self.consumer_table[group].subscriptions()
             if not subscriptions:
@@ -262,7 +266,11 @@ class MQClientInstance(TopicRoutes):
     # ---- offsets of a queue, asked of its broker's master
 
     async def max_offset(self, queue: MessageQueue) -> int:
-        """The offset the next message of a queue will get; raises `MQClientError`, whatever goes wrong."""
+        """The offset the next message of a queue will get.
+
+        Raises:
+            MQClientError: whatever goes wrong.
+        """
         header = GetMaxOffsetRequestHeader(queue.topic, queue.queue_id)
         return await self._offset(queue, RequestCode.GET_MAX_OFFSET, header)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class MQClientManager:
     """Hands out instances. A runtime is one node with its own connections: each client id needs one of its own.
 
-    `unique_ids` makes the ids of all messages of this process; `observe` is told what its clients do.
+    `unique_ids` makes the ids of all messages of this process; `observe` gets what its clients do.
     """
 
     runtime: Runtime

@@ -39,7 +39,7 @@ class OffsetStore:
             self.offset_table[queue] = offset
 
     async def read_offset(self, queue: MessageQueue, *, memory_first: bool) -> int:
-        """The offset written down, or the one noted if `memory_first`; -1: there is none, -2: nobody could be asked."""
+        """The offset written down, or the one noted if `memory_first`; -1: none, -2: no broker could be asked."""
         if memory_first and queue in self.offset_table:
             return self.offset_table[queue]
         offset = await self._stored(queue)
@@ -48,7 +48,7 @@ class OffsetStore:
         return offset
 
     async def _stored(self, queue: MessageQueue) -> int:
-        """The offset written down; -1 when there is none, -2 when nobody could be asked."""
+        """The offset written down; -1 when there is none, -2 when no broker could be asked."""
         raise NotImplementedError
 
     async def persist_all(self, queues: Collection[MessageQueue]) -> None:

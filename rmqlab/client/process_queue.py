@@ -63,7 +63,7 @@ class ProcessQueue:
         return now - self.last_pull_timestamp > PULL_MAX_IDLE_TIME
 
     def put_message(self, messages: list[MessageExt]) -> bool:
-        """Add pulled messages; True when nobody consumes the queue (orderly) and a request should be submitted."""
+        """Add pulled messages; True when no listener consumes the queue (orderly) and a request should be submitted."""
         added = 0
         for message in messages:
             if self._put(message) is None:
@@ -124,10 +124,10 @@ class ProcessQueue:
         self.msg_count = self.msg_size = self.queue_offset_max = 0
 
     def _put(self, message: MessageExt) -> MessageExt | None:
-        held = self.messages
-        old = held.get(message.queue_offset)
-        in_order = old is not None or not held or next(reversed(held)) < message.queue_offset
-        held[message.queue_offset] = message
+        messages = self.messages
+        old = messages.get(message.queue_offset)
+        in_order = old is not None or not messages or next(reversed(messages)) < message.queue_offset
+        messages[message.queue_offset] = message
         if not in_order:
-            self.messages = dict(sorted(held.items()))
+            self.messages = dict(sorted(messages.items()))
         return old

@@ -83,7 +83,11 @@ class DefaultMQProducer:
     # ---- life
 
     async def start(self, *, start_factory: bool = True) -> None:
-        """Register and send a first heartbeat; raises `MQClientError`, for a group this client id has already too."""
+        """Register and send a first heartbeat.
+
+        Raises:
+            MQClientError: a group this client id has already too.
+        """
         if self.state is not ServiceState.CREATE_JUST:
             raise MQClientError(
                 f"The producer service state not OK, maybe started once, {self.state}{self._suggest_todo}"
@@ -101,7 +105,7 @@ class DefaultMQProducer:
         await self.instance.send_heartbeat_to_all_broker_with_lock()
 
     async def shutdown(self, *, shutdown_factory: bool = True) -> None:
-        """Unregister at the brokers; with `shutdown_factory` the instance stops when nobody else uses it."""
+        """Unregister at the brokers; with `shutdown_factory` the instance stops when no other client uses it."""
         if self.state is not ServiceState.RUNNING:
             return
         await self.instance.unregister_producer(self.group)
@@ -115,7 +119,11 @@ class DefaultMQProducer:
             raise MQClientError(f"The producer service state not OK, {self.state}{self._suggest_todo}")
 
     async def create_topic(self, key: str, new_topic: str, queue_num: int) -> None:
-        """Create a topic on every broker that has the topic `key`, with five tries each; raises `MQClientError`."""
+        """Create a topic on every broker that has the topic `key`, with five tries each.
+
+        Raises:
+            MQClientError: the client is not ready for it, or no broker takes it.
+        """
         self.make_sure_state_ok()
         check_topic(new_topic)
         check_not_system_topic(new_topic)
@@ -150,7 +158,10 @@ class DefaultMQProducer:
     ) -> SendResult:
         """Send and wait for the answer: to the next queue in turn, with two more tries, or once to `queue`.
 
-        Raises `MQClientError`, `MQBrokerError`, `RemotingError`.
+        Raises:
+            MQClientError: the client is not ready for it, or no broker takes it.
+            MQBrokerError: the broker refuses.
+            RemotingError: no answer comes.
         """
         timeout = self.config.send_msg_timeout if timeout_ms is None else timeout_ms
         self.make_sure_state_ok()
@@ -222,7 +233,8 @@ class DefaultMQProducer:
     async def prepare(self, message: Message, queue: MessageQueue) -> tuple[str, bytes, SendMessageRequestHeaderV2]:
         """What a send to `queue` needs: the broker's address, the body as it travels, the header.
 
-        Raises `MQClientError` for a broker that no route names.
+        Raises:
+            MQClientError: a broker that no route names.
         """
         instance, config = self.instance, self.config
         addr = instance.find_broker_address_in_publish(queue.broker_name)

@@ -70,7 +70,11 @@ class DefaultMQPushConsumer(MQConsumer):
         self.instance.rebalance_service.wakeup()
 
     def register(self) -> None:
-        """Join the instance, with the group's retry topic, and make what calls the listener; raises `MQClientError`."""
+        """Join the instance, with the group's retry topic, and make what calls the listener.
+
+        Raises:
+            MQClientError: the client is not ready for it, or no broker takes it.
+        """
         if self.listener is None:
             raise MQClientError(f"messageListener is null{self.instance.rules.wire.suggest_todo}")
         if self.message_model is MessageModel.CLUSTERING:
@@ -196,10 +200,10 @@ class DefaultMQPushConsumer(MQConsumer):
         """Commit where the broker says to go on, and give the queue up: the next rebalance takes it again."""
         self.offset_store.update_offset(queue, offset, increase_only=False)
         await self.offset_store.persist(queue)
-        held = self.process_queue_table.pop(queue, None)
-        if held is not None:
-            held.dropped = True
-            await self.rebalance_impl.remove_unnecessary_message_queue(queue, held)
+        process_queue = self.process_queue_table.pop(queue, None)
+        if process_queue is not None:
+            process_queue.dropped = True
+            await self.rebalance_impl.remove_unnecessary_message_queue(queue, process_queue)
         if not self.instance.rules.fix_offset_delay_ms:
             self.instance.rebalance_service.wakeup()
 

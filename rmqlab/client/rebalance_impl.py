@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import StartsAt
 
-LOCK_TIMEOUT = 1_000
+QUEUE_LOCK_TIMEOUT = 1_000
 UNLOCK_DELAY_TIME = 20_000
 PROCESS_QUEUE_TABLE_LENGTH = 128
 """Table length of a `ConcurrentHashMap(64)`, which holds the process queues."""
@@ -87,7 +87,7 @@ class RebalanceImpl(ABC):
         """Begin to pull the queues that became ours."""
 
     async def compute_pull_from_where(self, queue: MessageQueue) -> int:
-        """The committed offset; without one what `consume_from_where` says (row S-96); -1 when it cannot be told."""
+        """The committed offset; without one what `consume_from_where` says (row S-96); -1 when it cannot be known."""
         committed = await self.consumer.offset_store.read_offset(queue, memory_first=self.memory_first)
         where = self.consumer.consume_from_where.name
         begin = self.instance.rules.compute_pull_from_where(committed, where, is_retry_topic(queue.topic))
@@ -136,14 +136,14 @@ class RebalanceImpl(ABC):
             return True  # nothing is known, so nothing is missing
         changed = await self._update_process_queue_table(topic, message_queue_order(ours))
         if changed:
-            held = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
-            self.instance.observe(Rebalance(self.instance.client_id, self.group, topic, held))
+            queue_ids = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
+            self.instance.observe(Rebalance(self.instance.client_id, self.group, topic, queue_ids))
             await self.message_queue_changed(topic, all_queues, ours)
         working = {queue for queue, one in self.process_queue_table.items() if queue.topic == topic and not one.dropped}
         return set(ours) == working
 
     async def _allocate(self, topic: str, all_queues: list[MessageQueue] | None) -> list[MessageQueue] | None:
-        """Our share of the queues; None when no broker of the topic tells who is in the group (rows S-93, H-47)."""
+        """Our share of the queues; None when no broker of the topic says who is in the group (rows S-93, H-47)."""
         instance, header = self.instance, GetConsumerListByGroupRequestHeader(self.group)
         try:
             addr = instance.find_broker_addr_by_topic(topic)
@@ -231,7 +231,7 @@ class RebalanceImpl(ABC):
                 continue
             body = UnlockBatchRequestBody(self.group, instance.client_id, queues).encode()
             try:
-                await instance.api.call(addr, RequestCode.UNLOCK_BATCH_MQ, None, LOCK_TIMEOUT, body)
+                await instance.api.call(addr, RequestCode.UNLOCK_BATCH_MQ, None, QUEUE_LOCK_TIMEOUT, body)
             except CALL_ERRORS:
                 continue
             for queue in queues:
@@ -247,7 +247,7 @@ class RebalanceImpl(ABC):
             return set()
         body = LockBatchRequestBody(self.group, instance.client_id, queues).encode()
         try:
-            answer = await instance.api.call(addr, RequestCode.LOCK_BATCH_MQ, None, LOCK_TIMEOUT, body)
+            answer = await instance.api.call(addr, RequestCode.LOCK_BATCH_MQ, None, QUEUE_LOCK_TIMEOUT, body)
         except CALL_ERRORS:
             return set()
         locked = set(LockBatchResponseBody.decode(answer.body or b"{}").lock_ok_mq_set)

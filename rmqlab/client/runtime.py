@@ -51,7 +51,7 @@ class Task(Protocol):
         """Stop it at its next await; nothing happens when it has ended."""
 
 
-class Event(Protocol):
+class Flag(Protocol):
     """A flag that coroutines wait for."""
 
     def set(self) -> None:
@@ -71,7 +71,7 @@ class Runtime(Protocol):
         """Epoch ms on this node's own clock, its skew included."""
 
     def monotonic(self) -> int:
-        """Ms on a clock that nobody sets (Java's `System.nanoTime`): timers run by it."""
+        """Ms on a clock that is never set (Java's `System.nanoTime`): timers run by it."""
 
     async def sleep(self, ms: int) -> None:
         """Wait `ms` milliseconds; 0 lets others run first."""
@@ -79,20 +79,28 @@ class Runtime(Protocol):
     def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> Awaitable[RemotingCommand]:
         """Send a request and wait for its answer.
 
-        Raises RemotingConnectError, RemotingSendRequestError or RemotingTimeoutError.
+        Raises:
+            RemotingConnectError: there is no connection.
+            RemotingSendRequestError: the frame could not be sent.
+            RemotingTimeoutError: no answer came in time.
         """
 
     async def invoke_oneway(self, address: str, command: RemotingCommand) -> None:
-        """Send a request that has no answer; raises RemotingConnectError or RemotingSendRequestError."""
+        """Send a request that has no answer.
+
+        Raises:
+            RemotingConnectError: there is no connection.
+            RemotingSendRequestError: the frame could not be sent.
+        """
 
     def spawn(self, coroutine: Coroutine[object, object, object], name: str) -> Task:
         """Run a coroutine beside the caller; it starts after the caller's next await."""
 
-    def event(self) -> Event:
-        """Return a new flag, lowered."""
+    def event(self) -> Flag:
+        """A new flag, lowered."""
 
     def choose(self, label: str, n: int) -> int:
-        """Return a number in 0..n-1: a numbered choice point of the schedule, unless n is 1."""
+        """A number in 0..n-1: a numbered choice point of the schedule, unless n is 1."""
 
     def late(self, thread: str) -> Awaitable[None]:
         """A thread that has something to do runs when the machine lets it: how late is a choice point."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _Found = TypeVar("_Found")
-LOCK_TIMEOUT = 3_000
+ROUTE_LOCK_TIMEOUT = 3_000
 ROUTE_TIMEOUT = 3_000
 DEFAULT_TOPIC_QUEUE_NUMS = 4
 
@@ -120,11 +120,11 @@ class TopicRoutes:
         With `auto_create` the route of the topic by which brokers make new ones is taken for it. Raises
         `IllegalStateError` when the name server does not answer.
         """
-        if not await self._lock_namesrv.acquire(LOCK_TIMEOUT):
+        if not await self._lock_namesrv.acquire(ROUTE_LOCK_TIMEOUT):
             return False
         try:
-            asked = AUTO_CREATE_TOPIC_KEY_TOPIC if auto_create else topic
-            route = await self.api.get_topic_route_info(asked, ROUTE_TIMEOUT)
+            wanted = AUTO_CREATE_TOPIC_KEY_TOPIC if auto_create else topic
+            route = await self.api.get_topic_route_info(wanted, ROUTE_TIMEOUT)
             if auto_create:
                 route = _with_queue_nums(route, DEFAULT_TOPIC_QUEUE_NUMS)
             return self._take_route(topic, route)
@@ -163,7 +163,7 @@ class TopicRoutes:
 
     async def clean_offline_broker(self) -> None:
         """Forget the addresses that no route names any more."""
-        if not await self._lock_namesrv.acquire(LOCK_TIMEOUT):
+        if not await self._lock_namesrv.acquire(ROUTE_LOCK_TIMEOUT):
             return
         brokers = [broker for route in self.topic_route_table.values() for broker in route.broker_datas]
         known = {addr for broker in brokers for addr in broker.broker_addrs.values()}
@@ -181,7 +181,11 @@ class TopicRoutes:
         return self.broker_addr_table.get(broker_name, {}).get(MASTER_ID)
 
     def require_broker_address_in_publish(self, broker_name: str) -> str:
-        """The master's address; raises `MQClientError` for a broker that no route names."""
+        """The master's address.
+
+        Raises:
+            MQClientError: a broker that no route names.
+        """
         addr = self.find_broker_address_in_publish(broker_name)
         if addr is None:
             raise MQClientError(f"The broker[{broker_name}] not exist")
@@ -199,14 +203,14 @@ class TopicRoutes:
         """
         table = self.broker_addr_table.get(broker_name, {})
         slaves = () if broker_id == MASTER_ID else (broker_id + 1,)
-        for one in (broker_id, *slaves, *sorted(table)):
-            if one in table:
-                version = self.broker_version_table.get(broker_name, {}).get(table[one], 0)
-                return table[one], one != MASTER_ID, version
+        for candidate in (broker_id, *slaves, *sorted(table)):
+            if candidate in table:
+                version = self.broker_version_table.get(broker_name, {}).get(table[candidate], 0)
+                return table[candidate], candidate != MASTER_ID, version
         return None
 
     async def learn_broker(self, queue: MessageQueue, find: Callable[[str], _Found | None]) -> _Found:
-        """Ask for a queue's route, and return what `find` tells of its broker then; without one `MQClientError`."""
+        """Ask for a queue's route, and return what `find` says of its broker then; without one `MQClientError`."""
         await self.update_topic_route_info_from_name_server(queue.topic)
         found = find(queue.broker_name)
         if found is None:

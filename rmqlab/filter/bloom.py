@@ -49,17 +49,29 @@ class BitsArray:
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray) -> Self:
-        """Copy `data`, every bit of it. Raises `BitsError` when it is empty."""
+        """Copy `data`, every bit of it.
+
+        Raises:
+            BitsError: when it is empty.
+        """
         if not data:
             raise BitsError("Bytes is empty!")
         return cls(bytearray(data), len(data) * BITS_PER_BYTE)
 
     def get_bit(self, position: int) -> bool:
-        """Read one bit. Raises `BitsError`."""
+        """Read one bit.
+
+        Raises:
+            BitsError: a place outside the bits.
+        """
         return bool(self.data[self._byte_of(position)] & (1 << (position % BITS_PER_BYTE)))
 
     def set_bit(self, position: int, value: bool) -> None:
-        """Write one bit. Raises `BitsError`."""
+        """Write one bit.
+
+        Raises:
+            BitsError: a place outside the bits.
+        """
         index = self._byte_of(position)
         mask = 1 << (position % BITS_PER_BYTE)
         if value:
@@ -118,9 +130,12 @@ class BloomFilter:
 
     @classmethod
     def create_by_fn(cls, f: int, n: int, rules: Rules = DEFAULT_RULES) -> BloomFilter:
-        """Compute k and m. Raises `BloomFilterError` unless 1 <= f < 100 and n >= 1.
+        """Compute k and m.
 
         k = ceil(log2(1/f)), m = n * log2(1/f) * log2(e) rounded up to a multiple of 8, in Java's int and double.
+
+        Raises:
+            BloomFilterError: unless 1 <= f < 100 and n >= 1.
         """
         if not 1 <= f < ERROR_RATE_END:
             raise BloomFilterError("f must be greater or equal than 1 and less than 100")
@@ -133,7 +148,7 @@ class BloomFilter:
         return cls(f, n, k, m, rules)
 
     def calc_bit_positions(self, key: str) -> list[int]:
-        """Give the k positions of `key`, from the low 64 bits of its hash; two positions may be equal.
+        """The k positions of `key`, from the low 64 bits of its hash; two positions may be equal.
 
         A lone surrogate is hashed as `?`, as Java writes it in UTF-8.
         """
@@ -144,18 +159,26 @@ class BloomFilter:
         return BloomFilterData(self.calc_bit_positions(key), self.m)
 
     def is_valid(self, data: BloomFilterData | None) -> bool:
-        """Tell whether `data` can have come from a filter of this k and m."""
+        """Whether `data` can have come from a filter of this k and m."""
         return data is not None and data.bit_num == self.m and data.bit_pos is not None and len(data.bit_pos) == self.k
 
     def hash_to(self, key: str | BloomFilterData | Sequence[int] | None, bits: BitsArray) -> None:
-        """Set the bits of `key`. Raises `BloomFilterError` for foreign data or bits of another length."""
+        """Set the bits of `key`.
+
+        Raises:
+            BloomFilterError: foreign data or bits of another length.
+        """
         positions = self._positions(key)
         self._check(bits)
         for position in positions:
             bits.set_bit(position, value=True)
 
     def is_hit(self, key: str | BloomFilterData | Sequence[int] | None, bits: BitsArray) -> bool:
-        """Tell whether all bits of `key` are set: false is certain, true is not. Raises `BloomFilterError`."""
+        """Whether all bits of `key` are set: false is certain, true is not.
+
+        Raises:
+            BloomFilterError: foreign data, or bits of another length.
+        """
         positions = self._positions(key)
         self._check(bits)
         return self.rules.is_hit(positions, bits.get_bit)
@@ -184,7 +207,7 @@ def _log(base: float, value: float) -> float:
 
 
 def murmur3_128(data: bytes, seed: int = 0) -> tuple[int, int]:
-    """Return the low and the high 64 bits of the hash, both without a sign.
+    """The low and the high 64 bits of the hash, both without a sign.
 
     >>> [f"{half:016x}" for half in murmur3_128(b"CID_A#topic")]
     ['971bb640d3f21eb8', '9cf93218dbc6d9d1']

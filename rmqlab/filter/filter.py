@@ -28,12 +28,12 @@ class CompiledExpression(Protocol):
     """An expression ready to be evaluated on a message's properties."""
 
     def evaluate(self, properties: Mapping[str, str] | None, /) -> object:
-        """Give the value: of SQL92 a bool, or None for unknown. Raises what the evaluation raises."""
+        """The value: of SQL92 a bool, or None for unknown. Raises what the evaluation raises."""
         ...
 
 
 class UnknownExpressionTypeError(ExpressionRefused):
-    """An expression type that nobody compiles: Java finds no filter for it and runs into a NullPointerException."""
+    """An expression type without a compiler: Java finds no filter for it and runs into a NullPointerException."""
 
     java_message = (
         'Cannot invoke "org.apache.rocketmq.filter.FilterSpi.compile(String)" because the return value of '
@@ -50,7 +50,9 @@ def compile_expression(
 ) -> CompiledExpression:
     """Compile an expression of a type other than TAG; `sql92` is the version whose words a condition has.
 
-    Raises `ExpressionRefused`: `UnknownExpressionTypeError`, or what the SQL92 compiler raises.
+    Raises:
+        UnknownExpressionTypeError: no filter has this name.
+        ExpressionRefused: the SQL92 compiler refuses the expression.
     """
     compiler = None if expression_type is None else EXPRESSION_TYPES.get(expression_type)
     if compiler is None:
@@ -163,7 +165,7 @@ class Filter:
         return self.fate(properties, self) is None
 
 
-class TagSteps(NamedTuple):
+class TwoLayerMatch(NamedTuple):
     """What becomes of one message: `broker` is step one, `client` step two, asked whatever step one said."""
 
     tags_code: int
@@ -176,13 +178,13 @@ class TagSteps(NamedTuple):
         return self.broker and self.client
 
 
-def both_steps(subscription: SubscriptionData, tag: str | None, rules: Rules = DEFAULT_RULES) -> TagSteps:
+def match_in_two_layers(subscription: SubscriptionData, tag: str | None, rules: Rules = DEFAULT_RULES) -> TwoLayerMatch:
     """Follow one tag: the broker looks its hash code up, the client compares its text (rows F-50..F-58, F-95)."""
-    asked, code = Filter(subscription, rules), rules.tags_code(tag)
-    return TagSteps(code, asked.passes_layer_1(code, None), asked.client_keeps(tag))
+    filter_, code = Filter(subscription, rules), rules.tags_code(tag)
+    return TwoLayerMatch(code, filter_.passes_layer_1(code, None), filter_.client_keeps(tag))
 
 
-def twin_of(tag: str) -> str | None:
+def colliding_tag(tag: str) -> str | None:
     """Another tag of letters and digits with the same `String.hashCode`, None when two neighbours give none.
 
     A letter one higher is made good by the next one being 31 lower: the hash is a number in base 31 (row F-50).

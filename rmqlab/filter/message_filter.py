@@ -45,19 +45,19 @@ class ConsumerFilterData:
     client_version: int = 0
 
     def is_dead(self) -> bool:
-        """Tell whether the group has left since it was born."""
+        """Whether the group has left since it was born."""
         return self.dead_time >= self.born_time
 
     def how_long_after_death(self, now: int) -> int:
-        """Give the ms since death, -1 for the living."""
+        """The ms since death, -1 for the living."""
         return now - self.dead_time if self.is_dead() else -1
 
     def is_msg_in_live(self, msg_store_time: int) -> bool:
-        """Tell whether a message was stored strictly after this data was born, so that its bitmap knows the group."""
+        """Whether a message was stored strictly after this data was born, so that its bitmap knows the group."""
         return msg_store_time > self.born_time
 
 
-class CqExtUnit(Protocol):
+class LayerOneUnit(Protocol):
     """What layer 1 reads of a consume queue extension unit."""
 
     @property
@@ -80,14 +80,14 @@ class ConsumerFilters(Protocol):
         ...
 
     def get(self, topic: str | None, consumer_group: str, /) -> ConsumerFilterData | None:
-        """Give the filter data of one group on one topic."""
+        """The filter data of one group on one topic."""
         ...
 
 
 class MessageFilter(Protocol):
     """The store's question about a message (`store.MessageFilter`; the class filter's namesake is another)."""
 
-    def is_matched_by_consume_queue(self, tags_code: int | None, cq_ext_unit: CqExtUnit | None = None) -> bool:
+    def is_matched_by_consume_queue(self, tags_code: int | None, cq_ext_unit: LayerOneUnit | None = None) -> bool:
         """Layer 1. False means: certainly not wanted."""
         ...
 
@@ -113,17 +113,17 @@ class ExpressionMessageFilter:
         self.consumer_filter_data = consumer_filter_data
         self.consumer_filter_manager = consumer_filter_manager
 
-    def is_matched_by_consume_queue(self, tags_code: int | None, cq_ext_unit: CqExtUnit | None = None) -> bool:
+    def is_matched_by_consume_queue(self, tags_code: int | None, cq_ext_unit: LayerOneUnit | None = None) -> bool:
         """Layer 1: the tags code against the code set, or the group's bits against the message's bitmap."""
-        asked = self.filter
-        if asked is None or asked.subscription.class_filter_mode:
+        wanted = self.filter
+        if wanted is None or wanted.subscription.class_filter_mode:
             return True
-        if asked.by_tag:
-            return asked.rules.is_matched_by_consume_queue(asked.subscription, tags_code)
-        return asked.passes_layer_1(tags_code, self._is_hit(cq_ext_unit))
+        if wanted.by_tag:
+            return wanted.rules.is_matched_by_consume_queue(wanted.subscription, tags_code)
+        return wanted.passes_layer_1(tags_code, self._is_hit(cq_ext_unit))
 
-    def _is_hit(self, unit: CqExtUnit | None) -> bool | None:
-        """Whether the message's bitmap has the group's bits; None when that cannot be told (rows F-59..F-63)."""
+    def _is_hit(self, unit: LayerOneUnit | None) -> bool | None:
+        """Whether the message's bitmap has the group's bits; None when that cannot be known (rows F-59..F-63)."""
         data, manager = self.consumer_filter_data, self.consumer_filter_manager
         # A message stored before the group was registered has no bit for it.
         if not _is_usable(data) or manager is None or unit is None or not data.is_msg_in_live(unit.msg_store_time):
@@ -140,12 +140,12 @@ class ExpressionMessageFilter:
 
     def is_matched_by_commit_log(self, record: Record | None, properties: Mapping[str, str] | None = None) -> bool:
         """Layer 2: the compiled expression on the properties; only the value true passes."""
-        asked = self.filter
-        if asked is None or asked.by_tag or not _is_usable(self.consumer_filter_data):
+        wanted = self.filter
+        if wanted is None or wanted.by_tag or not _is_usable(self.consumer_filter_data):
             return True
         if properties is None and record is not None:
             properties = decode_properties(record)
-        return asked.passes_layer_2(properties)
+        return wanted.passes_layer_2(properties)
 
 
 class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
@@ -157,10 +157,14 @@ class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
     __slots__ = ()
 
     def is_matched_by_commit_log(self, record: Record | None, properties: Mapping[str, str] | None = None) -> bool:
-        """Layer 2. Raises `ValueError` (Java: NullPointerException) on a retry topic without record and properties."""
-        asked = self.filter
-        topic = "" if asked is None else asked.subscription.topic or ""
-        if asked is None or asked.subscription.class_filter_mode or not topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
+        """Layer 2.
+
+        Raises:
+            ValueError: a retry topic without record and properties (Java: NullPointerException).
+        """
+        wanted = self.filter
+        topic = "" if wanted is None else wanted.subscription.topic or ""
+        if wanted is None or wanted.subscription.class_filter_mode or not topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
             return super().is_matched_by_commit_log(record, properties)
         if properties is None and record is not None:
             properties = decode_properties(record)
@@ -169,7 +173,7 @@ class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
         manager = self.consumer_filter_manager
         group = topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
         data = None if manager is None else manager.get(properties.get(PROPERTY_RETRY_TOPIC), group)
-        return not _is_usable(data) or is_true(data.compiled_expression, properties, asked.rules)
+        return not _is_usable(data) or is_true(data.compiled_expression, properties, wanted.rules)
 
 
 def _is_usable(data: ConsumerFilterData | None) -> TypeGuard[ConsumerFilterData]:

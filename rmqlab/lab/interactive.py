@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from rmqlab.sim.virtual import VirtualNode
 
 
-class HandDrivenSimulation(Simulation):
-    """Starts with a scenario's topics and no step; ``do`` takes steps, ``run_ms`` and ``step`` let time pass.
+class InteractiveSimulation(Simulation):
+    """Starts with a scenario's topics and no step; `do` takes steps, `run_ms` and `step` let time pass.
 
     Raises:
         BadInput: the scenario asks for something that is not simulated.
     """
 
     def __init__(self, scenario: Scenario, **settings: Any) -> None:
-        """``settings`` are those of ``Simulation``."""
+        """`settings` are those of `Simulation`."""
         self._driver: VirtualTask | None = None
         self._place = 0
         self._stepped_us = 0
@@ -55,7 +55,7 @@ class HandDrivenSimulation(Simulation):
         return elapsed_us // US_PER_MS if at_once else -(-elapsed_us // US_PER_MS)
 
     def do(self, step: Step) -> None:
-        """Do one step now; ``step.at`` is ``next_at``. Time passes as far as the step itself takes."""
+        """Do one step now; `step.at` is `next_at`. Time passes as far as the step itself takes."""
         self.run_to(step.at)
         self.scenario.steps.append(step)
         driver, self._driver = self._driver, None
@@ -65,9 +65,9 @@ class HandDrivenSimulation(Simulation):
         self._until_driver_waits()
 
     def run_to(self, at: int, until: Callable[[], bool] | None = None) -> bool:
-        """Let everything happen that comes before a step at ``at`` (ms); nothing, if it follows the last step.
+        """Let everything happen that comes before a step at `at` (ms); nothing, if it follows the last step.
 
-        With ``until`` one thing at a time, and no more once that is true; whether it became true.
+        With `until` one thing at a time, and no more once that is true; whether it became true.
         """
         at_us = self.began_us + at * US_PER_MS
         if at_us > self._stepped_us:
@@ -100,8 +100,8 @@ class HandDrivenSimulation(Simulation):
         """The questions at the end, as recordings have them: who owns what, what is committed; none once it ended."""
         if self._driver is None:
             return []
-        asked = self.world.scheduler.now_us == self._stepped_us and self.scenario.steps[-1:]
-        if asked and isinstance(asked[0], Offsets):
+        last_steps = self.world.scheduler.now_us == self._stepped_us and self.scenario.steps[-1:]
+        if last_steps and isinstance(last_steps[0], Offsets):
             return []
         return [Alloc(at=self.next_at), Offsets(at=self.next_at)]
 
@@ -145,7 +145,7 @@ class HandDrivenSimulation(Simulation):
             self._run()
 
     def _run(self, before: tuple[int, int, int] | None = None, *, once: bool = False) -> bool:
-        """Let things happen (``Scheduler.run``). What one of them raises has torn it: nothing can be done any more."""
+        """Let things happen (`Scheduler.run`). What one of them raises has torn it: nothing can be done any more."""
         try:
             return self.world.scheduler.run(before, once=once)
         except BaseException as error:
@@ -159,7 +159,7 @@ class _NextStep(Trap):
 
     __slots__ = ("_simulation",)
 
-    def __init__(self, simulation: HandDrivenSimulation) -> None:
+    def __init__(self, simulation: InteractiveSimulation) -> None:
         self._simulation = simulation
 
     def arm(self, task: VirtualTask) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from weakref import finalize
 
 from rmqlab.errors import BadInput
-from rmqlab.lab.interactive import HandDrivenSimulation
+from rmqlab.lab.interactive import InteractiveSimulation
 from rmqlab.lab.lab_steps import LabSteps
 from rmqlab.lab.step_arguments import checked
 from rmqlab.language import _, joined
@@ -52,7 +52,7 @@ class Lab(LabSteps):
     (`enablePropertyFilter` is true unless you say otherwise). With a `seed` times are drawn as often as recordings of
     real clients show them, the same for the same seed: frames, threads, starts, the broker's registration. So first
     pulls are refused at four starts of ten (SUBSCRIPTION_NOT_LATEST), as there. Left out is that the broker's threads
-    may handle two requests at once. Without a seed each frame takes 1 ms and nobody is late. `version` is that of
+    may handle two requests at once. Without a seed each frame takes 1 ms and no thread is late. `version` is that of
     broker and clients: 4.8.0 unless you say another of `RULES`. `rules` are its own unless you replace some:
     `RULES["4.8.0"].replace(client_keeps=mine)`. Times are ms since the topics were ready: `now`, `step()`, `t` in
     tables, pictures and the versions in them (`LabTables`).
@@ -103,7 +103,7 @@ class Lab(LabSteps):
         self._given = replace(cluster, broker=copy(cluster.broker), store=copy(cluster.store))
         self._frames = FrameLog()
         self._result: LabResult | None = None
-        self._simulation = HandDrivenSimulation(scenario, cluster=cluster, **drawn)
+        self._simulation = InteractiveSimulation(scenario, cluster=cluster, **drawn)
         self._simulation.world.on_frame = self._frames.see
         finalize(self, self._simulation.world.scheduler.close)  # what has not begun ends without a warning
 
@@ -151,9 +151,9 @@ class Lab(LabSteps):
         Raises:
             BadInput: the folder holds no recording, or no such scenario.
         """
-        from rmqlab.plugins import recorded_accounts
+        from rmqlab.plugins import read_runs
 
-        return LabResult(next(iter(recorded_accounts(folder, [scenario]))))
+        return LabResult(next(iter(read_runs(folder, [scenario]))))
 
     @property
     def rules(self) -> Rules:
@@ -201,11 +201,11 @@ class Lab(LabSteps):
             if not _is_time(value):
                 raise BadInput(_("run: {value} is no time; right is a number, such as seconds=60", value=f"{value!r}"))
             if not 0 <= value * per <= MAX_WAIT_MS:
-                told = ms_text(value * per)
+                asked_ms = ms_text(value * per)
                 raise BadInput(
                     _(
                         "run: {told} ms; time runs forward, and at most a week ({max_wait_ms} ms) at once",
-                        told=told,
+                        told=asked_ms,
                         max_wait_ms=MAX_WAIT_MS,
                     )
                 )
@@ -228,7 +228,7 @@ class Lab(LabSteps):
             simulation.run_to(simulation.next_at)
 
     def _settle(self, last: int) -> None:
-        """Run to where a scenario without a question at its end ends (``quiescence``)."""
+        """Run to where a scenario without a question at its end ends (`quiescence`)."""
         simulation = self._running()
         quiescence = Quiescence(simulation.cluster, simulation.consumers)
         while (under_way := quiescence.under_way(faults=simulation.faults.to_come)) is not None:
@@ -305,7 +305,7 @@ class Lab(LabSteps):
         return self._run().schedule
 
     def link(self) -> str:
-        """What was done so far as text for a page's address, behind its #: `loss.html#...` of the site shows it.
+        """What was done so far as text for a page's address, after its #: `loss.html#...` of the site shows it.
 
         `rmqlab simulate --link TEXT` runs it, too: to the bytes of `finish()`. The page goes on until 30 s after the
         last step, so let so much time pass before you make a link. With a seed call `finish()` first, as for
@@ -374,7 +374,7 @@ class Lab(LabSteps):
 
     # Inside.
 
-    def _running(self) -> HandDrivenSimulation:
+    def _running(self) -> InteractiveSimulation:
         ended = _("was finished") if self._result is not None else self._simulation.torn
         if ended is not None:
             raise BadInput(
@@ -394,7 +394,11 @@ class Lab(LabSteps):
         name, known = simulation.scenario.id, simulation.scenario.topics | simulation.queues()
         topics = joined(", ", (f"{topic} ({queues})" for topic, queues in known.items())) or _("none")
         members = joined(
-            ", ", (_("{who} of {group}", who=who, group=one.step.group) for who, one in simulation.consumers.items())
+            ", ",
+            (
+                _("{who} of {group}", who=consumer_name, group=consumer.step.group)
+                for consumer_name, consumer in simulation.consumers.items()
+            ),
         ) or _("nobody")
         lost, sent = sum(fate.lost for fate in self.fates()), len(simulation.recorder.sent)
         now = ms_text(self.now)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
     from rmqlab.client.push_consumer import DefaultMQPushConsumer
-    from rmqlab.lab.interactive import HandDrivenSimulation
+    from rmqlab.lab.interactive import InteractiveSimulation
 
     Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
 
@@ -41,15 +41,15 @@ _BEATS_ON = _("its heartbeats go on, as with 4.8.0; lab.kill({who}) ends them")
 class LabSteps(LabTables):
     """The steps of a `Lab`. Each is done now, and stands in the scenario that the lab makes."""
 
-    _simulation: HandDrivenSimulation
+    _simulation: InteractiveSimulation
 
-    def _running(self) -> HandDrivenSimulation:
+    def _running(self) -> InteractiveSimulation:
         raise NotImplementedError
 
     @property
     def clients(self) -> dict[str, Consumer]:
         """The consumers that run, by the names they were started under: the clients themselves."""
-        return {who: consumer.client for who, consumer in self._simulation.consumers.items()}
+        return {name: consumer.client for name, consumer in self._simulation.consumers.items()}
 
     def consumer(
         self,
@@ -71,7 +71,7 @@ class LabSteps(LabTables):
 
         `subscribe` maps topics to tag expressions ("tagA", "a || b", "*"), `sql92` topics to conditions. `strategy`
         names how queues are shared out; `later_times`: the listener refuses each message that often before it takes it.
-        A consumer of kind "lite" is clustering, has no listener, and takes none of the options behind `kind` but
+        A consumer of kind "lite" is clustering, has no listener, and takes none of the options after `kind` but
         `assign`: queues by topic that it reads in place of a subscription, as `Lab.assign` has it.
 
         >>> from rmqlab import Lab
@@ -90,12 +90,12 @@ class LabSteps(LabTables):
             given_too = joined(", ", (name for name, given in options.items() if given))
             if given_too:
                 raise BadInput(_("{who}: kind is 'lite', which takes no {given_too}", who=who, given_too=given_too))
-        wishes: dict[str, dict[str, str]] = {}
+        subscriptions: dict[str, dict[str, str]] = {}
         for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
             wanted = {} if given is None else given
             require_expressions(who, wanted, kind_of_expression)
             for topic, expression in wanted.items():
-                if topic in wishes:
+                if topic in subscriptions:
                     raise BadInput(
                         _(
                             "{who} asks twice for {topic}: by a tag and by SQL92; a consumer has one of the two",
@@ -105,16 +105,16 @@ class LabSteps(LabTables):
                     )
                 if kind_of_expression == "TAG":
                     refuse_condition(topic, expression)
-                wishes[topic] = {"type": kind_of_expression, "expr": expression}
+                subscriptions[topic] = {"type": kind_of_expression, "expr": expression}
         from rmqlab.plugins import warn
 
-        warn((f"{who}, {topic}:", wish["type"], wish["expr"]) for topic, wish in wishes.items())
+        warn((f"{who}, {topic}:", wish["type"], wish["expr"]) for topic, wish in subscriptions.items())
         extra = {
             "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
             "post": post_subscription, "laterTimes": later_times,
             "assign": None if assign is None else queue_lists(f"{who}: assign", assign),
         }  # fmt: skip
-        self._do("start", who=who, group=group, subscribe=wishes, **extra)
+        self._do("start", who=who, group=group, subscribe=subscriptions, **extra)
         return self.clients[who]
 
     def subscribe(self, who: str, topic: str, expression: str | None = None, *, sql92: str | None = None) -> None:
@@ -137,10 +137,10 @@ class LabSteps(LabTables):
     def unsubscribe(self, who: str, topic: str) -> None:
         """Let a running consumer end its subscription of `topic`, as its client's `unsubscribe` does.
 
-        Nobody is told at once. Its next heartbeat lacks the topic, and the broker takes that from the group's one table
-        for ALL members: until another one beats, their pulls are refused. And queues are still shared out among all
-        members, so that those of the one that unsubscribed have no owner.
-        Source: 4.8.0 `DefaultMQPushConsumerImpl.unsubscribe`, `ConsumerGroupInfo.updateSubscription`.
+        No member is notified at once. Its next heartbeat lacks the topic, and the broker takes that from the group's
+        one table for ALL members: until another one beats, their pulls are refused. And queues are still shared out
+        among all members, so that those of the one that unsubscribed have no owner. Source: 4.8.0
+        `DefaultMQPushConsumerImpl.unsubscribe`, `ConsumerGroupInfo.updateSubscription`.
 
         >>> from rmqlab import Lab
         >>> lab = Lab(topics={"T": 4})
@@ -162,7 +162,7 @@ class LabSteps(LabTables):
         self._do("unsubscribe", who=who, topic=topic)
 
     def assign(self, who: str, queues: Mapping[str, Iterable[int]]) -> None:
-        """Let a lite pull consumer read these queues, by topic, and no others: it shares them with nobody.
+        """Let a lite pull consumer read these queues, by topic, and no others: it shares them with no member.
 
         It has no subscription: with 4.8.0 it takes every message whatever the others of its group ask for. Its
         heartbeats name no topic, so they take all topics from the group's table, and they make it a member, so queues
@@ -188,7 +188,7 @@ class LabSteps(LabTables):
     def delete_topic(self, topic: str) -> None:
         """Delete a topic at the broker and the name server, as mqadmin's deleteTopic does.
 
-        Consumers are not told: they keep the route and their queues. A pull that is held learns it when its time is
+        Consumers are not notified: they keep the route and their queues. A pull that is held learns it when its time is
         over, others at once (TOPIC_NOT_EXIST), each second. The messages of the topic cannot be read any more, and its
         offsets stay: when the topic is made again (`resize`, or a send where autoCreateTopicEnable is on) its queues
         begin at 0, so that what comes before the old offset is skipped, or all is consumed again.
@@ -263,10 +263,10 @@ class LabSteps(LabTables):
         }
         lengths = {len(values) for values in lists.values()} or {1}
         if len(lengths) > 1:
-            told = joined(
+            differing = joined(
                 ", ", (_("{values} for {name}", values=len(values), name=name) for name, values in lists.items())
             )
-            raise BadInput(_("send: the lists have different lengths: {told}", told=told))
+            raise BadInput(_("send: the lists have different lengths: {told}", told=differing))
         count, first = lengths.pop(), len(self._simulation.recorder.sent)
         rows = []
         for number in range(count):
@@ -280,10 +280,10 @@ class LabSteps(LabTables):
         sent = enumerate(zip(recorder.sent[first:], recorder.results[first:], strict=True), first)
         rows_sent = (
             MessageRecord(
-                n, round(one.t), one.topic, one.queue, one.offset, one.body, one.tag, one.message_id,
-                str(result.offset_msg_id),
+                n, round(message.t), message.topic, message.queue, message.offset, message.body, message.tag,
+                message.message_id, str(result.offset_msg_id),
             )
-            for n, (one, result) in sent
+            for n, (message, result) in sent
         )  # fmt: skip
         return list(from_zero(rows_sent, self._simulation.zero))
 
@@ -302,7 +302,7 @@ class LabSteps(LabTables):
         self._do("cut", who=who)
 
     def freeze(self, who: str, ms: int | None = None) -> None:
-        """Swallow every frame of `who`'s connection, and tell nobody; with `ms` hold them so long instead."""
+        """Swallow every frame of `who`'s connection, and notify no side; with `ms` hold them so long instead."""
         self._do("freeze", who=who, forMs=ms)
 
     def kill(self, who: str, *, silent: bool = False) -> None:
@@ -355,10 +355,10 @@ class LabSteps(LabTables):
         simulation.do(step)
         for fact in facts[before:]:
             match fact.event:
-                case StartFailed(who=who, error=error, message=message):
+                case StartFailed(who=client, error=error, message=message):
                     meant = what_is_meant(step) if isinstance(step, Start) else ""
-                    told = f"{kind} {who}: {error}: {message}{meant}"
-                    raise BadInput(joined("; ", (told, _BEATS_ON.format(who=repr(who)))))
+                    failure = f"{kind} {client}: {error}: {message}{meant}"
+                    raise BadInput(joined("; ", (failure, _BEATS_ON.format(who=repr(client)))))
                 case StepFailed(error=error, message=message) if kind != "send":
                     meant = what_is_meant(step) if isinstance(step, Subscribe) else ""
                     raise BadInput(f"{kind}: {error}: {message}{meant}")

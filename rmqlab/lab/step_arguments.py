@@ -35,7 +35,7 @@ _FIELD = re.compile(f"^({'|'.join(_ARGUMENTS)})(?= is )")
 
 
 def what_is_meant(step: Start | Subscribe) -> str:
-    """What the one who wrote a refused subscription may have meant, as text behind the refusal."""
+    """What the one who wrote a refused subscription may have meant, as text after the refusal."""
     from rmqlab.plugins import refused
 
     return refused(step)
@@ -117,7 +117,11 @@ def require_possible(step: Step) -> None:
 
 
 def property_texts(properties: object) -> dict[str, object] | None:
-    """Properties of one message as a dict of texts. Raises BadInput."""
+    """Properties of one message as a dict of texts.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
+    """
     if not isinstance(properties, Mapping | None):
         raise BadInput(
             _(
@@ -141,7 +145,11 @@ def property_texts(properties: object) -> dict[str, object] | None:
 
 
 def require_expressions(who: str, given: object, kind: str) -> None:
-    """Refuse what is no topic and expression. Raises BadInput."""
+    """Refuse what is no topic and expression.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
+    """
     if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
         raise BadInput(
             _('{who} subscribes {given}; right is topic and expression: {{"T": "tagA"}}', who=who, given=f"{given!r}")

@@ -22,7 +22,7 @@ _SHORT = struct.Struct(">h")
 
 
 def _read(data: Data, offset: int) -> tuple[int, bytes, bytes, int]:
-    """Return flag, body and properties at `offset`, and where they end."""
+    """Flag, body and properties at `offset`, and where they end."""
     where = f"batch body at byte {offset}"
     try:
         _, _, _, flag, body_length = BATCH_HEAD.unpack_from(data, offset)
@@ -41,7 +41,11 @@ def _read(data: Data, offset: int) -> tuple[int, bytes, bytes, int]:
 
 
 def decode_messages(data: Data) -> list[Message]:
-    """Return the messages of a batch body, without topics; raise `RecordError` if the bytes end before one does."""
+    """The messages of a batch body, without topics.
+
+    Raises:
+        RecordError: if the bytes end before one does.
+    """
     messages = []
     position = 0
     while position < len(data):
@@ -51,11 +55,13 @@ def decode_messages(data: Data) -> list[Message]:
 
 
 def encode_batch(batch: MessageExt, max_message_size: int, capacity: int = 16) -> list[bytes]:
-    """Return a record for each message in the body of `batch`, with queue and commit log offset still 0.
+    """A record for each message in the body of `batch`, with queue and commit log offset still 0.
 
-    The batch's own properties, in the order of a map of this `capacity`, are written behind those of every message.
-    Raises `RecordError` where Java (`CommitLog.MessageExtBatchEncoder`) throws: a body that ends too early, records
-    above `max_message_size` bytes together, an IPv6 address without its flag.
+    The batch's own properties, in the order of a map of this `capacity`, are written after those of every message.
+
+    Raises:
+        RecordError: where Java (`CommitLog.MessageExtBatchEncoder`) throws: a body that ends too early, records above
+            `max_message_size` bytes together, an IPv6 address without its flag.
     """
     body = batch.body or b""
     topic, own = to_utf8(batch.topic), to_utf8(properties_to_string(in_hash_map_order(batch.properties, capacity)))

@@ -39,12 +39,12 @@ class MessageId(NamedTuple):
 
 
 def bytes_to_string(data: bytes) -> str:
-    """Return `data` as upper-case hex."""
+    """`data` as upper-case hex."""
     return data.hex().upper()
 
 
 def string_to_bytes(text: str | None) -> bytes | None:
-    """Return the bytes of hex `text`; None for None and "".
+    """The bytes of hex `text`; None for None and "".
 
     As `UtilAll.string2bytes`: an odd digit at the end is dropped; what is no digit counts as -1, so it makes the
     upper half F, and in the lower half the whole byte FF.
@@ -56,14 +56,17 @@ def string_to_bytes(text: str | None) -> bytes | None:
 
 
 def create_message_id(host: Host, offset: int) -> str:
-    """Return the offsetMsgId of the record at commit log `offset` (bytes) on the store `host`."""
+    """The offsetMsgId of the record at commit log `offset` (bytes) on the store `host`."""
     return bytes_to_string(host.address + struct.pack(">iq", host.port, offset))
 
 
 def decode_message_id(text: str) -> MessageId:
-    """Return what the offsetMsgId `text` says; raise `MessageIdError` where Java throws.
+    """What the offsetMsgId `text` says.
 
     32 characters are read as IPv4, all other lengths as IPv6; characters after the 56th are not looked at.
+
+    Raises:
+        MessageIdError: where Java throws.
     """
     units = "".join(map(chr, utf16_units(text)))
     address_end = 8 if len(units) == 32 else 32
@@ -92,7 +95,7 @@ def _too_short(text: str) -> MessageIdError:
 
 
 def month_start(now: int, zone: tzinfo = UTC, months: int = 0) -> int:
-    """Return the first moment (epoch ms) of the month of `now` in `zone`, `months` later (or earlier, if negative)."""
+    """The first moment (epoch ms) of the month of `now` in `zone`, `months` later (or earlier, if negative)."""
     local = datetime.fromtimestamp(now // 1000, zone)
     year, month = divmod(local.year * 12 + local.month - 1 + months, 12)
     return round(datetime(year, month + 1, 1, tzinfo=zone).timestamp()) * 1000
@@ -113,7 +116,7 @@ class UniqueIdMaker:
         self._start = self._next_start = 0
 
     def create(self, now: int) -> str:
-        """Return the next id, made at `now` (epoch ms)."""
+        """The next id, made at `now` (epoch ms)."""
         if now >= self._next_start:
             self._start, self._next_start = month_start(now, self._zone), month_start(now, self._zone, 1)
         made = struct.pack(">IH", (now - self._start) & 0xFFFFFFFF, self._counter & 0xFFFF)
@@ -129,7 +132,7 @@ class UniqueIdMaker:
 
 
 def time_of(unique_id: str | None, now: int, zone: tzinfo = UTC) -> int:
-    """Return when a UNIQ_KEY was made (epoch ms), as far as can be told at `now`: at most a month ago.
+    """When a UNIQ_KEY was made (epoch ms), as far as is known at `now`: at most a month ago.
 
     The id counts from the start of a month. It is taken for the month of `now`, unless that lies in the future, then
     for the month before.
@@ -144,7 +147,11 @@ def time_of(unique_id: str | None, now: int, zone: tzinfo = UTC) -> int:
 
 
 def unique_id_bytes(unique_id: str | None) -> bytes:
-    """Return the bytes of a UNIQ_KEY, 16 or 28 in a whole one; raise `MessageIdError` for none."""
+    """The bytes of a UNIQ_KEY, 16 or 28 in a whole one.
+
+    Raises:
+        MessageIdError: none.
+    """
     data = string_to_bytes(unique_id)
     if data is None:
         raise MessageIdError("NullPointerException", f"unique id {unique_id!r}: hex digits are needed")
@@ -152,5 +159,5 @@ def unique_id_bytes(unique_id: str | None) -> bytes:
 
 
 def address_size(data: bytes) -> int:
-    """Return how many bytes of a UNIQ_KEY are the client's address."""
+    """How many bytes of a UNIQ_KEY are the client's address."""
     return 16 if len(data) == _V6_BYTES else 4

@@ -43,23 +43,27 @@ class NumberFormatError(ValueError):
 
 
 def signed(value: int, bits: int) -> int:
-    """Return `value` as Java's arithmetic wraps it in `bits` bits: the low ones, signed."""
+    """`value` as Java's arithmetic wraps it in `bits` bits: the low ones, signed."""
     half = 1 << bits - 1
     return (value + half) % (2 * half) - half
 
 
 def to_int32(value: int) -> int:
-    """Return `value` as Java's `(int)` cast gives it: the low 32 bits, signed."""
+    """`value` as Java's `(int)` cast gives it: the low 32 bits, signed."""
     return ((value + 0x80000000) & _MASK32) - 0x80000000
 
 
 def to_int64(value: int) -> int:
-    """Return `value` as Java's `(long)` arithmetic wraps it: the low 64 bits, signed."""
+    """`value` as Java's `(long)` arithmetic wraps it: the low 64 bits, signed."""
     return signed(value, 64)
 
 
 def parse_int(text: str | None) -> int:
-    """Return what `Integer.parseInt(text)` returns; raise `NumberFormatError` where it throws."""
+    """What `Integer.parseInt(text)` returns.
+
+    Raises:
+        NumberFormatError: where it throws.
+    """
     if text in _SMALL:
         return _SMALL[text]
     if text is not None and len(text) <= _SURE_INT and text.isdecimal() and text.isascii():
@@ -68,7 +72,11 @@ def parse_int(text: str | None) -> int:
 
 
 def parse_long(text: str | None) -> int:
-    """Return what `Long.parseLong(text)` returns; raise `NumberFormatError` where it throws."""
+    """What `Long.parseLong(text)` returns.
+
+    Raises:
+        NumberFormatError: where it throws.
+    """
     if text is not None and len(text) <= _SURE_LONG and text.isdecimal() and text.isascii():
         return int(text)
     return _parse(text, LONG_MIN, LONG_MAX)
@@ -88,22 +96,22 @@ def _parse(text: str | None, low: int, high: int) -> int:
 
 
 def parse_boolean(text: str | None) -> bool:
-    """Return what `Boolean.parseBoolean(text)` returns: true for "true" in any case, else false."""
+    """What `Boolean.parseBoolean(text)` returns: true for "true" in any case, else false."""
     return text is not None and text.lower() == "true"
 
 
 def text_of(value: object) -> str:
-    """Return `String.valueOf` of a text or number: "null" for None."""
+    """`String.valueOf` of a text or number: "null" for None."""
     return "null" if value is None else str(value)
 
 
 def boolean_text(value: bool) -> str:
-    """Return "true" or "false"."""
+    """The text "true" or "false"."""
     return "true" if value else "false"
 
 
 def string_hash(text: str) -> int:
-    """Return `String.hashCode()` of `text`, a signed 32-bit number over its UTF-16 units."""
+    """`String.hashCode()` of `text`, a signed 32-bit number over its UTF-16 units."""
     return _short_hash(text) if len(text) <= _REMEMBERED else _hash(utf16_units(text))
 
 
@@ -120,7 +128,7 @@ def _hash(units: Iterable[int]) -> int:
 
 
 def utf16_units(text: str) -> list[int]:
-    """Return the UTF-16 units of `text`: one for each character, two for those above U+FFFF."""
+    """The UTF-16 units of `text`: one for each character, two for those above U+FFFF."""
     units = [ord(char) for char in text]
     if not units or max(units) <= _BMP_END:
         return units
@@ -129,17 +137,17 @@ def utf16_units(text: str) -> list[int]:
 
 
 def utf16_length(text: str) -> int:
-    """Return `String.length()` of `text`."""
+    """`String.length()` of `text`."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def utf16_key(text: str) -> bytes:
-    """Return a sort key that orders texts as `String.compareTo` does."""
+    """A sort key that orders texts as `String.compareTo` does."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def to_utf8(text: str) -> bytes:
-    """Return the UTF-8 bytes of `text`; every lone surrogate becomes "?", as in Java."""
+    """The UTF-8 bytes of `text`; every lone surrogate becomes "?", as in Java."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -149,7 +157,7 @@ def to_utf8(text: str) -> bytes:
 
 
 def from_utf8(data: bytes | bytearray | memoryview) -> str:
-    """Return the text of UTF-8 `data`; malformed bytes become U+FFFD at the places Java puts them."""
+    """The text of UTF-8 `data`; malformed bytes become U+FFFD at the places Java puts them."""
     return str(data, "utf-8", "rmqlab.java")
 
 
@@ -182,7 +190,7 @@ def camel_case(name: str) -> str:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Return `text.split(separator)` of Java for a literal `separator`: empty texts at the end are left out."""
+    """`text.split(separator)` of Java for a literal `separator`: empty texts at the end are left out."""
     parts = text.split(separator)
     if len(parts) == 1:
         return parts
@@ -192,17 +200,17 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def trim(text: str) -> str:
-    """Return `String.trim()`: characters up to U+0020 taken off both ends."""
+    """`String.trim()`: characters up to U+0020 taken off both ends."""
     return text.strip(_TRIMMED)
 
 
 def is_blank(text: str | None) -> bool:
-    """Tell whether `text` is null, empty or only whitespace (`UtilAll.isBlank`)."""
+    """Whether `text` is null, empty or only whitespace (`UtilAll.isBlank`)."""
     return text is None or not text.strip(_WHITESPACE)
 
 
 def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
-    """Return `keys` in the order in which a `java.util.HashMap` they were put into iterates.
+    """`keys` in the order in which a `java.util.HashMap` they were put into iterates.
 
     `capacity` is the table length the map starts with (a power of two). A key put twice keeps its first place. Eight
     colliding keys and more in a table of 64 become a tree in Java; its order is not followed here.
@@ -216,13 +224,13 @@ def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
 
 
 def in_hash_map_order(table: Mapping[Key, T], capacity: int = 16) -> dict[Key, T]:
-    """Return a table in the order in which a `java.util.HashMap` with its keys iterates, as real ones are written."""
+    """A table in the order in which a `java.util.HashMap` with its keys iterates, as real ones are written."""
     order = hash_map_order(table, capacity)
     return dict(zip(order, map(table.__getitem__, order), strict=True))
 
 
 def in_number_map_order(table: Mapping[int, T]) -> dict[int, T]:
-    """Return a table in the order of a `java.util.HashMap<Integer, ...>`."""
+    """A table in the order of a `java.util.HashMap<Integer, ...>`."""
     # so small ones hash to places of their own
     are_small = not table or (min(table) >= 0 and max(table) < _SMALLEST_TABLE)
     order = sorted(table) if are_small else hash_set_order(table, int)
@@ -230,7 +238,7 @@ def in_number_map_order(table: Mapping[int, T]) -> dict[int, T]:
 
 
 def hash_set_order(items: Iterable[T], hash_code: Callable[[T], int], capacity: int = 16) -> list[T]:
-    """Return `items` in the order in which a `java.util.HashSet` made for `capacity` of them iterates; see above."""
+    """`items` in the order in which a `java.util.HashSet` made for `capacity` of them iterates; see above."""
     spread = {}
     for item in items:
         hashed = hash_code(item) & _MASK32

@@ -27,23 +27,26 @@ class MalformedEscapeError(BadInput):
 
 
 def load_properties(data: bytes | str) -> dict[str, str]:
-    r"""Return names and values; of a name that comes twice the last value (`Properties.load`, of a stream or a reader).
+    r"""Names and values; of a name that comes twice the last value (`Properties.load`, of a stream or a reader).
 
     A backslash at the end of a line joins the next one, without its blanks; `=`, `:` or blanks end a name, unless a
-    backslash stands before them. Raises `MalformedEscapeError`. Example::
+    backslash stands before them. Example::
 
         load_properties(b"a : 1\nb=x\\\n  y\n")  # {"a": "1", "b": "xy"}
+
+    Raises:
+        MalformedEscapeError: an escape without four hexadecimal digits.
     """
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for line in _logical_lines(data if isinstance(data, str) else data.decode("latin-1")):
         match = _PAIR.match(line)
         if match:  # always: each part of it may be empty
-            found[_unescaped(match[1], line)] = _unescaped(match[2], line)
-    return found
+            properties[_unescaped(match[1], line)] = _unescaped(match[2], line)
+    return properties
 
 
 def shown_properties(body: bytes) -> dict[str, str]:
-    r"""Return names and values of GET_BROKER_CONFIG's answer, in which nothing is escaped (`MixAll.properties2String`).
+    r"""Names and values of GET_BROKER_CONFIG's answer, in which nothing is escaped (`MixAll.properties2String`).
 
     Example::
 
@@ -54,14 +57,14 @@ def shown_properties(body: bytes) -> dict[str, str]:
 
 
 def properties_line(name: str, value: str) -> str:
-    r"""Return a line, with its end, that `load_properties` reads as this name and value (`Properties.store`)."""
+    r"""A line, with its end, that `load_properties` reads as this name and value (`Properties.store`)."""
     blanks = len(value) - len(value.lstrip(" "))
     text = "\\ " * blanks + _escaped(value[blanks:])
     return re.sub(r"([ :=#!])", r"\\\1", _escaped(name)) + f"={text}\n"
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yield what belongs together, without the blanks at the beginning of each line, comments and empty lines."""
+    """What belongs together, without the blanks at the beginning of each line, comments and empty lines."""
     pending = ""
     for match in _LINE.finditer(text):
         line, end = match[1].lstrip(_BLANKS), match[2]

@@ -46,32 +46,44 @@ class Host(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        """Return "/ip:port"; an IPv6 address stands in brackets, as OpenJDK 14 and later print it."""
+        """The text "/ip:port"; an IPv6 address stands in brackets, as OpenJDK 14 and later print it."""
         return f"/[{self.ip}]:{self.port}" if ":" in self.ip else f"/{self.ip}:{self.port}"
 
     @property
     def text(self) -> str:
-        """Return "ip:port", the form of channel addresses in RocketMQ."""
+        """The text "ip:port", the form of channel addresses in RocketMQ."""
         return f"{self.ip}:{self.port}"
 
     @property
     def is_v6(self) -> bool:
-        """Tell whether the address takes 16 bytes. An IPv4 address mapped into IPv6 is an IPv4 one, as in Java."""
+        """Whether the address takes 16 bytes. An IPv4 address mapped into IPv6 is an IPv4 one, as in Java."""
         return len(_address(self.ip)) != _V4_BYTES
 
     @property
     def address(self) -> bytes:
-        """Return the 4 or 16 bytes of the address; raise `HostError` if `ip` is no literal address."""
+        """The 4 or 16 bytes of the address.
+
+        Raises:
+            HostError: if `ip` is no literal address.
+        """
         return _address(self.ip)
 
     @classmethod
     def of_address(cls, address: bytes, port: int) -> Self:
-        """Make a host of the 4 or 16 bytes of an address; raise `HostError` for another length or port."""
+        """Make a host of the 4 or 16 bytes of an address.
+
+        Raises:
+            HostError: another length or port.
+        """
         return cls(_ip(address), _checked_port(port))
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read "ip:port", "ip|port", "[v6]:port" or "v6:port"; raise `HostError` for anything else."""
+        """Read "ip:port", "ip|port", "[v6]:port" or "v6:port".
+
+        Raises:
+            HostError: anything else.
+        """
         return cls(*(_short_host_parts if len(text) <= _LONGEST_ADDRESS else _host_parts)(text))
 
 
@@ -143,7 +155,8 @@ class Message:
     ) -> Self:
         """Make a message as Java's constructors do: WAIT is "true", empty tags and keys are not set.
 
-        Raise `UserPropertyError` for a user property that Java refuses.
+        Raises:
+            UserPropertyError: a user property that Java refuses.
         """
         properties: dict[str, str] = {}
         if tags:
@@ -157,13 +170,17 @@ class Message:
         return cls(topic, body, flag, properties)
 
     def put_user_property(self, name: str, value: str) -> None:
-        """Set a property of the user; raise `UserPropertyError` if the name is reserved or something is blank."""
+        """Set a property of the user.
+
+        Raises:
+            UserPropertyError: if the name is reserved or something is blank.
+        """
         check_user_property(name, value)
         self.properties[name] = value
 
     @property
     def tags(self) -> str | None:
-        """Return the tag of the message, or None."""
+        """The tag of the message, or None."""
         return self.properties.get(PROPERTY_TAGS)
 
     @tags.setter
@@ -172,7 +189,7 @@ class Message:
 
     @property
     def keys(self) -> str | None:
-        """Return the keys by which the message can be looked up, separated by spaces, or None."""
+        """The keys by which the message can be looked up, separated by spaces, or None."""
         return self.properties.get(PROPERTY_KEYS)
 
     @keys.setter
@@ -181,7 +198,11 @@ class Message:
 
     @property
     def delay_time_level(self) -> int:
-        """Return the delay level, 0 if none is set; raise `NumberFormatError` if it is no number."""
+        """The delay level, 0 if none is set.
+
+        Raises:
+            NumberFormatError: if it is no number.
+        """
         text = self.properties.get(PROPERTY_DELAY_TIME_LEVEL)
         return 0 if text is None else parse_int(text)
 
@@ -191,7 +212,7 @@ class Message:
 
     @property
     def wait_store_msg_ok(self) -> bool:
-        """Tell whether the sender waits until the message is flushed and replicated."""
+        """Whether the sender waits until the message is flushed and replicated."""
         text = self.properties.get(PROPERTY_WAIT_STORE_MSG_OK)
         return text is None or parse_boolean(text)
 
@@ -201,11 +222,11 @@ class Message:
 
     @property
     def unique_id(self) -> str | None:
-        """Return the id that the producer gave the message (property UNIQ_KEY), or None."""
+        """The id that the producer gave the message (property UNIQ_KEY), or None."""
         return self.properties.get(PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX)
 
     def __str__(self) -> str:
-        """Return the message as Java prints it: properties in HashMap order, the body as signed bytes."""
+        """The message as Java prints it: properties in HashMap order, the body as signed bytes."""
         properties = ", ".join(f"{name}={value}" for name, value in in_hash_map_order(self.properties).items())
         body = "null" if self.body is None else str([byte - 256 if byte > 127 else byte for byte in self.body])
         return (
@@ -239,16 +260,16 @@ class MessageExt(Message):
 
     @property
     def offset_msg_id(self) -> str | None:
-        """Return the id made of the store's address and the commit log offset (`MessageClientExt`)."""
+        """The id made of the store's address and the commit log offset (`MessageClientExt`)."""
         return self.msg_id
 
     @property
     def client_msg_id(self) -> str | None:
-        """Return UNIQ_KEY, or the offsetMsgId if there is none (`MessageClientExt.getMsgId`)."""
+        """UNIQ_KEY, or the offsetMsgId if there is none (`MessageClientExt.getMsgId`)."""
         return self.msg_id if self.unique_id is None else self.unique_id
 
     def __str__(self) -> str:
-        """Return the message as Java's `MessageExt.toString` prints it."""
+        """The message as Java's `MessageExt.toString` prints it."""
         # dataclass(slots=True) makes a new class, which super() without arguments does not know
         inner = Message.__str__(self)
         return (
@@ -269,7 +290,7 @@ class MessageExtBrokerInner(MessageExt):
 
     @classmethod
     def of_broker(cls, message: Message, queue_id: int, host: Host, now: int) -> Self:
-        """Return a message that the broker at `host` makes itself, at `now` (epoch ms)."""
+        """A message that the broker at `host` makes itself, at `now` (epoch ms)."""
         properties = in_hash_map_order(message.properties)
         return cls(
             topic=message.topic,
@@ -284,7 +305,7 @@ class MessageExtBrokerInner(MessageExt):
 
     @classmethod
     def again(cls, message: MessageExt, topic: str, queue_id: int, capacity: int = 16) -> Self:
-        """Return a stored message as it is stored once more; `capacity` is the table length of Java's map.
+        """A stored message as it is stored once more; `capacity` is the table length of Java's map.
 
         The text of its properties is made here: what is set afterwards does not stand in it (as in 4.8.0).
         """

@@ -62,7 +62,7 @@ class PropertiesText(str):
 
 
 def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str] | None) -> str:
-    """Return the stored text of `properties`: name, U+0001, value, U+0002 for each, in the order of the map.
+    """The stored text of `properties`: name, U+0001, value, U+0002 for each, in the order of the map.
 
     A property whose value is None is left out, a name that is None is written "null"
     (`MessageDecoder.messageProperties2String`). Java's order is that of its map: see `message.java.in_hash_map_order`.
@@ -77,7 +77,7 @@ def properties_to_string(properties: Mapping[Key, str | None] | Mapping[Key, str
 
 
 def text_with_properties(properties: Mapping[str, str]) -> str:
-    """Return the text of `properties` with a map that `string_to_properties` takes as read: `properties_to_string`.
+    """The text of `properties` with a map that `string_to_properties` takes as read: `properties_to_string`.
 
     It is a plain text when reading it gives another map: a value is empty, or something has a separator in it.
     """
@@ -90,7 +90,7 @@ def text_with_properties(properties: Mapping[str, str]) -> str:
 
 
 def string_to_properties(text: str | None) -> dict[str, str]:
-    """Return the properties in the stored `text`; {} for None.
+    """The properties in the stored `text`; {} for None.
 
     An item that is not exactly a name and a value is skipped, so an empty value is lost, and of two items with one name
     the later wins (`MessageDecoder.string2messageProperties`).

@@ -82,7 +82,7 @@ class RecordError(BadInput, ValueError):
 class Decoded(NamedTuple):
     """What was read: the message, or None if Java rejects the bytes, and where reading stopped.
 
-    After a rejection that is the end of the bytes. `has_properties` tells an empty property map from none.
+    After a rejection that is the end of the bytes. `has_properties` distinguishes an empty property map from none.
     """
 
     message: MessageExt | None
@@ -91,12 +91,12 @@ class Decoded(NamedTuple):
 
 
 def body_crc(body: bytes | None) -> int:
-    """Return the CRC32 of `body` without its sign bit, 0 for None (row S-28; `UtilAll.crc32`)."""
+    """The CRC32 of `body` without its sign bit, 0 for None (row S-28; `UtilAll.crc32`)."""
     return 0 if body is None else zlib.crc32(body) & 0x7FFFFFFF
 
 
 def address_sizes(sys_flag: int) -> tuple[int, int]:
-    """Return how many bytes the born and the store address take in a record with `sys_flag`: 4 or 16 each."""
+    """How many bytes the born and the store address take in a record with `sys_flag`: 4 or 16 each."""
     return 16 if sys_flag & BORNHOST_V6_FLAG else 4, 16 if sys_flag & STOREHOST_V6_FLAG else 4
 
 
@@ -104,19 +104,23 @@ _BY_FLAGS = {flags: LAYOUTS[address_sizes(flags)] for flags in range(BORNHOST_V6
 
 
 def layout_at(data: Data, offset: int = 0) -> RecordLayout:
-    """Return the layout of the record at `offset` of `data`, by its sys flag; raise `struct.error` if that is cut."""
+    """The layout of the record at `offset` of `data`, by its sys flag.
+
+    Raises:
+        struct.error: if that is cut.
+    """
     (sys_flag,) = _INT.unpack_from(data, offset + SYSFLAG_POSITION)
     return _BY_FLAGS[sys_flag & (BORNHOST_V6_FLAG | STOREHOST_V6_FLAG)]
 
 
 def message_length(sys_flag: int, body_length: int, topic_length: int, properties_length: int) -> int:
-    """Return the size of a record in bytes (row S-27; `CommitLog.calMsgLength`): 91 and the variable parts."""
+    """The size of a record in bytes (row S-27; `CommitLog.calMsgLength`): 91 and the variable parts."""
     fixed = _BY_FLAGS[sys_flag & (BORNHOST_V6_FLAG | STOREHOST_V6_FLAG)].size
     return fixed + max(body_length, 0) + 1 + topic_length + 2 + max(properties_length, 0)
 
 
 def pack_record(message: MessageExt, size: int, body: bytes, topic: bytes, properties: bytes) -> bytes:
-    """Return a record of the given parts, which says it has `size` bytes, filled up with zeros; nothing is checked.
+    """A record of the given parts, which says it has `size` bytes, filled up with zeros; nothing is checked.
 
     The lengths are written in 4, 1 and 2 bytes and wrap as Java's casts do.
     """
@@ -145,10 +149,13 @@ def pack_record(message: MessageExt, size: int, body: bytes, topic: bytes, prope
 
 
 def encode_record(message: MessageExt, *, need_compress: bool = False) -> bytes:
-    """Return the record of `message` (`MessageDecoder.encode`); properties in the order of its dict.
+    """The record of `message` (`MessageDecoder.encode`); properties in the order of its dict.
 
     A `store_size` above 0 is taken as the size, zeros fill it up. With `need_compress` a body whose sys flag says so is
-    compressed. Raise `RecordError` where Java throws: no body, or parts that do not fit the size.
+    compressed.
+
+    Raises:
+        RecordError: where Java throws: no body, or parts that do not fit the size.
     """
     body = message.body
     if body is None:
@@ -246,12 +253,12 @@ def _host(address: bytes, port: int) -> Host:
 
 
 def decode_record(data: Data, *, read_body: bool = True, decompress_body: bool = True) -> MessageExt | None:
-    """Return the message of a record at the start of `data`, or None if Java rejects it; see `read_record`."""
+    """The message of a record at the start of `data`, or None if Java rejects it; see `read_record`."""
     return read_record(data, read_body=read_body, decompress_body=decompress_body).message
 
 
 def decode_records(data: Data, *, read_body: bool = True) -> list[MessageExt]:
-    """Return the messages of a pull body, up to the first record that is rejected (`MessageDecoder.decodes`)."""
+    """The messages of a pull body, up to the first record that is rejected (`MessageDecoder.decodes`)."""
     messages = []
     position = 0
     with suppress(*_REJECTED):
@@ -262,9 +269,10 @@ def decode_records(data: Data, *, read_body: bool = True) -> list[MessageExt]:
 
 
 def decode_properties(data: Data) -> dict[str, str] | None:
-    """Return only the properties of the record that fills `data`, None if it has none (the same name in Java).
+    """Only the properties of the record that fills `data`, None if it has none (the same name in Java).
 
-    Raise `RecordError` if the bytes end before they are found.
+    Raises:
+        RecordError: if the bytes end before they are found.
     """
     try:
         layout = layout_at(data)
@@ -284,7 +292,11 @@ def decode_properties(data: Data) -> dict[str, str] | None:
 
 
 def _within(data: Data, position: int) -> int:
-    """Return `position`; raise IndexError for a negative one, which Python would count from the end."""
+    """`position`.
+
+    Raises:
+        IndexError: a negative one, which Python would count from the end.
+    """
     if not 0 <= position < len(data):
         raise IndexError(position)
     return position

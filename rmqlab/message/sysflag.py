@@ -26,7 +26,7 @@ MULTI_TAG = "MULTI_TAG"
 
 
 def reset_transaction_value(flag: int, kind: int) -> int:
-    """Return `flag` with its two transaction bits replaced by `kind` (a `TRANSACTION_*` value)."""
+    """`flag` with its two transaction bits replaced by `kind` (a `TRANSACTION_*` value)."""
     return (flag & ~TRANSACTION_MASK) | kind
 
 
@@ -39,15 +39,17 @@ class CompressionError(BadInput, ValueError):
 
 
 def compress(body: bytes, level: int = COMPRESS_LEVEL) -> bytes:
-    """Return `body` compressed. Which bytes come out depends on the zlib build; `uncompress` restores any."""
+    """`body` compressed. Which bytes come out depends on the zlib build; `uncompress` restores any."""
     return zlib.compress(body, level)
 
 
 def uncompress(data: bytes) -> bytes:
-    """Return the restored body; bytes after the end of the stream are ignored.
+    """The restored body; bytes after the end of the stream are ignored.
 
-    Raise `CompressionError` for a broken or truncated stream. A stream that asks for a preset dictionary gives b"", as
-    Java's `InflaterInputStream` reports the end there.
+    A stream that asks for a preset dictionary gives b"", as Java's `InflaterInputStream` reports the end there.
+
+    Raises:
+        CompressionError: a broken or truncated stream.
     """
     stream = zlib.decompressobj()
     try:

@@ -66,42 +66,42 @@ _TOPIC = re.compile(rf"[%|a-zA-Z0-9_-]{{1,{TOPIC_MAX_LENGTH}}}")  # what passes 
 
 
 def retry_topic(group: str) -> str:
-    """Return the topic to which messages that `group` failed to consume are sent back."""
+    """The topic to which messages that `group` failed to consume are sent back."""
     return RETRY_GROUP_TOPIC_PREFIX + group
 
 
 def dlq_topic(group: str) -> str:
-    """Return the topic that holds messages which `group` failed to consume too often."""
+    """The topic that holds messages which `group` failed to consume too often."""
     return DLQ_GROUP_TOPIC_PREFIX + group
 
 
 def reply_topic(cluster: str) -> str:
-    """Return the topic over which replies to request messages go in `cluster`."""
+    """The topic over which replies to request messages go in `cluster`."""
     return f"{cluster}_{REPLY_TOPIC_POSTFIX}"
 
 
 def is_retry_topic(topic: str) -> bool:
-    """Tell whether `topic` is some group's retry topic."""
+    """Whether `topic` is some group's retry topic."""
     return topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
 
 
 def is_system_group(group: str) -> bool:
-    """Tell whether `group` is one of RocketMQ's own consumer groups (`MixAll.isSysConsumerGroup`)."""
+    """Whether `group` is one of RocketMQ's own consumer groups (`MixAll.isSysConsumerGroup`)."""
     return group.startswith(CID_RMQ_SYS_PREFIX)
 
 
 def is_system_topic(topic: str, system_topics: Collection[str] = SYSTEM_TOPICS) -> bool:
-    """Tell whether `topic` is one of RocketMQ's own; a broker has more `system_topics`."""
+    """Whether `topic` is one of RocketMQ's own; a broker has more `system_topics`."""
     return topic in system_topics or topic.startswith(SYSTEM_TOPIC_PREFIX)
 
 
 def is_valid_name(name: str) -> bool:
-    """Tell whether `name` has only the characters that Java allows in the names of topics and groups."""
+    """Whether `name` has only the characters that Java allows in the names of topics and groups."""
     return _NAME.fullmatch(name) is not None
 
 
 def validate_topic(topic: str | None) -> str | None:
-    """Return the remark with which a broker refuses `topic` (code SYSTEM_ERROR), or None if the name is good."""
+    """The remark with which a broker refuses `topic` (code SYSTEM_ERROR), or None if the name is good."""
     if topic is None or _TOPIC.fullmatch(topic):
         return "The specified topic is blank." if topic is None else None
     if is_blank(topic):
@@ -114,12 +114,12 @@ def validate_topic(topic: str | None) -> str | None:
 
 
 def validate_not_system_topic(topic: str, system_topics: Collection[str] = SYSTEM_TOPICS) -> str | None:
-    """Return the remark with which a broker refuses to send to or create the system topic `topic`, or None."""
+    """The remark with which a broker refuses to send to or create the system topic `topic`, or None."""
     return f"The topic[{topic}] is conflict with system topic." if is_system_topic(topic, system_topics) else None
 
 
 def validate_send_topic(topic: str) -> str | None:
-    """Return the remark with which a broker forbids sending to `topic` (code NO_PERMISSION), or None."""
+    """The remark with which a broker forbids sending to `topic` (code NO_PERMISSION), or None."""
     return f"Sending message to topic[{topic}] is forbidden." if topic in NOT_ALLOWED_SEND_TOPICS else None
 
 
@@ -131,7 +131,7 @@ class MessageQueue(NamedTuple):
     queue_id: int
 
     def __str__(self) -> str:
-        """Return the queue as Java prints it."""
+        """The queue as Java prints it."""
         return f"MessageQueue [topic={self.topic}, brokerName={self.broker_name}, queueId={self.queue_id}]"
 
 
@@ -152,7 +152,7 @@ def listed_queues(topic: str, count: int) -> int:
 
 
 def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> list[MessageQueue]:
-    """Return queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
+    """Queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
     return list(_queue_order(tuple(queues), capacity))
 
 

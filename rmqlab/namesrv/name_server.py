@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Answer = Callable[[Channel, RemotingCommand, int], RemotingCommand]
 
 SCAN_FIRST = 5_000  # ms after the start
-SCAN_PERIOD = 10_000  # ms
+BROKER_SCAN_PERIOD = 10_000  # ms
 
 NAMESPACE_ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
 """The namespace whose keys are ordered topics and whose values read "broker:queues;broker:queues"."""
@@ -40,7 +40,7 @@ class NameServer:
     """Routes and key-value texts. `now` is epoch ms everywhere.
 
     `kv_config` holds texts by namespace and key; a namespace, once made, stays even when its last key goes.
-    `on_unknown(code)` hears of requests that nobody handles.
+    `on_unknown(code)` hears of requests that no handler takes.
     """
 
     def __init__(self, now: int, listen_port: int = DEFAULT_PORT, *, wire: Wire = WIRE_4_8_0) -> None:
@@ -79,7 +79,7 @@ class NameServer:
         return f"<NameServer: {len(routes.topic_queue_table)} topics; brokers: {brokers}>"
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Process a request; None when nobody waits for the answer, or for a kind that it does not know, as 4.8.0.
+        """Process a request; None when no caller waits for the answer, or for a kind that it does not know, as 4.8.0.
 
         What throws in Java gives SYSTEM_ERROR with the exception's name and text, without the line that Java adds.
         """
@@ -96,18 +96,18 @@ class NameServer:
         return None if command.flag & ONEWAY else response.reply_to(command, self.wire)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
-        """A connection is gone, broke or was idle for 120 s: the broker behind it is forgotten at once."""
+        """A connection is gone, broke or was idle for 120 s: its broker is forgotten at once."""
         self.route_info_manager.on_channel_destroy(channel.remote_address, channel)
 
     def next_timer(self) -> int:
-        """Return when the next scan for silent brokers is due."""
+        """When the next scan for silent brokers is due."""
         return self._next_scan
 
     def run_timers(self, now: int) -> None:
         """Run the scans due at `now` or before; what comes late runs at `now`, as in Java."""
         while self._next_scan <= now:
             self.route_info_manager.scan_not_active_broker(now)
-            self._next_scan += SCAN_PERIOD
+            self._next_scan += BROKER_SCAN_PERIOD
 
     def _register_broker(self, channel: Channel, request: RemotingCommand, now: int) -> RemotingCommand:
         header = request.decode_header(headers.RegisterBrokerRequestHeader)
@@ -226,7 +226,7 @@ def _topics(topics: Callable[[], TopicList]) -> Answer:
 
 
 def _registered(request: RemotingCommand) -> RegisterBrokerBody:
-    """Return what a registration holds; without a body no topics at data version 0/0."""
+    """What a registration holds; without a body no topics at data version 0/0."""
     if request.body is None:
         return RegisterBrokerBody()
     try:

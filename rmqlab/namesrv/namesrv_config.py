@@ -48,7 +48,7 @@ class NamesrvConfig:
         """Whether a route names its topic's ordered queues."""
 
     def update(self, properties: Mapping[str, str]) -> None:
-        """Take over settings; names nobody has and texts that are no number are passed over, as in 4.8.0."""
+        """Take over settings; names of no setting and texts that are no number are passed over, as in 4.8.0."""
         for name in properties.keys() & self._values.keys():
             default, text = _DEFAULTS[name], properties[name]
             if isinstance(default, bool):
@@ -63,7 +63,7 @@ class NamesrvConfig:
         self.is_order_message_enabled = self._values[ORDER_MESSAGE_ENABLE] is True
 
     def text(self) -> str:
-        """Return `name=value` lines in the order of java.util.Properties."""
+        """`name=value` lines in the order of java.util.Properties."""
         shown = {
             name: boolean_text(value) if isinstance(value, bool) else str(value) for name, value in self._values.items()
         }

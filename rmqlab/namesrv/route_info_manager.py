@@ -143,8 +143,8 @@ class RouteInfoManager:
 
     def on_channel_destroy(self, remote_addr: str, channel: Channel | None) -> None:
         """Forget the broker that registered over this connection; without one, the broker at `remote_addr`."""
-        found = [addr for addr, info in self.broker_live_table.items() if info.channel is channel]
-        broker_addr = found[0] if found and channel is not None else remote_addr
+        addresses = [addr for addr, info in self.broker_live_table.items() if info.channel is channel]
+        broker_addr = addresses[0] if addresses and channel is not None else remote_addr
         self.broker_live_table.pop(broker_addr, None)
         self.filter_server_table.pop(broker_addr, None)
         for name in hash_map_order(self.broker_addr_table, _BROKERS):
@@ -175,7 +175,7 @@ class RouteInfoManager:
         return len(queues)
 
     def pickup_topic_route_data(self, topic: str) -> TopicRouteData | None:
-        """Return a topic's route: queues in the order the brokers came, brokers in HashSet order; None without one."""
+        """A topic's route: queues in the order the brokers came, brokers in HashSet order; None without one."""
         queues = self.topic_queue_table.get(topic)
         if queues is None:
             return None
@@ -190,7 +190,7 @@ class RouteInfoManager:
         return TopicRouteData(queue_datas=queues, broker_datas=brokers, filter_server_table=servers)
 
     def get_all_cluster_info(self) -> ClusterInfo:
-        """Return brokers by name and names by cluster."""
+        """Brokers by name and names by cluster."""
         brokers, clusters = self.broker_addr_table, self.cluster_addr_table
         return ClusterInfo(
             in_hash_map_order(brokers, _BROKERS),
@@ -198,16 +198,16 @@ class RouteInfoManager:
         )
 
     def get_all_topic_list(self) -> TopicList:
-        """Return the names of all topics."""
+        """The names of all topics."""
         return TopicList(hash_map_order(hash_map_order(self.topic_queue_table, _TOPICS)))
 
     def get_topics_by_cluster(self, cluster: str) -> TopicList:
-        """Return the topics of a cluster's brokers; none for a cluster that is not known."""
+        """The topics of a cluster's brokers; none for a cluster that is not known."""
         names = self.cluster_addr_table.get(cluster, [])
         return self._topics_with(lambda queues: any(data.broker_name in names for data in queues))
 
     def get_system_topic_list(self) -> TopicList:
-        """Return the names of clusters and brokers, which are topics too, and the address of the first broker."""
+        """The names of clusters and brokers, which are topics too, and the address of the first broker."""
         clusters, brokers = self.cluster_addr_table, self.broker_addr_table
         topics: list[str] = []
         for cluster in hash_map_order(clusters, _CLUSTERS):
@@ -217,15 +217,15 @@ class RouteInfoManager:
         return TopicList(hash_map_order(topics), None if first is None else first[hash_set_order(first, int)[0]])
 
     def get_unit_topics(self) -> TopicList:
-        """Return the topics whose first queues are of a unit."""
+        """The topics whose first queues are of a unit."""
         return self._topics_with(lambda queues: bool(queues and queues[0].topic_syn_flag & UNIT_FLAG))
 
     def get_has_unit_sub_topic_list(self) -> TopicList:
-        """Return the topics that a unit subscribes to."""
+        """The topics that a unit subscribes to."""
         return self._topics_with(lambda queues: bool(queues and queues[0].topic_syn_flag & UNIT_SUB_FLAG))
 
     def get_has_unit_sub_un_unit_topic_list(self) -> TopicList:
-        """Return the topics that a unit subscribes to and that are of none."""
+        """The topics that a unit subscribes to and that are of none."""
         both = UNIT_FLAG | UNIT_SUB_FLAG
         return self._topics_with(lambda queues: bool(queues) and queues[0].topic_syn_flag & both == UNIT_SUB_FLAG)
 

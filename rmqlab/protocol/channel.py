@@ -33,7 +33,7 @@ class LocalChannel:
     remote_address: str
 
     def send(self, command: RemotingCommand) -> None:
-        """Nobody waits for it."""
+        """No caller waits for it."""
 
     def close(self) -> None:
         """The name server found the other side silent."""
@@ -43,13 +43,13 @@ class Server(Protocol):
     """A broker or name server: called with the time (epoch ms), answers at once or later through the channel."""
 
     def handle(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Serve one request; None: the answer comes later, or never (nobody waits for that of a one-way request)."""
+        """Serve one request; None: the answer comes later, or never (no caller waits for that of a one-way request)."""
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
         """A connection is gone."""
 
     def next_timer(self) -> int | None:
-        """Return when `run_timers` wants to be called (epoch ms)."""
+        """When `run_timers` wants to be called (epoch ms)."""
 
     def run_timers(self, now: int) -> None:
         """Run the timers due at or before `now`."""

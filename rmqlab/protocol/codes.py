@@ -158,11 +158,11 @@ PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAG
 
 
 def code_name(codes: type[IntEnum], code: int) -> str:
-    """Return RocketMQ's name of a code of `RequestCode` or `ResponseCode`, the number as text if it has none."""
+    """RocketMQ's name of a code of `RequestCode` or `ResponseCode`, the number as text if it has none."""
     return codes(code).name if code in codes.__members__.values() else str(code)
 
 
-LANGUAGES: Final = (
+LANGUAGE_CODES: Final = (
     "JAVA", "CPP", "DOTNET", "PYTHON", "DELPHI", "ERLANG", "RUBY", "OTHER", "HTTP", "GO", "PHP", "OMS",
 )  # fmt: skip
 """The languages a peer may name in a frame; the index is the code on the wire."""
@@ -183,20 +183,20 @@ def _names() -> list[str]:
     return [*names, "HIGHER_VERSION"]
 
 
-VERSIONS: Final = tuple(_names())
-V3_0_7_SNAPSHOT: Final = VERSIONS.index("V3_0_7_SNAPSHOT")
-V3_1_8_SNAPSHOT: Final = VERSIONS.index("V3_1_8_SNAPSHOT")
+VERSION_CODES: Final = tuple(_names())
+V3_0_7_SNAPSHOT: Final = VERSION_CODES.index("V3_0_7_SNAPSHOT")
+V3_1_8_SNAPSHOT: Final = VERSION_CODES.index("V3_1_8_SNAPSHOT")
 
 
 def version_number(version: str) -> int:
-    """Return the number in the headers of a released version's commands.
+    """The number in the headers of a released version's commands.
 
     >>> version_number("4.8.0")
     373
     """
-    return VERSIONS.index(f"V{version.replace('.', '_')}")
+    return VERSION_CODES.index(f"V{version.replace('.', '_')}")
 
 
 def version_desc(number: int) -> str:
-    """Return the name of a version; numbers beyond the list are "HIGHER_VERSION"."""
-    return VERSIONS[min(number, len(VERSIONS) - 1)]
+    """The name of a version; numbers beyond the list are "HIGHER_VERSION"."""
+    return VERSION_CODES[min(number, len(VERSION_CODES) - 1)]

@@ -30,7 +30,7 @@ class RemotingCommand(CommandFields):
 
     `header` holds the typed fields; `ext_fields` is their text, filled from a frame only, so that a command that stays
     in the process never becomes text. `content` is the body, None when empty on the wire: bytes, or a structure that
-    nobody changes any more and that becomes bytes when somebody asks for `body`.
+    that does not change any more and becomes bytes on the first use of `body`.
     """
 
     header: CommandHeader | None = None
@@ -39,7 +39,7 @@ class RemotingCommand(CommandFields):
 
     @classmethod
     def request(cls, code: int, header: CommandHeader | None = None, body: Body = None) -> RemotingCommand:
-        """Return a request; the sender sets `opaque`."""
+        """A request; the sender sets `opaque`."""
         return cls(code, "JAVA", _VERSION, 0, 0, None, None, header, body)
 
     @classmethod
@@ -50,7 +50,7 @@ class RemotingCommand(CommandFields):
         header: CommandHeader | None = None,
         body: Body = None,
     ) -> RemotingCommand:
-        """Return a response; `reply_to` pairs it with its request. A header without values still gives `extFields`."""
+        """A response; `reply_to` pairs it with its request. A header without values still gives `extFields`."""
         return cls(code, "JAVA", _VERSION, 0, RESPONSE, remark, None, header, body)
 
     @property
@@ -68,7 +68,7 @@ class RemotingCommand(CommandFields):
 
     @property
     def is_oneway(self) -> bool:
-        """Whether nobody waits for an answer (bit 1 of `flag`)."""
+        """Whether no caller waits for an answer (bit 1 of `flag`)."""
         return bool(self.flag & ONEWAY)
 
     def reply_to(self, request: RemotingCommand, wire: Wire = WIRE_4_8_0) -> RemotingCommand:
@@ -82,9 +82,10 @@ class RemotingCommand(CommandFields):
         return self
 
     def decode_header(self, cls: type[HeaderT]) -> HeaderT:
-        """Return the typed header: the very object the sender attached, or one read from `ext_fields`.
+        """The typed header: the very object the sender attached, or one read from `ext_fields`.
 
-        Raises RemotingCommandException when the header's own check refuses a field.
+        Raises:
+            RemotingCommandException: when the header's own check refuses a field.
         """
         header = self.header
         if isinstance(header, cls):
@@ -94,9 +95,10 @@ class RemotingCommand(CommandFields):
         return header_from_ext_fields(cls, self.ext_fields)
 
     def decode_body(self, cls: type[BodyT]) -> BodyT:
-        """Return the body as a structure: the very object the sender attached, not to be changed, or one read.
+        """The body as a structure: the very object the sender attached, not to be changed, or one read.
 
-        Raises FrameError when it is no JSON object of this kind.
+        Raises:
+            FrameError: when it is no JSON object of this kind.
         """
         content = self.content
         return content if isinstance(content, cls) else cls.decode(self.body or b"")

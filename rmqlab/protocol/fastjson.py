@@ -36,7 +36,7 @@ _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f":
 
 
 def write(value: object) -> bytes:
-    """Return the UTF-8 text of dicts, lists, texts, numbers, booleans and None, without blanks."""
+    """The UTF-8 text of dicts, lists, texts, numbers, booleans and None, without blanks."""
     return to_utf8(text(value))
 
 
@@ -45,10 +45,13 @@ class Pairs(list[tuple[Any, Any]]):
 
 
 def read(data: bytes) -> object:
-    """Return the value of a body: dict, list, str, int, Decimal, bool or None; raises FrameError.
+    """The value of a body: dict, list, str, int, Decimal, bool or None.
 
     A blank text is None. An object as the key of a map is a tuple of its (name, value) pairs. Python's own parser reads
     it: names that are numbers or objects become marked texts on the way.
+
+    Raises:
+        FrameError: what cannot be read.
     """
     text = from_utf8(data)
     if not text.strip():
@@ -68,14 +71,14 @@ ODD_NAME = re.compile(rf'{TEXT}|\{{(?:[^{{}}"]++|{TEXT})*+\}}(?=:)|(?<=[{{,])\s*
 
 
 def mark(match: re.Match[str]) -> str:
-    """Mark a number or an object that stands for a name, behind its blanks; a text stays as it is."""
+    """Mark a number or an object that stands for a name, after its blanks; a text stays as it is."""
     found = match[0]
     name = found.lstrip()
     return found if name[0] == '"' else found[: -len(name)] + json.dumps(f"\0{name}", ensure_ascii=False)
 
 
 def with_odd_names(fields: dict[str, Any]) -> dict[Any, Any]:
-    """Give an object the names that were marked on the way: numbers, or tuples of pairs for objects."""
+    """An object the names that were marked on the way: numbers, or tuples of pairs for objects."""
     return {_odd_name(name) if name[:1] == "\0" else name: value for name, value in fields.items()}
 
 
@@ -94,7 +97,11 @@ def refuse(word: str) -> object:
 
 
 def read_decimal(text: str) -> Decimal:
-    """Read a number with a fraction or an exponent. Raises ValueError for an exponent that no BigDecimal has."""
+    """Read a number with a fraction or an exponent.
+
+    Raises:
+        ValueError: an exponent that no BigDecimal has.
+    """
     try:
         return Decimal(text)
     except InvalidOperation as error:
@@ -106,14 +113,14 @@ _ODD_NAMES_MARKED: Final = json.JSONDecoder(object_hook=with_odd_names, parse_fl
 
 
 def quoted(text: str) -> str:
-    """Return a text in quotes, escaped."""
+    """A text in quotes, escaped."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return f'"{_SPECIAL.sub(_escaped, text)}"'
 
 
 def text(value: object) -> str:
-    """Return the text of dicts, lists, texts, numbers, booleans and None, without blanks."""
+    """The text of dicts, lists, texts, numbers, booleans and None, without blanks."""
     if isinstance(value, str):
         return quoted(value)
     if value is None:
@@ -134,7 +141,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def to_text(value: Any) -> str | None:
-    """Return what a text field holds after reading `value`: objects and lists as JSON, objects in HashMap order."""
+    """What a text field holds after reading `value`: objects and lists as JSON, objects in HashMap order."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, dict | list):
@@ -143,7 +150,11 @@ def to_text(value: Any) -> str | None:
 
 
 def to_int(value: Any, bits: int = 32) -> int | None:
-    """Return what a number field holds after reading `value`: texts are parsed, fractions cut; raises FrameError."""
+    """What a number field holds after reading `value`: texts are parsed, fractions cut.
+
+    Raises:
+        FrameError: what cannot be read.
+    """
     if value.__class__ is int or value.__class__ is bool:
         number = int(value)
         if -(1 << (bits - 1)) <= number < 1 << (bits - 1):
@@ -168,7 +179,11 @@ def _of_decimal(value: Decimal, bits: int) -> int:
 
 
 def to_float(value: Any) -> float | None:
-    """Return what a fraction field holds after reading `value`; raises FrameError."""
+    """What a fraction field holds after reading `value`.
+
+    Raises:
+        FrameError: what cannot be read.
+    """
     try:
         return None if value is None else float(value)
     except OverflowError:  # as Java makes a double of a number of 400 digits
@@ -178,7 +193,11 @@ def to_float(value: Any) -> float | None:
 
 
 def to_boolean(value: Any) -> bool | None:
-    """Return what a yes-or-no field holds after reading `value`: numbers other than 1 are false; raises FrameError."""
+    """What a yes-or-no field holds after reading `value`: numbers other than 1 are false.
+
+    Raises:
+        FrameError: what cannot be read.
+    """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -203,7 +222,11 @@ CASTS: Final[dict[object, Callable[[Any], Any]]] = {
 
 
 def _hash_ordered(value: Any) -> Any:
-    """Objects in the order of a HashMap whose names are texts, numbers or objects. Raises FrameError."""
+    """Objects in the order of a HashMap whose names are texts, numbers or objects.
+
+    Raises:
+        FrameError: what cannot be read.
+    """
     if isinstance(value, Pairs):
         try:
             value = {tuple(name) if isinstance(name, Pairs) else name: item for name, item in value}

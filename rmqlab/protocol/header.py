@@ -42,7 +42,7 @@ _PACKAGES: Final = {"JSONException": "com.alibaba.fastjson", "BufferUnderflowExc
 
 
 def remark_of(error: FrameError | RemotingCommandException) -> str:
-    """Return the remark of the SYSTEM_ERROR that answers a request which throws: the exception's full name and text.
+    """The remark of the SYSTEM_ERROR that answers a request which throws: the exception's full name and text.
 
     Source: `RemotingHelper.exceptionSimpleDesc`, which adds the line of its own source where it was thrown; we do not.
 
@@ -69,10 +69,14 @@ class CommandHeader(msgspec.Struct, rename="camel"):
     """
 
     def check_fields(self) -> None:
-        """Refuse impossible values; raises RemotingCommandException. Most headers accept everything."""
+        """Refuse impossible values. Most headers accept everything.
+
+        Raises:
+            RemotingCommandException: a field that the header refuses.
+        """
 
     def to_ext_fields(self) -> dict[str, str]:
-        """Return wire names and texts of all fields that are not null, in declaration order."""
+        """Wire names and texts of all fields that are not null, in declaration order."""
         fields: dict[str, str] = {}
         for attribute, wire_name, _ in _plan(type(self)):
             value = getattr(self, attribute)

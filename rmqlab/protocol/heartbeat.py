@@ -1,4 +1,4 @@
-"""What a client tells every broker each 30 s (`HeartbeatData`, rows H-04..H-10)."""
+"""What a client sends every broker each 30 s (`HeartbeatData`, rows H-04..H-10)."""
 
 from __future__ import annotations
 
@@ -64,16 +64,20 @@ class HeartbeatData(RemotingSerializable):
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Read a heartbeat; raises FrameError also where a member of a set is null: 4.8.0 fails on it."""
+        """Read a heartbeat.
+
+        Raises:
+            FrameError: also where a member of a set is null: 4.8.0 fails on it.
+        """
         heartbeat = super().decode(data)
         consumers = heartbeat.consumer_data_set
         is_whole = None not in heartbeat.producer_data_set and None not in consumers
-        if not is_whole or any(None in one.subscription_data_set for one in consumers):
+        if not is_whole or any(None in consumer.subscription_data_set for consumer in consumers):
             raise FrameError("NullPointerException", "an element of a heartbeat's set is no object")
         return heartbeat
 
     def as_sent(self) -> HeartbeatData | bytes:
-        """Return what a receiver in this process would read from the bytes; bytes where the two could differ.
+        """What a receiver in this process would read from the bytes; bytes where the two could differ.
 
         The subscriptions are new ones, so the sender may go on to change its own. Sets are never changed and shared.
         """

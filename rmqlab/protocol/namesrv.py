@@ -140,7 +140,7 @@ class BrokerData(RemotingSerializable, eq=False):
     broker_addrs: dict[int, str] = msgspec.field(default_factory=dict)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether name and addresses agree; 4.8.0 leaves the cluster out."""
+        """Whether name and addresses agree; 4.8.0 leaves the cluster out."""
         if not isinstance(other, BrokerData):
             return NotImplemented
         return self.broker_name == other.broker_name and self.broker_addrs == other.broker_addrs

@@ -53,11 +53,11 @@ class SendMessageRequestHeaderV2(CommandHeader):
 
     @classmethod
     def of(cls, header: SendMessageRequestHeader) -> SendMessageRequestHeaderV2:
-        """Return the same fields under their short names."""
+        """The same fields under their short names."""
         return cls(**{name: getattr(header, name) for name in cls.__struct_fields__})
 
     def v1(self) -> SendMessageRequestHeader:
-        """Return the same fields under their full names."""
+        """The same fields under their full names."""
         return SendMessageRequestHeader(**{name: getattr(self, name) for name in self.__struct_fields__})
 
 
@@ -72,9 +72,9 @@ class ReplyMessageRequestHeader(_SentMessage):
     def of(
         cls, header: SendMessageRequestHeader, properties: str, born_host: str, store_host: str, store_timestamp: int
     ) -> ReplyMessageRequestHeader:
-        """Return what `header` says, with the properties as they are pushed, and when (epoch ms) and where it came."""
-        told = {name: getattr(header, name) for name in _SentMessage.__struct_fields__} | {"properties": properties}
-        return cls(**told, born_host=born_host, store_host=store_host, store_timestamp=store_timestamp)
+        """What `header` says, with the properties as they are pushed, and when (epoch ms) and where it came."""
+        fields = {name: getattr(header, name) for name in _SentMessage.__struct_fields__} | {"properties": properties}
+        return cls(**fields, born_host=born_host, store_host=store_host, store_timestamp=store_timestamp)
 
 
 class SendMessageResponseHeader(CommandHeader):

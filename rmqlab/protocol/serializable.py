@@ -28,12 +28,16 @@ class RemotingSerializable(msgspec.Struct, rename="camel"):
     """
 
     def encode(self) -> bytes:
-        """Return the body's bytes."""
+        """The body's bytes."""
         return fastjson.write(to_json(self))
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Read a body; raises FrameError when it is no JSON object of this kind."""
+        """Read a body.
+
+        Raises:
+            FrameError: when it is no JSON object of this kind.
+        """
         body = _reader(cls)(fastjson.read(data))
         if not isinstance(body, cls):
             raise FrameError("NullPointerException", f"the body of {cls.__name__} is empty")
@@ -44,12 +48,16 @@ BodyT = TypeVar("BodyT", bound=RemotingSerializable)
 
 
 def from_json(hint: type[T], value: object) -> T:
-    """Read parsed JSON as a structure, list, dict or plain type; raises FrameError."""
+    """Read parsed JSON as a structure, list, dict or plain type.
+
+    Raises:
+        FrameError: what cannot be read.
+    """
     return cast("T", _reader(hint)(value))
 
 
 def to_json(value: Any) -> object:
-    """Return `value` made of dicts by wire name (sorted), lists, texts and numbers; nulls are left out of dicts."""
+    """`value` made of dicts by wire name (sorted), lists, texts and numbers; nulls are left out of dicts."""
     cls = value.__class__
     if cls in _PLAIN:
         return value
@@ -73,7 +81,7 @@ def _key(key: Any) -> Any:
 
 
 def _set_order(items: set[Any]) -> list[Any]:
-    """Return texts and numbers in HashSet order, colliding ones in their own order: in Java the first one in leads."""
+    """Texts and numbers in HashSet order, colliding ones in their own order: in Java the first one in leads."""
     ordered = sorted(items, key=_nulls_first)
     if all(isinstance(item, str) for item in ordered):
         return hash_map_order(ordered)
@@ -96,7 +104,7 @@ _READERS: dict[Any, Read] = {}
 
 
 def _plan(cls: type) -> _Plan:
-    """Return the fields of a structure or dataclass: attribute, wire name, reader; sorted as fastjson writes them."""
+    """The fields of a structure or dataclass: attribute, wire name, reader; sorted as fastjson writes them."""
     plan = _PLANS.get(cls)
     if plan is None:
         hints = typing.get_type_hints(cls)

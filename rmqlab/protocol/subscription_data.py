@@ -68,7 +68,7 @@ class SubscriptionData:
         return _order_key(self) < _order_key(other)
 
     def copy(self) -> SubscriptionData:
-        """Return an equal subscription that shares no set with this one."""
+        """An equal subscription that shares no set with this one."""
         return replace(self, tags_set=set(self.tags_set), code_set=set(self.code_set))
 
 
@@ -94,8 +94,10 @@ class EmptyExpressionError(BadInput):
 def split_tags(sub_string: str) -> list[str]:
     """Split a tag expression into trimmed, non-blank tags, in the order written, duplicates kept.
 
-    Raises `SubscriptionSplitError` when nothing but separators is there. An expression of blanks between
-    separators (`" || "`) is no error and gives no tag.
+    An expression of blanks between separators (`" || "`) is no error and gives no tag.
+
+    Raises:
+        SubscriptionSplitError: when nothing but separators is there.
     """
     # Java's split drops empty strings at the end, so separators alone leave no part at all.
     parts = split(sub_string, SEPARATOR)
@@ -112,8 +114,11 @@ def build_subscription_data(
 ) -> SubscriptionData:
     """Build a TAG subscription stamped `now` (epoch ms), as 4.8.0 `FilterAPI.buildSubscriptionData`.
 
-    Null, empty and `*` mean everything and leave both sets empty. `" || "` leaves both sets empty too while its text
-    is not `*`: the broker then matches nothing. Raises `SubscriptionSplitError`.
+    Null, empty and `*` mean everything and leave both sets empty. `" || "` leaves both sets empty too while its text is
+    not `*`: the broker then matches nothing.
+
+    Raises:
+        SubscriptionSplitError: nothing but separators is there.
     """
     if sub_string is None or sub_string in ("", SUB_ALL):
         return SubscriptionData(topic, SUB_ALL, sub_version=now)
@@ -132,8 +137,11 @@ def build_subscription(
 ) -> SubscriptionData:
     """Build a subscription of any type, as 4.8.0 `FilterAPI.build`: only a null type and `TAG` are taken for tags.
 
-    Raises `SubscriptionSplitError` (tags) and `EmptyExpressionError` (other types need an expression). An unknown
-    type is no error here: the broker refuses it later.
+    An unknown type is no error here: the broker refuses it later.
+
+    Raises:
+        SubscriptionSplitError: (tags).
+        EmptyExpressionError: (other types need an expression).
     """
     if expression_type is None or expression_type == TAG:
         return build_subscription_data(None, topic, sub_string, now)

@@ -86,9 +86,9 @@ class TopicConfigSerializeWrapper(RemotingSerializable):
 
 
 class BrokerRegistration(NamedTuple):
-    """What a broker tells the name servers: its address, topics, filter servers (`BrokerOuterAPI`).
+    """What a broker sends the name servers: its address, topics, filter servers (`BrokerOuterAPI`).
 
-    `filter_server_list` None: it says nothing of them. `oneway`: nobody waits for the name server's answer. With
+    `filter_server_list` None: it says nothing of them. `oneway`: no caller waits for the name server's answer. With
     `check_order_config` the answer's ordered topics go to `TopicConfigManager.update_order_topic_config`. The table and
     its version live on: copy them to keep them. `created`: a topic, and the version of the table of which it alone is
     missing; None when more may be new. It never leaves this process.
@@ -108,7 +108,7 @@ class BrokerRegistration(NamedTuple):
 
 
 class SubscriptionGroupConfig(RemotingSerializable):
-    """One group. `which_broker_when_consume_slowly` is the broker id that is suggested to those who lag behind."""
+    """One group. `which_broker_when_consume_slowly` is the broker id that is suggested to those who lag."""
 
     group_name: str = ""
     consume_enable: bool = True

@@ -26,7 +26,7 @@ class Wire:
     `keeps_origin_in_dlq`: the text of a message that is sent back is made again when ORIGIN_MESSAGE_ID is in
     it, `AbstractSendMessageProcessor.consumerSendMsgBack`. `illegal_queue`: the code that refuses a pull from a queue
     that is not there, `PullMessageProcessor.processRequest`. `lite_pull`: the request of a lite pull consumer,
-    `MQClientAPIImpl.pullMessage`. `tells_empty_stats`: the admin tool tells the empty statistics of a group that is
+    `MQClientAPIImpl.pullMessage`. `tells_empty_stats`: the admin tool says the empty statistics of a group that is
     online, `DefaultMQAdminExtImpl.examineConsumeStats`.
 
     >>> WIRE_5_5_0.version_number, WIRE_5_5_0.version_name
@@ -47,7 +47,7 @@ class Wire:
 
     @property
     def version_name(self) -> str:
-        """The name of `version_number`, as an administrator is told it (`MQVersion.getVersionDesc`)."""
+        """The name of `version_number`, as an administrator is said it (`MQVersion.getVersionDesc`)."""
         return version_desc(self.version_number)
 
     @property

@@ -25,7 +25,7 @@ E_co = TypeVar("E_co", bound=Event, covariant=True)
 
 @dataclass(slots=True)
 class Fact(Generic[E_co]):
-    """An event, ``t`` ms since the run began; ``source`` is "broker", a client's name, or "scenario"."""
+    """An event, `t` ms since the run began; `source` is "broker", a client's name, or "scenario"."""
 
     t: float
     source: str

@@ -2,8 +2,8 @@
 
 A fate is decided from facts, in this order: somebody consumed it; it waits for a retry or died in the dead letter
 topic; it was dropped (the last stage that dropped it counts); its offset was skipped without anybody looking at it;
-nobody owns its queue; it waits. A message is *lost* for a group when some member asked for it and it was dropped or
-skipped. Where nobody tells what listeners got, in an audit or in bare frames, there is a fate more: `passed`, for what
+no member owns its queue; it waits. A message is *lost* for a group when some member asked for it and it was dropped or
+skipped. Where nothing says what listeners got, in an audit or in bare frames, there is a fate more: `passed`, for what
 an offset went past and about which nothing else is known.
 """
 
@@ -101,13 +101,13 @@ OF_STAGE = {
 }
 
 
-NOTHING = "NOTHING"
+NOTHING_SUBSCRIBED = "NOTHING"
 """In place of an expression type: the subscription of the topic ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendRecord:
-    """A message as its send result describes it; ``message_id`` is its UNIQ_KEY."""
+    """A message as its send result describes it; `message_id` is its UNIQ_KEY."""
 
     topic: str
     queue: int
@@ -121,7 +121,7 @@ class SendRecord:
 
 @dataclass(frozen=True, slots=True)
 class MessageFate:
-    """The fate of one message in one group (in one member, when the group is broadcasting: ``member``)."""
+    """The fate of one message in one group (in one member, when the group is broadcasting: `member`)."""
 
     group: str
     topic: str
@@ -154,8 +154,8 @@ class MessageFate:
 class GroupMember:
     """One consumer of a group: what it asked for and when it ran.
 
-    ``asked`` lists (from ms, topic, expression type, expression), with the type ``NOTHING`` where a subscription
-    ended; ``until`` is when it stopped, None while it runs. Of the topics of ``assigned`` it asks for some queues only.
+    `asked` lists (from ms, topic, expression type, expression), with the type `NOTHING_SUBSCRIBED` where a subscription
+    ended; `until` is when it stopped, None while it runs. Of the topics of `assigned` it asks for some queues only.
     """
 
     who: str
@@ -166,17 +166,17 @@ class GroupMember:
     assigned: dict[str, list[tuple[float, frozenset[int]]]] = field(default_factory=dict)
 
     def assign(self, queues: Mapping[str, Sequence[int]], now: float, expression: str) -> None:
-        """It reads these queues from ``now`` (ms) on, and no others."""
+        """It reads these queues from `now` (ms) on, and no others."""
         for topic in {**self.assigned, **queues}:
             if topic not in self.assigned:
                 self.asked.append((now, topic, TAG, expression))
             self.assigned.setdefault(topic, []).append((now, frozenset(queues.get(topic, ()))))
 
     def end_missing(self, topics: Collection[str | None], now: float) -> None:
-        """Its heartbeat at ``now`` (ms) names these topics alone: other subscriptions have ended."""
+        """Its heartbeat at `now` (ms) names these topics alone: other subscriptions have ended."""
         last = {topic: kind for _, topic, kind, _ in self.asked}
-        ended = [topic for topic, kind in last.items() if topic not in topics and kind != NOTHING]
-        self.asked += [(now, topic, NOTHING, "") for topic in ended]
+        ended = [topic for topic, kind in last.items() if topic not in topics and kind != NOTHING_SUBSCRIBED]
+        self.asked += [(now, topic, NOTHING_SUBSCRIBED, "") for topic in ended]
 
     def _reads(self, message: SendRecord) -> bool:
         """Whether the queue of a message is one that it assigned itself, or would be given, while it was there."""
@@ -197,7 +197,7 @@ class GroupMember:
             return False
         mine = [entry for entry in self.asked if entry[1] == message.topic]
         for index, (*_place, kind, expression) in enumerate(mine):
-            if kind == NOTHING:
+            if kind == NOTHING_SUBSCRIBED:
                 continue
             over = mine[index + 1][0] if index + 1 < len(mine) else None
             if (over is None or over >= message.t) and filter_of(kind, expression).wants(message.properties):
@@ -261,13 +261,13 @@ class FateClassifier:
                     self._slots[group, topic].append((fact.t, new.sub_string, new.sub_version))
 
     def slot_at(self, group: str, topic: str, t: float) -> _Slot:
-        """The broker's subscription of (group, topic) and its version at ``t``; (None, None) before the first."""
-        found: _Slot = (None, None)
+        """The broker's subscription of (group, topic) and its version at `t`; (None, None) before the first."""
+        slot: _Slot = (None, None)
         for since, text, version in self._slots[group, topic]:
             if since > t:
                 break
-            found = (text, version)
-        return found
+            slot = (text, version)
+        return slot
 
     def _life(self, message: SendRecord) -> tuple[float, float]:
         """When (ms) the queues began that a message was sent to, and when they were deleted: its offsets count there.
@@ -299,13 +299,13 @@ class FateClassifier:
 
     def _decide(self, group: str, message: SendRecord, members: list[GroupMember], member: str | None) -> MessageFate:
         queue = (group, message.topic, message.queue)
-        asked = any(m.asks_for(message) for m in members)
+        is_asked = any(m.asks_for(message) for m in members)
 
         def fate(kind: Fate, t: float, culprit: str | None, slot: _Slot | None = None) -> MessageFate:
             text, version = self.slot_at(group, message.topic, t) if slot is None else slot
             return MessageFate(
                 group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text,
-                version, t, asked, member,
+                version, t, is_asked, member,
             )  # fmt: skip
 
         consumed = [taken for taken in self._consumed[group, message.message_id] if member in {None, taken[1]}]
@@ -337,9 +337,9 @@ class FateClassifier:
         fate: Callable[[Fate, float, str | None], MessageFate],
         member: str | None,
     ) -> MessageFate:
-        """The fate of a message that nobody consumed or dropped: passed, waiting, or without an owner.
+        """The fate of a message that no listener consumed or dropped: passed, waiting, or without an owner.
 
-        Where its queue was deleted nobody owns it. An offset beyond the end of a queue that was made again passes
+        Where its queue was deleted no member owns it. An offset beyond the end of a queue that was made again passes
         nothing: whoever goes on there is sent back to 0.
         """
         began, deleted = self._life(message)
@@ -350,10 +350,10 @@ class FateClassifier:
         if deleted < inf:
             return fate(Fate.NO_OWNER, deleted, None)
         owners = self._owners.get(queue, {})
-        mine = {who: at for who, at in owners.items() if member in {None, who}}
-        for who, position in mine.items():
+        mine = {owner: at for owner, at in owners.items() if member in {None, owner}}
+        for owner, position in mine.items():
             if message.offset < position <= end:
-                return fate(Fate.SKIPPED_BY_OFFSET, message.t, who)
+                return fate(Fate.SKIPPED_BY_OFFSET, message.t, owner)
         if not mine:
             return fate(Fate.NO_OWNER, message.t, None)
         return fate(Fate.WAITING, message.t, next(iter(mine)))

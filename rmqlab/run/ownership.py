@@ -1,4 +1,4 @@
-"""Who owned which queue when, as every member believed it: one owner, two at once, or nobody.
+"""Who owned which queue when, as every member believed it: one owner, two at once, or none.
 
 A member's word counts: from the end of the rebalance in which it took a queue until the one in which it gave it up, or
 until it stopped or died. A broker has no table of owners that could be asked.
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Run
 
 NOBODY = _("nobody")
-FAULTS = {"kill": _("is killed"), "cut": _("is cut off"), "pause": _("pauses"), "freeze": _("is frozen")}
-ENDS = frozenset({_("leaves"), _("is killed"), _("falls silent")})
+MEMBER_FAULTS = {"kill": _("is killed"), "cut": _("is cut off"), "pause": _("pauses"), "freeze": _("is frozen")}
+MEMBER_ENDS = frozenset({_("leaves"), _("is killed"), _("falls silent")})
 
 
 class OwnersRecord(NamedTuple):
@@ -57,7 +57,11 @@ class Ownership:
     """Reads one group and topic of a run (the first ones by default). Times are ms since the run began."""
 
     def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:
-        """Raises `BadInput` when nobody subscribes that topic in that group."""
+        """Read the run.
+
+        Raises:
+            BadInput: no member of that group subscribes that topic.
+        """
         self.view = RunView(run, group, topic)
         self.zero, self.end = self.view.zero, self.view.zero + self.view.end
         self.queues = self.view.queues
@@ -74,63 +78,67 @@ class Ownership:
     def moves(self) -> int:
         """How often a queue got an owner that it did not have last."""
         spans = sorted(self.spans, key=lambda span: (span.queue, span.since))
-        return sum(one.queue == other.queue and one.who != other.who for one, other in pairwise(spans))
+        return sum(
+            earlier.queue == following.queue and earlier.who != following.who for earlier, following in pairwise(spans)
+        )
 
     def _events(self) -> list[MemberEvent]:
-        run, found = self.view.run, []
+        run, events = self.view.run, []
         silent: dict[str, list[bool]] = defaultdict(list)  # of each kill of a member, in their order
         for step in run.scenario.steps:
             if isinstance(step, Kill):
                 silent[step.who].append(step.silent)
         for event in run.events:
-            t, who = float(event["t"]), event.get("who", "")
+            t, client = float(event["t"]), event.get("who", "")
             if t > self.end or (t == self.end and event["ev"] == "stopping"):
                 break
             if event["ev"] == "starting":
-                found.append(MemberEvent(t, who, _("joins")))
+                events.append(MemberEvent(t, client, _("joins")))
             elif event["ev"] == "stopping":
-                found.append(MemberEvent(t, who, _("leaves")))
+                events.append(MemberEvent(t, client, _("leaves")))
             elif event["ev"] == "control":
                 what, _ignored, rest = event["line"].partition(" @")
-                who, _ignored, number = rest.partition(" ")
-                words = FAULTS.get(what, what)
-                if what == "kill" and silent[who].pop(0):
+                client, _ignored, number = rest.partition(" ")
+                words = MEMBER_FAULTS.get(what, what)
+                if what == "kill" and silent[client].pop(0):
                     words = _("falls silent")
-                found.append(MemberEvent(t, who, words, float(number) if what == "pause" else 0))
-        asked, is_member = self.view.asked, self.view.is_member
-        return [event for event in found if event.who in asked and is_member(event.who, event.t)]
+                events.append(MemberEvent(t, client, words, float(number) if what == "pause" else 0))
+        subscriptions, is_member = self.view.asked, self.view.is_member
+        return [event for event in events if event.who in subscriptions and is_member(event.who, event.t)]
 
     def _spans(self) -> list[Span]:
-        held: dict[tuple[str, int], float] = {}
+        since_of: dict[tuple[str, int], float] = {}
         spans: list[Span] = []
 
-        def give_up(who: str, t: float, keep: frozenset[int] = frozenset()) -> None:
-            for owner, queue in [one for one in held if one[0] == who and one[1] not in keep]:
-                spans.append(Span(queue, who, held.pop((owner, queue)), t))
+        def give_up(client: str, t: float, keep: frozenset[int] = frozenset()) -> None:
+            for owner, queue in [entry for entry in since_of if entry[0] == client and entry[1] not in keep]:
+                spans.append(Span(queue, client, since_of.pop((owner, queue)), t))
 
-        ends = [(event.t, 0, event.who, None) for event in self.events if event.what in ENDS]
+        ends = [(event.t, 0, event.who, None) for event in self.events if event.what in MEMBER_ENDS]
         words = [(fact.t, 1, fact.source, frozenset(fact.event.queues)) for fact in self.view.facts(Rebalance)]
-        for t, _ignored, who, queues in sorted([*ends, *words], key=lambda one: one[:2]):
+        for t, _ignored, name, queues in sorted([*ends, *words], key=lambda row: row[:2]):
             if queues is None:
-                give_up(who, t)
+                give_up(name, t)
                 continue
-            give_up(who, t, queues)
+            give_up(name, t, queues)
             for queue in queues:
-                held.setdefault((who, queue), t)
-        for who in {key[0] for key in held}:
-            give_up(who, self.end)
+                since_of.setdefault((name, queue), t)
+        for owner_left in {key[0] for key in since_of}:
+            give_up(owner_left, self.end)
         return sorted(spans, key=lambda span: (span.queue, span.since, span.who))
 
     def _stretches(self, queue: int) -> list[OwnersRecord]:
         spans = [span for span in self.spans if span.queue == queue]
         first = min((span.since for span in spans), default=self.end)
         edges = sorted({first, self.end, *(span.since for span in spans), *(span.until for span in spans)})
-        found: list[OwnersRecord] = []
+        stretches: list[OwnersRecord] = []
         for since, until in pairwise(edges):
-            who = sorted(span.who for span in spans if span.since <= since and span.until >= until)
-            owners = joined(" and ", who) or NOBODY
-            if found and found[-1].owners == owners:
-                found[-1] = found[-1]._replace(until=until)
+            names = sorted(span.who for span in spans if span.since <= since and span.until >= until)
+            owners = joined(" and ", names) or NOBODY
+            if stretches and stretches[-1].owners == owners:
+                stretches[-1] = stretches[-1]._replace(until=until)
             else:
-                found.append(OwnersRecord(self.view.group, self.view.topic, queue, owners, len(who), since, until))
-        return found
+                stretches.append(
+                    OwnersRecord(self.view.group, self.view.topic, queue, owners, len(names), since, until)
+                )
+        return stretches

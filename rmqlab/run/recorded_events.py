@@ -1,4 +1,4 @@
-"""The events that recordings of real brokers have too; whoever runs a scenario or reads a tap tells them.
+"""The events that recordings of real brokers have too; whoever runs a scenario or reads a tap writes them.
 
 The fields of a `Recorded` event in this order are its JSON, in the spelling that `columns_of` gives; tables have the
 same names.
@@ -42,8 +42,8 @@ class Recorded(Event, frozen=True):
     def record(self) -> dict[str, Any]:
         """Its fields under their names in JSON, without those that are UNSET."""
         spelled = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
-        found = ((column, getattr(self, name)) for name, column in spelled if name not in self.unrecorded)
-        return {column: value for column, value in found if value is not UNSET}
+        values = ((column, getattr(self, name)) for name, column in spelled if name not in self.unrecorded)
+        return {column: value for column, value in values if value is not UNSET}
 
 
 class OfConsumer(Recorded, frozen=True):
@@ -250,7 +250,7 @@ class TapSent(Recorded, frozen=True, tag="sent"):
 
 
 class Unplaced(Recorded, frozen=True):
-    """A message was sent, and no frame tells which queue it came to."""
+    """A message was sent, and no frame says which queue it came to."""
 
     topic: str
     tag: str | None
@@ -286,11 +286,11 @@ def require_event(line: Mapping[str, Any]) -> None:
 @cache
 def _lines() -> dict[str, type[Struct]]:
     """What a line of a recording must have, by its event."""
-    found = {}
+    by_event = {}
     for event in _OF_RECORDINGS:
         hints = get_type_hints(event, localns={"MessageExt": object})
         spelled = zip(event.__struct_fields__, event.__struct_encode_fields__, strict=True)
         columns = [(column, hints[name]) for name, column in spelled if name not in event.unrecorded]
-        told = [(column, hint, UNSET) if UnsetType in get_args(hint) else (column, hint) for column, hint in columns]
-        found[event.kind] = defstruct(event.__name__, [("id", str), ("t", float), *told], kw_only=True)
-    return found
+        fields = [(column, hint, UNSET) if UnsetType in get_args(hint) else (column, hint) for column, hint in columns]
+        by_event[event.kind] = defstruct(event.__name__, [("id", str), ("t", float), *fields], kw_only=True)
+    return by_event

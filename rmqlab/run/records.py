@@ -1,4 +1,4 @@
-"""What a scenario left behind as tables of typed records: declared once, for `Lab`, Parquet files and Spark.
+"""What a scenario left as tables of typed records: declared once, for `Lab`, Parquet files and Spark.
 
 | table | one record is |
 |---|---|
@@ -96,7 +96,7 @@ class FateRecord(NamedTuple):
     lost: bool
 
 
-class BeatRecord(NamedTuple):
+class HeartbeatRecord(NamedTuple):
     """A subscription as a heartbeat brought it to the broker."""
 
     n: int
@@ -109,7 +109,7 @@ class BeatRecord(NamedTuple):
     version: int
 
 
-class SlotRecord(NamedTuple):
+class BrokerSubscriptionRecord(NamedTuple):
     """A change of what the broker holds for a group and topic; no `expression`: it holds nothing from then on."""
 
     n: int
@@ -170,7 +170,7 @@ TIMES = ("t", "since", "until", "arrives")
 
 
 def from_zero(rows: Iterable[R], zero: int) -> Iterator[R]:
-    """The records with their times (ms) counted from ``zero``.
+    """The records with their times (ms) counted from `zero`.
 
     >>> next(from_zero([OffsetRecord(2_504, "G", "T", 0, None, 8)], 2_500)).t
     4
@@ -198,10 +198,10 @@ def events(run: Run) -> Iterator[EventRecord]:
 
 def messages(run: Run) -> Iterator[MessageRecord]:
     """Every message sent, in order."""
-    told = list(run.told("sent"))
+    sent_events = list(run.told("sent"))
     sent = sent_messages(run.scenario, run.events) if run.scenario.steps else ()
-    topics = [message.topic for message in sent] or [event["topic"] for event in told]
-    for n, (topic, event) in enumerate(zip(topics, told, strict=True)):
+    topics = [message.topic for message in sent] or [event["topic"] for event in sent_events]
+    for n, (topic, event) in enumerate(zip(topics, sent_events, strict=True)):
         yield MessageRecord(n, event["t"], topic, *(event[name] for name in columns_of(MessageRecord)[3:]))
 
 
@@ -215,32 +215,32 @@ def consumed(run: Run) -> Iterator[ConsumedRecord]:
 
 def fates(run: Run) -> Iterator[FateRecord]:
     """The fate of every message in every group that subscribes its topic, in the order of sending."""
-    for one in run.fates:
-        record = FateRecord(*(getattr(one, name) for name in FateRecord._fields))
-        yield record._replace(fate=str(one.fate), t=round(one.t))
+    for fate in run.fates:
+        record = FateRecord(*(getattr(fate, name) for name in FateRecord._fields))
+        yield record._replace(fate=str(fate.fate), t=round(fate.t))
 
 
-def beats(run: Run) -> Iterator[BeatRecord]:
+def beats(run: Run) -> Iterator[HeartbeatRecord]:
     """Every subscription that a heartbeat brought; the clients' own retry topics are left out."""
-    told = (
-        (fact, run.short(group), one)
+    reported = (
+        (fact, run.short(group), data)
         for fact in run.facts.of(Heartbeat)
-        for group, one in fact.event.subscriptions
-        if not is_retry_topic(run.short(one.topic))
+        for group, data in fact.event.subscriptions
+        if not is_retry_topic(run.short(data.topic))
     )
-    for n, (fact, group, one) in enumerate(told):
-        asked = (one.expression_type, one.sub_string, one.sub_version)
-        yield BeatRecord(n, fact.t, fact.event.client, group, run.short(one.topic), *asked)
+    for n, (fact, group, data) in enumerate(reported):
+        columns = (data.expression_type, data.sub_string, data.sub_version)
+        yield HeartbeatRecord(n, fact.t, fact.event.client, group, run.short(data.topic), *columns)
 
 
-def slots(run: Run) -> Iterator[SlotRecord]:
+def slots(run: Run) -> Iterator[BrokerSubscriptionRecord]:
     """Every change of what the broker holds for a group, a new version of the same text included."""
     facts = (fact for fact in run.facts.of(SubscriptionChanged) if not is_retry_topic(fact.event.topic or ""))
     for n, fact in enumerate(facts):
         change, old, new = fact.event, fact.event.old, fact.event.new
-        held = (None, None, None) if new is None else (new.expression_type, new.sub_string, new.sub_version)
+        columns = (None, None, None) if new is None else (new.expression_type, new.sub_string, new.sub_version)
         before = None if old is None else old.sub_string
-        yield SlotRecord(n, fact.t, change.client, change.group, change.topic, before, *held)
+        yield BrokerSubscriptionRecord(n, fact.t, change.client, change.group, change.topic, before, *columns)
 
 
 def pulls(run: Run) -> Iterator[PullRecord]:
@@ -252,8 +252,8 @@ def pulls(run: Run) -> Iterator[PullRecord]:
 
 def ownership(run: Run) -> Iterator[OwnershipRecord]:
     """Queues taken and let go: from the clients' own words, and all of them when the broker forgets a client."""
-    for n, (t, (who, group, topic), queue, held) in enumerate(_ownership(run)):
-        yield OwnershipRecord(n, t, who, group, topic, queue, held)
+    for n, (t, (client, group, topic), queue, is_taken) in enumerate(_ownership(run)):
+        yield OwnershipRecord(n, t, client, group, topic, queue, is_taken)
 
 
 def offsets(run: Run) -> Iterator[OffsetRecord]:
@@ -264,16 +264,16 @@ def offsets(run: Run) -> Iterator[OffsetRecord]:
 
 
 def _ownership(run: Run) -> Iterator[tuple[float, tuple[str, str, str], int, bool]]:
-    held: dict[tuple[str, str, str], set[int]] = {}
+    queues_of: dict[tuple[str, str, str], set[int]] = {}
     for fact in run.facts:
         match fact.event:
             case Unregister(group=group, client=client) | Expired(group=group, client=client):
-                for key in [key for key in held if key[:2] == (client, group)]:
-                    yield from ((fact.t, key, queue, False) for queue in sorted(held.pop(key)))
+                for key in [key for key in queues_of if key[:2] == (client, group)]:
+                    yield from ((fact.t, key, queue, False) for queue in sorted(queues_of.pop(key)))
             case Rebalance(group=group, topic=topic, queues=queues) if not is_retry_topic(topic):
                 key = (fact.source, group, topic)
-                before, now = held.get(key, set()), set(queues)
-                held[key] = now
+                before, now = queues_of.get(key, set()), set(queues)
+                queues_of[key] = now
                 yield from ((fact.t, key, queue, False) for queue in sorted(before - now))
                 yield from ((fact.t, key, queue, True) for queue in sorted(now - before))
 
@@ -283,8 +283,8 @@ TABLES: dict[str, tuple[type[tuple[Any, ...]], Any]] = {
     "messages": (MessageRecord, messages),
     "consumed": (ConsumedRecord, consumed),
     "fates": (FateRecord, fates),
-    "beats": (BeatRecord, beats),
-    "slots": (SlotRecord, slots),
+    "beats": (HeartbeatRecord, beats),
+    "slots": (BrokerSubscriptionRecord, slots),
     "ownership": (OwnershipRecord, ownership),
     "offsets": (OffsetRecord, offsets),
 }

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Outcome, Run
     from rmqlab.scenario.scenario import Scenario
 
-MAX_SHOWN = 100
+MAX_REPR_ROWS = 100
 _SPARK = {str: "string", int: "bigint", float: "double", bool: "boolean"}
 
 
 class Records(Sequence[R]):
-    """Records of one type, in order; ``caption`` says what one is. Index, slice, loop, or filter them with ``where``.
+    """Records of one type, in order; `caption` says what one is. Index, slice, loop, or filter them with `where`.
 
     >>> from rmqlab.run.records import OffsetRecord
     >>> asked = [OffsetRecord(0, "G", "T", 0, 2, 2), OffsetRecord(0, "G", "T", 1, None, 3)]
@@ -52,7 +52,7 @@ class Records(Sequence[R]):
         return len(self._rows)
 
     def where(self, keep: Callable[[R], bool] | None = None, **values: object) -> Records[R]:
-        """The records for which ``keep`` is true and whose attributes have these values.
+        """The records for which `keep` is true and whose attributes have these values.
 
         Raises:
             BadInput: a record has no such attribute.
@@ -76,7 +76,7 @@ class Records(Sequence[R]):
         return Records(self.caption, self.record, rows)
 
     def frame(self) -> pd.DataFrame:
-        """The records as a pandas frame, a column for each of ``columns``.
+        """The records as a pandas frame, a column for each of `columns`.
 
         Raises:
             BadInput: pandas is not installed; the text says how to get it.
@@ -88,7 +88,7 @@ class Records(Sequence[R]):
         return pd.DataFrame(self._rows, columns=list(self.columns))
 
     def spark(self, session: SparkSession) -> DataFrame:
-        """The records as a Spark frame of ``session``, a column for each of ``columns``."""
+        """The records as a Spark frame of `session`, a column for each of `columns`."""
         hints = get_type_hints(self.record)
         kinds = [next(text for kind, text in _SPARK.items() if hint in (kind, kind | None)) for hint in hints.values()]
         schema = ", ".join(f"`{column}` {kind}" for column, kind in zip(self.columns, kinds, strict=True))
@@ -99,12 +99,12 @@ class Records(Sequence[R]):
     def _table(self) -> Table:
         from rmqlab.plugins import Table
 
-        more = len(self._rows) - MAX_SHOWN
+        more = len(self._rows) - MAX_REPR_ROWS
         caption = f"{self.caption}: {len(self._rows)}" + (
-            _(", of which the first {max_shown}", max_shown=MAX_SHOWN) if more > 0 else ""
+            _(", of which the first {max_shown}", max_shown=MAX_REPR_ROWS) if more > 0 else ""
         )
-        lost = [n for n, row in enumerate(self._rows[:MAX_SHOWN]) if getattr(row, "lost", False)]
-        return Table(caption, self.columns, self._rows[:MAX_SHOWN], marked=frozenset(lost), names=True)
+        lost = [n for n, row in enumerate(self._rows[:MAX_REPR_ROWS]) if getattr(row, "lost", False)]
+        return Table(caption, self.columns, self._rows[:MAX_REPR_ROWS], marked=frozenset(lost), names=True)
 
     def __repr__(self) -> str:
         """Plain text in columns; a lost message is marked."""
@@ -117,7 +117,7 @@ class Records(Sequence[R]):
 class LabTables:
     """What can be asked of any run.
 
-    Times in tables and pictures are ms since the topics were ready, as `Lab.now` and ``at`` of a scenario's steps; what
+    Times in tables and pictures are ms since the topics were ready, as `Lab.now` and `at` of a scenario's steps; what
     happened before is below 0. Versions in tables are the clients' own epoch ms. The events of `lines()` and of files
     count from the begin of the run, as recordings of real brokers do: `run.zero` ms more.
     """
@@ -145,13 +145,13 @@ class LabTables:
         """What listeners got."""
         return self._records("Consumed", records.ConsumedRecord, records.consumed)
 
-    def heartbeats(self) -> Records[records.BeatRecord]:
+    def heartbeats(self) -> Records[records.HeartbeatRecord]:
         """The subscriptions that heartbeats brought to the broker."""
-        return self._records("Heartbeats", records.BeatRecord, records.beats)
+        return self._records("Heartbeats", records.HeartbeatRecord, records.beats)
 
-    def subscriptions(self) -> Records[records.SlotRecord]:
+    def subscriptions(self) -> Records[records.BrokerSubscriptionRecord]:
         """Every change of the one subscription that the broker holds for a group and topic."""
-        return self._records("Subscriptions", records.SlotRecord, records.slots)
+        return self._records("Subscriptions", records.BrokerSubscriptionRecord, records.slots)
 
     def pulls(self) -> Records[records.PullRecord]:
         """The pulls as the broker answered them; a recording has none (its frames are on disk)."""
@@ -202,7 +202,7 @@ class LabTables:
         return slot_timeline(self._run(), group=group, topic=topic)
 
     def ribbons(self, *, group: str | None = None, topic: str | None = None) -> Picture:
-        """Who owned which queue over time: two owners at once and nobody stand out."""
+        """Who owned which queue over time: two owners at once and no owner stand out."""
         from rmqlab.plugins import ribbons
 
         return ribbons(self._run(), group=group, topic=topic)

@@ -1,4 +1,4 @@
-"""What a scenario leaves behind, simulated or recorded: events, facts, fates, and the schedule that repeats it."""
+"""What a scenario leaves, simulated or recorded: events, facts, fates, and the schedule that repeats it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from rmqlab.scenario.scenario import Step
 
 Event = dict[str, Any]
-EVENTS = ("events.jsonl.gz", "events.jsonl", "events")  # where those of a recorded set lie
+OUTCOME_EVENTS = ("events.jsonl.gz", "events.jsonl", "events")  # where those of a recorded set lie
 
 
 @dataclass(slots=True)
 class Run:
-    """One finished run. ``events`` are in the recordings' format; ``facts`` is what broker and clients reported.
+    """One finished run. `events` are in the recordings' format; `facts` is what broker and clients reported.
 
-    ``owners``: who held each queue (group, topic, queue id) at the end, with the next offset each would pull;
-    ``queues``: how many queues each topic had then. ``under_way``: what could still change the outcome when a run that
+    `owners`: who held each queue (group, topic, queue id) at the end, with the next offset each would pull;
+    `queues`: how many queues each topic had then. `under_way`: what could still change the outcome when a run that
     did not come to rest was ended.
-    ``zero``: when the topics were ready, ms since the run began: what people read counts from there, as ``at`` of the
-    steps does; ``events``, ``facts`` and ``fates`` count from the begin of the run, as recordings do.
+    `zero`: when the topics were ready, ms since the run began: what people read counts from there, as `at` of the
+    steps does; `events`, `facts` and `fates` count from the begin of the run, as recordings do.
     A recording knows no choices; that of a tap has no steps either, and in it all names are as they are on the wire.
     """
 
@@ -59,7 +59,7 @@ class Run:
         return [choice for choice in self.choices if choice.t is not None]
 
     def told(self, *kinds: str) -> Iterator[Event]:
-        """The events of the given kinds, in order, as ``facts.of`` gives facts."""
+        """The events of the given kinds, in order, as `facts.of` gives facts."""
         return (event for event in self.events if event["ev"] in kinds)
 
     def outcome(self) -> Outcome:
@@ -81,7 +81,7 @@ class Run:
 class Outcome:
     """What can be compared between runs and recordings; hashable.
 
-    ``consumed``: (who, body, times consumed) sorted; ``committed``: (group, "topic/queue", offset) sorted, where
+    `consumed`: (who, body, times consumed) sorted; `committed`: (group, "topic/queue", offset) sorted, where
     the offset may be an error's name, as in the recordings.
     """
 
@@ -100,20 +100,20 @@ class Outcome:
             elif event["ev"] == "offset":
                 committed[event["group"], f"{event['topic']}/{event['queue']}"] = event["committed"]
         return cls(
-            tuple(sorted((who, body, n) for (who, body), n in counts.items())),
+            tuple(sorted((client, body, n) for (client, body), n in counts.items())),
             tuple((group, queue, offset) for (group, queue), offset in sorted(committed.items())),
         )
 
-    def bodies_of(self, who: str) -> list[str]:
-        """Bodies that ``who`` consumed, sorted."""
-        return sorted(body for name, body, _ in self.consumed if name == who)
+    def bodies_of(self, client: str) -> list[str]:
+        """Bodies that `client` consumed, sorted."""
+        return sorted(body for name, body, _ in self.consumed if name == client)
 
     @property
     def words(self) -> str:
         """Who got which messages, in one line: "A gets MsgStr2 MsgStr3"."""
         consumed = self.as_json()["consumed"]
         return joined(
-            ", ", (_("{who} gets {bodies}", who=who, bodies=" ".join(bodies)) for who, bodies in consumed.items())
+            ", ", (_("{who} gets {bodies}", who=client, bodies=" ".join(bodies)) for client, bodies in consumed.items())
         ) or _("nobody gets anything")
 
     def as_json(self) -> dict[str, Any]:
@@ -121,8 +121,8 @@ class Outcome:
         many = len({group for group, _, _ in self.committed}) > 1
         committed = {f"{group}/{queue}" if many else queue: offset for group, queue, offset in self.committed}
         consumed: dict[str, list[str]] = {}
-        for who, body, times in self.consumed:
-            consumed.setdefault(who, []).extend([body] * times)
+        for client, body, times in self.consumed:
+            consumed.setdefault(client, []).extend([body] * times)
         return {"consumed": consumed, "committed": committed}
 
 
@@ -130,18 +130,18 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
     """Every message that was sent, with the topic and the properties that its step gave it.
 
     Raises:
-        BadInput: an event tells of a message that no step sends.
+        BadInput: an event names a message that no step sends.
     """
     steps = (step for step in scenario.steps if isinstance(step, Send) and step.messages)
     step = next(steps, None)
-    found = []
+    records = []
     for event in events:
         if event["ev"] == "error" and event["do"] == "send":  # the rest of that step was not sent
             step = next(steps, None)
         if event["ev"] != "sent":
             continue
         number, queue, offset, body, tag = (event[name] for name in ("i", "queue", "offset", "body", "tag"))
-        while step is not None and [one.body for one in step.messages[number : number + 1]] != [body]:
+        while step is not None and [content.body for content in step.messages[number : number + 1]] != [body]:
             step = next(steps, None)
         if step is None:
             raise BadInput(_("scenario {id}: no step sends {body}", id=f"{scenario.id!r}", body=f"{event['body']!r}"))
@@ -150,27 +150,27 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
             step = next(steps, None)
         known = {PROPERTY_TAGS: message.tag, PROPERTY_KEYS: message.keys}
         properties = {**(message.props or {}), **{name: text for name, text in known.items() if text is not None}}
-        found.append(SendRecord(topic, queue, offset, body, tag, event["msgId"], event["t"], properties))
-    return found
+        records.append(SendRecord(topic, queue, offset, body, tag, event["msgId"], event["t"], properties))
+    return records
 
 
 def tells_of(event: Event, step: Step) -> bool:
-    """Whether an event tells that a step was made; the event of a subscription names no topic."""
+    """Whether an event says that a step was made; the event of a subscription names no topic."""
     match event["ev"], step:
-        case "starting", Start(who=who):
-            return bool(who == event["who"])
-        case "unsubscribed", Unsubscribe(who=who, topic=topic):
-            return (who, topic) == (event["who"], event.get("topic"))
-        case "assigned", Assign(who=who, queues=queues):
-            return (who, queues) == (event["who"], event.get("queues"))
+        case "starting", Start(who=name):
+            return bool(name == event["who"])
+        case "unsubscribed", Unsubscribe(who=name, topic=topic):
+            return (name, topic) == (event["who"], event.get("topic"))
+        case "assigned", Assign(who=name, queues=queues):
+            return (name, queues) == (event["who"], event.get("queues"))
         case ("topicDeleted", DeleteTopic(topic=topic)) | ("resized", Resize(topic=topic)):
             return bool(topic == event.get("topic"))
         case ("groupDeleted", DeleteGroup(group=group)) | ("groupCreated", CreateGroup(group=group)):
             return bool(group == event.get("group"))
-        case "subscribed", Subscribe(who=who, expr=expr):
-            return (who, expr) == (event["who"], event.get("expr"))
-        case "control", Freeze(who=who):
-            return bool(event.get("line") == f"freeze @{who}")
+        case "subscribed", Subscribe(who=name, expr=expr):
+            return (name, expr) == (event["who"], event.get("expr"))
+        case "control", Freeze(who=name):
+            return bool(event.get("line") == f"freeze @{name}")
     return False
 
 
@@ -203,7 +203,7 @@ def run_lines(run: Run) -> Iterator[str]:
 def recorded_events(folder: Path) -> dict[str, list[Event]]:
     """The events of a recorded set by scenario id, from events.jsonl.gz, events.jsonl or a folder events/.
 
-    In a folder each scenario has a file named after it, whose lines need no ``id``: so a driver of clients leaves them.
+    In a folder each scenario has a file named after it, whose lines need no `id`: so a driver of clients leaves them.
 
     Raises:
         BadInput: no such file, or a line that is no event; the text names file and line.
@@ -227,7 +227,7 @@ def recorded_events(folder: Path) -> dict[str, list[Event]]:
 
 def _event_files(folder: Path) -> list[tuple[Path, Event]]:
     """Files of events, with what their lines do not say themselves."""
-    packed, plain, split = (folder / name for name in EVENTS)
+    packed, plain, split = (folder / name for name in OUTCOME_EVENTS)
     if not is_file(packed) and not is_file(plain) and is_dir(split):
         return [(path, {"id": path.stem}) for path in contents(split) if path.suffix == ".jsonl"]
     return [(packed if is_file(packed) else plain, {})]

@@ -1,6 +1,6 @@
 """A run, read for pictures and checks: who took part, when it began, which subscription was in force, who owned what.
 
-Times are ms since the topics were ready, as `Lab.now`; versions too, as an exact clock would have told them.
+Times are ms since the topics were ready, as `Lab.now`; versions too, as an exact clock would show them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_MORE = "-"
 class Beat(NamedTuple):
     """A heartbeat as it reached the broker: the subscription it carried, and whether that took the group's slot.
 
-    ``order``: its place among the run's facts, as for a slot; it decides where times are equal.
+    `order`: its place among the run's facts, as for a slot; it decides where times are equal.
     """
 
     t: float
@@ -49,8 +49,8 @@ class Beat(NamedTuple):
     order: int
 
 
-class SlotSpan(NamedTuple):
-    """The group's subscription in the broker from ``t`` on: ``kind`` TAG or SQL92, written by ``who``."""
+class BrokerSubscriptionSpan(NamedTuple):
+    """The group's subscription in the broker from `t` on: `kind` TAG or SQL92, written by `who`."""
 
     t: float
     who: str
@@ -63,10 +63,13 @@ class RunView:
     """One group and one topic of a run (by default the first of each)."""
 
     def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:
-        """Raises `BadInput` when nobody in the run subscribes that topic in that group.
+        """Read the run.
 
-        ``starts_with``: what each member asks for when it starts; ``asked``: what it asks for first, then or later;
-        ``asks``: all that it asks for, one after another; ``broadcasting``: all members are.
+        `starts_with`: what each member asks for when it starts; `asked`: what it asks for first, then or later;
+        `asks`: all that it asks for, one after another; `broadcasting`: all members are.
+
+        Raises:
+            BadInput: no member of that group subscribes that topic.
         """
         self.run = run
         starts = [step for step in run.scenario.steps if isinstance(step, Start)]
@@ -74,16 +77,18 @@ class RunView:
         mine = [step for step in starts if step.group == self.group]
         self.topic = topic or next((name for step in mine for name in step.subscribe), "")
         self.starts_with = {step.who: step.subscribe[self.topic].expr for step in mine if self.topic in step.subscribe}
-        wishes = {who: [expression] for who, expression in self.starts_with.items()}
+        expressions_of = {client: [expression] for client, expression in self.starts_with.items()}
         self.broadcasting = all(step.broadcasts for step in mine)
         members = {step.who for step in mine}
         for step in run.scenario.steps:
             if isinstance(step, Subscribe) and step.topic == self.topic and step.who in members:
-                wishes.setdefault(step.who, []).append(step.expr)
+                expressions_of.setdefault(step.who, []).append(step.expr)
             elif isinstance(step, Unsubscribe) and step.topic == self.topic and step.who in members:
-                wishes.setdefault(step.who, []).append(NO_MORE)
-        self.asked = {who: expressions[0] for who, expressions in wishes.items()}
-        self.asks = {who: " → ".join(key for key, _ in groupby(expressions)) for who, expressions in wishes.items()}
+                expressions_of.setdefault(step.who, []).append(NO_MORE)
+        self.asked = {client: expressions[0] for client, expressions in expressions_of.items()}
+        self.asks = {
+            client: " → ".join(key for key, _ in groupby(expressions)) for client, expressions in expressions_of.items()
+        }
         if not self.asked:
             known = joined(
                 ", ",
@@ -96,12 +101,12 @@ class RunView:
                 ),
             )
             wanted = " of ".join(repr(name) for name in (topic, group) if name)
-            told = (
+            problem = (
                 _("nobody subscribes {wanted}; subscribed are: {known}", wanted=wanted, known=known)
                 if known
                 else _("no consumer was started")
             )
-            raise BadInput(_("run {id}: {told}", id=f"{run.scenario.id!r}", told=told))
+            raise BadInput(_("run {id}: {told}", id=f"{run.scenario.id!r}", told=problem))
         self.names = sorted(self.asked)
         self._epoch: int = run.events[0]["epochMs"]
         self.zero = run.zero
@@ -109,22 +114,22 @@ class RunView:
         seen_at = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
         self.end: float = max(asked_at, seen_at)
 
-    def is_member(self, who: str, t: float) -> bool:
-        """Whether this is the group that ``who`` was last started in by ``t`` (ms since the run began)."""
-        return [group for since, group in self._groups[who] if since <= t][-1:] == [self.group]
+    def is_member(self, client: str, t: float) -> bool:
+        """Whether this is the group that `client` was last started in by `t` (ms since the run began)."""
+        return [group for since, group in self._groups[client] if since <= t][-1:] == [self.group]
 
     @cached_property
     def _groups(self) -> dict[str, list[tuple[float, str]]]:
         """When each consumer was started, and in which group, in order of time."""
         groups: dict[str, list[str]] = defaultdict(list)
-        found: dict[str, list[tuple[float, str]]] = defaultdict(list)
+        by_client: dict[str, list[tuple[float, str]]] = defaultdict(list)
         for step in self.run.scenario.steps:
             if isinstance(step, Start):
                 groups[step.who].append(step.group)
         for event in self.run.events:
-            if event["ev"] == "starting" and len(found[who := event["who"]]) < len(groups[who]):
-                found[who].append((event["t"], groups[who][len(found[who])]))
-        return found
+            if event["ev"] == "starting" and len(by_client[client := event["who"]]) < len(groups[client]):
+                by_client[client].append((event["t"], groups[client][len(by_client[client])]))
+        return by_client
 
     def version(self, sub_version: int) -> float:
         """A subscription version (epoch ms) as ms since the topics were ready."""
@@ -152,10 +157,10 @@ class RunView:
         return [fate for fate in self.run.fates if (fate.group, fate.topic) == (self.group, self.topic)]
 
     @cached_property
-    def slots(self) -> list[SlotSpan]:
+    def slots(self) -> list[BrokerSubscriptionSpan]:
         """Every change of the group's subscription of the topic."""
         return [
-            SlotSpan(
+            BrokerSubscriptionSpan(
                 fact.t - self.zero,
                 fact.event.client,
                 new.expression_type or TAG,
@@ -169,31 +174,33 @@ class RunView:
     @cached_property
     def beats(self) -> list[Beat]:
         """Every heartbeat of the group's members that carries the topic, as the broker got it; no other group's."""
-        found: list[Beat] = []
+        heartbeats: list[Beat] = []
         facts: list[Fact[Event]] = self.facts(Heartbeat, SubscriptionChanged)
         for fact, follows in zip_longest(facts, facts[1:]):
             if not isinstance(beat := fact.event, Heartbeat):
                 continue
             taken = follows is not None and isinstance(follows.event, SubscriptionChanged) and follows.t == fact.t
-            for group, told in beat.subscriptions:
-                if (self.run.short(group), self.run.short(told.topic)) == (self.group, self.topic):
-                    version, place = self.version(told.sub_version), self.place(fact)
-                    found.append(Beat(fact.t - self.zero, beat.client, told.sub_string or "", version, taken, place))
-        return found
+            for group, data in beat.subscriptions:
+                if (self.run.short(group), self.run.short(data.topic)) == (self.group, self.topic):
+                    version, place = self.version(data.sub_version), self.place(fact)
+                    heartbeats.append(
+                        Beat(fact.t - self.zero, beat.client, data.sub_string or "", version, taken, place)
+                    )
+        return heartbeats
 
     @cached_property
     def owners(self) -> dict[int, list[str]]:
-        """Who owned each queue when the scenario last asked, by name; a queue that nobody owned is missing."""
-        held: dict[str, list[int]] = {}
+        """Who owned each queue when the scenario last asked, by name; a queue that no member owned is missing."""
+        queues_of: dict[str, list[int]] = {}
         for event in self.run.events:
             if event["ev"] == "alloc" and event["who"] in self.asked and self.is_member(event["who"], event["t"]):
-                if event["who"] in held:  # it is asked again, so all are; who is gone is not asked
-                    held.clear()
-                held[event["who"]] = event["queues"].get(self.topic, [])
+                if event["who"] in queues_of:  # it is asked again, so all are; who is gone is not asked
+                    queues_of.clear()
+                queues_of[event["who"]] = event["queues"].get(self.topic, [])
         owners: dict[int, list[str]] = {}
-        for who, queues in sorted(held.items()):
+        for client, queues in sorted(queues_of.items()):
             for queue in queues:
-                owners.setdefault(queue, []).append(who)
+                owners.setdefault(queue, []).append(client)
         return owners
 
     @cached_property
@@ -218,12 +225,14 @@ def seconds(ms: float) -> str:
     return f"{ms / 1_000:.3f} s"
 
 
-LONGEST = 11  # letters of an expression in a picture; tables have it whole
+LONGEST_EXPRESSION_SHOWN = 11  # letters of an expression in a picture; tables have it whole
 
 
 def short(expression: str) -> str:
     """An expression that fits into a label."""
-    return expression if len(expression) <= LONGEST else f"{expression[: LONGEST - 1]}…"
+    return (
+        expression if len(expression) <= LONGEST_EXPRESSION_SHOWN else f"{expression[: LONGEST_EXPRESSION_SHOWN - 1]}…"
+    )
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -21,25 +21,25 @@ LONGEST_FAULT_MS = 24 * 3_600_000
 class ScenarioStep(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="do", rename="camel"
 ):
-    """A step: ``at`` is ms after the topics exist."""
+    """A step: `at` is ms after the topics exist."""
 
     at: int
 
 
 class FaultStep(ScenarioStep, frozen=True, kw_only=True):
-    """A fault. With ``within`` (ms) its moment is a choice among ``MOMENTS`` from ``at`` to ``at + within``."""
+    """A fault. With `within` (ms) its moment is a choice among `MOMENTS` from `at` to `at + within`."""
 
     within: int = 0
 
 
 class Cut(FaultStep, frozen=True, tag="cut", kw_only=True):
-    """Reset ``who``'s connection to the broker; it will connect again."""
+    """Reset `who`'s connection to the broker; it will connect again."""
 
     who: str
 
 
 class Freeze(FaultStep, frozen=True, tag="freeze", kw_only=True):
-    """Swallow everything on ``who``'s connection to the broker from now on, both ways; with ``forMs`` hold it so long.
+    """Swallow everything on `who`'s connection to the broker from now on, both ways; with `forMs` hold it so long.
 
     For good, as the recordings did it: frames are lost, and when one side closes the connection the other learns of it,
     and may make a new one. A link that comes back delivers what was under way, as TCP sends again what was not
@@ -51,21 +51,21 @@ class Freeze(FaultStep, frozen=True, tag="freeze", kw_only=True):
 
 
 class Kill(FaultStep, frozen=True, tag="kill", kw_only=True):
-    """End the process of ``who`` without a goodbye; its connections close at once, if ``silent`` nobody is told."""
+    """End the process of `who` without a goodbye; its connections close at once, if `silent` no client is notified."""
 
     who: str
     silent: bool = False
 
 
 class Pause(FaultStep, frozen=True, tag="pause", kw_only=True):
-    """Stop ``who`` (a client, or "broker") for ``forMs``, as a long garbage collection does: connections stay open."""
+    """Stop `who` (a client, or "broker") for `forMs`, as a long garbage collection does: connections stay open."""
 
     who: str
     for_ms: int
 
 
 class Slow(FaultStep, frozen=True, tag="slow", kw_only=True):
-    """Every frame of ``who``'s links takes ``ms`` more, both ways, for ``forMs`` (without it: from now on)."""
+    """Every frame of `who`'s links takes `ms` more, both ways, for `forMs` (without it: from now on)."""
 
     who: str
     ms: int
@@ -73,21 +73,21 @@ class Slow(FaultStep, frozen=True, tag="slow", kw_only=True):
 
 
 class SetClock(FaultStep, frozen=True, tag="clock", kw_only=True):
-    """Move the clock of ``who`` (a client, or "broker") by ``byMs``; below 0 it is set back. Timers do not notice."""
+    """Move the clock of `who` (a client, or "broker") by `byMs`; below 0 it is set back. Timers do not notice."""
 
     who: str
     by_ms: int
 
 
 class LoseHeartbeat(FaultStep, frozen=True, tag="loseHeartbeat", kw_only=True):
-    """The next ``times`` heartbeats of ``who`` get lost on their way; each one costs it its timeout of 3 s."""
+    """The next `times` heartbeats of `who` get lost on their way; each one costs it its timeout of 3 s."""
 
     who: str
     times: int = 1
 
 
 class RestartBroker(FaultStep, frozen=True, tag="restartBroker", kw_only=True):
-    """Stop the broker for ``downMs``: files stay, memory goes. With ``crash`` offsets not written yet are gone too."""
+    """Stop the broker for `downMs`: files stay, memory goes. With `crash` offsets not written yet are gone too."""
 
     down_ms: int
     crash: bool = False
@@ -109,7 +109,7 @@ MAY_BE_PRODUCER = (Cut, Freeze, Pause, Slow, SetClock)
 
 
 class FaultOrder:
-    """Looks at the faults of a scenario in their order. ``end``: the time (ms) of its last step."""
+    """Looks at the faults of a scenario in their order. `end`: the time (ms) of its last step."""
 
     def __init__(self, end: int) -> None:
         self._end = end
@@ -118,7 +118,7 @@ class FaultOrder:
         self._killed: dict[str, int] = {}
 
     def problems(self, step: FaultStep, field: str) -> Iterator[str]:
-        """What is wrong with a fault and its numbers; ``field`` is where it stands."""
+        """What is wrong with a fault and its numbers; `field` is where it stands."""
         yield from _out_of_range(step, field)
         last = step.at + step.within
         if step.within and last > self._end:
@@ -129,8 +129,8 @@ class FaultOrder:
                 end=self._end,
             )
         match step:
-            case Kill(who=who):
-                self._killed[who] = last
+            case Kill(who=client):
+                self._killed[client] = last
             case RestartBroker(down_ms=down_ms):
                 if step.at < self._broker_back:
                     yield _(
@@ -157,15 +157,15 @@ class FaultOrder:
             case _:
                 pass
 
-    def starts(self, who: str, at: int, field: str) -> Iterator[str]:
+    def starts(self, client: str, at: int, field: str) -> Iterator[str]:
         """A consumer starts: not before the span of its last kill is over."""
-        killed = self._killed.pop(who, at)
+        killed = self._killed.pop(client, at)
         if at < killed:
             yield _(
                 "{field}.at is {at}, but {who} may live until {killed}; start it later",
                 field=field,
                 at=at,
-                who=f"{who!r}",
+                who=f"{client!r}",
                 killed=killed,
             )
 

@@ -1,7 +1,7 @@
 """Verbs of life beside start and stop: subscriptions that end, queues assigned by hand, topics and groups deleted.
 
 Deleting is what mqadmin's deleteTopic and deleteSubGroup do (4.8.0 `DeleteTopicSubCommand`,
-`DeleteSubscriptionGroupCommand`): consumers are not told, and offsets stay in `consumerOffset.json`.
+`DeleteSubscriptionGroupCommand`): consumers are not notified, and offsets stay in `consumerOffset.json`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EXCLUSIVE = _("subscribe and assign exclude each other (`DefaultLitePullConsumer
 
 
 class Unsubscribe(ScenarioStep, frozen=True, tag="unsubscribe", kw_only=True):
-    """Consumer ``who`` ends its subscription of a topic; the broker learns of it by the next heartbeat.
+    """Consumer `who` ends its subscription of a topic; the broker learns of it by the next heartbeat.
 
     4.8.0 `DefaultMQPushConsumerImpl.unsubscribe`, `DefaultLitePullConsumerImpl.unsubscribe`.
     """
@@ -29,7 +29,7 @@ class Unsubscribe(ScenarioStep, frozen=True, tag="unsubscribe", kw_only=True):
 
 
 class Assign(ScenarioStep, frozen=True, tag="assign", kw_only=True):
-    """Lite pull consumer ``who`` reads these queues from now on, by topic, and no others.
+    """Lite pull consumer `who` reads these queues from now on, by topic, and no others.
 
     4.8.0 `DefaultLitePullConsumerImpl.assign`.
     """
@@ -60,7 +60,7 @@ LifeStep: TypeAlias = Unsubscribe | Assign | DeleteTopic | CreateGroup | DeleteG
 
 
 class LifeOrder:
-    """Looks at the steps of life of a scenario in their order: ``queues_of`` and ``groups`` are those it knows."""
+    """Looks at the steps of life of a scenario in their order: `queues_of` and `groups` are those it knows."""
 
     def __init__(self, queues_of: Mapping[str, int], groups: Collection[str]) -> None:
         self.queues_of = dict(queues_of)
@@ -71,14 +71,20 @@ class LifeOrder:
         self._deleted: set[str] = set()
 
     def starts(
-        self, who: str, topics: Collection[str], assigned: Mapping[str, list[int]] | None, field: str, *, is_lite: bool
+        self,
+        client: str,
+        topics: Collection[str],
+        assigned: Mapping[str, list[int]] | None,
+        field: str,
+        *,
+        is_lite: bool,
     ) -> Iterator[str]:
         """A consumer starts: what is wrong with what it assigns itself, beside what it subscribes."""
-        self._subscribed[who] = set(topics)
-        self._assigned.discard(who)
-        self._lite.discard(who)
+        self._subscribed[client] = set(topics)
+        self._assigned.discard(client)
+        self._lite.discard(client)
         if is_lite:
-            self._lite.add(who)
+            self._lite.add(client)
         if assigned is None:
             return
         if not is_lite:
@@ -86,13 +92,13 @@ class LifeOrder:
         elif topics:
             yield _("{field} has subscribe and assign; {why}, so give one of the two", field=field, why=EXCLUSIVE)
         yield from self._queue_problems(assigned, f"{field}.assign")
-        self._assigned.add(who)
+        self._assigned.add(client)
 
-    def subscribes(self, who: str, topic: str, field: str) -> Iterator[str]:
+    def subscribes(self, client: str, topic: str, field: str) -> Iterator[str]:
         """A running consumer subscribes."""
-        if who in self._assigned:
-            yield _("{field}: {who} assigned itself queues before; {why}", field=field, who=who, why=EXCLUSIVE)
-        self._subscribed.setdefault(who, set()).add(topic)
+        if client in self._assigned:
+            yield _("{field}: {who} assigned itself queues before; {why}", field=field, who=client, why=EXCLUSIVE)
+        self._subscribed.setdefault(client, set()).add(topic)
 
     def resized(self, topic: str, queues: int) -> None:
         """A topic has another number of queues, or is there again."""
@@ -104,36 +110,36 @@ class LifeOrder:
         return topic in self._deleted
 
     def problems(self, step: LifeStep, field: str) -> Iterator[str]:
-        """What is wrong with a step of life; ``field`` is where it stands. Whoever it is about runs."""
+        """What is wrong with a step of life; `field` is where it stands. Whoever it is about runs."""
         match step:
-            case Unsubscribe(who=who, topic=topic):
-                mine = self._subscribed.get(who, set())
+            case Unsubscribe(who=client, topic=topic):
+                mine = self._subscribed.get(client, set())
                 if topic not in mine:
                     yield _(
                         "{field}.topic is {topic}; {who} subscribes {mine}",
                         field=field,
                         topic=repr(topic),
-                        who=who,
+                        who=client,
                         mine=", ".join(sorted(mine)) or _("nothing"),
                     )
                 mine.discard(topic)
-            case Assign(who=who, queues=queues):
-                if who not in self._lite:
+            case Assign(who=client, queues=queues):
+                if client not in self._lite:
                     yield _(
                         "{field}.who is {who}, a push consumer; only lite pull consumers assign themselves queues",
                         field=field,
-                        who=repr(who),
+                        who=repr(client),
                     )
-                elif self._subscribed.get(who):
+                elif self._subscribed.get(client):
                     yield _(
                         "{field}: {who} subscribed {topics} before; {why}",
                         field=field,
-                        who=who,
-                        topics=", ".join(sorted(self._subscribed[who])),
+                        who=client,
+                        topics=", ".join(sorted(self._subscribed[client])),
                         why=EXCLUSIVE,
                     )
                 yield from self._queue_problems(queues, f"{field}.queues")
-                self._assigned.add(who)
+                self._assigned.add(client)
             case DeleteTopic(topic=topic):
                 if topic not in self.queues_of:
                     yield _(

@@ -1,7 +1,7 @@
 """Scenarios: what is started, sent, stopped and broken, and when; one JSON object a line.
 
 The format is that of the recordings, so that the same file drives the real clients and this laboratory. Steps are
-ordered by ``at`` (ms after the topics exist); a step starts late when the one before it took long.
+ordered by `at` (ms after the topics exist); a step starts late when the one before it took long.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from rmqlab.scenario.fault_steps import (
     ScenarioStep,
 )
 from rmqlab.scenario.life_steps import Assign, CreateGroup, DeleteGroup, DeleteTopic, LifeOrder, LifeStep, Unsubscribe
-from rmqlab.scenario.scenario_errors import MESSAGES, SUBSCRIBE, explained
+from rmqlab.scenario.scenario_errors import MESSAGES_FIELD, SUBSCRIBE, explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PRODUCER = "P"  # what the scenario's producer is called
-MAX_QUEUES = 1_024
+PRODUCER_NAME = "P"  # what the scenario's producer is called
+MAX_SCENARIO_QUEUES = 1_024
 LONGEST_MS = 7 * 24 * 3_600_000  # a week
 
 
 class Subscription(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a consumer asks of one topic: ``type`` TAG or SQL92, and the expression text."""
+    """What a consumer asks of one topic: `type` TAG or SQL92, and the expression text."""
 
     type: Literal["TAG", "SQL92"] = "TAG"
     expr: str
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A message to send: ``queue`` fixes the queue id, otherwise the producer goes round."""
+    """A message to send: `queue` fixes the queue id, otherwise the producer goes round."""
 
     body: str
     tag: str | None = None
@@ -59,7 +59,11 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
     queue: int | None = None
 
     def message(self, topic: str) -> Message:
-        """What the producer is given, for a topic as it is on the wire; raises `UserPropertyError`."""
+        """What the producer is given, for a topic as it is on the wire.
+
+        Raises:
+            UserPropertyError: a property that Java refuses.
+        """
         message = Message.of(topic, to_utf8(self.body), self.tag, self.keys)
         for name, value in (self.props or {}).items():
             message.put_user_property(name, value)
@@ -67,10 +71,10 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
 
 class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
-    """Start consumer ``who`` of ``group``; ``later_times``: answer RECONSUME_LATER the first n times a body is seen.
+    """Start consumer `who` of `group`; `later_times`: answer RECONSUME_LATER the first n times a body is seen.
 
-    A lite pull consumer has ``who``, ``group`` and ``subscribe`` alone, as the recorded ones: it is always clustering.
-    In place of ``subscribe`` it may ``assign`` itself queues by topic, or have neither and be assigned some later.
+    A lite pull consumer has `who`, `group` and `subscribe` alone, as the recorded ones: it is always clustering.
+    In place of `subscribe` it may `assign` itself queues by topic, or have neither and be assigned some later.
     """
 
     who: str
@@ -93,13 +97,13 @@ class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
 
 
 class Stop(ScenarioStep, frozen=True, tag="stop"):
-    """Shut consumer ``who`` down in good order."""
+    """Shut consumer `who` down in good order."""
 
     who: str
 
 
 class Subscribe(ScenarioStep, frozen=True, tag="subscribe", kw_only=True):
-    """Consumer ``who`` subscribes again while it runs."""
+    """Consumer `who` subscribes again while it runs."""
 
     who: str
     topic: str
@@ -130,9 +134,9 @@ class Resize(ScenarioStep, frozen=True, tag="resize"):
 
 
 class ResetOffset(ScenarioStep, frozen=True, tag="resetOffset", kw_only=True):
-    """Let a group go on at ``to`` (ms as ``at``; -1: the end of each queue), as mqadmin's resetOffsetByTime does.
+    """Let a group go on at `to` (ms as `at`; -1: the end of each queue), as mqadmin's resetOffsetByTime does.
 
-    With ``direct`` the offsets are written at once, also those of a group that nobody has seen. Ours, as resize.
+    With `direct` the offsets are written at once, also those of a group that no broker has seen. Ours, as resize.
     """
 
     group: str
@@ -145,10 +149,10 @@ Step: TypeAlias = Start | Stop | Subscribe | Send | Alloc | Offsets | Resize | R
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One scenario: id, topics (name to number of read and write queues), and steps in order of ``at`` (ms).
+    """One scenario: id, topics (name to number of read and write queues), and steps in order of `at` (ms).
 
     Topics, groups and clients carry the id on the wire, so that a real broker can run many at once; with
-    ``plain_names`` they do not.
+    `plain_names` they do not.
     """
 
     id: str
@@ -163,9 +167,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     @property
     def ends_with_question(self) -> bool:
-        """Whether the last step asks (``alloc``, ``offsets``): then the run ends with it, as those recorded do.
+        """Whether the last step asks (`alloc`, `offsets`): then the run ends with it, as those recorded do.
 
-        Any other scenario runs on until nothing more can change what was delivered, committed or lost (``quiescence``).
+        Any other scenario runs on until nothing more can change what was delivered, committed or lost (`quiescence`).
         """
         return bool(self.steps) and isinstance(self.steps[-1], Alloc | Offsets)
 
@@ -179,7 +183,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         return json.dumps(self.to_builtins())
 
     def save(self, path: str | Path) -> None:
-        """Write the scenario to ``path``, a file that ``rmqlab simulate``, ``explore`` and ``lint`` read.
+        """Write the scenario to `path`, a file that `rmqlab simulate`, `explore` and `lint` read.
 
         Raises:
             BadInput: the file cannot be written.
@@ -193,7 +197,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 
 _KINDS: dict[str, type] = {str(step.__struct_config__.tag): step for step in get_args(Step)}
-_OTHERS: dict[str, type] = {"": Scenario, MESSAGES: OutgoingMessage, SUBSCRIBE: Subscription}
+_OTHERS: dict[str, type] = {"": Scenario, MESSAGES_FIELD: OutgoingMessage, SUBSCRIBE: Subscription}
 
 
 def read_scenarios(path: str | Path) -> list[Scenario]:
@@ -206,7 +210,7 @@ def read_scenarios(path: str | Path) -> list[Scenario]:
 
 
 def numbered_scenarios(path: str | Path) -> dict[int, Scenario]:
-    """All scenarios of a JSON-lines file by the number of their line; raises as ``read_scenarios``."""
+    """All scenarios of a JSON-lines file by the number of their line; raises as `read_scenarios`."""
     path = Path(path)
     return dict(_numbered(str(path), read_text(path, _("a file of scenarios, one JSON object a line"))))
 
@@ -239,7 +243,7 @@ def parse_scenario(text: str, where: str = "scenario") -> Scenario:
     """One scenario from its JSON text.
 
     Raises:
-        BadInput: with ``where``, the field, what is wrong and what would be right.
+        BadInput: with `where`, the field, what is wrong and what would be right.
     """
     try:
         # not msgspec's own parser: it refuses lone surrogates, which a body may have
@@ -250,7 +254,7 @@ def parse_scenario(text: str, where: str = "scenario") -> Scenario:
 
 
 def convert_scenario(fields: object, where: str = "scenario") -> Scenario:
-    """One scenario from the dicts and lists of its JSON form; raises as ``parse_scenario``."""
+    """One scenario from the dicts and lists of its JSON form; raises as `parse_scenario`."""
     try:
         scenario = msgspec.convert(fields, Scenario)
     except msgspec.ValidationError as error:
@@ -291,12 +295,12 @@ def _name_problems(scenario: Scenario) -> Iterator[str]:
                 wire=wire,
                 refusal=refusal,
             )
-        if not 1 <= queues <= MAX_QUEUES:
+        if not 1 <= queues <= MAX_SCENARIO_QUEUES:
             yield _(
                 "topics.{topic} is {queues}; a topic has 1 to {max_queues} queues",
                 topic=topic,
                 queues=queues,
-                max_queues=MAX_QUEUES,
+                max_queues=MAX_SCENARIO_QUEUES,
             )
 
 
@@ -333,13 +337,15 @@ def step_problems(scenario: Scenario) -> Iterator[str]:
                 yield from life.starts(step.who, step.subscribe, step.assign, field, is_lite=is_lite)
                 yield from faults.starts(step.who, step.at, field)
                 running[step.who] = True
-            case Stop(who=who) | Subscribe(who=who) | Unsubscribe(who=who) | Assign(who=who) if not running.get(who):
-                yield _not_running(field, who, running)
+            case Stop(who=client) | Subscribe(who=client) | Unsubscribe(who=client) | Assign(who=client) if (
+                not running.get(client)
+            ):
+                yield _not_running(field, client, running)
             case FaultStep():
                 yield from faults.problems(step, field)
                 yield from _fault_problems(step, field, running)
-            case Stop(who=who):
-                running[who] = False
+            case Stop(who=client):
+                running[client] = False
             case Subscribe(topic=topic) | Send(topic=topic) | Resize(topic=topic) | ResetOffset(topic=topic) if (
                 topic not in scenario.topics
             ):
@@ -349,18 +355,18 @@ def step_problems(scenario: Scenario) -> Iterator[str]:
                     topic=f"{topic!r}",
                     topics=joined(", ", scenario.topics) or _("none"),
                 )
-            case Subscribe(who=who, topic=topic):
-                yield from life.subscribes(who, topic, field)
+            case Subscribe(who=client, topic=topic):
+                yield from life.subscribes(client, topic, field)
             case Resize(topic=topic, queues=queues):
                 least = 1 if life.is_deleted(topic) else life.queues_of[topic]
-                if not least <= queues <= MAX_QUEUES:
+                if not least <= queues <= MAX_SCENARIO_QUEUES:
                     yield _(
                         "{field}.queues is {queues}; {topic} has {least} and may grow to {max_queues}",
                         field=field,
                         queues=queues,
                         topic=f"{topic!r}",
                         least=least,
-                        max_queues=MAX_QUEUES,
+                        max_queues=MAX_SCENARIO_QUEUES,
                     )
                 life.resized(topic, queues)
             case Unsubscribe() | Assign() | DeleteTopic() | CreateGroup() | DeleteGroup():
@@ -382,22 +388,22 @@ def step_problems(scenario: Scenario) -> Iterator[str]:
 
 def _fault_problems(step: FaultStep, field: str, running: dict[str, bool]) -> Iterator[str]:
     """The one whom a fault hits must be there; whom it kills is there no more."""
-    who = getattr(step, "who", None)
-    broker = who == BROKER and isinstance(step, MAY_BE_BROKER)
-    producer = who == PRODUCER and isinstance(step, MAY_BE_PRODUCER)
-    if who is not None and not (running.get(who) or broker or producer):
-        yield _not_running(field, who, running)
+    target = getattr(step, "who", None)
+    broker = target == BROKER and isinstance(step, MAY_BE_BROKER)
+    producer = target == PRODUCER_NAME and isinstance(step, MAY_BE_PRODUCER)
+    if target is not None and not (running.get(target) or broker or producer):
+        yield _not_running(field, target, running)
     if isinstance(step, Kill):
         running[step.who] = False
 
 
-def _not_running(field: str, who: str, running: dict[str, bool]) -> str:
-    if who in running:
-        return _("{field}.who is {who}, who was stopped before", field=field, who=f"{who!r}")
+def _not_running(field: str, client: str, running: dict[str, bool]) -> str:
+    if client in running:
+        return _("{field}.who is {who}, who was stopped before", field=field, who=f"{client!r}")
     return _(
         "{field}.who is {who}, who was not started before; started: {running}",
         field=field,
-        who=f"{who!r}",
+        who=f"{client!r}",
         running=joined(", ", sorted(running)) or _("nobody"),
     )
 
@@ -412,8 +418,10 @@ def _reset_problems(field: str, group: str, to: int) -> Iterator[str]:
 
 
 def _start_problems(step: Start, field: str, topics: dict[str, int], running: dict[str, bool]) -> Iterator[str]:
-    if not step.who or step.who in {PRODUCER, BROKER}:
-        taken = _("{producer} is the producer, {broker} the broker", producer=f"{PRODUCER!r}", broker=f"{BROKER!r}")
+    if not step.who or step.who in {PRODUCER_NAME, BROKER}:
+        taken = _(
+            "{producer} is the producer, {broker} the broker", producer=f"{PRODUCER_NAME!r}", broker=f"{BROKER!r}"
+        )
         yield _(
             "{field}.who is {who}; give the consumer a name of its own ({taken})",
             field=field,

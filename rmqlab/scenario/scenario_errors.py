@@ -26,10 +26,10 @@ _WORDS: Final = {
 }
 _LONGEST: Final = 60
 # The places of objects that are no steps, by the last name on the way there.
-MESSAGES, SUBSCRIBE, PROPS, TOPICS = "messages", "subscribe", "props", "topics"
+MESSAGES_FIELD, SUBSCRIBE, PROPS, TOPICS = "messages", "subscribe", "props", "topics"
 EXAMPLES: Final = {
     SUBSCRIBE: '{"T": {"type": "TAG", "expr": "tagA || tagB"}}',
-    MESSAGES: '[{"body": "b", "tag": "tagA", "props": {"a": "5"}}]',
+    MESSAGES_FIELD: '[{"body": "b", "tag": "tagA", "props": {"a": "5"}}]',
     PROPS: '{"a": "5"}',
     TOPICS: '{"T": 4}',
 }
@@ -40,37 +40,37 @@ def explained(
 ) -> str:
     """Say what `error` found in `fields`: place, what is there, what would be right.
 
-    ``steps``: the class of a step by its "do". ``others``: that of the scenario (by ""), of a message and of a
+    `steps`: the class of a step by its "do". `others`: that of the scenario (by ""), of a message and of a
     subscription (by the last name on the way there).
     """
     problem, _ignored, path = str(error).partition(" - at `$")
     names, value = _walk(fields, path.rstrip("`"))
-    place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in names).removeprefix(".")
+    place = "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in names).removeprefix(".")
     if problem == "Object missing required field `do`":
         return _('{place}: "do" is missing; it is one of {steps}', place=place, steps=joined(", ", steps))
     if names[-1:] == ["do"]:
         right = did_you_mean(str(value), steps) or _('; "do" is one of {steps}', steps=joined(", ", steps))
         return _("{place} is {value}, and there is no such step{right}", place=place, value=_shown(value), right=right)
     owner = _owner(fields, names, steps, others)
-    if found := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
-        meant = did_you_mean(found[1], _known(owner))
+    if match := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
+        meant = did_you_mean(match[1], _known(owner))
         return _(
             "{place}: there is no field {found} here{meant}; {has}",
             place=place or _("the scenario"),
-            found=f"{found[1]!r}",
+            found=f"{match[1]!r}",
             meant=meant,
             has=_has(owner, value),
         )
-    if found := re.fullmatch(r"Object missing required field `(.*)`", problem):
+    if match := re.fullmatch(r"Object missing required field `(.*)`", problem):
         return _(
             "{place}: {found} is missing; {has}",
             place=place or _("the scenario"),
-            found=f"{found[1]!r}",
+            found=f"{match[1]!r}",
             has=_has(owner, value),
         )
-    within = next((str(one) for one in names[-2:] if one in EXAMPLES), "")
-    if found := re.match(r"Expected `(.*?)`, got", problem):
-        wanted = joined(" or ", (_WORDS.get(one, one) for one in found[1].split(" | ")))
+    within = next((str(name) for name in names[-2:] if name in EXAMPLES), "")
+    if match := re.match(r"Expected `(.*?)`, got", problem):
+        wanted = joined(" or ", (_WORDS.get(name, name) for name in match[1].split(" | ")))
         right = (
             _('{wanted}, as in "{within}": {examples}', wanted=wanted, within=within, examples=EXAMPLES[within])
             if within
@@ -98,7 +98,7 @@ def _walk(fields: Any, path: str) -> tuple[list[str | int], Any]:
     names: list[str | int] = []
     for match in _TOKEN.finditer(path):
         if match[2] == "...":
-            key = next((one for one in fields if _is_wrong(str(names[-1]), fields[one])), next(iter(fields), ""))
+            key = next((name for name in fields if _is_wrong(str(names[-1]), fields[name])), next(iter(fields), ""))
             names.append(str(key))
             fields = fields.get(key)
         elif match[2] is not None:
@@ -133,7 +133,7 @@ def _owner(fields: Any, names: list[str | int], steps: Mapping[str, type], other
 
 
 def _known(owner: type | None) -> dict[str, msgspec.structs.FieldInfo]:
-    return {} if owner is None else {one.encode_name: one for one in msgspec.structs.fields(owner)}
+    return {} if owner is None else {field.encode_name: field for field in msgspec.structs.fields(owner)}
 
 
 def _has(owner: type | None, value: object) -> str:
@@ -141,7 +141,7 @@ def _has(owner: type | None, value: object) -> str:
     return _(
         "{what} has {name}",
         what=what,
-        name=joined(", ", (name if one.required else f"[{name}]" for name, one in _known(owner).items())),
+        name=joined(", ", (name if field.required else f"[{name}]" for name, field in _known(owner).items())),
     )
 
 

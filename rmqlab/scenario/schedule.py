@@ -1,7 +1,7 @@
 """Choice points, and schedules: the written-down list of choices that makes a run repeatable.
 
 Everything that is left open by the rules (a network delay, the producer's first queue, the phase of a timer) is
-asked of a ``Chooser`` as "one of n", and every such question has a number. A ``Schedule`` holds the answers that
+asked of a `Chooser` as "one of n", and every such question has a number. A `Schedule` holds the answers that
 differ from 0, as small JSON; running the same scenario with the same schedule gives the same events, byte for byte.
 """
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FORMAT = "rmqlab-schedule/1"
+SCHEDULE_FORMAT = "rmqlab-schedule/1"
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """What the rules leave open about time; the first of each is the nominal one.
 
-    ``delays_us``: how long a frame takes on a link. ``wake_us``: how long a server takes to begin work that is due at
+    `delays_us`: how long a frame takes on a link. `wake_us`: how long a server takes to begin work that is due at
     once; that is a held pull which a message has woken, and in 4.8.0 the thread that builds the consume queue and a
-    thread of the pull pool stand between the two. ``uptime_ms``: how long the broker had been up when the run began,
-    which sets the phase of its timers. ``shutdown_ms``: how long a client takes to end its threads (recorded "stopping"
-    to "stopped": 6 to 8 ms). ``consume_ms``: how long a listener takes; the client's next pull has left by then or not,
-    and carries another offset to commit. ``start_ms``: how long a client takes from the stamp of its subscription to
-    its first frame. ``thread_us``: how late a client's thread goes on: the rebalance service that was woken, whoever
-    waited for an answer (but pulls), a pool's thread that begins. ``reput_us``: how long a message is in the commit log
-    before the reput thread enters it, and all behind it, in its queue. ``register_us``: how long what the broker tells
-    the name server is under way. ``spacing_us`` lies at least between two frames of one direction: with 0 a
+    thread of the pull pool stand between the two. `uptime_ms`: how long the broker had been up when the run began,
+    which sets the phase of its timers. `shutdown_ms`: how long a client takes to end its threads (recorded "stopping"
+    to "stopped": 6 to 8 ms). `consume_ms`: how long a listener takes; the client's next pull has left by then or not,
+    and carries another offset to commit. `start_ms`: how long a client takes from the stamp of its subscription to
+    its first frame. `thread_us`: how late a client's thread goes on: the rebalance service that was woken, whoever
+    waited for an answer (but pulls), a pool's thread that begins. `reput_us`: how long a message is in the commit log
+    before the reput thread enters it, and all after it, in its queue. `register_us`: how long what the broker says
+    the name server is under way. `spacing_us` lies at least between two frames of one direction: with 0 a
     notification and an answer come at one instant, and a client's two rounds of rebalance fall into one. With
-    ``open_orders`` frames and wake-ups take no time and their order is a choice (``lanes``), and so it is with threads
-    and the reput thread if they have more than one time; ``lag_us`` is how long a frame may then be under way when a
+    `open_orders` frames and wake-ups take no time and their order is a choice (`lanes`), and so it is with threads
+    and the reput thread if they have more than one time; `lag_us` is how long a frame may then be under way when a
     timer is due.
     """
 
@@ -59,10 +59,10 @@ class Timing:
 
 
 class Choice(NamedTuple):
-    """One answered choice point: its number in the run, what was asked, and which of ``n`` options was taken.
+    """One answered choice point: its number in the run, what was asked, and which of `n` options was taken.
 
-    Of an unusual choice (not the first option) ``t`` is when it was made, in ms since the run began, and ``order`` how
-    many facts the run had by then; ``t`` is None of all others, and of those made before the scenario began.
+    Of an unusual choice (not the first option) `t` is when it was made, in ms since the run began, and `order` how
+    many facts the run had by then; `t` is None of all others, and of those made before the scenario began.
     """
 
     number: int
@@ -77,7 +77,7 @@ class Choice(NamedTuple):
 class Schedule:
     """The choices of one run that are not the first option, by choice number.
 
-    ``scenario`` names what was run; ``taken`` maps choice number to (label, option index); ``timing`` is what there was
+    `scenario` names what was run; `taken` maps choice number to (label, option index); `timing` is what there was
     to choose from.
     """
 
@@ -87,7 +87,7 @@ class Schedule:
 
     @classmethod
     def of(cls, choices: list[Choice], scenario: str = "", timing: Timing | None = None) -> Schedule:
-        """Keep what a run chose (``Chooser.made``) as a schedule."""
+        """Keep what a run chose (`Chooser.made`) as a schedule."""
         return cls(scenario, {c.number: (c.label, c.taken) for c in choices if c.taken}, timing or Timing())
 
     def to_json(self) -> str:
@@ -95,11 +95,11 @@ class Schedule:
         rows = [[number, label, taken] for number, (label, taken) in sorted(self.taken.items())]
         usual = Timing()
         timing = {
-            one.name: getattr(self.timing, one.name)
-            for one in fields(Timing)
-            if getattr(self.timing, one.name) != getattr(usual, one.name)
+            field.name: getattr(self.timing, field.name)
+            for field in fields(Timing)
+            if getattr(self.timing, field.name) != getattr(usual, field.name)
         }
-        data = {"format": FORMAT, "scenario": self.scenario, "timing": timing, "choices": rows}
+        data = {"format": SCHEDULE_FORMAT, "scenario": self.scenario, "timing": timing, "choices": rows}
         return json.dumps(data, ensure_ascii=True)
 
     @classmethod
@@ -107,7 +107,7 @@ class Schedule:
         """Read the text form.
 
         Raises:
-            BadInput: not JSON, another format, or a row that is not ``[number, label, option]``.
+            BadInput: not JSON, another format, or a row that is not `[number, label, option]`.
         """
         try:
             data = json_value(text)
@@ -115,8 +115,8 @@ class Schedule:
             raise BadInput(
                 _("{where}: not JSON ({error}); a schedule is one JSON object", where=where, error=error)
             ) from error
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise BadInput(_('{where}: field "format" must be "{format}"', where=where, format=FORMAT))
+        if not isinstance(data, dict) or data.get("format") != SCHEDULE_FORMAT:
+            raise BadInput(_('{where}: field "format" must be "{format}"', where=where, format=SCHEDULE_FORMAT))
         taken: dict[int, tuple[str, int]] = {}
         choices = data.get("choices", [])
         if not isinstance(choices, list):
@@ -140,7 +140,7 @@ class Schedule:
 def _timing(data: object, where: str) -> Timing:
     """The options that choices are made among, each a list of whole numbers (or a number or a truth value)."""
     usual = Timing()
-    known = {one.name: getattr(usual, one.name) for one in fields(Timing)}
+    known = {field.name: getattr(usual, field.name) for field in fields(Timing)}
     if not isinstance(data, dict):
         raise BadInput(_('{where}: "timing" is {data}; it must be an object', where=where, data=f"{data!r}"))
     given: dict[str, Any] = {}
@@ -183,7 +183,7 @@ def _timing(data: object, where: str) -> Timing:
 class Chooser:
     """Answers choice points; the base class always takes option 0 (the nominal run).
 
-    ``clock`` gives the present moment (ms since the run began, number of facts); None until the scenario begins.
+    `clock` gives the present moment (ms since the run began, number of facts); None until the scenario begins.
     """
 
     def __init__(self) -> None:
@@ -191,11 +191,11 @@ class Chooser:
         self.clock: Callable[[], tuple[float, int]] | None = None
 
     def pick(self, number: int, label: str, n: int) -> int:
-        """Option for choice point ``number``; overridden by the other choosers."""
+        """Option for choice point `number`; overridden by the other choosers."""
         return 0
 
     def choose(self, label: str, n: int) -> int:
-        """Ask choice point ``label`` with options 0..n-1 and remember the answer."""
+        """Ask choice point `label` with options 0..n-1 and remember the answer."""
         number = len(self.made)
         taken = self.pick(number, label, n)
         at = self.clock() if taken and self.clock is not None else ()
@@ -203,7 +203,7 @@ class Chooser:
         return taken
 
     def now_is_from(self, ms: float) -> bool:
-        """Whether the scenario runs, and for ``ms`` or longer."""
+        """Whether the scenario runs, and for `ms` or longer."""
         return self.clock is not None and self.clock()[0] >= ms
 
     def among(self, label: str, options: Sequence[T]) -> T:
@@ -214,12 +214,16 @@ class Chooser:
 class SeededChooser(Chooser):
     """Takes options at random from a seed: the same seed always gives the same run.
 
-    A share ``rate`` of the choice points leaves option 0; on a real network most frames take their usual time and few a
+    A share `rate` of the choice points leaves option 0; on a real network most frames take their usual time and few a
     long one, and it is the few that decide races.
     """
 
     def __init__(self, seed: int, rate: float = 1.0) -> None:
-        """Raises `BadInput` for a seed that is no whole number."""
+        """Check the seed.
+
+        Raises:
+            BadInput: a seed that is no whole number.
+        """
         super().__init__()
         self._random = random.Random(whole_number("seed", seed))
         self._rate = rate
@@ -248,7 +252,11 @@ class ScheduledChooser(Chooser):
     """Replays a schedule; points it does not name take option 0."""
 
     def __init__(self, schedule: Schedule) -> None:
-        """Raises `BadInput` for what is no schedule."""
+        """Check the schedule.
+
+        Raises:
+            BadInput: what is no schedule.
+        """
         if not isinstance(schedule, Schedule):
             raise BadInput(
                 _("schedule is a {name}; right is a Schedule, such as lab.schedule()", name=type(schedule).__name__)

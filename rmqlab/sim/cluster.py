@@ -47,8 +47,8 @@ WALL_CLOCK_TIMERS = "delay level"  # 4.8.0 `ScheduleMessageService` uses `java.u
 class ClusterConfig:
     """Addresses ("ip:port"), clocks (ms) and settings of a cluster.
 
-    ``epoch_ms`` is when the run begins on an exact clock; ``broker_skew_ms`` is how far the broker's clock is ahead.
-    ``rules`` are those of broker and clients.
+    `epoch_ms` is when the run begins on an exact clock; `broker_skew_ms` is how far the broker's clock is ahead.
+    `rules` are those of broker and clients.
     """
 
     epoch_ms: int = 1_630_810_300_000
@@ -60,15 +60,19 @@ class ClusterConfig:
     rules: Rules = DEFAULT_RULES
 
     def __post_init__(self) -> None:
-        """Raises `BadInput` for rules that are none."""
+        """Check the rules.
+
+        Raises:
+            BadInput: rules that are none.
+        """
         require_rules(self.rules)
 
 
 def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
-    """The cluster of one broker with the settings of ``path``.
+    """The cluster of one broker with the settings of `path`.
 
     Raises:
-        BadInput: the file cannot be read, a value is not of its setting's kind, or, if ``strict``, a 4.8.0 broker does
+        BadInput: the file cannot be read, a value is not of its setting's kind, or, if `strict`, a 4.8.0 broker does
             not know a name (the broker itself says nothing). The text names file and setting.
     """
     properties = read_properties(path)
@@ -83,7 +87,7 @@ def read_cluster_config(path: Path, *, strict: bool = True) -> ClusterConfig:
 
 
 def settings_beside(folder: Path) -> ClusterConfig:
-    """The settings of the broker.conf in ``folder``; without one the defaults, and SQL92 allowed, as was recorded.
+    """The settings of the broker.conf in `folder`; without one the defaults, and SQL92 allowed, as was recorded.
 
     Raises:
         BadInput: the file has a key or a value that the broker does not know.
@@ -132,7 +136,7 @@ def _cluster_config(properties: Mapping[str, str], where: str) -> ClusterConfig:
 
 
 class Cluster:
-    """Name server and broker on one heap; ``facts`` collects what both and all clients report."""
+    """Name server and broker on one heap; `facts` collects what both and all clients report."""
 
     def __init__(self, config: ClusterConfig, chooser: Chooser | None = None, timing: Timing | None = None) -> None:
         self.config = config
@@ -203,7 +207,7 @@ class Cluster:
             self.world.scheduler.at(now_us + period_ms * US_PER_MS, self._write, name, period_ms, broker)
 
     def stop_broker(self, *, crash: bool) -> None:
-        """End the broker's process. In good order it writes its files and tells the name server."""
+        """End the broker's process. In good order it writes its files and unregisters at the name server."""
         broker, routes = self.broker, self.namesrv.route_info_manager
         for table in broker.config_managers:
             if not crash or table.file_name not in NOW_AND_THEN:
@@ -214,8 +218,10 @@ class Cluster:
         if crash:
             routes.on_channel_destroy(self._link.remote_address, self._link)
         else:
-            one = broker.config
-            routes.unregister_broker(one.broker_cluster_name, one.broker_addr, one.broker_name, one.broker_id)
+            config = broker.config
+            routes.unregister_broker(
+                config.broker_cluster_name, config.broker_addr, config.broker_name, config.broker_id
+            )
 
     def start_broker(self) -> None:
         """Start a broker on the same files: messages, topics, groups, offsets, filters are there, clients are not."""
@@ -250,7 +256,7 @@ class Cluster:
         self.namesrv_server.start(self.namesrv)
 
     def set_broker_clock(self, by_ms: int) -> None:
-        """Move the broker's clock by ``by_ms``, back if below 0. Its timers do not notice, all but delayed messages."""
+        """Move the broker's clock by `by_ms`, back if below 0. Its timers do not notice, all but delayed messages."""
         self.broker.now += by_ms
         self.broker.timers.clock_was_set(by_ms, unless=WALL_CLOCK_TIMERS)
         self.broker_server.set_clock(by_ms)

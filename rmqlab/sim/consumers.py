@@ -94,7 +94,7 @@ def config_of(step: Start, rules: Rules) -> PushConsumerConfig | LitePullConsume
 def client_of(
     step: Start, instance: MQClientInstance, config: PushConsumerConfig | LitePullConsumerConfig, recorder: RunRecorder
 ) -> DefaultMQPushConsumer | DefaultLitePullConsumer:
-    """The client of a step; what it gets goes to ``recorder``."""
+    """The client of a step; what it gets goes to `recorder`."""
     group = recorder.long(step.group)
     if isinstance(config, LitePullConsumerConfig):
         return DefaultLitePullConsumer(group, instance, config)
@@ -105,12 +105,12 @@ def owners_of(consumers: Mapping[str, Consumer], facts: FactLog, recorder: RunRe
     """Who has which queue, and the next offset that each would pull."""
     owners: Owners = {}
     answers = facts.of(PullAnswered)
-    asked = {(answer.source, answer.event.topic, answer.event.queue): answer.event.next for answer in answers}
-    for who, consumer in consumers.items():
+    next_offsets = {(answer.source, answer.event.topic, answer.event.queue): answer.event.next for answer in answers}
+    for name, consumer in consumers.items():
         for queue in consumer.client.queues:
             topic = recorder.short(queue.topic)
             place = consumer.step.group, topic, queue.queue_id
-            owners.setdefault(place, {})[who] = asked.get((who, topic, queue.queue_id), 0)
+            owners.setdefault(place, {})[name] = next_offsets.get((name, topic, queue.queue_id), 0)
     return owners
 
 

@@ -1,4 +1,4 @@
-"""Faults as they happen to a simulation: each step of ``fault_steps`` does its harm, at its moment."""
+"""Faults as they happen to a simulation: each step of `fault_steps` does its harm, at its moment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Faults:
-    """Does faults to a cluster. ``on_kill(who)`` hears whose process ended."""
+    """Does faults to a cluster. `on_kill(who)` hears whose process ended."""
 
     def __init__(self, cluster: Cluster, recorder: RunRecorder, on_kill: Callable[[str], None]) -> None:
         self._cluster = cluster
@@ -46,7 +46,7 @@ class Faults:
         self.to_come = 0  # faults whose moment is chosen and not there yet
 
     def happen(self, step: FaultStep, driver: VirtualNode) -> None:
-        """Do a fault now, or at a moment of its span that is a choice; ``driver`` runs the coroutine that waits."""
+        """Do a fault now, or at a moment of its span that is a choice; `driver` runs the coroutine that waits."""
         if not step.within:
             self._do(step)
             return
@@ -69,33 +69,33 @@ class Faults:
     def _do(self, step: FaultStep) -> None:
         cluster, scheduler = self._cluster, self._world.scheduler
         match step:
-            case Cut(who=who):
-                self._tell(f"cut @{who}", self._world.nodes[who].cut(cluster.broker_address))
-            case Freeze(who=who, for_ms=for_ms):
+            case Cut(who=client):
+                self._tell(f"cut @{client}", self._world.nodes[client].cut(cluster.broker_address))
+            case Freeze(who=client, for_ms=for_ms):
                 for_us = None if for_ms is None else for_ms * US_PER_MS
-                self._tell(f"freeze @{who}", self._world.nodes[who].freeze(cluster.broker_address, for_us))
-            case Kill(who=who, silent=silent):
-                self._tell(f"kill @{who}", self._world.nodes[who].kill(silent=silent))
-                self._on_kill(who)
-            case Pause(who=who, for_ms=for_ms):
-                self._tell(f"pause @{who} {for_ms}")
-                one = cluster.broker_server if who == BROKER else self._world.nodes[who]
-                one.pause(for_ms * US_PER_MS)
-            case Slow(who=who, ms=ms, for_ms=for_ms):
-                self._tell(f"slow @{who} {ms}")
-                faults = self._faults_of(who)
+                self._tell(f"freeze @{client}", self._world.nodes[client].freeze(cluster.broker_address, for_us))
+            case Kill(who=client, silent=silent):
+                self._tell(f"kill @{client}", self._world.nodes[client].kill(silent=silent))
+                self._on_kill(client)
+            case Pause(who=client, for_ms=for_ms):
+                self._tell(f"pause @{client} {for_ms}")
+                target = cluster.broker_server if client == BROKER else self._world.nodes[client]
+                target.pause(for_ms * US_PER_MS)
+            case Slow(who=client, ms=ms, for_ms=for_ms):
+                self._tell(f"slow @{client} {ms}")
+                faults = self._faults_of(client)
                 faults.slow_us += ms * US_PER_MS
                 if for_ms is not None:
-                    scheduler.at(scheduler.now_us + for_ms * US_PER_MS, self._no_longer_slow, who, ms)
-            case SetClock(who=who, by_ms=by_ms):
-                self._tell(f"clock @{who} {by_ms:+d}")
-                if who == BROKER:
+                    scheduler.at(scheduler.now_us + for_ms * US_PER_MS, self._no_longer_slow, client, ms)
+            case SetClock(who=client, by_ms=by_ms):
+                self._tell(f"clock @{client} {by_ms:+d}")
+                if client == BROKER:
                     cluster.set_broker_clock(by_ms)
                 else:
-                    self._world.nodes[who].set_clock(by_ms)
-            case LoseHeartbeat(who=who, times=times):
-                self._tell(f"loseHeartbeat @{who} {times}")
-                self._faults_of(who).heartbeats_to_lose += times
+                    self._world.nodes[client].set_clock(by_ms)
+            case LoseHeartbeat(who=client, times=times):
+                self._tell(f"loseHeartbeat @{client} {times}")
+                self._faults_of(client).heartbeats_to_lose += times
             case RestartBroker(down_ms=down_ms, crash=crash):
                 self._tell("broker down", len(cluster.broker_server.connections))
                 cluster.stop_broker(crash=crash)
@@ -112,15 +112,15 @@ class Faults:
     def _tell(self, line: str, connections: int | None = None) -> None:
         self._recorder.event(Control(line, UNSET if connections is None else str(connections)))
 
-    def _faults_of(self, who: str) -> LinkFaults:
-        node = self._world.nodes[who]
+    def _faults_of(self, client: str) -> LinkFaults:
+        node = self._world.nodes[client]
         if node.faults is None:
             node.faults = LinkFaults()
         return node.faults
 
-    def _no_longer_slow(self, who: str, ms: int) -> None:
-        self._tell(f"no longer slow @{who} {ms}")
-        self._faults_of(who).slow_us -= ms * US_PER_MS
+    def _no_longer_slow(self, client: str, ms: int) -> None:
+        self._tell(f"no longer slow @{client} {ms}")
+        self._faults_of(client).slow_us -= ms * US_PER_MS
 
     def _broker_up(self) -> None:
         self._cluster.start_broker()

@@ -12,7 +12,7 @@ from rmqlab.run.facts import ms_text
 
 if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.sim.network import Connection
+    from rmqlab.sim.network import VirtualConnection
 
 REQUESTS = {int(code): code.name for code in RequestCode}
 RESPONSES = {int(code): code.name for code in ResponseCode}
@@ -56,7 +56,9 @@ class FrameLog:
         self.records: list[FrameRecord] = []
         self._asked: dict[tuple[int, str, int], str] = {}  # what waits for an answer, by connection and way
 
-    def see(self, connection: Connection, direction: str, command: RemotingCommand, sent_us: int, due_us: int) -> None:
+    def see(
+        self, connection: VirtualConnection, direction: str, command: RemotingCommand, sent_us: int, due_us: int
+    ) -> None:
         """Note a frame."""
         ends = connection.node.name, connection.server.name
         source, target = ends if direction == C2S else ends[::-1]

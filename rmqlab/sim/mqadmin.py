@@ -29,7 +29,7 @@ GroupView = dict[str, Any]
 
 
 def group_view(broker: Broker, group: str, strip: Callable[[str], str], epoch_ms: int) -> GroupView:
-    """Clients of a group and its subscriptions as ``TYPE:expression@version``, version in ms since ``epoch_ms``.
+    """Clients of a group and its subscriptions as `TYPE:expression@version`, version in ms since `epoch_ms`.
 
     A group that is not online gives {"offline": 206}, the admin tool's response code.
     """
@@ -45,7 +45,7 @@ def group_view(broker: Broker, group: str, strip: Callable[[str], str], epoch_ms
 
 
 def consume_stats(broker: Broker, group: str, topic: str) -> dict[int, int]:
-    """Committed offset by queue id, as the admin tool's request 208 tells it; empty when the broker tells nothing."""
+    """Committed offset by queue id, as the admin tool's request 208 has it; empty when the broker has none."""
     config = broker.topic_config_manager.select_topic_config(topic)
     info = broker.consumer_manager.get_consumer_group_info(group)
     if config is None or (info is not None and info.subscription_table and topic not in info.subscription_table):
@@ -57,12 +57,12 @@ def consume_stats(broker: Broker, group: str, topic: str) -> dict[int, int]:
 async def reset_offset_by_time(
     instance: MQClientInstance, group: str, topic: str, timestamp: int, *, direct: bool = False
 ) -> dict[int, int]:
-    """Let a group go on at ``timestamp`` (epoch ms, -1: the end of each queue); the new offset by queue id.
+    """Let a group go on at `timestamp` (epoch ms, -1: the end of each queue); the new offset by queue id.
 
-    As 4.8.0 `ResetOffsetByTimeCommand`, forced: the broker tells the members, who go on there 10 s later; when none is
-    online, each queue's offset is written. A group that never committed in every queue is refused (code 1). With
-    ``direct`` the offsets are written at once, also those of a group that nobody has seen, as `CloneGroupOffsetCommand`
-    does (which in 4.8.0 writes the end of each queue, not the other group's offsets).
+    As 4.8.0 `ResetOffsetByTimeCommand`, forced: the broker notifies the members, who go on there 10 s later; when none
+    is online, each queue's offset is written. A group that never committed in every queue is refused (code 1). With
+    `direct` the offsets are written at once, also those of a group that no broker has seen, as
+    `CloneGroupOffsetCommand` does (which in 4.8.0 writes the end of each queue, not the other group's offsets).
 
     Raises:
         MQClientError: no broker has the topic.
@@ -82,8 +82,8 @@ async def reset_offset_by_time(
                 if refused.response_code != ResponseCode.CONSUMER_NOT_ONLINE:
                     raise
             else:
-                told = ResetOffsetBody.decode(answer.body or b"{}").offset_table
-                written.update({queue.queue_id: offset for queue, offset in told.items()})
+                offsets = ResetOffsetBody.decode(answer.body or b"{}").offset_table
+                written.update({queue.queue_id: offset for queue, offset in offsets.items()})
                 continue
         queues = next(data.read_queue_nums for data in route.queue_datas if data.broker_name == broker.broker_name)
         for queue_id in range(queues):

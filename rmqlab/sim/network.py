@@ -1,9 +1,9 @@
 """The virtual network: connections between machines, delays in order, cuts and freezes.
 
-A connection carries frames both ways; each direction keeps its order, as TCP does. How long a frame takes is a
-choice among the delays of its link, so an explorer can move it. A *cut* resets the connection and both sides learn of
-it; a *freeze* swallows every frame from then on and nobody is told, as a dead router would; one that ends delivers what
-was under way. A machine that is *paused* does nothing, and what reaches it waits (``Hold``).
+A connection carries frames both ways; each direction keeps its order, as TCP does. How long a frame takes is a choice
+among the delays of its link, so an explorer can move it. A *cut* resets the connection and both sides learn of it; a
+*freeze* swallows every frame from then on and notifies no side, as a dead router would; one that ends delivers what was
+under way. A machine that is *paused* does nothing, and what reaches it waits (`Hold`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rmqlab.protocol.channel import C2S, S2C
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.scenario.schedule import Chooser, Timing
-from rmqlab.sim.lanes import GOODBYE, NO_FRAME, Lanes
+from rmqlab.sim.frame_queues import GOODBYE, NO_FRAME, FrameQueues
 from rmqlab.sim.scheduler import US_PER_MS, Scheduler
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ CHANNEL_IDLE_US = 120_000 * US_PER_MS
 
 @dataclass(slots=True)
 class LinkFaults:
-    """What is wrong with a client's links: ``slow_us`` more for every frame, heartbeats still to be lost."""
+    """What is wrong with a client's links: `slow_us` more for every frame, heartbeats still to be lost."""
 
     slow_us: int = 0
     heartbeats_to_lose: int = 0
@@ -43,7 +43,7 @@ class LinkFaults:
 
 
 class Hold:
-    """What waits for a machine that is paused. ``until_us`` is when it goes on (us since the run began)."""
+    """What waits for a machine that is paused. `until_us` is when it goes on (us since the run began)."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -56,7 +56,7 @@ class Hold:
         return self._scheduler.now_us < self.until_us
 
     def pause(self, for_us: int, *, priority: int = 0) -> None:
-        """Begin a pause, or make one longer; ``priority`` is that of going on (the scheduler's)."""
+        """Begin a pause, or make one longer; `priority` is that of going on (the scheduler's)."""
         self.until_us = max(self.until_us, self._scheduler.now_us + for_us)
         self._scheduler.at(self.until_us, self._go_on, priority=priority)
 
@@ -78,20 +78,20 @@ class Hold:
 class Network:
     """What all machines share: the heap, the chooser that answers choice points, delays, open orders.
 
-    ``timing`` gives the delays of every connection; ``lanes`` are there with open orders.
-    ``on_frame(connection, direction, command, sent_us, due_us)`` sees each frame.
+    `timing` gives the delays of every connection; `lanes` are there with open orders.
+    `on_frame(connection, direction, command, sent_us, due_us)` sees each frame.
     """
 
     def __init__(self, chooser: Chooser | None = None, timing: Timing | None = None) -> None:
         self.scheduler = Scheduler()
         self.chooser = chooser or Chooser()
         self.timing = timing or Timing()
-        self.lanes = Lanes(self.scheduler, self.chooser, self.timing.lag_us) if self.timing.open_orders else None
-        self.on_frame: Callable[[Connection, str, RemotingCommand, int, int], None] | None = None
+        self.lanes = FrameQueues(self.scheduler, self.chooser, self.timing.lag_us) if self.timing.open_orders else None
+        self.on_frame: Callable[[VirtualConnection, str, RemotingCommand, int, int], None] | None = None
 
 
 class Machine:
-    """One end of connections, a client's node or a server, with a clock that may be off by ``skew_ms``."""
+    """One end of connections, a client's node or a server, with a clock that may be off by `skew_ms`."""
 
     def __init__(self, name: str, skew_ms: int) -> None:
         self.name = name
@@ -100,20 +100,20 @@ class Machine:
         self.hold: Hold | None = None
         self.faults: LinkFaults | None = None
 
-    def receive(self, connection: Connection, command: RemotingCommand) -> None:
+    def receive(self, connection: VirtualConnection, command: RemotingCommand) -> None:
         """A frame arrived."""
         raise NotImplementedError
 
-    def lost(self, connection: Connection, *, fail_pending: bool = False) -> None:
-        """A connection is gone; ``fail_pending``: so are the requests that wait for an answer on it."""
+    def lost(self, connection: VirtualConnection, *, fail_pending: bool = False) -> None:
+        """A connection is gone; `fail_pending`: so are the requests that wait for an answer on it."""
         raise NotImplementedError
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Connection:
-    """One TCP connection between a node and a server; it is the server's ``Channel``.
+class VirtualConnection:
+    """One TCP connection between a node and a server; it is the server's `Channel`.
 
-    ``number`` counts the connections of a run.
+    `number` counts the connections of a run.
     """
 
     number: int
@@ -147,7 +147,7 @@ class Connection:
             self.carry(command, S2C)
 
     def carry(self, command: RemotingCommand, direction: str) -> None:
-        """Put a frame on its way, to the server (``C2S``) or to the client (``S2C``)."""
+        """Put a frame on its way, to the server (`C2S`) or to the client (`S2C`)."""
         network, faults, now_us = self.network, self.node.faults, self._scheduler.now_us
         self._touched_us = now_us
         if self.frozen:
@@ -180,7 +180,7 @@ class Connection:
             network.on_frame(self, direction, command, now_us, due)
         self._scheduler.at(due, self._arrive, command, direction)
 
-    def _post(self, command: RemotingCommand, direction: str, lanes: Lanes) -> None:
+    def _post(self, command: RemotingCommand, direction: str, lanes: FrameQueues) -> None:
         """Put a frame at the end of its lane."""
         name, code, is_answer, upward = self.node.name, int(command.code), command.is_response, direction == C2S
         if is_answer:
@@ -270,10 +270,10 @@ class Connection:
         else:
             self._post_goodbye(lanes)
 
-    def _post_goodbye(self, lanes: Lanes) -> None:
+    def _post_goodbye(self, lanes: FrameQueues) -> None:
         """With open orders the server learns of it after the frames that left before."""
         lane, text = (self.number, C2S), f"{self.node.name}>goodbye"
-        lanes.post(lane, text, Connection._goodbye, self, code=GOODBYE, server=self.server.name)
+        lanes.post(lane, text, VirtualConnection._goodbye, self, code=GOODBYE, server=self.server.name)
 
     def _goodbye(self) -> None:
         if self.server.hold is not None and self.server.hold.takes(self._goodbye):

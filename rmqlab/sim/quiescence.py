@@ -1,6 +1,6 @@
 """Quiescence: nothing more can change what was delivered, committed or lost.
 
-A scenario whose last step asks (``alloc``, ``offsets``) ends with that question, as the recorded ones do. Any other
+A scenario whose last step asks (`alloc`, `offsets`) ends with that question, as the recorded ones do. Any other
 runs on until it stands still, by this rule. Clients beat, rebalance and pull for ever, so "nothing happens" never
 comes; it stands still when all of these hold:
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.client.lite_pull_consumer import NOT_SET, DefaultLitePullConsumer
+from rmqlab.client.lite_pull_consumer import NO_OFFSET_SET, DefaultLitePullConsumer
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.language import _, ngettext
 from rmqlab.message.java import utf16_key
@@ -37,7 +37,7 @@ WRITES_OR_COMMITS = WRITES | {RequestCode.UPDATE_CONSUMER_OFFSET}
 
 
 class Quiescence:
-    """Looks at the ``consumers`` of a scenario, by name, and at the broker of the ``cluster`` that all talk to."""
+    """Looks at the `consumers` of a scenario, by name, and at the broker of the `cluster` that all talk to."""
 
     def __init__(self, cluster: Cluster, consumers: dict[str, Consumer]) -> None:
         self._cluster = cluster
@@ -51,13 +51,13 @@ class Quiescence:
 
     def shared(self) -> bool:
         """Whether two members of a group that divides its queues hold the same one."""
-        held = [
+        owned = [
             (consumer.step.group, queue)
             for consumer in self._consumers.values()
             if consumer.step.mode == "clustering" and consumer.pushes
             for queue in consumer.client.queues
         ]
-        return len(set(held)) < len(held)
+        return len(set(owned)) < len(owned)
 
     def members(self, group: str) -> list[str]:
         """Client ids of a group at the broker, by its name on the wire."""
@@ -66,19 +66,21 @@ class Quiescence:
 
     def stands(self, group: str) -> bool:
         """Whether a group's members at the broker are the running ones, and each holds its share."""
-        mine = [one for one in self._consumers.values() if one.client.group_name == group]
-        running = {one.client.instance.client_id for one in mine}
+        mine = [consumer for consumer in self._consumers.values() if consumer.client.group_name == group]
+        running = {consumer.client.instance.client_id for consumer in mine}
         return set(self.members(group)) == running and all(map(self.owns_its_share, mine))
 
     def owns_its_share(self, consumer: Consumer) -> bool:
         """Whether a consumer holds the queues that its strategy gives it for the broker's present members."""
         client = consumer.client
-        held = client.rebalance_impl.process_queue_table
+        process_queues = client.rebalance_impl.process_queue_table
         if isinstance(client, DefaultMQPushConsumer):
             now = client.instance.runtime.now()
-            if client.paused or any(one.dropped or one.is_pull_expired(now) for one in held.values()):
+            if client.paused or any(
+                process_queue.dropped or process_queue.is_pull_expired(now) for process_queue in process_queues.values()
+            ):
                 return False
-        if any(queue.topic not in client.subscription_inner for queue in held):
+        if any(queue.topic not in client.subscription_inner for queue in process_queues):
             return False
         members = sorted(self.members(client.group_name), key=utf16_key)
         for topic in client.subscription_inner:
@@ -89,7 +91,7 @@ class Quiescence:
             if client.message_model is MessageModel.CLUSTERING:
                 me = client.instance.client_id
                 mine = client.allocate_strategy.allocate(client.group_name, me, sorted(queues), members) or []
-            if {queue for queue in held if queue.topic == topic} != set(mine):
+            if {queue for queue in process_queues if queue.topic == topic} != set(mine):
                 return False
         return True
 
@@ -98,7 +100,7 @@ class Quiescence:
     def under_way(self, *, faults: int = 0) -> str | None:
         """The first thing that can still change what was delivered, committed or lost; None: it stands still.
 
-        ``faults``: how many are still to come.
+        `faults`: how many are still to come.
         """
         return next(self._under_way(faults), None)
 
@@ -123,16 +125,16 @@ class Quiescence:
         """The frames under way."""
         world = self._cluster.world
         for *_ignored, arguments in world.scheduler.live():
-            yield from (one for one in arguments if isinstance(one, RemotingCommand))
+            yield from (argument for argument in arguments if isinstance(argument, RemotingCommand))
         if world.lanes is not None:
             for lane in world.lanes.lanes.values():
-                for parcel in lane:
-                    yield from (one for one in parcel.arguments if isinstance(one, RemotingCommand))
+                for frame in lane:
+                    yield from (argument for argument in frame.arguments if isinstance(argument, RemotingCommand))
 
     def _consumer(self, consumer: Consumer) -> Iterator[str]:
-        client, broker, who = consumer.client, self._broker, consumer.step.who
+        client, broker, name = consumer.client, self._broker, consumer.step.who
         if isinstance(client, DefaultLitePullConsumer) and client.to_hand_out():
-            yield _("{who} has messages that nobody has polled", who=who)
+            yield _("{who} has messages that nobody has polled", who=name)
         assigned = {queue.topic for queue in client.queues} - client.subscription_inner.keys()
         for topic in [*client.subscription_inner, *sorted(assigned)]:
             config = broker.topic_config_manager.topic_config_table.get(topic)
@@ -154,7 +156,7 @@ class Quiescence:
                     )
 
     def _has_owner(self, consumer: Consumer, queue: MessageQueue) -> bool:
-        """Whether another running member of the group holds the queue; in a broadcasting group that helps nobody."""
+        """Whether another running member of the group holds the queue; in a broadcasting group that is of no use."""
         client = consumer.client
         return client.message_model is MessageModel.CLUSTERING and any(
             queue in other.client.queues
@@ -167,28 +169,28 @@ class Quiescence:
         return known is not None and queue in known and self.stands(consumer.client.group_name)
 
     def _owned(self, consumer: Consumer, queue: MessageQueue, end: int) -> Iterator[str]:
-        client, who, name = (
+        client, client_name, name = (
             consumer.client,
             consumer.step.who,
             _("{topic} queue {queue_id}", topic=queue.topic, queue_id=queue.queue_id),
         )
         assigned = client.assigned.get(queue) if isinstance(client, DefaultLitePullConsumer) else None
-        held = client.process_queue_table[queue] if assigned is None else assigned.process_queue
-        if held.msg_count or held.messages:
-            yield _("{who} consumes messages of {name}", who=who, name=name)
+        process_queue = client.process_queue_table[queue] if assigned is None else assigned.process_queue
+        if process_queue.msg_count or process_queue.messages:
+            yield _("{who} consumes messages of {name}", who=client_name, name=name)
         if not self._pull_is_held(consumer, queue, end):
-            yield _("{who}'s pull is not held at the end of {name}", who=who, name=name)
+            yield _("{who}'s pull is not held at the end of {name}", who=client_name, name=name)
         if client.message_model is not MessageModel.CLUSTERING:
             return
         offset = client.offset_store.offset_table.get(queue)
         if isinstance(client, DefaultLitePullConsumer):
-            handed_out = client.assigned[queue].consume_offset if queue in client.assigned else NOT_SET
-            noted = handed_out in {NOT_SET, offset}
+            handed_out = client.assigned[queue].consume_offset if queue in client.assigned else NO_OFFSET_SET
+            noted = handed_out in {NO_OFFSET_SET, offset}
         else:
             noted = offset == end
         committed = self._broker.consumer_offset_manager.query_offset(client.group_name, queue.topic, queue.queue_id)
         if not noted or offset not in {None, committed}:
-            yield _("{who} has not committed how far it is in {name}", who=who, name=name)
+            yield _("{who} has not committed how far it is in {name}", who=client_name, name=name)
         if committed < end and not self.stands(client.group_name):
             yield _(
                 "{name} may change hands in {group_name}, and {end} messages are not committed",

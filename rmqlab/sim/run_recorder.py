@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from rmqlab.sim.cluster import Cluster
 
 VIEW_FACTS = frozenset({"register", "unregister", "expired", "subscription"})
-NAMES = ("client", "who", "group", "topic")  # the fields of an event that carry the scenario's id on the wire
+RECORDED_NAMES = ("client", "who", "group", "topic")  # the fields of an event that carry the scenario's id on the wire
 NOT_ONLINE: GroupView = {"offline": 206}
 
 
 class RunRecorder:
-    """Sees one scenario on one cluster. ``sent`` are the messages sent, in order.
+    """Sees one scenario on one cluster. `sent` are the messages sent, in order.
 
-    On the wire topics, groups and clients carry the scenario's id unless ``plain``; ``long`` adds it and ``short``
-    takes it off. ``client_ids`` are those that do not tell the name a client was started under.
+    On the wire topics, groups and clients carry the scenario's id unless `plain`; `long` adds it and `short`
+    takes it off. `client_ids` are those that do not tell the name a client was started under.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class RunRecorder:
         self._scheduler = cluster.world.scheduler
         self._facts = cluster.facts
         self._suffix = "" if plain else "_" + scenario.id
-        self._names = {client_id: who for who, client_id in (client_ids or {}).items()}
+        self._names = {client_id: name for name, client_id in (client_ids or {}).items()}
         self._views: dict[str, GroupView] = {}
         self._view_pending = False
         cluster.broker.observe = self._at_broker
@@ -67,7 +67,7 @@ class RunRecorder:
         scenario = self._scenario.id
         return [fact.event.as_json(scenario, fact.t) for fact in self._facts if isinstance(fact.event, Recorded)]
 
-    def observer(self, who: str) -> Observer:
+    def observer(self, name: str) -> Observer:
         """A hook for one client; the facts carry its short name as their source."""
 
         def observe(event: Event) -> None:
@@ -75,12 +75,12 @@ class RunRecorder:
                 self._cluster.world.stamped()
             if self._suffix:
                 event = self._shortened(event)
-            self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, who, event))
+            self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, name, event))
 
         return observe
 
     def _shortened(self, event: Event) -> Event:
-        named = ((name, getattr(event, name, None)) for name in NAMES)
+        named = ((name, getattr(event, name, None)) for name in RECORDED_NAMES)
         return replace(event, **{name: value.removesuffix(self._suffix) for name, value in named if value})
 
     def _at_broker(self, event: Event) -> None:

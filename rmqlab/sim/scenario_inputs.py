@@ -42,8 +42,8 @@ def chosen_scenario(text: str) -> tuple[Path, Scenario]:
                 some=_some(by_id),
             )
         )
-    found = by_id.get(wanted) or (numbered.get(int(wanted)) if wanted.isdecimal() else None)
-    if found is None:
+    chosen = by_id.get(wanted) or (numbered.get(int(wanted)) if wanted.isdecimal() else None)
+    if chosen is None:
         raise BadInput(
             _(
                 "{wanted}: no scenario of {path} has this id or line; it has {some}",
@@ -52,7 +52,7 @@ def chosen_scenario(text: str) -> tuple[Path, Scenario]:
                 some=_some(by_id),
             )
         )
-    return path, found
+    return path, chosen
 
 
 def scenario_and_settings(
@@ -105,13 +105,13 @@ def named_scenarios(path: Path, ids: Sequence[str] | None) -> dict[int, Scenario
 
 
 def read_schedules(path: Path, scenarios: Sequence[str]) -> dict[str, Schedule]:
-    """The schedules in ``path`` by the scenario they belong to; one that names none fits a single scenario.
+    """The schedules in `path` by the scenario they belong to; one that names none fits a single scenario.
 
     Raises:
-        BadInput: the file cannot be read, or a schedule is malformed or belongs to none of ``scenarios``.
+        BadInput: the file cannot be read, or a schedule is malformed or belongs to none of `scenarios`.
     """
     text = read_text(path, _("a file that --schedule-out has written"))
-    found: dict[str, Schedule] = {}
+    by_scenario: dict[str, Schedule] = {}
     for where, part in _parts(str(path), text):
         schedule = Schedule.from_json(part, where)
         name = schedule.scenario or (scenarios[0] if len(scenarios) == 1 else "")
@@ -124,14 +124,14 @@ def read_schedules(path: Path, scenarios: Sequence[str]) -> dict[str, Schedule]:
                     some=_some(scenarios),
                 )
             )
-        if name in found:
+        if name in by_scenario:
             raise BadInput(
                 _("{where}: a second schedule for scenario {name}; one is enough", where=where, name=f"{name!r}")
             )
-        found[name] = schedule
-    if not found:
+        by_scenario[name] = schedule
+    if not by_scenario:
         raise BadInput(_("{path}: no schedule in it; one JSON object, or one a line, is expected", path=path))
-    return found
+    return by_scenario
 
 
 def _parts(name: str, text: str) -> list[tuple[str, str]]:

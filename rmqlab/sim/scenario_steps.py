@@ -1,6 +1,6 @@
 """What the steps of a scenario do: who starts, stops, subscribes and sends, what breaks, what is asked.
 
-Real names carry the scenario's id on the wire (topic ``T_<id>``, group ``G_<id>``, client ``<host>@A_<id>``), as in
+Real names carry the scenario's id on the wire (topic `T_<id>`, group `G_<id>`, client `<host>@A_<id>`), as in
 the recordings, so that what depends on names (order of client ids, consistent hashing) comes out as it did there.
 """
 
@@ -20,7 +20,7 @@ from rmqlab.language import _
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.message import UserPropertyError
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, MessageQueue
-from rmqlab.run.fates import NOTHING, GroupMember
+from rmqlab.run.fates import NOTHING_SUBSCRIBED, GroupMember
 from rmqlab.run.recorded_events import (
     Assigned,
     GroupCreated,
@@ -42,7 +42,7 @@ from rmqlab.run.recorded_events import (
 from rmqlab.scenario.fault_steps import FaultStep
 from rmqlab.scenario.life_steps import Assign, CreateGroup, DeleteGroup, DeleteTopic, LifeStep, Unsubscribe
 from rmqlab.scenario.scenario import (
-    PRODUCER,
+    PRODUCER_NAME,
     Alloc,
     Offsets,
     ResetOffset,
@@ -82,9 +82,9 @@ if TYPE_CHECKING:
 class ClientSettings:
     """Who the clients are: address, process id, class loader hash (UNIQ_KEY), clock skews (ms) by name.
 
-    ``unique_id_ip`` is the address in UNIQ_KEY (default: ``client_ip``), ``zone`` the time zone whose months count
-    there. ``client_ids`` gives a client, by name, an id "ip@instance" of its own. With ``plain_names`` topics and
-    groups go on the wire as the scenario writes them. ``producer_group`` and ``send_timeout_ms`` are the producer's.
+    `unique_id_ip` is the address in UNIQ_KEY (default: `client_ip`), `zone` the time zone whose months count
+    there. `client_ids` gives a client, by name, an id "ip@instance" of its own. With `plain_names` topics and
+    groups go on the wire as the scenario writes them. `producer_group` and `send_timeout_ms` are the producer's.
     """
 
     client_ip: str = "192.0.2.2"
@@ -101,9 +101,9 @@ class ClientSettings:
 
 
 class ScenarioSteps:
-    """Takes steps on a cluster: ``consumers`` are those that run, by name, ``members`` all that ever started.
+    """Takes steps on a cluster: `consumers` are those that run, by name, `members` all that ever started.
 
-    ``began_us``: when the topics were ready, time 0 of the steps.
+    `began_us`: when the topics were ready, time 0 of the steps.
     """
 
     producer: DefaultMQProducer
@@ -123,21 +123,21 @@ class ScenarioSteps:
             settings.unique_id_ip or settings.client_ip, settings.pid, settings.class_loader_hash, zone=settings.zone
         )
 
-    def _node(self, who: str) -> VirtualNode:
+    def _node(self, name: str) -> VirtualNode:
         settings = self.settings
         return self.world.node(
-            who, ip=settings.client_ip, port=settings.ports.get(who), skew_ms=settings.skew_ms.get(who, 0),
+            name, ip=settings.client_ip, port=settings.ports.get(name), skew_ms=settings.skew_ms.get(name, 0),
         )  # fmt: skip
 
-    def _instance(self, node: VirtualNode, who: str, config: ClientConfig | None = None) -> MQClientInstance:
+    def _instance(self, node: VirtualNode, name: str, config: ClientConfig | None = None) -> MQClientInstance:
         config = config or ProducerConfig()
         config.namesrv_addr = self.cluster.config.namesrv_address
         config.heartbeat_broker_interval = self.cluster.config.rules.heartbeat_period_ms
         config.rebalance_wait_interval = self.cluster.config.rules.rebalance_period_ms
-        config.client_ip, config.instance_name = self.settings.client_ip, self.recorder.long(who)
-        if who in self.settings.client_ids:
-            config.client_ip, _ignored, config.instance_name = self.settings.client_ids[who].partition("@")
-        observer = self.recorder.observer(who)
+        config.client_ip, config.instance_name = self.settings.client_ip, self.recorder.long(name)
+        if name in self.settings.client_ids:
+            config.client_ip, _ignored, config.instance_name = self.settings.client_ids[name].partition("@")
+        observer = self.recorder.observer(name)
         return MQClientManager(node, self._unique_ids, observer, self.cluster.config.rules).get_or_create(config)
 
     async def _take(self, step: Step) -> None:
@@ -153,7 +153,7 @@ class ScenarioSteps:
                 case Send():
                     await self._send(step)
                 case FaultStep():
-                    self.faults.happen(step, self.world.nodes[PRODUCER])
+                    self.faults.happen(step, self.world.nodes[PRODUCER_NAME])
                 case Alloc() | Offsets():
                     self._ask(step)
                 case Resize(topic=topic, queues=queues):
@@ -166,14 +166,14 @@ class ScenarioSteps:
         except (*CALL_ERRORS, UserPropertyError, _NotRunningError) as error:
             self.recorder.event(StepFailed(type(step).__name__.lower(), *_thrown(error)))
 
-    async def _stop(self, who: str) -> None:
-        self.recorder.event(Stopping(who))
-        consumer = self._running(who)
-        await self._awake(who)
-        del self.consumers[who]
+    async def _stop(self, name: str) -> None:
+        self.recorder.event(Stopping(name))
+        consumer = self._running(name)
+        await self._awake(name)
+        del self.consumers[name]
         await self._shutdown(consumer)
         consumer.member.until = self.world.now_ms()
-        self.recorder.event(Stopped(who))
+        self.recorder.event(Stopped(name))
 
     async def _subscribe(self, step: Subscribe) -> None:
         consumer = self._running(step.who)
@@ -186,17 +186,17 @@ class ScenarioSteps:
     async def _live(self, step: LifeStep) -> None:
         tool, long = self.producer.instance, self.recorder.long
         match step:
-            case Unsubscribe(who=who, topic=topic):
-                consumer = self._running(who)
-                await self._awake(who)
+            case Unsubscribe(who=name, topic=topic):
+                consumer = self._running(name)
+                await self._awake(name)
                 await self._between_polls(consumer, lambda: consumer.client.unsubscribe(long(topic)))
-                consumer.member.asked.append((self.world.now_ms(), topic, NOTHING, ""))
-                self.recorder.event(Unsubscribed(who, topic))
-            case Assign(who=who, queues=queues):
-                consumer = self._running(who)
-                await self._awake(who)
+                consumer.member.asked.append((self.world.now_ms(), topic, NOTHING_SUBSCRIBED, ""))
+                self.recorder.event(Unsubscribed(name, topic))
+            case Assign(who=name, queues=queues):
+                consumer = self._running(name)
+                await self._awake(name)
                 await self._between_polls(consumer, lambda: self._assign(consumer.client, consumer.member, queues))
-                self.recorder.event(Assigned(who, queues))
+                self.recorder.event(Assigned(name, queues))
             case DeleteTopic(topic=topic):
                 await delete_topic(tool, long(topic))
                 self.recorder.event(TopicDeleted(topic))
@@ -239,29 +239,29 @@ class ScenarioSteps:
         timestamp = step.to if step.to == AT_THE_END else self.cluster.config.epoch_ms + at_us // US_PER_MS
         group, topic = self.recorder.long(step.group), self.recorder.long(step.topic)
         offsets = await reset_offset_by_time(self.producer.instance, group, topic, timestamp, direct=step.direct)
-        told = {str(queue): offset for queue, offset in offsets.items()}
-        self.recorder.event(OffsetReset(step.group, step.topic, told))
+        by_queue = {str(queue): offset for queue, offset in offsets.items()}
+        self.recorder.event(OffsetReset(step.group, step.topic, by_queue))
 
-    def _killed(self, who: str) -> None:
-        consumer = self.consumers.pop(who, None)
+    def _killed(self, name: str) -> None:
+        consumer = self.consumers.pop(name, None)
         if consumer is not None:
             for _ignored, done in consumer.between_polls:  # nobody does it any more
                 done.set()
             consumer.member.until = self.world.now_ms()
 
-    async def _awake(self, who: str) -> None:
+    async def _awake(self, name: str) -> None:
         """Wait until a client that is paused goes on: its application is paused with it."""
-        node = self.world.nodes[who]
+        node = self.world.nodes[name]
         while node.hold is not None and node.hold.active:
             await node.sleep_us(node.hold.until_us - self.world.scheduler.now_us)
 
     def _chosen(self, node: VirtualNode, label: str, options: tuple[int, ...]) -> int:
         return self.world.chooser.among(f"{node.name}: {label}", options)
 
-    def _running(self, who: str) -> Consumer:
-        consumer = self.consumers.get(who)
+    def _running(self, name: str) -> Consumer:
+        consumer = self.consumers.get(name)
         if consumer is None:
-            raise _NotRunningError(_("{who} did not start", who=who))
+            raise _NotRunningError(_("{who} did not start", who=name))
         return consumer
 
     async def _shutdown(self, consumer: Consumer) -> None:
@@ -309,7 +309,7 @@ class ScenarioSteps:
                 if outgoing.queue is None
                 else MessageQueue(topic, self.cluster.config.broker.broker_name, outgoing.queue)
             )
-            await self._awake(PRODUCER)
+            await self._awake(PRODUCER_NAME)
             result = await self.producer.send(message, queue)
             self.recorder.sends(number, step.topic, outgoing, message, result)
 
@@ -319,9 +319,9 @@ class ScenarioSteps:
         if isinstance(step, Offsets):
             self._offsets()
             return
-        for who, consumer in self.consumers.items():
+        for name, consumer in self.consumers.items():
             if consumer.pushes:
-                self.recorder.event(Owned(who, consumer.owned(self.recorder)))
+                self.recorder.event(Owned(name, consumer.owned(self.recorder)))
 
     def _offsets(self) -> None:
         broker = self.cluster.broker

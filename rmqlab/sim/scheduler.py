@@ -17,16 +17,16 @@ US_PER_MS = 1000
 
 
 class CancelledTaskError(BaseException):
-    """Thrown into a cancelled coroutine; like ``asyncio.CancelledError`` it is not an ``Exception``."""
+    """Thrown into a cancelled coroutine; like `asyncio.CancelledError` it is not an `Exception`."""
 
 
 class Trap:
-    """What a coroutine yields to the scheduler: ``arm`` is called with the waiting task and its wake-up ticket."""
+    """What a coroutine yields to the scheduler: `arm` is called with the waiting task and its wake-up ticket."""
 
     __slots__ = ()
 
     def arm(self, task: VirtualTask) -> None:
-        """Arrange that ``task.wake`` is called later."""
+        """Arrange that `task.wake` is called later."""
         raise NotImplementedError
 
     def __await__(self) -> Generator[Trap, Any, Any]:
@@ -35,9 +35,9 @@ class Trap:
 
 
 class VirtualTask:
-    """A running coroutine. ``done`` tells whether it ended.
+    """A running coroutine. `done` says whether it ended.
 
-    ``ticket`` is the number of the present wait; a wake-up with an older one is stale and ignored.
+    `ticket` is the number of the present wait; a wake-up with an older one is stale and ignored.
     """
 
     __slots__ = ("_coroutine", "_scheduler", "done", "name", "result", "ticket")
@@ -51,7 +51,7 @@ class VirtualTask:
         self.result: Any = None
 
     def wake(self, ticket: int, value: Any = None, error: BaseException | None = None) -> None:
-        """Resume the coroutine with ``value`` (or throw ``error``), unless the wait it belongs to is over."""
+        """Resume the coroutine with `value` (or throw `error`), unless the wait it belongs to is over."""
         if self.done or ticket != self.ticket:
             return
         self.ticket += 1
@@ -76,13 +76,13 @@ class VirtualTask:
             self._coroutine.close()
 
     def cancel(self) -> None:
-        """Stop the coroutine at its present wait; its ``finally`` blocks run now. Harmless when it is done."""
+        """Stop the coroutine at its present wait; its `finally` blocks run now. Harmless when it is done."""
         if not self.done and not self._coroutine.cr_running:  # type: ignore[attr-defined]
             self.wake(self.ticket, error=CancelledTaskError())
 
 
 class Scheduler:
-    """The heap of what happens next. ``now_us`` is the present instant in microseconds since the run began."""
+    """The heap of what happens next. `now_us` is the present instant in microseconds since the run began."""
 
     def __init__(self) -> None:
         self.now_us = 0
@@ -92,7 +92,7 @@ class Scheduler:
         self._stopped = False
 
     def at(self, time_us: int, action: Callable[..., None], *arguments: Any, priority: int = 0) -> None:
-        """Run ``action(*arguments)`` at ``time_us`` (never before the present instant)."""
+        """Run `action(*arguments)` at `time_us` (never before the present instant)."""
         self._sequence += 1
         if time_us < self.now_us:  # noqa: PLR1730 - the busiest line of a run, and max() costs a call
             time_us = self.now_us
@@ -113,7 +113,7 @@ class Scheduler:
         self._heap.clear()
 
     def postpone(self, concerns: Callable[[VirtualTask], bool], until_us: int) -> None:
-        """Let nothing happen before ``until_us`` to the tasks that ``concerns`` names; what waits keeps its order."""
+        """Let nothing happen before `until_us` to the tasks that `concerns` names; what waits keeps its order."""
         later = [
             entry
             for entry in sorted(self._heap, key=_order)
@@ -135,14 +135,14 @@ class Scheduler:
         return [(entry[0], entry[1], entry[3], entry[4]) for entry in entries if not _is_stale(entry[3], entry[4])]
 
     def stop(self) -> None:
-        """End ``run`` after the present step."""
+        """End `run` after the present step."""
         self._stopped = True
 
     def run(self, before: tuple[int, int, int] | None = None, *, once: bool = False) -> bool:
-        """Step until nothing is left, somebody calls ``stop``, or the next thing does not come ``before`` a place.
+        """Step until nothing is left, somebody calls `stop`, or the next thing does not come `before` a place.
 
-        A place is an instant (us), a priority and a number of ``reserve``; its instant is the present one then.
-        ``once``: at most one step; whether there was one.
+        A place is an instant (us), a priority and a number of `reserve`; its instant is the present one then.
+        `once`: at most one step; whether there was one.
         """
         self._stopped = False
         heap = self._heap
@@ -162,7 +162,7 @@ class Scheduler:
         return self.run(once=True)
 
     def reserve(self) -> int:
-        """Take the next place among things due at one instant; whatever comes from now on stands behind it."""
+        """Take the next place among things due at one instant; whatever comes from now on stands after it."""
         self._sequence += 1
         return self._sequence
 
@@ -186,7 +186,7 @@ def _is_stale(action: Callable[..., None], arguments: tuple[Any, ...]) -> bool:
 
 
 class Sleep(Trap):
-    """Wait ``us`` microseconds."""
+    """Wait `us` microseconds."""
 
     __slots__ = ("_scheduler", "_us")
 
@@ -200,7 +200,7 @@ class Sleep(Trap):
 
 
 class VirtualEvent(Trap):
-    """A flag to wait for: ``set`` wakes all that wait, ``wait`` takes an optional timeout (ms)."""
+    """A flag to wait for: `set` wakes all that wait, `wait` takes an optional timeout (ms)."""
 
     __slots__ = ("_flag", "_scheduler", "_timeout_ms", "_waiting")
 
@@ -231,14 +231,14 @@ class VirtualEvent(Trap):
 
     @coroutine
     def wait(self, timeout_ms: int | None = None) -> Generator[Trap, Any, bool]:
-        """Wait for the flag; True when it is up, False when ``timeout_ms`` passed first."""
+        """Wait for the flag; True when it is up, False when `timeout_ms` passed first."""
         if self._flag:
             return True
         self._timeout_ms = timeout_ms  # taken by `arm` before anybody else can wait
         return bool((yield self))
 
     def arm(self, task: VirtualTask) -> None:
-        """Remember who waits, behind all who wait already, and for how long."""
+        """Remember who waits, after all who wait already, and for how long."""
         self._waiting.pop(task, None)
         self._waiting[task] = task.ticket
         if self._timeout_ms is not None:

@@ -13,11 +13,11 @@ from rmqlab.run.fates import FateClassifier
 from rmqlab.run.recorded_events import ScenarioBegins, UnderWay
 from rmqlab.run.run import Run
 from rmqlab.scenario.fault_steps import RestartBroker
-from rmqlab.scenario.scenario import PRODUCER, Scenario, refusal_of
+from rmqlab.scenario.scenario import PRODUCER_NAME, Scenario, refusal_of
 from rmqlab.scenario.schedule import Schedule
 from rmqlab.sim.cluster import Cluster, ClusterConfig
 from rmqlab.sim.consumers import owners_of
-from rmqlab.sim.lanes import FIRST_FRAME_US, STEP
+from rmqlab.sim.frame_queues import FIRST_FRAME_US, STEP
 from rmqlab.sim.quiescence import Quiescence
 from rmqlab.sim.scenario_steps import ClientSettings, ScenarioSteps, first_line
 from rmqlab.sim.scheduler import US_PER_MS
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rmqlab.run.fates import Owners
     from rmqlab.scenario.schedule import Chooser, Timing
-    from rmqlab.sim.lanes import Reduction
+    from rmqlab.sim.frame_queues import Reduction
     from rmqlab.sim.virtual import VirtualNode
 
 TOPICS_SETTLE_MS = 2_500  # between the creation of the topics and the first step, as the recordings were driven
@@ -37,7 +37,7 @@ OBSERVER_STOPS_MS = 50  # its last look, before the consumers are shut down one 
 
 
 class Simulation(ScenarioSteps):
-    """One scenario on one cluster. ``run`` does it all; ``world`` can be stepped by hand instead."""
+    """One scenario on one cluster. `run` does it all; `world` can be stepped by hand instead."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class Simulation(ScenarioSteps):
         observers: Sequence[Callable[[Simulation], object]] = (),
         reduction: Callable[[Simulation], Reduction] | None = None,
     ) -> None:
-        """``observers`` are made before the first step, and may look at it whenever its scheduler calls them.
+        """`observers` are made before the first step, and may look at it whenever its scheduler calls them.
 
-        ``reduction`` belongs to a timing with open orders, whose schedules number the choices that it leaves open.
+        `reduction` belongs to a timing with open orders, whose schedules number the choices that it leaves open.
 
         Raises:
             BadInput: the scenario asks for something that is not simulated, by name.
@@ -71,12 +71,12 @@ class Simulation(ScenarioSteps):
         if lanes is not None:
             if reduction is None:
                 raise ValueError("open orders need a reduction, by which their choices are numbered")
-            lanes.free = reduction(self).free
+            lanes.independent_move = reduction(self).independent_move
         self.recorder.event(ScenarioBegins(scenario.to_builtins(), self.cluster.config.epoch_ms))
-        node = self._node(PRODUCER)
+        node = self._node(PRODUCER_NAME)
         self.producer = DefaultMQProducer(
             self.recorder.long(self.settings.producer_group),
-            self._instance(node, PRODUCER),
+            self._instance(node, PRODUCER_NAME),
             ProducerConfig(send_msg_timeout=self.settings.send_timeout_ms),
         )
         for observer in observers:
@@ -197,7 +197,7 @@ class Simulation(ScenarioSteps):
 
 
 def simulate(scenario: Scenario, **settings: Any) -> Run:
-    """Run one scenario from beginning to end; the settings are those of ``Simulation``.
+    """Run one scenario from beginning to end; the settings are those of `Simulation`.
 
     Raises:
         BadInput: the scenario asks for something that is not simulated, by name.

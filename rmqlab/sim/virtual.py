@@ -1,8 +1,8 @@
 """Virtual time: nodes, servers and clocks on one heap; thirty minutes pass in milliseconds, and always the same way.
 
-``VirtualTime`` is the world: a network and the machines on it. A ``VirtualNode`` is one client machine and offers the
-``Runtime`` that client code awaits. Clocks: the world begins at
-``epoch_ms``; a node's clock may be off by ``skew_ms``.
+`VirtualTime` is the world: a network and the machines on it. A `VirtualNode` is one client machine and offers the
+`Runtime` that client code awaits. Clocks: the world begins at
+`epoch_ms`; a node's clock may be off by `skew_ms`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rmqlab.client.runtime import RemotingConnectError, RemotingSendRequestError
 from rmqlab.protocol.channel import C2S
 from rmqlab.protocol.codes import PULLS
 from rmqlab.protocol.command import ONEWAY, RESPONSE
-from rmqlab.sim.lanes import NO_FRAME
-from rmqlab.sim.network import Connection, Hold, Machine, Network
+from rmqlab.sim.frame_queues import NO_FRAME
+from rmqlab.sim.network import Hold, Machine, Network, VirtualConnection
 from rmqlab.sim.scheduler import US_PER_MS, Sleep, Trap, VirtualEvent, VirtualTask
 from rmqlab.sim.virtual_server import VirtualServer
 
@@ -33,7 +33,7 @@ _IS_DONE = attrgetter("done")
 
 
 class VirtualTime(Network):
-    """A world in virtual time; ``epoch_ms`` is what an exact clock shows when the run begins."""
+    """A world in virtual time; `epoch_ms` is what an exact clock shows when the run begins."""
 
     def __init__(self, epoch_ms: int, chooser: Chooser | None = None, timing: Timing | None = None) -> None:
         super().__init__(chooser, timing)
@@ -52,13 +52,13 @@ class VirtualTime(Network):
         return (self.epoch_us + self.scheduler.now_us) // US_PER_MS
 
     def serve(self, address: str, handler: Server, skew_ms: int = 0) -> VirtualServer:
-        """Put a broker or name server at ``address`` ("ip:port")."""
+        """Put a broker or name server at `address` ("ip:port")."""
         server = VirtualServer(self, address, handler, self.epoch_us, skew_ms)
         self.servers[address] = server
         return server
 
     def node(self, name: str, *, ip: str = "127.0.0.1", port: int | None = None, skew_ms: int = 0) -> VirtualNode:
-        """Add a client machine; its connections come from ``ip`` and ports counted up from ``port``."""
+        """Add a client machine; its connections come from `ip` and ports counted up from `port`."""
         first = port if port is not None else FIRST_PORT + 100 * len(self.nodes)
         node = VirtualNode(self, name, ip, first, skew_ms)
         self.nodes[name] = node
@@ -69,17 +69,17 @@ class VirtualTime(Network):
         if self.lanes is not None:
             self.stamps_ms = max(self.epoch_now(), self.stamps_ms) + 1
 
-    def connect(self, node: VirtualNode, address: str) -> Connection:
+    def connect(self, node: VirtualNode, address: str) -> VirtualConnection:
         """Open a connection.
 
         Raises:
-            RemotingConnectError: nothing listens at ``address``.
+            RemotingConnectError: nothing listens at `address`.
         """
         server = self.servers.get(address)
         if server is None or not server.up:
             raise RemotingConnectError(address)
         self._connections += 1
-        connection = Connection(self._connections, self, node, server, node.next_address())
+        connection = VirtualConnection(self._connections, self, node, server, node.next_address())
         node.connections[address] = server.connections[connection.number] = connection
         return connection
 
@@ -89,7 +89,9 @@ class _Invoke(Trap):
 
     __slots__ = ("_command", "_connection", "_node", "_timeout_ms")
 
-    def __init__(self, node: VirtualNode, connection: Connection, command: RemotingCommand, timeout_ms: int) -> None:
+    def __init__(
+        self, node: VirtualNode, connection: VirtualConnection, command: RemotingCommand, timeout_ms: int
+    ) -> None:
         self._node = node
         self._connection = connection
         self._command = command
@@ -109,14 +111,14 @@ class _Invoke(Trap):
 
 
 class VirtualNode(Machine):
-    """One client machine in virtual time; implements ``Runtime``."""
+    """One client machine in virtual time; implements `Runtime`."""
 
     def __init__(self, world: VirtualTime, name: str, ip: str, port: int, skew_ms: int) -> None:
         super().__init__(name, skew_ms)
         self.world = world
         self.ip = ip
-        self.connections: dict[str, Connection] = {}
-        self.pending: dict[int, tuple[Connection, VirtualTask, int]] = {}
+        self.connections: dict[str, VirtualConnection] = {}
+        self.pending: dict[int, tuple[VirtualConnection, VirtualTask, int]] = {}
         self._port = port
         self._opaque = 0
         self._tasks: list[VirtualTask] = []
@@ -131,20 +133,24 @@ class VirtualNode(Machine):
         return max((world.epoch_us + world.scheduler.now_us) // US_PER_MS, world.stamps_ms) + self.skew_ms
 
     def monotonic(self) -> int:
-        """Ms on a clock that nobody sets."""
+        """Ms on a clock that is never set."""
         return self.now() - self._set_ms
 
     async def sleep(self, ms: int) -> None:
-        """Wait ``ms`` milliseconds."""
+        """Wait `ms` milliseconds."""
         await Sleep(self.world.scheduler, ms * US_PER_MS)
 
     async def sleep_us(self, us: int) -> None:
-        """Wait ``us`` microseconds: what drives an experiment may be finer than a client's clock."""
+        """Wait `us` microseconds: what drives an experiment may be finer than a client's clock."""
         await Sleep(self.world.scheduler, us)
 
     @coroutine
     def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> Generator[Trap, Any, RemotingCommand]:
-        """Send a request and wait for its answer; raises the ``RemotingError`` that says why there is none."""
+        """Send a request and wait for its answer.
+
+        Raises:
+            RemotingError: that says why there is none.
+        """
         connection = self.connections.get(address) or self.world.connect(self, address)
         self._opaque += 1
         command.opaque = self._opaque
@@ -180,13 +186,13 @@ class VirtualNode(Machine):
     def late(
         self, thread: str, code: int = NO_FRAME, answer: RemotingCommand | None = None
     ) -> Generator[Trap, Any, None]:
-        """Go on when this machine's ``thread`` gets its turn; ``code`` and ``answer`` are what it waited for."""
+        """Go on when this machine's `thread` gets its turn; `code` and `answer` are what it waited for."""
         delays, world = self.world.timing.thread_us, self.world
         if len(delays) == 1:
             return
         if world.lanes is not None:
             turn = self.event()
-            lane = world.lanes.empty(self.name, "thread")
+            lane = world.lanes.unused_queue(self.name, "thread")
             world.lanes.post(lane, f"{self.name}'s thread {thread}", _turn, answer, turn, code=code, node=self.name)
             yield from turn.wait()
             return
@@ -208,7 +214,7 @@ class VirtualNode(Machine):
         """This node's coroutines that have not ended, in the order they were spawned."""
         return [task for task in self._tasks if not task.done]
 
-    def waiting(self) -> list[tuple[Connection, VirtualTask]]:
+    def waiting(self) -> list[tuple[VirtualConnection, VirtualTask]]:
         """The requests that wait for an answer, in the order they were sent: connection and coroutine."""
         return [(connection, task) for _, (connection, task, _) in sorted(self.pending.items())]
 
@@ -219,7 +225,7 @@ class VirtualNode(Machine):
         self._port += 1
         return address
 
-    def receive(self, connection: Connection, command: RemotingCommand) -> None:
+    def receive(self, connection: VirtualConnection, command: RemotingCommand) -> None:
         """A frame arrived from a server: an answer to a pending request, or a request of the server's."""
         if command.flag & RESPONSE:
             waiting = self.pending.pop(command.opaque, None)
@@ -230,7 +236,7 @@ class VirtualNode(Machine):
             if answer is not None and not command.is_oneway:
                 connection.carry(answer.reply_to(command), C2S)
 
-    def lost(self, connection: Connection, *, fail_pending: bool = False) -> None:
+    def lost(self, connection: VirtualConnection, *, fail_pending: bool = False) -> None:
         """A connection is gone.
 
         When this side closed it, pending requests on it fail at once (`NettyRemotingAbstract.failFast`). When the
@@ -248,23 +254,23 @@ class VirtualNode(Machine):
                 scheduler.at(scheduler.now_us, _fail, task, ticket, RemotingSendRequestError(address))
 
     def cut(self, address: str | None = None) -> int:
-        """Reset this node's connections (to ``address``, or all); how many there were."""
-        found = self._connections_to(address)
-        for connection in found:
+        """Reset this node's connections (to `address`, or all); how many there were."""
+        connections = self._connections_to(address)
+        for connection in connections:
             connection.close()
-        return len(found)
+        return len(connections)
 
     def freeze(self, address: str | None = None, for_us: int | None = None) -> int:
         """Hold back all frames of this node's present connections, both ways; how many there were.
 
-        Without ``for_us`` they are gone for good; with it they arrive when that time is over.
+        Without `for_us` they are gone for good; with it they arrive when that time is over.
         """
-        found = self._connections_to(address)
-        for connection in found:
+        connections = self._connections_to(address)
+        for connection in connections:
             connection.freeze(for_us)
-        return len(found)
+        return len(connections)
 
-    def _connections_to(self, address: str | None) -> list[Connection]:
+    def _connections_to(self, address: str | None) -> list[VirtualConnection]:
         return [connection for end, connection in self.connections.items() if address in {None, end}]
 
     def pause(self, for_us: int) -> None:
@@ -277,14 +283,14 @@ class VirtualNode(Machine):
         return task is not self.visitor and any(task is mine for mine in self._tasks)
 
     def set_clock(self, by_ms: int) -> None:
-        """Move this node's clock by ``by_ms``, back if below 0; timers do not notice."""
+        """Move this node's clock by `by_ms`, back if below 0; timers do not notice."""
         self.skew_ms += by_ms
         self._set_ms += by_ms
 
     def kill(self, *, silent: bool = False) -> int:
         """The process dies: its coroutines end, and nothing more leaves it. Return how many connections it had.
 
-        The operating system closes the connections; ``silent``: the whole machine is gone, and nobody says so.
+        The operating system closes the connections; `silent`: the whole machine is gone, without a word.
         """
         connections = list(self.connections.values())
         frozen = [connection.frozen for connection in connections]

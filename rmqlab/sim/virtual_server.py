@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.protocol.channel import S2C
-from rmqlab.sim.network import Connection, Hold, Machine, Network
+from rmqlab.sim.network import Hold, Machine, Network, VirtualConnection
 from rmqlab.sim.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.protocol.channel import Server
     from rmqlab.protocol.command import RemotingCommand
-    from rmqlab.sim.lanes import Lanes
+    from rmqlab.sim.frame_queues import FrameQueues
 
 REPUT = "reput"
 
 
 class VirtualServer(Machine):
-    """``handler`` at ``address`` ("ip:port"); ``epoch_us`` is what an exact clock shows when the run begins."""
+    """`handler` at `address` ("ip:port"); `epoch_us` is what an exact clock shows when the run begins."""
 
     def __init__(self, network: Network, address: str, handler: Server, epoch_us: int, skew_ms: int = 0) -> None:
         super().__init__(address, skew_ms)
@@ -29,11 +29,11 @@ class VirtualServer(Machine):
         self.address = address
         self.handler = handler
         self.reput: LateReput | None = None
-        self.connections: dict[int, Connection] = {}
+        self.connections: dict[int, VirtualConnection] = {}
         self.arm_timer()
 
     def stop(self) -> None:
-        """The process ends: clients see their connections close, and nobody listens."""
+        """The process ends: clients see their connections close, and nothing listens."""
         self.up = False
         self.hold = None
         for connection in list(self.connections.values()):
@@ -64,7 +64,7 @@ class VirtualServer(Machine):
         """Epoch ms on this server's clock."""
         return (self._epoch_us + self._scheduler.now_us) // US_PER_MS + self.skew_ms
 
-    def receive(self, connection: Connection, command: RemotingCommand) -> None:
+    def receive(self, connection: VirtualConnection, command: RemotingCommand) -> None:
         """A frame arrived: serve it, send the answer if there is one now."""
         now = (self._epoch_us + self._scheduler.now_us) // US_PER_MS + self.skew_ms
         answer = self.handler.handle(connection, command, now)
@@ -74,7 +74,7 @@ class VirtualServer(Machine):
             connection.carry(answer, S2C)
         self.arm_timer()
 
-    def lost(self, connection: Connection, *, fail_pending: bool = False) -> None:
+    def lost(self, connection: VirtualConnection, *, fail_pending: bool = False) -> None:
         """A connection of this server is gone."""
         if self.hold is not None and self.hold.takes(self.lost, connection):
             return
@@ -101,7 +101,7 @@ class VirtualServer(Machine):
             self._armed_us = due_us
             self._scheduler.at(due_us, self._timer, due_us)
 
-    def _wake_in_lane(self, lanes: Lanes) -> None:
+    def _wake_in_lane(self, lanes: FrameQueues) -> None:
         lane = (self.address, "wake")
         if not lanes.lanes.get(lane):
             lanes.post(lane, "wake-up", self._run_timers, server=self.address)
@@ -128,10 +128,10 @@ class VirtualServer(Machine):
 
 
 class LateReput:
-    """The reput thread of a broker at ``server``, which lags: the store leaves to it what was put.
+    """The reput thread of a broker at `server`, which lags: the store leaves to it what was put.
 
     `DefaultMessageStore.ReputMessageService` looks every millisecond, when its thread gets its turn. Here how
-    long it takes is a choice (``Timing.reput_us``); with open orders its turn is a move like the frames.
+    long it takes is a choice (`Timing.reput_us`); with open orders its turn is a move like the frames.
     """
 
     def __init__(self, server: VirtualServer, broker: Broker) -> None:

@@ -64,7 +64,7 @@ class CleanService:
         return queue.delete_first(count)
 
     def clean_consume_queues(self) -> None:
-        """Move the queues' first offsets behind messages that are gone, and delete files of entries below."""
+        """Move the queues' first offsets after messages that are gone, and delete files of entries below."""
         min_offset = self._commit_log.min_offset
         if min_offset > self._last_physical_min_offset:
             self._last_physical_min_offset = min_offset

@@ -94,16 +94,16 @@ class CommitLog:
         return self.mapped_file_queue.max_offset
 
     def roll_next_file(self, offset: int) -> int:
-        """Offset of the first byte of the file behind the one of `offset`."""
+        """Offset of the first byte of the file after the one of `offset`."""
         return offset + self.mapped_file_size - offset % self.mapped_file_size
 
     def end_of_data(self, offset: int) -> int:
-        """Offset behind the last byte written to the file of `offset`."""
+        """Offset after the last byte written to the file of `offset`."""
         mapped_file = self.mapped_file_queue.find_by_offset(offset)
         return offset if mapped_file is None else mapped_file.file_from_offset + mapped_file.wrote_position
 
     def get_message(self, offset: int, size: int) -> bytes | None:
-        """Return `size` bytes at `offset`, None when they are not all there.
+        """`size` bytes at `offset`, None when they are not all there.
 
         Offset 0 is looked for in the first file, whichever that is (as Java): once the log's first file is deleted, it
         gives bytes of another message.
@@ -112,12 +112,12 @@ class CommitLog:
         return None if mapped_file is None else mapped_file.select(offset % self.mapped_file_size, size)
 
     def get_data(self, offset: int, limit: int | None = None) -> bytes | None:
-        """Return what is written from `offset` to the end of its file, at most `limit` bytes; None for nothing."""
+        """What is written from `offset` to the end of its file, at most `limit` bytes; None for nothing."""
         mapped_file = self.mapped_file_queue.find_by_offset(offset, return_first_on_not_found=offset == 0)
         return None if mapped_file is None else mapped_file.select_from(offset % self.mapped_file_size, limit)
 
     def select_one_message_by_offset(self, offset: int, size: int | None = None) -> bytes | None:
-        """Return the record at `offset`, None when it is not there; `size` is what it says unless given."""
+        """The record at `offset`, None when it is not there; `size` is what it says unless given."""
         if size is None:
             head = self.get_message(offset, 4)
             if head is None:
@@ -126,7 +126,7 @@ class CommitLog:
         return None if size < 0 else self.get_message(offset, size)
 
     def pickup_store_timestamp(self, offset: int, size: int) -> int:
-        """Return the store time (epoch ms) of the record of `size` bytes at `offset`, -1 when it is not there."""
+        """The store time (epoch ms) of the record of `size` bytes at `offset`, -1 when it is not there."""
         record = self.get_message(offset, size) if offset >= self.min_offset else None
         if record is None:
             return -1
@@ -183,8 +183,10 @@ class CommitLog:
     def put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
         """Append the messages in the body of `batch`; all go into one file and into the queue of `batch`.
 
-        A batch is neither a transaction nor delayed (MESSAGE_ILLEGAL). Raises `RecordError` for a body that is no
-        batch, one that is too large, and addresses as `put_message`.
+        A batch is neither a transaction nor delayed (MESSAGE_ILLEGAL).
+
+        Raises:
+            RecordError: a body that is no batch, one that is too large, and addresses as `put_message`.
         """
         batch.store_timestamp = now
         if batch.sys_flag & TRANSACTION_MASK != TRANSACTION_NOT_TYPE or batch.delay_time_level > 0:

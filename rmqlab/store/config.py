@@ -1,4 +1,4 @@
-"""What a store can be told: `MessageStoreConfig`, names and defaults; the delay levels in one of them."""
+"""The settings of a store: `MessageStoreConfig`, names and defaults; the delay levels in one of them."""
 
 from __future__ import annotations
 
@@ -53,13 +53,17 @@ class Settings:
 
     @staticmethod
     def read_number(text: str) -> int:
-        """Read a whole number. Raises `NumberFormatError`."""
+        """Read a whole number.
+
+        Raises:
+            NumberFormatError: a text that is no whole number.
+        """
         return parse_int(text)
 
     @classmethod
     @cache
     def property_names(cls) -> dict[str, str]:
-        """Return the fields that Java has: their names here, and Java's. `name` of a field's metadata: None is ours."""
+        """The fields that Java has: their names here, and Java's. `name` of a field's metadata: None is ours."""
         known = ((item.name, item.metadata.get("name", camel_case(item.name))) for item in fields(cls))  # type: ignore[arg-type]
         return {name: java for name, java in known if java is not None}
 
@@ -71,14 +75,18 @@ class Settings:
         return config
 
     def update(self, properties: Mapping[str, str], *, where: str = "") -> None:
-        """Set what `properties` names (`MixAll.properties2Object`). Raises `BadInput`."""
+        """Set what `properties` names (`MixAll.properties2Object`).
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
+        """
         for name, java in self.property_names().items():
             if java in properties:
                 place = f"{where or self.origin}: {java}"
                 setattr(self, name, self._parse(getattr(self, name), place, properties[java]))
 
     def properties(self) -> dict[str, str]:
-        """Return every setting that is not None under its Java name (`MixAll.object2Properties`)."""
+        """Every setting that is not None under its Java name (`MixAll.object2Properties`)."""
         values = {java: getattr(self, name) for name, java in self.property_names().items()}
         return {java: _text(value) for java, value in values.items() if value is not None}
 
@@ -94,7 +102,7 @@ class Settings:
             except NumberFormatError:
                 raise BadInput(_("{name} must be a whole number, not {text}", name=name, text=f"{text!r}")) from None
         if isinstance(current, Enum):
-            words = [str(one.value) for one in type(current)]
+            words = [str(member.value) for member in type(current)]
             if text not in words:
                 raise BadInput(
                     _("{name} must be {words}, not {text}", name=name, words=joined(" or ", words), text=f"{text!r}")
@@ -107,7 +115,7 @@ class Settings:
 class MessageStoreConfig(Settings):
     """Sizes in bytes, times in ms, ratios in percent, `file_reserved_time` in hours.
 
-    `properties()` and `from_properties()` use Java's names. What concerns disks and slaves is kept as told and has no
+    `properties()` and `from_properties()` use Java's names. What concerns disks and slaves is kept as given and has no
     effect in memory; what has none anywhere is in `broker_config.INERT`.
     """
 

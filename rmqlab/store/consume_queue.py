@@ -51,7 +51,7 @@ class ConsumeQueue:
 
     @property
     def last_offset(self) -> int:
-        """Commit log offset behind the message of the last entry, -1 when there is no entry."""
+        """Commit log offset after the message of the last entry, -1 when there is no entry."""
         last = self.mapped_file_queue.last_mapped_file()
         data = None if last is None else last.select(last.wrote_position - CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE)
         if data is None:
@@ -60,7 +60,7 @@ class ConsumeQueue:
         return int(offset + size) if offset >= 0 and size > 0 else -1
 
     def get_index_buffer(self, start_index: int, limit: int | None = None) -> bytes | None:
-        """Return entries from `start_index` to the end of its file, at most `limit` bytes; None when there is none."""
+        """Entries from `start_index` to the end of its file, at most `limit` bytes; None when there is none."""
         offset = start_index * CQ_STORE_UNIT_SIZE
         if offset < self.min_logic_offset:
             return None
@@ -70,11 +70,11 @@ class ConsumeQueue:
         return mapped_file.select_from(offset - mapped_file.file_from_offset, limit)
 
     def get_ext(self, address: int) -> CqExtUnit | None:
-        """Return the extension unit at `address`, None when it is not there."""
+        """The extension unit at `address`, None when it is not there."""
         return None if self.consume_queue_ext is None else self.consume_queue_ext.get(address)
 
     def roll_next_file(self, index: int) -> int:
-        """Index of the first entry of the file behind the one of `index` (row S-44)."""
+        """Index of the first entry of the file after the one of `index` (row S-44)."""
         units_in_file = self.mapped_file_size // CQ_STORE_UNIT_SIZE
         return index + units_in_file - index % units_in_file
 
@@ -182,13 +182,14 @@ class ConsumeQueue:
     def load(self) -> bool:
         """Take in the files that are there and find the last entry; False when a file is missing between others.
 
-        Raises SegmentError.
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
         """
         queue = self.mapped_file_queue
         queue.load()
         files = queue.mapped_files
-        for one in files[:-1]:
-            one.set_wrote_position(self.mapped_file_size)
+        for mapped_file in files[:-1]:
+            mapped_file.set_wrote_position(self.mapped_file_size)
         if files:
             last = files[-1]
             data = last.select_from(0) or b""
@@ -201,23 +202,31 @@ class ConsumeQueue:
         if self.consume_queue_ext is not None:
             self.consume_queue_ext.load()
         size = self.mapped_file_size
-        return all(after.file_from_offset - one.file_from_offset == size for one, after in pairwise(files))
+        return all(after.file_from_offset - before.file_from_offset == size for before, after in pairwise(files))
 
     def entry(self, index: int) -> tuple[int, int, int] | None:
-        """Return commit log offset, size and tags code of an entry, whether its message still exists or not."""
+        """Commit log offset, size and tags code of an entry, whether its message still exists or not."""
         offset = index * CQ_STORE_UNIT_SIZE
         mapped_file = self.mapped_file_queue.find_by_offset(offset)
         data = None if mapped_file is None else mapped_file.select(offset % self.mapped_file_size, CQ_STORE_UNIT_SIZE)
         return None if data is None else ENTRY.unpack(data)
 
     def overwrite_entry(self, index: int, entry: tuple[int, int, int]) -> None:
-        """Put another entry in the place of one that is there. Raises SegmentError."""
+        """Put another entry in the place of one that is there.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         mapped_file = self.mapped_file_queue.find_by_offset(index * CQ_STORE_UNIT_SIZE)
         if mapped_file is not None:
             mapped_file.segment.overwrite(index * CQ_STORE_UNIT_SIZE % self.mapped_file_size, ENTRY.pack(*entry))
 
     def truncate_to(self, index: int) -> None:
-        """Forget the entry at `index` and all behind it. Raises SegmentError."""
+        """Forget the entry at `index` and all after it.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         files = self.mapped_file_queue.mapped_files
         self.mapped_file_queue.truncate_dirty_files(index * CQ_STORE_UNIT_SIZE)
         if files and files[-1].wrote_position == 0:

@@ -48,7 +48,7 @@ class CqExtUnit:
         return MIN_EXT_UNIT_SIZE + len(self.filter_bit_map or b"")
 
     def encode(self) -> bytes:
-        """Return the unit's bytes."""
+        """The unit's bytes."""
         bitmap = self.filter_bit_map or b""
         return UNIT.pack(MIN_EXT_UNIT_SIZE + len(bitmap), self.tags_code, self.msg_store_time, len(bitmap)) + bitmap
 
@@ -65,18 +65,18 @@ class CqExtUnit:
 
 
 def _unit_size(data: bytes, position: int) -> int:
-    """Return the size of the unit at `position`, 0 or less when there is none."""
+    """The size of the unit at `position`, 0 or less when there is none."""
     return int.from_bytes(data[position : position + 2], signed=True)
 
 
 class ConsumeQueueExt:
-    """The units of one queue, one behind the other, in files of `mapped_file_size` bytes."""
+    """The units of one queue, one after the other, in files of `mapped_file_size` bytes."""
 
     def __init__(self, topic: str, queue_id: int, mapped_file_size: int, segments: Segments) -> None:
         self.mapped_file_queue = MappedFileQueue(f"consumequeue_ext/{topic}/{queue_id}", mapped_file_size, segments)
 
     def get(self, address: int) -> CqExtUnit | None:
-        """Return the unit at `address`, None when nothing is there."""
+        """The unit at `address`, None when nothing is there."""
         if not is_ext_addr(address):
             return None
         offset = address - LONG_MIN
@@ -105,15 +105,21 @@ class ConsumeQueueExt:
         return NO_ADDRESS
 
     def load(self) -> None:
-        """Take in the files that are there and find the last unit (`recover`). Raises SegmentError."""
+        """Take in the files that are there and find the last unit (`recover`).
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         queue = self.mapped_file_queue
         queue.load()
-        for one in queue.mapped_files:
-            position, data = 0, one.select_from(0) or b""
+        for mapped_file in queue.mapped_files:
+            position, data = 0, mapped_file.select_from(0) or b""
             while (size := _unit_size(data, position)) > 0:
                 position += size
             # behind a size of -1 the rest of a file is blank; the last file goes on behind its last unit
-            one.set_wrote_position(queue.mapped_file_size if one is not queue.mapped_files[-1] else position)
+            mapped_file.set_wrote_position(
+                queue.mapped_file_size if mapped_file is not queue.mapped_files[-1] else position
+            )
 
     def truncate_by_min_address(self, min_address: int) -> None:
         """Delete the files that end before `min_address`."""

@@ -1,4 +1,4 @@
-"""What a store tells of a message: what became of its put, and what queue, index and held pulls need of its record.
+"""What a store knows of a message: what became of its put, and what queue, index and held pulls need of its record.
 
 Beside them stand what the store is still able to do (`RunningFlags`) and its counters (`StoreStatsService`).
 """
@@ -66,7 +66,8 @@ class DispatchRequest:
     def set_properties(self, text: str, delay_levels: DelayLevels, rules: Rules) -> None:
         """Take in the property text. On the delay topic the tags code is when the message is due (epoch ms).
 
-        Raises ValueError for a delay level that is no number.
+        Raises:
+            ValueError: a delay level that is no number.
         """
         self.properties_map = properties = string_to_properties(text)
         self.keys = properties.get(PROPERTY_KEYS)
@@ -87,7 +88,10 @@ def request_of_record(
 ) -> DispatchRequest | None:
     """Read the record at `position` of `data`; None for what is none; see `CommitLog.check_message_and_return_size`.
 
-    Raises struct.error, IndexError or ValueError for bytes that end too early or a delay level that is no number.
+    Raises:
+        struct.error: bytes that end too early or a delay level that is no number.
+        IndexError: bytes that end too early or a delay level that is no number.
+        ValueError: bytes that end too early or a delay level that is no number.
     """
     total_size, magic = _SIZE_AND_MAGIC.unpack_from(data, position)
     if magic == BLANK_MAGIC_CODE:
@@ -132,7 +136,7 @@ def request_of_record(
 
 
 def request_of_put(msg: MessageExtBrokerInner, delay_levels: DelayLevels, rules: Rules) -> DispatchRequest | None:
-    """Return what reading the record of `msg`, just written, would give; None when only its bytes can tell.
+    """What reading the record of `msg`, just written, would give; None when only its bytes can tell.
 
     Text that is not ASCII may not survive being written, and addresses of both kinds lie differently.
     """
@@ -158,7 +162,7 @@ def request_of_put(msg: MessageExtBrokerInner, delay_levels: DelayLevels, rules:
 
 
 def is_sound(record: bytes, topic: bytes, queue_id: int, queue_offset: int, entry: tuple[int, int, int]) -> bool:
-    """Tell whether the record that a queue's entry leads to is that queue's message, unchanged as far as can be told.
+    """Whether the record that a queue's entry leads to is that queue's message, unchanged as far as is known.
 
     `topic` is UTF-8; `entry` is commit log offset, size and tags code. Compared are the places, the body's checksum and
     the tag; no checksum guards other properties.
@@ -248,7 +252,7 @@ class StoreStatsService:
     """How many messages came and went, and how long that took.
 
     No time passes in a call of a broker in virtual time: whoever runs one on a machine notes what took 1 ms or more
-    (`note_put`, `note_get`). `disk_fall_behind_size`: by group, topic and queue id the bytes of commit log behind the
+    (`note_put`, `note_get`). `disk_fall_behind_size`: by group, topic and queue id the bytes of commit log after the
     message last looked at.
     """
 

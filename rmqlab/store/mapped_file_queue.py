@@ -27,18 +27,31 @@ class Segment(Protocol):
         """Bytes written so far."""
 
     def append(self, data: bytes) -> None:
-        """Write `data` behind what is there. The caller has checked that it fits. Raises SegmentError."""
+        """Write `data` after what is there. The caller has checked that it fits.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
 
     def read(self, position: int, length: int) -> bytes:
-        """Return `length` bytes from `position`, fewer when the written part ends before. Raises SegmentError."""
+        """`length` bytes from `position`, fewer when the written part ends before.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
 
     def overwrite(self, position: int, data: bytes) -> None:
-        """Write `data` over bytes that are there. Only the repair of a damaged store does. Raises SegmentError."""
+        """Write `data` over bytes that are there. Only the repair of a damaged store does.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
 
     def truncate(self, size: int) -> None:
-        """Forget what lies at `size` and behind; bytes before it that were never written are zero.
+        """Forget what lies at `size` and after; bytes before it that were never written are zero.
 
-        Raises SegmentError.
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
         """
 
     def delete(self) -> None:
@@ -48,8 +61,8 @@ class Segment(Protocol):
 class StoredSegment(NamedTuple):
     """A segment that was there before: its first byte's offset, and when it was last written (epoch ms).
 
-    Its size is where the last byte that is not zero lies, or beyond: what ends in zeros cannot be told from what was
-    never written.
+    Its size is where the last byte that is not zero lies, or beyond: what ends in zeros cannot be distinguished from
+    what was never written.
     """
 
     file_from_offset: int
@@ -69,11 +82,11 @@ class MemorySegment:
         return len(self._data)
 
     def append(self, data: bytes) -> None:
-        """Write `data` behind what is there."""
+        """Write `data` after what is there."""
         self._data += data
 
     def read(self, position: int, length: int) -> bytes:
-        """Return `length` bytes from `position`, fewer when the written part ends before."""
+        """`length` bytes from `position`, fewer when the written part ends before."""
         return bytes(self._data[position : position + length])
 
     def overwrite(self, position: int, data: bytes) -> None:
@@ -81,7 +94,7 @@ class MemorySegment:
         self._data[position : position + len(data)] = data
 
     def truncate(self, size: int) -> None:
-        """Forget what lies at `size` and behind; bytes before it that were never written are zero."""
+        """Forget what lies at `size` and after; bytes before it that were never written are zero."""
         del self._data[size:]
         self._data += bytes(size - len(self._data))
 
@@ -97,19 +110,27 @@ class Segments:
     """
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
-        """Make an empty segment of `capacity` bytes for the file at an offset. Raises SegmentCreateError."""
+        """Make an empty segment of `capacity` bytes for the file at an offset.
+
+        Raises:
+            SegmentCreateError: the file cannot be made.
+        """
         return MemorySegment()
 
     def takes_topic(self, topic: str) -> bool:
-        """Tell whether a topic's queues can have a directory: in memory those of every topic."""
+        """Whether a topic's queues can have a directory: in memory those of every topic."""
         return True
 
     def load(self, directory: str, capacity: int) -> list[StoredSegment]:
-        """Return the segments of a directory, lowest offset first. Raises SegmentError for one that is no segment."""
+        """The segments of a directory, lowest offset first.
+
+        Raises:
+            SegmentError: one that is no segment.
+        """
         return []
 
     def directories(self, directory: str) -> list[str]:
-        """Return the names of the directories in a directory, sorted."""
+        """The names of the directories in a directory, sorted."""
         return []
 
 
@@ -141,13 +162,13 @@ class MappedFile:
         return True
 
     def select(self, position: int, size: int) -> bytes | None:
-        """Return exactly `size` bytes at `position`, None when they are not all written."""
+        """Exactly `size` bytes at `position`, None when they are not all written."""
         if position < self.start or position + size > self.wrote_position:
             return None
         return self.segment.read(position - self.start, size)
 
     def select_from(self, position: int, limit: int | None = None) -> bytes | None:
-        """Return what is written from `position` on, at most `limit` bytes; None when that is nothing."""
+        """What is written from `position` on, at most `limit` bytes; None when that is nothing."""
         if not self.start <= position < self.wrote_position:
             return None
         length = self.wrote_position - position
@@ -171,18 +192,22 @@ class MappedFileQueue:
         self.mapped_files: list[MappedFile] = []
 
     def load(self) -> None:
-        """Take in the files that are there; each counts as written to its size. Raises SegmentError."""
-        for one in self.segments.load(self.directory, self.mapped_file_size):
-            mapped_file = MappedFile(one.segment, one.file_from_offset, self.mapped_file_size)
-            mapped_file.last_modified = one.last_modified
+        """Take in the files that are there; each counts as written to its size.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
+        for stored in self.segments.load(self.directory, self.mapped_file_size):
+            mapped_file = MappedFile(stored.segment, stored.file_from_offset, self.mapped_file_size)
+            mapped_file.last_modified = stored.last_modified
             self.mapped_files.append(mapped_file)
 
     def last_mapped_file(self) -> MappedFile | None:
-        """Return the file that is written to, None before the first."""
+        """The file that is written to, None before the first."""
         return self.mapped_files[-1] if self.mapped_files else None
 
     def last_mapped_file_or_new(self, start_offset: int) -> MappedFile:
-        """Return the file to write to; the first one is made to hold `start_offset`, others follow a full one."""
+        """The file to write to; the first one is made to hold `start_offset`, others follow a full one."""
         files = self.mapped_files
         if files:
             last = files[-1]
@@ -203,7 +228,7 @@ class MappedFileQueue:
         return created
 
     def find_by_offset(self, offset: int, *, return_first_on_not_found: bool = False) -> MappedFile | None:
-        """Return the file that holds `offset`, else None, or the first file when asked for (Java does for 0)."""
+        """The file that holds `offset`, else None, or the first file when asked for (Java does for 0)."""
         files = self.mapped_files
         if not files:
             return None
@@ -223,18 +248,18 @@ class MappedFileQueue:
         return last.file_from_offset + last.wrote_position
 
     def find_by_time(self, timestamp: int) -> MappedFile | None:
-        """Return the first file last written at `timestamp` (epoch ms) or later, else the last file."""
+        """The first file last written at `timestamp` (epoch ms) or later, else the last file."""
         for mapped_file in self.mapped_files:
             if mapped_file.last_modified >= timestamp:
                 return mapped_file
         return self.last_mapped_file()
 
     def truncate_dirty_files(self, offset: int) -> None:
-        """Forget everything at `offset` and behind."""
-        kept = [one for one in self.mapped_files if one.file_from_offset <= offset]
-        for one in kept:
-            if one.file_from_offset + self.mapped_file_size > offset:
-                one.set_wrote_position(offset - one.file_from_offset)
+        """Forget everything at `offset` and after."""
+        kept = [mapped_file for mapped_file in self.mapped_files if mapped_file.file_from_offset <= offset]
+        for mapped_file in kept:
+            if mapped_file.file_from_offset + self.mapped_file_size > offset:
+                mapped_file.set_wrote_position(offset - mapped_file.file_from_offset)
         self._delete(self.mapped_files[len(kept) :])
 
     def delete_first(self, count: int) -> int:
@@ -249,13 +274,19 @@ class MappedFileQueue:
 
     def delete_before(self, offset: int) -> None:
         """Delete the files that end before `offset`, the one that is written to included."""
-        self._delete([one for one in self.mapped_files if one.file_from_offset + self.mapped_file_size < offset])
+        self._delete(
+            [
+                mapped_file
+                for mapped_file in self.mapped_files
+                if mapped_file.file_from_offset + self.mapped_file_size < offset
+            ]
+        )
 
     def destroy(self) -> None:
         """Delete every file."""
         self._delete(self.mapped_files[:])
 
     def _delete(self, files: Collection[MappedFile]) -> None:
-        for one in files:
-            one.segment.delete()
-        self.mapped_files[:] = [one for one in self.mapped_files if one not in files]
+        for mapped_file in files:
+            mapped_file.segment.delete()
+        self.mapped_files[:] = [mapped_file for mapped_file in self.mapped_files if mapped_file not in files]

@@ -146,9 +146,9 @@ class MessageStore:
         return result
 
     def _is_illegal(self, msg: MessageExt, single: MessageExtBrokerInner | None) -> bool:
-        """Tell whether a topic, property text or batch is too long, or a topic no name for a folder where it must be.
+        """Whether a topic, property text or batch is too long, or a topic no name for a folder where it must be.
 
-        Java checks the topic's length alone: a group's name, which nobody checks, leads its retry topic out of the
+        Java checks the topic's length alone: a group's name, which is not checked, leads its retry topic out of the
         store.
         """
         topic = msg.topic
@@ -216,7 +216,7 @@ class MessageStore:
             return None
 
     def find_consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue:
-        """Return a queue, made when it is not there (as in Java, whoever asks)."""
+        """A queue, made when it is not there (as in Java, whoever asks)."""
         queues = self.consume_queue_table.get(topic)
         if queues is None:
             queues = self.consume_queue_table[topic] = {}
@@ -226,7 +226,7 @@ class MessageStore:
         return queue
 
     def get_consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue | None:
-        """Return a queue, None when it is not there."""
+        """A queue, None when it is not there."""
         return self.consume_queue_table.get(topic, {}).get(queue_id)
 
     def get_max_offset_in_queue(self, topic: str, queue_id: int) -> int:
@@ -271,11 +271,11 @@ class MessageStore:
         return self.commit_log.max_offset
 
     def look_message_by_offset(self, commit_log_offset: int, size: int | None = None) -> MessageExt | None:
-        """Return the message at a commit log offset, its body as stored; None when there is none."""
+        """The message at a commit log offset, its body as stored; None when there is none."""
         record = self.commit_log.select_one_message_by_offset(commit_log_offset, size)
         return None if record is None else decode_record(record, decompress_body=False)
 
     def look_message_in_queue(self, topic: str, queue_id: int, queue_offset: int) -> MessageExt | None:
-        """Return the message at an offset of a queue, its body as stored; None when it is not there."""
+        """The message at an offset of a queue, its body as stored; None when it is not there."""
         entry = self._entry(topic, queue_id, queue_offset)
         return None if entry is None else self.look_message_by_offset(entry[0], entry[1])

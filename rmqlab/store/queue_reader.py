@@ -57,7 +57,7 @@ class GetMessageResult:
 
 
 class QueueReader:
-    """Reads queues. A message further than `memory_for_messages` behind the end of the log counts as on disk.
+    """Reads queues. A message further than `memory_for_messages` before the end of the log counts as on disk.
 
     `most_scanned` bounds the bytes of a queue that are looked at for a filter, beyond what Java does.
     With `verify_reads` a record that is not what its queue's entry says is passed over: Java sends it as it is.
@@ -89,9 +89,9 @@ class QueueReader:
     ) -> GetMessageResult:
         """Read `queue` from `offset` on; the caller has checked that the store may be read.
 
-        Without a queue the answer is NO_MATCHED_LOGIC_QUEUE, which nobody gets: Java makes the queue it looks for.
+        Without a queue the answer is NO_MATCHED_LOGIC_QUEUE, which no client gets: Java makes the queue it looks for.
 
-        `next_begin_offset` lies behind every entry looked at, the rejected ones included: what a filter drops here is
+        `next_begin_offset` lies after every entry looked at, the rejected ones included: what a filter drops here is
         never looked at again (row S-51).
         """
         if queue is None:

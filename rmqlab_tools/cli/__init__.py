@@ -45,8 +45,8 @@ class Verb(NamedTuple):
         """
         if any(text.partition("=")[0] in self.bare_options for text in arguments):
             return set()
-        asked = any(one.partition("=")[0] in self.options for one in arguments)
-        return {*self.extras, *(self.option_extras if asked else ())}
+        is_asked = any(argument.partition("=")[0] in self.options for argument in arguments)
+        return {*self.extras, *(self.option_extras if is_asked else ())}
 
 
 VERBS = {

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.spark.audit_store import AuditResult
 
-LOST, NOT_KNOWN = 3, 4
-EPILOG = N_("""\
+AUDIT_LOST, AUDIT_NOT_KNOWN = 3, 4
+AUDIT_EPILOG = N_("""\
 keys of --json:
   groups     {GROUP: {TOPIC: {sent, delivered, lost, unknown, by_fate: {FATE: n}, by_certainty: {CERTAINTY: {FATE: n}},
              lost_ids: [offsetMsgId...], may_be_lost, unknown_because, asked_for, lost_by_tag, lost_by_queue,
@@ -35,7 +35,7 @@ proved or implied. The fate passed: an offset went past the message, and nothing
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = _(EPILOG)
+    parser.epilog = _(AUDIT_EPILOG)
     parser.add_argument(
         "store",
         type=Path,
@@ -101,7 +101,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Audit and print; return 0, 3 or 4 as `EPILOG` says. Raise `BadInput` for what cannot be used."""
+    """Audit and print; return 0, 3 or 4 as `AUDIT_EPILOG` says.
+
+    Raises:
+        BadInput: what cannot be used.
+    """
     from rmqlab.message.topics import TRACE_TOPIC
     from rmqlab_tools.spark.audit_store import open_audit
     from rmqlab_tools.spark.files.tasks import reporting_tasks
@@ -139,8 +143,8 @@ def run(args: Namespace) -> int:
         raise
     audit.close()  # not after Ctrl-C: Spark would wait for what was interrupted
     if audit.total("lost"):
-        return LOST
-    return NOT_KNOWN if audit.total("may_be_lost") or not audit.total("sent") else 0
+        return AUDIT_LOST
+    return AUDIT_NOT_KNOWN if audit.total("may_be_lost") or not audit.total("sent") else 0
 
 
 def _time(text: str | None) -> int | None:

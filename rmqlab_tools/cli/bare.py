@@ -59,7 +59,7 @@ class Anything(metaclass=_Kind):
         return self
 
     def __getitem__(self, _: object) -> Anything:
-        """Give an item."""
+        """An item."""
         return self
 
     def __iter__(self) -> Iterator[Any]:
@@ -68,7 +68,7 @@ class Anything(metaclass=_Kind):
 
 
 class StandIns(MetaPathFinder, Loader):
-    """Finds a module for every name that nobody else finds: the last of the finders."""
+    """Finds a module for every name that nothing else finds: the last of the finders."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

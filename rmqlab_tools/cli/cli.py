@@ -1,7 +1,7 @@
 """The command line: finds the verb's module, reads its arguments, runs it.
 
 Only the module of the verb that was asked for is imported. Exit status: what the verb returns (its entry in the
-table of verbs tells what it means), 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM.
+table of verbs says what it means), 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined, language
 from rmqlab_tools.cli import VERBS, listing
-from rmqlab_tools.processes import Stopped, ended_by_signals
+from rmqlab_tools.processes import StoppedBySignal, ended_by_signals
 from rmqlab_tools.program import PROGRAM, called, program
 from rmqlab_tools.visible import visible_streams
 from rmqlab_tools.wrapping import wrapped
 
-WIDEST = 118
+WIDEST_HELP = 118
 OF_A_CHECKOUT = (
     "conform", "agree", "replay", "profile", "bench", "stress", "rows", "catalogue", "site", "bundle", "workshop",
     "test",
@@ -136,14 +136,14 @@ def _interrupted(verb: str, stop: KeyboardInterrupt) -> int:
     """Say in a line what ended the verb; the exit status is what shells give to a signal."""
     from rmqlab_tools.cli.printing import warn
 
-    status = 128 + stop.number if isinstance(stop, Stopped) else 130
+    status = 128 + stop.number if isinstance(stop, StoppedBySignal) else 130
     with suppress(OSError):  # the terminal may be gone
         warn(verb, {129: _("its terminal was closed"), 143: _("ended by SIGTERM")}.get(status, _("interrupted")))
     return status
 
 
 def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
-    """The signal behind an error, if there is one: what Spark does on its way out fails, too, and hides that."""
+    """The signal that caused an error, if there is one: what Spark does on its way out fails, too, and hides that."""
     return error if error is None or isinstance(error, KeyboardInterrupt) else _interrupt(error.__context__)
 
 
@@ -209,7 +209,7 @@ def _ending(verb: str, before: str | None) -> str:
     """The text at the end of a verb's help: its exit statuses and an example, after what the verb itself says there."""
     import shutil
 
-    width = min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST)
+    width = min(shutil.get_terminal_size((WIDEST_HELP, 24)).columns, WIDEST_HELP)
     lines = []
     of_spark = {SPARK_ENDED: _("Spark ended in the middle: a worker or the JVM was killed")}
     more = of_spark if "spark" in VERBS[verb].extras else {}
@@ -217,8 +217,8 @@ def _ending(verb: str, before: str | None) -> str:
         lines += wrapped(str(_(meaning)), width, f"{number:>5}  ", " " * 7)
     parts = [str(_("exit status:")), *lines, "", str(_("example:")), f"  {program()} {VERBS[verb].example}", ""]
     if before is not None:
-        told = str(before)
-        parts = [*([told.rstrip()] if "\n" in told else wrapped(told, width)), "", *parts]
+        text = str(before)
+        parts = [*([text.rstrip()] if "\n" in text else wrapped(text, width)), "", *parts]
     return "\n".join(parts)
 
 

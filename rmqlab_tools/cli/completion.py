@@ -51,8 +51,8 @@ def script_for(shell: str) -> str:
     from rmqlab_tools.cli.cli import parser_of_all
 
     parser = parser_of_all()
-    for one in (parser, *parsers_below(parser)):
-        for action in one._actions:  # noqa: SLF001 - shtab reads them there, too
+    for each_parser in (parser, *parsers_below(parser)):
+        for action in each_parser._actions:  # noqa: SLF001 - shtab reads them there, too
             _name_files(action)
     script = shtab.complete(parser, shell=shell, root_prefix=PROGRAM)
     function = f"_shtab_{PROGRAM}"
@@ -63,7 +63,8 @@ def script_for(shell: str) -> str:
 
 def parsers_below(parser: ArgumentParser) -> list[ArgumentParser]:
     """The parsers of the verbs."""
-    return [one for action in parser._actions if isinstance(action.choices, dict) for one in action.choices.values()]  # noqa: SLF001
+    actions = parser._actions  # noqa: SLF001 - as above
+    return [below for action in actions if isinstance(action.choices, dict) for below in action.choices.values()]
 
 
 def _name_files(action: Action) -> None:

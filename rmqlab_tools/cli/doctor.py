@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.doctor.doctor import Doctor
 
 
-WORDS = N_(
+DOCTOR_HELP = N_(
     "The words: a broker keeps one subscription for each group and topic, the one that a member's heartbeat brought "
     "last, and filters every member's messages by it. The owner of a queue is the member that pulls it. Members are "
     "named by client id. Proved: the answers leave no doubt; implied: they fit, but something else may explain them; "
@@ -28,7 +28,7 @@ WORDS = N_(
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Which cluster, which groups, how often, where the answer goes."""
-    parser.epilog = _(WORDS)
+    parser.epilog = _(DOCTOR_HELP)
     parser.add_argument(
         "--namesrv", metavar="HOST:PORT[;…]", default="127.0.0.1:9876", help=_("its name servers (9876)")
     )
@@ -86,10 +86,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Look, say what was found, and return 3 (losing, or about to), 4 (too little is known) or 0.
 
-    Raise `BadInput` for an address, name, key or number that cannot be.
+    Raises:
+        BadInput: an address, name, key or number that cannot be.
     """
     from rmqlab_tools.doctor.doctor import Doctor, doctor
-    from rmqlab_tools.doctor.snapshot import LookOptions
+    from rmqlab_tools.doctor.snapshot import SnapshotOptions
 
     if args.looks is not None and args.looks < 1:
         raise BadInput(_("--looks {looks}: 1 or more are needed", looks=args.looks))
@@ -99,10 +100,10 @@ def run(args: Namespace) -> int:
     make_folder(args.save, "--save")
     if args.recorded:
         return _tell(args, doctor(recorded=args.recorded, groups=args.group, topics=args.topic))
-    asked = LookOptions(
+    options = SnapshotOptions(
         tuple(args.group), tuple(args.topic), args.look, args.window, args.rate, round(args.timeout * 1000)
     )
-    with Doctor(args.namesrv, asked, acl=args.acl, tls=args.tls) as looking:
+    with Doctor(args.namesrv, options, acl=args.acl, tls=args.tls) as looking:
         if args.watch is not None:
             return _watch(args, looking)
         try:
@@ -117,7 +118,7 @@ def run(args: Namespace) -> int:
 
 
 def _tell(args: Namespace, diagnosis: Diagnosis) -> int:
-    printer(args, told=True).say(*diagnosis.lines(verbose=args.verbose))
+    printer(args, translated=True).say(*diagnosis.lines(verbose=args.verbose))
     write_json(diagnosis.as_json(), args.json)
     _report(args, diagnosis)
     return diagnosis.status
@@ -140,7 +141,7 @@ def _watch(args: Namespace, looking: Doctor) -> int:
         write_json(diagnosis.as_json(), args.json)
 
     try:
-        return watch(looking, args.watch, args.looks, printer(args, told=True).console(PIPE_WIDTH), after)
+        return watch(looking, args.watch, args.looks, printer(args, translated=True).console(PIPE_WIDTH), after)
     finally:  # Ctrl-C is how a watch ends
         if looking.diagnosis is not None:
             _report(args, looking.diagnosis)

@@ -17,7 +17,7 @@ from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.program import program
 from rmqlab_tools.recordings.frames import frames_folder
-from rmqlab_tools.recordings.recording_reader import recorded_accounts, tap_account
+from rmqlab_tools.recordings.recording_reader import read_runs, tap_account
 from rmqlab_tools.show.tables import table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Run
     from rmqlab_tools.cli.printing import Printer
 
-VIEWS = ("funnel", "losses", "rebalances", "heartbeats")
+VIEW_NAMES = ("funnel", "losses", "rebalances", "heartbeats")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -45,7 +45,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_version(parser)
     parser.add_argument("--seed", type=int, metavar="N", help=_("of scenarios: draw delays and wake-ups from seed N"))
     parser.add_argument(
-        "--view", action="append", default=[], choices=VIEWS, help=_("print this view of the tables; may be repeated")
+        "--view",
+        action="append",
+        default=[],
+        choices=VIEW_NAMES,
+        help=_("print this view of the tables; may be repeated"),
     )
     parser.add_argument(
         "--spark", metavar="ADDRESS", help=_("for --view: a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])")
@@ -53,7 +57,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Write tables, print views; raise `BadInput` for what cannot be used."""
+    """Write tables, print views.
+
+    Raises:
+        BadInput: what cannot be used.
+    """
     from rmqlab_tools.spark.events import write_events
 
     if args.out is None and not args.view:
@@ -69,9 +77,9 @@ def run(args: Namespace) -> int:
     if recording is not None:
         accounts: Iterable[Run] = [_tapped(args, recording)]
     else:
-        accounts = recorded_accounts(args.source, args.id) if is_recorded else _simulated(args)
+        accounts = read_runs(args.source, args.id) if is_recorded else _simulated(args)
     out = printer(args)
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows_of: dict[str, list[dict[str, Any]]] = {}
     with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
         folder = args.out or Path(temporary)
         counts = write_events(accounts, folder)
@@ -84,14 +92,14 @@ def run(args: Namespace) -> int:
             from rmqlab_tools.spark.session import open_session
 
             frames = views(open_session(args.spark), folder)
-            found = {name: [row.asDict() for row in frames[name].collect()] for name in args.view}
-    for name, rows in found.items():
+            rows_of = {name: [row.asDict() for row in frames[name].collect()] for name in args.view}
+    for name, rows in rows_of.items():
         out.say("")
         if rows:
             out.table(table(name, rows))
         else:
             out.say(_("{name}: no row", name=name))
-    write_json({"tables": counts, "views": found}, args.json)
+    write_json({"tables": counts, "views": rows_of}, args.json)
     return 0
 
 

@@ -14,7 +14,7 @@ from rmqlab_tools.doctor.evidence.door import explain, explain_pipe
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-EPILOG = N_("""\
+EXPLAIN_EPILOG = N_("""\
 what is recognised, by its content:
   codes, exception texts, lines of logs (.gz too); output of mqadmin: consumerConnection, producerConnection,
   consumerStatus, consumerProgress, topicRoute, topicStatus, queryMsgById and its kin, brokerStatus, getBrokerConfig,
@@ -28,7 +28,7 @@ What is not recognised is said, and nothing is claimed of it.
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = _(EPILOG)
+    parser.epilog = _(EXPLAIN_EPILOG)
     parser.add_argument(
         "what",
         nargs="+",
@@ -40,9 +40,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print what each thing is, and what they say together; return 0, 3 or 4 as the table of verbs says.
 
-    Raise `BadInput` for a code that there is not, and a file that cannot be read.
+    Raises:
+        BadInput: a code that there is not, and a file that cannot be read.
     """
-    found = explain_pipe(sys.stdin.buffer) if args.what == ["-"] else explain(*args.what)
-    printer(args, told=True).say(str(found))
-    write_json(found.as_json(), args.json)
-    return found.status
+    evidence = explain_pipe(sys.stdin.buffer) if args.what == ["-"] else explain(*args.what)
+    printer(args, translated=True).say(str(evidence))
+    write_json(evidence.as_json(), args.json)
+    return evidence.status

@@ -16,7 +16,7 @@ from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import Progress, check_target, make_folder, replace_file, write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.search.explorer.exploration_text import exploration_lines
-from rmqlab_tools.search.explorer.explore import BUDGET, SAMPLES, SHORTENING, Explorer
+from rmqlab_tools.search.explorer.explore import RUN_BUDGET, SAMPLES, SHORTENING_BUDGET, Explorer
 from rmqlab_tools.search.explorer.properties import BUILT_IN, RECEIVES, property_named
 from rmqlab_tools.search.explorer.timings import ASSUMED
 from rmqlab_tools.search.expressions.scenario_doubts import doubtful
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.search.explorer.exploration import Exploration
 
-SVG = ".svg"
-PICTURES = (SVG, ".txt")
+SVG_SUFFIX = ".svg"
+PICTURES = (SVG_SUFFIX, ".txt")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -38,7 +38,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=_("a scenario file, one scenario a line; FILE#ID or FILE#LINE chooses one; not needed when there is one"),
     )
     parser.add_argument(
-        "--budget", type=int, default=BUDGET, metavar="N", help=_("at most about N runs ({budget})", budget=BUDGET)
+        "--budget",
+        type=int,
+        default=RUN_BUDGET,
+        metavar="N",
+        help=_("at most about N runs ({budget})", budget=RUN_BUDGET),
     )
     parser.add_argument(
         "--seconds", type=float, metavar="S", help=_("begin no further run after S seconds (the budget alone ends it)")
@@ -59,11 +63,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--shorten",
         type=int,
-        default=SHORTENING,
+        default=SHORTENING_BUDGET,
         metavar="N",
         help=_(
             "at most N more runs to shorten the schedules of outcomes that only chance has found ({shortening})",
-            shortening=SHORTENING,
+            shortening=SHORTENING_BUDGET,
         ),
     )
     parser.add_argument(
@@ -107,7 +111,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Explore one scenario and print what was found; return 0, or 1 if a property asked for does not hold.
 
-    Raise `BadInput` for a file, a scenario or a setting that cannot be used.
+    Raises:
+        BadInput: a file, a scenario or a setting that cannot be used.
     """
     if args.picture is not None:
         if args.picture.suffix not in PICTURES:
@@ -162,17 +167,17 @@ def run(args: Namespace) -> int:
 
 
 def _save(explored: Exploration, folder: Path) -> None:
-    for number, found in enumerate(explored.outcomes, 1):
-        replace_file(folder / f"{explored.scenario.id}-{number}.json", found.schedule.to_json() + "\n")
+    for number, outcome in enumerate(explored.outcomes, 1):
+        replace_file(folder / f"{explored.scenario.id}-{number}.json", outcome.schedule.to_json() + "\n")
 
 
 def _draw(explored: Exploration, path: Path) -> None:
     from rmqlab_tools.show.swimlane import story_picture, story_text
 
-    shown = next((one for one in explored.verdicts if not one.holds and one.run is not None), None)
+    shown = next((verdict for verdict in explored.verdicts if not verdict.holds and verdict.run is not None), None)
     run = explored.outcomes[0].run if shown is None or shown.run is None else shown.run
     title = "The most frequent outcome" if shown is None else f"{shown.property.name.capitalize()}: fails"
-    if path.suffix == SVG:
+    if path.suffix == SVG_SUFFIX:
         # the file stands alone, so characters beyond ASCII are written as XML has them
         text = story_picture(run, title).svg.encode("ascii", "xmlcharrefreplace").decode("ascii")
     else:

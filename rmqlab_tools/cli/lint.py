@@ -21,7 +21,7 @@ from rmqlab_tools.search.lint.members import group_of
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-NOT_KNOWN = 4
+LINT_NOT_KNOWN = 4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -61,7 +61,8 @@ def _subscription(kind: str, text: str) -> tuple[str, str]:
 def run(args: Namespace) -> int:
     """Print what was found for each group; return 1 if one is inconsistent, 4 if too little is known of one, else 0.
 
-    Raise `BadInput` for a file or an argument that cannot be used.
+    Raises:
+        BadInput: a file or an argument that cannot be used.
     """
     if args.queues is not None and args.queues < 1:
         raise BadInput(_("--queues is {queues}; a topic has 1 queue or more", queues=args.queues))
@@ -93,12 +94,12 @@ def run(args: Namespace) -> int:
             for topic in {topic for member in group.members for topic in member.subscriptions}:
                 group.queues.setdefault(topic, args.queues)
     compared = {name: lint(group, rules) for name, group in groups.items()} | views
-    found = [compared[name] for name in sorted(compared)]
+    results = [compared[name] for name in sorted(compared)]
     out = printer(args)
-    for one in found:
-        out.say(*map(str, lint_lines(one)))
-    worst = LintVerdict.worst(one.verdict for one in found)
-    write_json({"verdict": str(worst), "groups": [one.as_json() for one in found]}, args.json)
+    for result in results:
+        out.say(*map(str, lint_lines(result)))
+    worst = LintVerdict.worst(result.verdict for result in results)
+    write_json({"verdict": str(worst), "groups": [result.as_json() for result in results]}, args.json)
     if worst is LintVerdict.INCONSISTENT:
         return 1
-    return NOT_KNOWN if any(one.missing for one in found) else 0
+    return LINT_NOT_KNOWN if any(result.missing for result in results) else 0

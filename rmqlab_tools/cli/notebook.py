@@ -16,7 +16,14 @@ from rmqlab.errors import BadInput
 from rmqlab.language import LANGUAGES, SETTING, _, language
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import Printer, printer
-from rmqlab_tools.course.learner_copy import FOLDER, INDEX, folder_in, install_kernels, learner_folder, make_copy
+from rmqlab_tools.course.learner_copy import (
+    COPY_FOLDER,
+    INDEX_NOTEBOOK,
+    folder_in,
+    install_kernels,
+    learner_folder,
+    make_copy,
+)
 from rmqlab_tools.processes import run_until_ended
 
 if TYPE_CHECKING:
@@ -34,9 +41,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb: those it does not know go to JupyterLab."""
     parser.add_argument(
         "--folder",
-        default=FOLDER,
+        default=COPY_FOLDER,
         metavar="DIR",
-        help=_("of your copy ({folder}; in a checkout beside notebooks/)", folder=FOLDER),
+        help=_("of your copy ({folder}; in a checkout beside notebooks/)", folder=COPY_FOLDER),
     )
     parser.add_argument(
         "--copy", nargs="?", const="", metavar="DIR", help=_("make your copy and its kernels, and open nothing")
@@ -55,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.epilog = _(
         "Your copy, {folder}/, has no outputs and asks for a guess first; what you have there is never written over.\n"
         "Every other argument goes to JupyterLab: --no-browser, --port 8899, --allow-root, ...",
-        folder=FOLDER,
+        folder=COPY_FOLDER,
     )
 
 
@@ -101,13 +108,13 @@ def _copy(args: Namespace, notebooks: Path) -> Path:
     first = language()
     around = notebooks.parent if is_checkout() and not args.copy else Path.cwd()
     folders = {
-        one: folder_in(one, learner_folder(around, args.copy or args.folder))
-        for one in sorted(LANGUAGES, key=first.__ne__)
+        of_copy: folder_in(of_copy, learner_folder(around, args.copy or args.folder))
+        for of_copy in sorted(LANGUAGES, key=first.__ne__)
     }
-    for one, folder_of in folders.items():
+    for of_copy, folder_of in folders.items():
         mine = learner_folder(folder_of.parent, folder_of.name)
         try:
-            copied = make_copy(notebooks, mine, one)
+            copied = make_copy(notebooks, mine, of_copy)
             _trust(copied.folder)
         except BadInput as error:  # a file of the learner's that is broken
             raise BadInput(_("{error}; rename it or delete it, and you get it anew", error=error)) from error
@@ -119,10 +126,10 @@ def _copy(args: Namespace, notebooks: Path) -> Path:
                     strerror=error.strerror,
                 )
             ) from error
-        if one == first:
+        if of_copy == first:
             printer(args).say(f"your lessons: {copied.folder} ({len(copied.written)} new files)")
     install_kernels(Path(sys.prefix))
-    return folders[first] / INDEX
+    return folders[first] / INDEX_NOTEBOOK
 
 
 def _write(args: Namespace, notebooks: Path) -> int:

@@ -1,4 +1,4 @@
-"""What a verb tells besides its lines: `--json FILE` for programs, files, and how far long work is."""
+"""What a verb says besides its lines: `--json FILE` for programs, files, and how far long work is."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ _results: TextIO | None = None  # under `--json -`: the real standard output
 def write_json(value: object, target: str | None, *, indent: int | None = 1) -> None:
     """Write `value` as JSON to the file `target` ('-': standard output); do nothing when `target` is None.
 
-    Without an `indent` it is one line, which a program can wait for.
-    Lone surrogates are legal in our texts and not in UTF-8, hence ASCII. What is no number in JSON (NaN, infinity)
-    becomes null. Raise `BadInput` for a file that cannot be written.
+    Without an `indent` it is one line, which a program can wait for. Lone surrogates are legal in our texts and not in
+    UTF-8, hence ASCII. What is no number in JSON (NaN, infinity) becomes null.
+
+    Raises:
+        BadInput: a file that cannot be written.
     """
     if target is None:
         return
@@ -59,8 +61,8 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: _finite(item) for name, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def write_result(text: str) -> None:
@@ -106,7 +108,11 @@ def only_json(target: str | None) -> Iterator[None]:
 
 
 def check_target(path: Path | None, option: str) -> None:
-    """Before long work: raise `BadInput` if the folder in which `path` shall be made is not there."""
+    """Look, before long work, whether the folder in which `path` shall be made is there.
+
+    Raises:
+        BadInput: it is not there.
+    """
     if path is not None and not path.absolute().parent.is_dir():
         raise BadInput(
             _(
@@ -119,7 +125,11 @@ def check_target(path: Path | None, option: str) -> None:
 
 
 def make_folder(path: Path | None, option: str) -> None:
-    """Before long work: make the folder that an option names. Raise `BadInput` if it cannot be made."""
+    """Before long work: make the folder that an option names.
+
+    Raises:
+        BadInput: if it cannot be made.
+    """
     if path is not None:
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -137,7 +147,8 @@ def make_folder(path: Path | None, option: str) -> None:
 def replace_file(path: Path, text: str) -> None:
     """Write `text` (ASCII) to `path`, whole or not at all: readers see the old file until the new one is complete.
 
-    Raise `BadInput` for a file that cannot be written.
+    Raises:
+        BadInput: a file that cannot be written.
     """
     try:
         replace_text(path, text)
@@ -148,10 +159,10 @@ def replace_file(path: Path, text: str) -> None:
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """One line while a ``with`` block runs: what is done, seconds, seconds left and a bar where ``total`` is known.
+    """One line while a `with` block runs: what is done, seconds, seconds left and a bar where `total` is known.
 
-    ``unit`` names what is counted. The line is shown where standard error is a terminal, so that pipes, logs and
-    notebooks stay as they are; ``shown`` overrides that. Example::
+    `unit` names what is counted. The line is shown where standard error is a terminal, so that pipes, logs and
+    notebooks stay as they are; `shown` overrides that. Example::
 
         with Progress("exploring", budget, unit="runs") as progress:
             explorer.explore(progress.to)
@@ -184,9 +195,9 @@ class Progress(AbstractContextManager["Progress"]):
             self._stream.flush()
 
     def to(self, done: int, note: str = "", *, kept: int = 0) -> None:
-        """So much is done now; ``note`` stands behind it, "2 failed" for example.
+        """So much is done now; `note` stands after it, "2 failed" for example.
 
-        ``kept`` of it was there before and took no time: it is left out of the estimate of the seconds left.
+        `kept` of it was there before and took no time: it is left out of the estimate of the seconds left.
         """
         self._done, self._note, self._kept = done, note, kept
         if self.shown:
@@ -208,19 +219,19 @@ class Progress(AbstractContextManager["Progress"]):
 
     def _write(self) -> None:
         seconds, made = monotonic() - self._begin, self._done - self._kept
-        told = [f"{seconds:.0f} s"]
+        parts = [f"{seconds:.0f} s"]
         bar = ""
         if self._total is not None:
-            told.insert(0, f"{self._done} of {self._total} {self._unit}".rstrip())
+            parts.insert(0, f"{self._done} of {self._total} {self._unit}".rstrip())
             if made and self._done < self._total:
-                told.append(f"about {seconds / made * (self._total - self._done):.0f} s left")
+                parts.append(f"about {seconds / made * (self._total - self._done):.0f} s left")
             full = BAR * min(self._done, self._total) // max(1, self._total)
             bar = f" [{'#' * full}{'-' * (BAR - full)}]"
         elif self._unit:
-            told.insert(0, f"{self._done} {self._unit}")
+            parts.insert(0, f"{self._done} {self._unit}")
         if self._note:
-            told.append(self._note)
-        line = in_line(f"{self._name}: {', '.join(told)}{bar}")
+            parts.append(self._note)
+        line = in_line(f"{self._name}: {', '.join(parts)}{bar}")
         # one call of write: the clock and the work may write at the same time; a line that is broken never goes away
         self._stream.write(f"\r{line[: (width_of(self._stream) or len(line) + 1) - 1]}{WIPE}")
         self._stream.flush()

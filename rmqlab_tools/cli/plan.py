@@ -14,7 +14,7 @@ from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.search.expressions.remarks import told
 from rmqlab_tools.search.plan.checklist import checklist
 from rmqlab_tools.search.plan.plan_text import plan_lines
-from rmqlab_tools.search.plan.planner import BUDGET, plan
+from rmqlab_tools.search.plan.planner import SCHEDULE_BUDGET, plan
 from rmqlab_tools.search.plan.procedures import PROCEDURES, Producers, Setting
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.search.plan.results import Plan
 
-USUAL = Setting()
+USUAL_SETTING = Setting()
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -30,21 +30,26 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("old", metavar="OLD", help=_("what the group subscribes now: tagA, tagA||tagB, *, SQL92:a > 3"))
     parser.add_argument("new", metavar="NEW", help=_("what it shall subscribe"))
     add_version(parser)
-    parser.add_argument("--members", type=int, default=USUAL.members, metavar="N", help=f"({USUAL.members})")
+    parser.add_argument(
+        "--members", type=int, default=USUAL_SETTING.members, metavar="N", help=f"({USUAL_SETTING.members})"
+    )
     parser.add_argument("--queues", type=int, metavar="N", help=_("of the topic (as many as members)"))
     parser.add_argument(
         "--pause",
         type=int,
-        default=USUAL.pause_ms,
+        default=USUAL_SETTING.pause_ms,
         metavar="MS",
-        help=_("between two restarts ({pause_ms})", pause_ms=USUAL.pause_ms),
+        help=_("between two restarts ({pause_ms})", pause_ms=USUAL_SETTING.pause_ms),
     )
     parser.add_argument(
         "--every",
         type=int,
-        default=USUAL.every_ms,
+        default=USUAL_SETTING.every_ms,
         metavar="MS",
-        help=_("between two rounds of messages, one of each kind for each queue ({every_ms})", every_ms=USUAL.every_ms),
+        help=_(
+            "between two rounds of messages, one of each kind for each queue ({every_ms})",
+            every_ms=USUAL_SETTING.every_ms,
+        ),
     )
     parser.add_argument(
         "--among", action="store_true", help=_("send messages among the frames of each start too; a far larger space")
@@ -55,12 +60,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME",
         help=_(
             "only this one (may be given several times): {name}",
-            name=joined(", ", (one.name for one in PROCEDURES)),
+            name=joined(", ", (procedure.name for procedure in PROCEDURES)),
         ),
     )
     parser.add_argument(
         "--producers",
-        choices=[*(one.value for one in Producers), "both"],
+        choices=[*(producer.value for producer in Producers), "both"],
         default="both",
         help=_(
             "keep: they send everything all the time; wait: what only NEW takes comes, and what only "
@@ -70,11 +75,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
         type=int,
-        default=BUDGET,
+        default=SCHEDULE_BUDGET,
         metavar="N",
         help=_(
             "runs of the search at most for each ({budget}); runs drawn by chance and to shorten come on top",
-            budget=BUDGET,
+            budget=SCHEDULE_BUDGET,
         ),
     )
     parser.add_argument(
@@ -102,7 +107,8 @@ def run(args: Namespace) -> int:
 
     One that asks something of the producers is not called safe.
 
-    Raise `BadInput` for a subscription that would be refused, or a setting that cannot be.
+    Raises:
+        BadInput: a subscription that would be refused, or a setting that cannot be.
     """
     rules = rules_of(args.version)
     queues = args.members if args.queues is None else args.queues
@@ -110,26 +116,28 @@ def run(args: Namespace) -> int:
     producers = tuple(Producers) if args.producers == "both" else (Producers(args.producers),)
     make_folder(args.schedules, "--schedules")
     with Progress("plan") as progress:
-        found = plan(
+        planned = plan(
             args.old, args.new, setting=setting, budget=args.budget, seed=args.seed, procedures=args.procedure,
             producers=producers, progress=progress.now, seconds=args.seconds, rules=rules,
         )  # fmt: skip
-    saved = None if args.schedules is None else _save(found, args.schedules)
-    wishes = (found.change.old, found.change.new)
-    print_doubts("plan", (text for one in wishes for text in told(one.type, one.expr, rules.sql92)))
-    printer(args).say(*plan_lines(found, saved, verbose=args.verbose))
-    write_json(found.as_json() | {"checklists": _checklists(found)}, args.json)
-    return 0 if found.safe else 1
+    saved = None if args.schedules is None else _save(planned, args.schedules)
+    wishes = (planned.change.old, planned.change.new)
+    print_doubts(
+        "plan", (text for subscription in wishes for text in told(subscription.type, subscription.expr, rules.sql92))
+    )
+    printer(args).say(*plan_lines(planned, saved, verbose=args.verbose))
+    write_json(planned.as_json() | {"checklists": _checklists(planned)}, args.json)
+    return 0 if planned.safe else 1
 
 
-def _checklists(found: Plan) -> dict[str, list[str]]:
-    return {one.procedure.name: checklist(one.procedure, found.change) for one in found.lossless}
+def _checklists(planned: Plan) -> dict[str, list[str]]:
+    return {trial.procedure.name: checklist(trial.procedure, planned.change) for trial in planned.lossless}
 
 
-def _save(found: Plan, folder: Path) -> dict[str, Path]:
+def _save(planned: Plan, folder: Path) -> dict[str, Path]:
     saved = {}
-    for one in found.tried:
-        replace_file(folder / f"{one.name}.jsonl", one.course.scenario.to_json() + "\n")
-        saved[one.name] = folder / f"{one.name}.schedule.json"
-        replace_file(saved[one.name], one.schedule.to_json() + "\n")
+    for trial in planned.tried:
+        replace_file(folder / f"{trial.name}.jsonl", trial.course.scenario.to_json() + "\n")
+        saved[trial.name] = folder / f"{trial.name}.schedule.json"
+        replace_file(saved[trial.name], trial.schedule.to_json() + "\n")
     return saved

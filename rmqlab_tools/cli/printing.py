@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from rmqlab_tools.styled import Part
 
 NARROWEST: Final = 20  # columns; a terminal that says less is not believed
-USUAL: Final = 80  # columns of a terminal that does not say
-DEEPEST: Final = 28  # columns that the later lines of a broken one are indented at most
+USUAL_COLUMNS: Final = 80  # columns of a terminal that does not say
+DEEPEST_INDENT: Final = 28  # columns that the later lines of a broken one are indented at most
 DUMB: Final = ("", "dumb", "unknown")
 # Where the later lines of a broken one begin: behind its indent, its mark or number, or its name and two blanks.
 _HANGING: Final = re.compile(r"\s*(?:[-*•✓✗] |\d+[.)]? +|\S.{0,20}?(?:  +))?")
@@ -39,15 +39,15 @@ _HANGING: Final = re.compile(r"\s*(?:[-*•✓✗] |\d+[.)]? +|\S.{0,20}?(?:  +)
 
 def width_of(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int | None:
     """The columns there are: `COLUMNS`, else the terminal's; None for a pipe, whose lines are never broken."""
-    asked = environ.get("COLUMNS", "")
-    if asked.isdecimal() and int(asked) >= NARROWEST:
-        return int(asked)
+    setting = environ.get("COLUMNS", "")
+    if setting.isdecimal() and int(setting) >= NARROWEST:
+        return int(setting)
     if not stream.isatty():
         return None
     try:
-        return max(NARROWEST, os.get_terminal_size(stream.fileno()).columns or USUAL)
+        return max(NARROWEST, os.get_terminal_size(stream.fileno()).columns or USUAL_COLUMNS)
     except (OSError, ValueError):
-        return USUAL
+        return USUAL_COLUMNS
 
 
 def has_colours(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -68,19 +68,23 @@ class Printer:
     Each line is broken at `width` columns (None: never), and the parts of a `Line` have their styles, if `colours`.
     """
 
-    def __init__(self, stream: TextIO, *, width: int | None = None, colours: bool = False, told: bool = True) -> None:
-        self.stream, self.width, self.colours, self._told = stream, width, colours, told
+    def __init__(
+        self, stream: TextIO, *, width: int | None = None, colours: bool = False, translated: bool = True
+    ) -> None:
+        self.stream, self.width, self.colours, self._translated = stream, width, colours, translated
 
     @classmethod
-    def on(cls, stream: TextIO, *, told: bool = True) -> Printer:
-        """One for this stream, as the environment wants it; not `told`: lines are translated here."""
-        return cls(stream, width=width_of(stream), colours=has_colours(stream), told=told or language() == ENGLISH)
+    def on(cls, stream: TextIO, *, translated: bool = True) -> Printer:
+        """One for this stream, as the environment wants it; not `translated`: lines are translated here."""
+        return cls(
+            stream, width=width_of(stream), colours=has_colours(stream), translated=translated or language() == ENGLISH
+        )
 
     def say(self, *lines: str) -> None:
         """Print lines; one with line feeds in it is several."""
         for line in lines:
             for part in _split(line):
-                self._write(part if self._told else translate(part))
+                self._write(part if self._translated else translate(part))
         self.stream.flush()
 
     def table(self, table: Table) -> None:
@@ -115,12 +119,12 @@ class Printer:
             own_stream(self.stream).write(f"{indent}{_coloured(parts, begin, end)}\n")
 
 
-def printer(args: Namespace, *, told: bool = False) -> Printer:
+def printer(args: Namespace, *, translated: bool = False) -> Printer:
     """The printer of a verb: on standard output, or on standard error when standard output carries the JSON.
 
-    What it prints is translated into the reader's language, line by line, unless it is `told` in it already.
+    What it prints is translated into the reader's language, line by line, unless it is `translated` in it already.
     """
-    return Printer.on(sys.stderr if args.json == "-" else sys.stdout, told=told)
+    return Printer.on(sys.stderr if args.json == "-" else sys.stdout, translated=translated)
 
 
 def warn(verb: str, text: str) -> None:
@@ -149,19 +153,19 @@ def _split(line: str) -> list[str]:
 
 def _indent(text: str) -> int:
     hanging = _HANGING.match(text)
-    return min(columns(hanging[0]), DEEPEST) if hanging else 0
+    return min(columns(hanging[0]), DEEPEST_INDENT) if hanging else 0
 
 
 def _coloured(parts: list[Part], begin: int, end: int) -> str:
     """A stretch of a line's text, each part in its style."""
     from rich.style import Style
 
-    told, at = "", 0
+    coloured, at = "", 0
     for text, style in parts:
         shown = text[max(0, begin - at) : max(0, end - at)]
-        told += Style.parse(style).render(shown) if style and shown else shown
+        coloured += Style.parse(style).render(shown) if style and shown else shown
         at += len(text)
-    return told
+    return coloured
 
 
 def _drawn(table: Table) -> Drawn:

@@ -30,12 +30,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print what came out; return 0 when no figure differs, else 1. Raise `BadInput` for an unknown experiment."""
+    """Print what came out; return 0 when no figure differs, else 1.
+
+    Raises:
+        BadInput: an unknown experiment.
+    """
     experiments = chosen(args.only, read_manifest())
     if args.report is not None:
         folder("notebooks")
         require("notebook", "spark")
-    out = printer(args, told=True)
+    out = printer(args, translated=True)
     results = []
     for experiment in experiments:
         results.append(reproduce(experiment))

@@ -28,7 +28,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print and return 0. Raise `BadInput` for a version or a rule that is not there."""
+    """Print and return 0.
+
+    Raises:
+        BadInput: a version or a rule that is not there.
+    """
     out = printer(args)
     if args.between is not None:
         if args.name is not None or args.version is not None:

@@ -1,4 +1,4 @@
-"""`rmqlab serve`: broker and name server for real clients, until it is told to stop."""
+"""`rmqlab serve`: broker and name server for real clients, until it is stopped."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab_tools.live.broker_startup import BrokerStartup
     from rmqlab_tools.live.gauges import Flips
+    from rmqlab_tools.live.rate_limited_log import RateLimitedLog
     from rmqlab_tools.live.serve_config import ServeConfig
-    from rmqlab_tools.live.teller import Teller
 
 ENCRYPTED = {
     "disabled": "nothing is encrypted",
     "permissive": "only TLS connections are encrypted",
     "enforcing": "every connection is encrypted",
 }
-MAX_LOOKED_AT = 1_000  # messages of a queue for the filtered lag: meanwhile nobody is served
+MAX_LAG_MESSAGES = 1_000  # messages of a queue for the filtered lag: meanwhile nobody is served
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -81,8 +81,8 @@ def run(args: Namespace) -> int:
     import asyncio
 
     from rmqlab.broker.broker_config import known_keys
+    from rmqlab_tools.live.rate_limited_log import RateLimitedLog
     from rmqlab_tools.live.serve_config import ServeConfig
-    from rmqlab_tools.live.teller import Teller
 
     if args.gauges is not None and args.gauges < 1:
         raise BadInput(_("--gauges {gauges}: give the seconds between two readings, 1 or more", gauges=args.gauges))
@@ -101,8 +101,8 @@ def run(args: Namespace) -> int:
         hint = did_you_mean(name, known_keys())
         warn("serve", f"no setting of a 4.8.0 broker is called {name!r}; it has no effect{hint}")
     if config.inert:
-        told = joined(", ", config.inert)
-        warn("serve", f"kept and shown to who asks, without effect here: {told}")
+        names = joined(", ", config.inert)
+        warn("serve", f"kept and shown to who asks, without effect here: {names}")
     for what, endpoint in (("broker", config.listen), (_("name server"), config.namesrv)):
         if not endpoint.is_loopback and not (what == "name server" and config.name_servers):
             warn(
@@ -110,7 +110,7 @@ def run(args: Namespace) -> int:
                 f"WARNING: the {what} listens on {endpoint.host}: whoever reaches it can read, write and delete, "
                 f"unless aclEnable=true; {ENCRYPTED[config.tls.mode]}",
             )
-    teller = Teller(sys.stderr)
+    teller = RateLimitedLog(sys.stderr)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=teller)
     try:
         return asyncio.run(_serve(config, topics, teller, args))
@@ -132,7 +132,7 @@ def _topic(text: str) -> tuple[str, int]:
     return name, int(queues)
 
 
-async def _serve(config: ServeConfig, topics: dict[str, int], teller: Teller, args: Namespace) -> int:
+async def _serve(config: ServeConfig, topics: dict[str, int], teller: RateLimitedLog, args: Namespace) -> int:
     import asyncio
 
     from rmqlab_tools.live.broker_startup import BrokerStartup
@@ -194,7 +194,7 @@ def _told(broker: Broker, event: Event) -> str | None:
         return None
     if old is None or new is None:
         verb = "no longer asks for" if new is None else "asks for"
-        text = " ".join(f"{one.expression_type} {one.sub_string}" for one in (old, new) if one is not None)
+        text = " ".join(f"{data.expression_type} {data.sub_string}" for data in (old, new) if data is not None)
         return f"{group} {topic}: {client} {verb} {text}"
     change = f"{old.expression_type} {old.sub_string} -> {new.expression_type} {new.sub_string} by {client}"
     return f"{group} {topic}: {change}; the broker filters by it for the whole group now ({count} online)"
@@ -206,17 +206,17 @@ async def _print_gauges(startup: BrokerStartup, seconds: int, flips: Flips) -> N
     import json
 
     from rmqlab_tools.live.gauges import gauges
+    from rmqlab_tools.live.rate_limited_log import RateLimitedLog
     from rmqlab_tools.live.system import epoch_ms
-    from rmqlab_tools.live.teller import Teller
 
     broker = startup.broker
     if broker is None:
         return
-    lines = Teller(sys.stdout, a_second=None, dropped=lambda count: json.dumps({"dropped": count}))
+    lines = RateLimitedLog(sys.stdout, a_second=None, dropped=lambda count: json.dumps({"dropped": count}))
     while True:
         await asyncio.sleep(seconds)
         now = epoch_ms()
-        for gauge in gauges(broker, now, flips, most=MAX_LOOKED_AT):
+        for gauge in gauges(broker, now, flips, most=MAX_LAG_MESSAGES):
             lines.tell(json.dumps({"t": now, **gauge.record()}))
 
 

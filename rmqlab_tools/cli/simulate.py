@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Run
 
 
-ENDS = N_(
+ENDS_HELP = N_(
     "A scenario whose last step asks (alloc, offsets) ends there, as the recorded ones do. Any other runs on until"
     " nothing more can change what was delivered, committed or lost; what has not come to rest after 240 s is said."
 )
-FAULTS = N_(
+FAULTS_HELP = N_(
     "Faults are steps too (at: ms): cut, freeze [forMs], kill [silent], pause forMs, slow ms [forMs], clock byMs,"
     " loseHeartbeat [times], each with who; restartBroker downMs [crash], namesrvDown, namesrvUp. With within (ms) the"
     " moment is a choice. docs/how-to/scenarios.md tells what each one does."
@@ -92,8 +92,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         ),
     )
     parser.epilog = sentences(
-        _(ENDS),
-        _(FAULTS),
+        _(ENDS_HELP),
+        _(FAULTS_HELP),
         _(
             "A terminal gets a table of the messages. The events are one JSON object a line: in the file of --out or"
             " --json, or on standard output where that is a pipe or a file; --json - writes them as one JSON array, an"
@@ -106,7 +106,10 @@ def run(args: Namespace) -> int:
     """Run the scenarios; return 0, 1 if `--compare` finds an outcome that is not reached, 2 if one was refused.
 
     A scenario that cannot be simulated is named on standard error and has the one event `refused`; the others run.
-    Nothing is written when none runs. Raise `BadInput` for a file that is malformed.
+    Nothing is written when none runs.
+
+    Raises:
+        BadInput: a file that is malformed.
     """
     if args.compare is not None:
         folder("tests")
@@ -125,7 +128,7 @@ def run(args: Namespace) -> int:
     rules = rules_of(args.version)
     settings = read_cluster_config(args.conf) if args.conf else settings_beside(args.scenarios.parent)
     cluster = replace(settings, rules=rules)
-    schedules = read_schedules(args.schedule, [one.id for one in numbered.values()]) if args.schedule else {}
+    schedules = read_schedules(args.schedule, [each.id for each in numbered.values()]) if args.schedule else {}
     observers = [] if args.gauges is None else [partial(GaugeSampler, every_ms=args.gauges)]
     texts, saved, refused, runs = [], [], 0, []
     for number, scenario in numbered.items():
@@ -163,7 +166,7 @@ def _write(args: Namespace, events: str, schedules: str) -> None:
 
 
 def _events_alone(args: Namespace) -> bool:
-    """Whether standard output is for events alone: asked so, or a pipe or a file that is told of no other place."""
+    """Whether standard output is for events alone: asked so, or a pipe or a file without another place given."""
     return args.json == "-" or (args.out is args.json is None and not sys.stdout.isatty())
 
 
@@ -173,9 +176,9 @@ def _tell(args: Namespace, runs: list[Run]) -> Printer:
     if out.stream.isatty():
         out.table(message_table(runs[0]) if len(runs) == 1 else run_table(runs))
     for run in runs:
-        told = list(run_lines(run))
-        if len(runs) == 1 or len(told) > 1 or not out.stream.isatty():
-            first, *others = told
+        lines = list(run_lines(run))
+        if len(runs) == 1 or len(lines) > 1 or not out.stream.isatty():
+            first, *others = lines
             lost = any(fate.lost for fate in run.fates)
             out.say(Line((first, BAD if lost else GOOD)), *(f"  {line}" for line in others))
     return out

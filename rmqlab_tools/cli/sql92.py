@@ -42,7 +42,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print what the broker makes of the expression; return 1 if it refuses it, else 0.
 
-    With `--strict` ignored text counts as a refusal. Raise `BadInput` for a missing expression and a wrong property.
+    With `--strict` ignored text counts as a refusal.
+
+    Raises:
+        BadInput: a missing expression and a wrong property.
     """
     expression, pairs = _apart(args.expr, args.set)
     text = sys.stdin.read() if expression == "-" else expression
@@ -59,12 +62,12 @@ def _version(text: str | None) -> Version:
 
 
 def _apart(expression: str | None, pairs: list[str] | None) -> tuple[str, list[str] | None]:
-    """The expression and the properties: behind `--set a=5` argparse takes the expression for a property."""
+    """The expression and the properties: after `--set a=5` argparse takes the expression for a property."""
     if expression is not None:
         return expression, pairs
-    others = [one for one in pairs or () if not _PROPERTY.fullmatch(one)]
+    others = [pair for pair in pairs or () if not _PROPERTY.fullmatch(pair)]
     if len(others) == 1 and pairs is not None:
-        return others[0], [one for one in pairs if one is not others[0]]
+        return others[0], [pair for pair in pairs if pair is not others[0]]
     said = f" (taken for properties: {', '.join(pairs)})" if pairs else ""
     raise BadInput(
         _(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.cli.printing import Printer
 
 PLAIN = _("none")
-LONGEST = 40  # characters of a figure that is shown
+LONGEST_FIGURE = 40  # characters of a figure that is shown
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -78,8 +78,8 @@ def run(args: Namespace) -> int:
                 )
             )
         width = max(map(len, CATALOGUE))
-        out.say(*(f"{name:<{width}}  {_(one.about)}" for name, one in CATALOGUE.items()))
-        write_json({name: one.about for name, one in CATALOGUE.items()}, args.json)
+        out.say(*(f"{name:<{width}}  {_(entry.about)}" for name, entry in CATALOGUE.items()))
+        write_json({name: entry.about for name, entry in CATALOGUE.items()}, args.json)
         return 0
     if args.name not in CATALOGUE:
         raise BadInput(_("there is no sweep {name}{near}", name=repr(args.name), near=there_are(args.name, CATALOGUE)))
@@ -121,7 +121,7 @@ def _session(address: str | None) -> Iterator[SparkSession | None]:
 
 
 def _axes(given: list[str], rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """``AXIS=V,V`` as values of the kind that the axis has."""
+    """`AXIS=V,V` as values of the kind that the axis has."""
     axes: dict[str, list[Any]] = {}
     for text in given:
         axis, equals, values = text.partition("=")
@@ -152,17 +152,17 @@ def _again(args: Namespace, out: Printer) -> int:
     parameters = parameters_of(args.name, record)
     out.say(f"row {record['row']}, seed {record['seed']}: {', '.join(f'{k} {v}' for k, v in parameters.items())}")
     figures = rerun_row(args.name, record)
-    width = max(len(one.name) for one in figures)
-    for one in figures:
-        note = "" if one.same else "  differs"
-        out.say(f"  {one.name:<{width}}  {_short(one.kept):<{LONGEST}}  {_short(one.now)}{note}")
-    different = [one.name for one in figures if not one.same]
+    width = max(len(figure.name) for figure in figures)
+    for figure in figures:
+        note = "" if figure.same else "  differs"
+        out.say(f"  {figure.name:<{width}}  {_short(figure.kept):<{LONGEST_FIGURE}}  {_short(figure.now)}{note}")
+    different = [figure.name for figure in figures if not figure.same]
     out.say(f"{len(figures) - len(different)} of {len(figures)} figures are as kept")
-    told = {one.name: {"kept": one.kept, "now": one.now} for one in figures}
-    write_json({"sweep": args.name, "row": record["row"], "differing": different, "figures": told}, args.json)
+    values = {figure.name: {"kept": figure.kept, "now": figure.now} for figure in figures}
+    write_json({"sweep": args.name, "row": record["row"], "differing": different, "figures": values}, args.json)
     return 1 if different else 0
 
 
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."
+    return text if len(text) <= LONGEST_FIGURE else f"{text[: LONGEST_FIGURE - 4]} ..."

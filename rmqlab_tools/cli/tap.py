@@ -1,4 +1,4 @@
-"""`rmqlab tap`: record the frames between clients and a broker, until it is told to stop."""
+"""`rmqlab tap`: record the frames between clients and a broker, until it is stopped."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rmqlab_tools.program import program
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from rmqlab_tools.live.rate_limited_log import RateLimitedLog
     from rmqlab_tools.live.tap import Tap, TapConfig
-    from rmqlab_tools.live.teller import Teller
 
 
-STOPPED, NOTHING = 1, 4
+STOPPED, NOTHING_RECORDED = 1, 4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -58,13 +58,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Record until a signal ends it or the time is over; return 0, or 4 if nothing came.
 
-    Raise `BadInput` for an address or folder.
+    Raises:
+        BadInput: an address or folder.
     """
     import asyncio
 
     from rmqlab_tools.live.endpoint import Endpoint
+    from rmqlab_tools.live.rate_limited_log import RateLimitedLog
     from rmqlab_tools.live.tap import TapConfig
-    from rmqlab_tools.live.teller import Teller
 
     config = TapConfig(
         namesrv=Endpoint.parse(args.namesrv, "--namesrv"),
@@ -81,7 +82,7 @@ def run(args: Namespace) -> int:
                 f"WARNING: {name} {endpoint.host}: whoever reaches it reaches the broker, and what they send is "
                 "written down",
             )
-    teller, errors = Teller(printer(args).stream), Teller(sys.stderr)
+    teller, errors = RateLimitedLog(printer(args).stream), RateLimitedLog(sys.stderr)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=errors)
     try:
         tap = asyncio.run(_record(config, args, teller))
@@ -91,7 +92,7 @@ def run(args: Namespace) -> int:
     return _tell_end(tap, args)
 
 
-async def _record(config: TapConfig, args: Namespace, teller: Teller) -> Tap:
+async def _record(config: TapConfig, args: Namespace, teller: RateLimitedLog) -> Tap:
     import asyncio
 
     from rmqlab_tools.live.tap import Tap
@@ -139,7 +140,7 @@ def _tell_end(tap: Tap, args: Namespace) -> int:
                 namesrv=args.namesrv,
             )
         )
-        return NOTHING
+        return NOTHING_RECORDED
     out.say(f"{frames} frames in {tap.recording.folder}; replay it: {program()} replay {args.dir}")
     out.say(*tap.summary.lines())
     return 0

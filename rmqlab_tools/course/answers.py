@@ -34,7 +34,7 @@ from rmqlab.rules import Rules
 from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run_view import RunView
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
-from rmqlab_tools.course.mutants import WRONG
+from rmqlab_tools.course.mutants import WRONG_RULES
 from rmqlab_tools.recordings.store import RECORDED
 from rmqlab_tools.show.evidence import line
 from rmqlab_tools.show.figure import Picture
@@ -124,8 +124,8 @@ def stopped_elsewhere(kind: type[Exception], text: str, says: str) -> Exception:
     return raised
 
 
-def called(function: Any, *args: Any, told: str = "") -> Any:
-    """The answer of a learner's function, which gets copies; `told` says before an error with what it was called.
+def called(function: Any, *args: Any, context: str = "") -> Any:
+    """The answer of a learner's function, which gets copies; `context` says before an error with what it was called.
 
     Raises:
         CheckFailed: the function raises.
@@ -133,7 +133,7 @@ def called(function: Any, *args: Any, told: str = "") -> Any:
     try:
         return function(*copy.deepcopy(args))
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
-        problem = f"{told}{in_a_sentence(error, function)}"
+        problem = f"{context}{in_a_sentence(error, function)}"
         raise CheckFailed(BY_HAND, problem=problem) from None
 
 
@@ -172,7 +172,7 @@ def hunt_by_name(
                     _("{name}: {said} is none of {known}.", name=name, said=f"{said!r}", known=joined(", ", known))
                 )
         for name, said in answer.items():
-            if said not in WRONG[name]:
+            if said not in WRONG_RULES[name]:
                 raise evidence(name, said)
         return right
 
@@ -183,17 +183,22 @@ def differences(sound: Run, here: Run) -> list[str]:
     """What differs first between a run on a sound broker and the same with a wrong rule."""
     tables = []
     for run in (sound, here):
-        reading = RunView(run)
-        tables.append({str(one): one.t for one in (line(fact, reading) for fact in reading.facts(*TELLING))})
-    told = [(_("only on a sound broker"), one) for one in tables[0].items() if one[0] not in tables[1]]
-    told += [(_("only here"), one) for one in tables[1].items() if one[0] not in tables[0]]
-    return [f"{where}  {text.strip()}" for where, (text, _) in sorted(told, key=lambda one: one[1][1])[:SHOWN]]
+        view = RunView(run)
+        tables.append(
+            {str(described): described.t for described in (line(fact, view) for fact in view.facts(*TELLING))}
+        )
+    all_differing = [(_("only on a sound broker"), entry) for entry in tables[0].items() if entry[0] not in tables[1]]
+    all_differing += [(_("only here"), entry) for entry in tables[1].items() if entry[0] not in tables[0]]
+    return [
+        f"{where}  {text.strip()}"
+        for where, (text, _) in sorted(all_differing, key=lambda difference: difference[1][1])[:SHOWN]
+    ]
 
 
 class HuntExample(NamedTuple):
     """What is to show that a rule is wrong: how it ends in 4.8.0 and in the broken lab, and the `rule` that is meant.
 
-    `same` is told where both end alike, `differs` where they do not and the rule is a sound one.
+    `same` is shown where both end alike, `differs` where they do not and the rule is a sound one.
     """
 
     sound: str
@@ -211,14 +216,14 @@ def hunt_by_example(hunted: Iterable[str], example: Callable[[str, Any], HuntExa
     def hunt(answer: Any) -> str:
         needs_keys(answer, names)
         for name in names:
-            one = example(name, answer[name])
-            if one.sound == one.here:
-                raise CheckFailed(problem=one.same, picture=one.picture)
-            if one.rule not in WRONG[name]:
-                raise CheckFailed(case="rule-is-sound", problem=one.differs, picture=one.picture)
+            shown = example(name, answer[name])
+            if shown.sound == shown.here:
+                raise CheckFailed(problem=shown.same, picture=shown.picture)
+            if shown.rule not in WRONG_RULES[name]:
+                raise CheckFailed(case="rule-is-sound", problem=shown.differs, picture=shown.picture)
         return _(
             "You found all three: {name}.",
-            name=joined(", ", (_("{name} in {iter}", name=name, iter=next(iter(WRONG[name]))) for name in names)),
+            name=joined(", ", (_("{name} in {iter}", name=name, iter=next(iter(WRONG_RULES[name]))) for name in names)),
         )
 
     return hunt

@@ -29,22 +29,22 @@ from rmqlab_tools.course.progress import note
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rmqlab_tools.show.evidence import Line
+    from rmqlab_tools.show.evidence import EvidenceLine
     from rmqlab_tools.show.figure import Picture
 
     Check = Callable[[Any], str]
 
-ARTICLES = {
+ARTICLE_NAMES = {
     "S": _("the article on subscriptions"),
     "F": _("the article on filters"),
     "H": _("the article on heartbeats"),
 }
-OPEN = _("Your turn: put your answer where `...` stands.")
+OPEN_ANSWER = _("Your turn: put your answer where `...` stands.")
 THEIRS = _("That is the rule of 4.8.0 itself. Write the function yourself.")
 OF_TASK = "of-task"
 STEPS = ("hint", "rule", "evidence")
 # In plain text these two are the same in every language: who counts tasks looks for them.
-RIGHT, NOT_YET = N_("right."), N_("not yet.")
+RIGHT_WORD, NOT_YET = N_("right."), N_("not yet.")
 _ROWS = re.compile(r" ?[(（]((?:[SFH]-\d+(?:, |\.\.)?)+)[)）]")
 _ROW = re.compile(r"([SFH])-(\d+)(?:\.\.[SFH]-(\d+))?")
 _JAVA = re.compile(r"4\.8\.0 `([^`]+)`")
@@ -55,8 +55,8 @@ class CheckFailed(AssertionError):
 
     `hint` is the first reply: what to think about, or which form an answer has. `rule` is a sentence, with its rows as
     in "(S-77, S-84)". `problem` (what is wrong in this answer), `lines` (events) and `picture` are the evidence. None
-    of them tells what the right answer is. Without a hint both are those of the task, or of one of its cases if `case`
-    names one; ``OF_TASK`` asks for the rule alone.
+    of them says what the right answer is. Without a hint both are those of the task, or of one of its cases if `case`
+    names one; `OF_TASK` asks for the rule alone.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class CheckFailed(AssertionError):
         case: str = "",
         rule: str = "",
         problem: str = "",
-        lines: Iterable[Line | str] = (),
+        lines: Iterable[EvidenceLine | str] = (),
         picture: Picture | None = None,
     ) -> None:
         super().__init__()
@@ -82,10 +82,10 @@ class CheckFailed(AssertionError):
         if self.hint and self.rule != OF_TASK:
             return self
         task = task_texts(name.partition("-")[0])[name]
-        told = task | task.get(self.case, {})
-        self.hint = self.hint or told["hint"]
+        texts = task | task.get(self.case, {})
+        self.hint = self.hint or texts["hint"]
         if self.rule in {"", OF_TASK}:
-            rule = told.get("rule", "")
+            rule = texts.get("rule", "")
             self.rule = rule if isinstance(rule, str) else " ".join(rule)
         return self
 
@@ -99,20 +99,20 @@ class Passed:
 
     def __repr__(self) -> str:
         """One line."""
-        return f"{self.name}: {RIGHT} {_(self.text)}"
+        return f"{self.name}: {RIGHT_WORD} {_(self.text)}"
 
     def _repr_html_(self) -> str | None:
         """In another language than English; else the one line is shown."""
         if language() == ENGLISH:
             return None
-        return f"<b>{html.escape(self.name)}: {_(RIGHT)}</b> {html.escape(translate(self.text))}"
+        return f"<b>{html.escape(self.name)}: {_(RIGHT_WORD)}</b> {html.escape(translate(self.text))}"
 
 
 class NotYet:
     """An answer that is not right yet: a hint, and up to the step that was asked for the rule and the evidence."""
 
     def __init__(self, name: str, show: str, failed: CheckFailed) -> None:
-        """`show` is one of ``STEPS``."""
+        """`show` is one of `STEPS`."""
         self.name, self.hint = name, failed.hint
         step = STEPS.index(show)
         self.rule = failed.rule if step >= STEPS.index("rule") else ""
@@ -120,11 +120,11 @@ class NotYet:
         if show == "evidence":
             self.problem, self.lines, self.picture = (
                 failed.problem,
-                [one if isinstance(one, str) else str(one) for one in failed.lines],
+                [line if isinstance(line, str) else str(line) for line in failed.lines],
                 failed.picture,
             )
         there = {"rule": failed.rule, "evidence": failed.problem or failed.lines}
-        self.next_step = next((one for one in STEPS[step + 1 :] if there[one]), None)
+        self.next_step = next((later for later in STEPS[step + 1 :] if there[later]), None)
 
     def __bool__(self) -> bool:
         """False: the answer is not right."""
@@ -136,8 +136,8 @@ class NotYet:
 
     def _told(self) -> list[str]:
         """The rule, and what is wrong, as far as they were asked for."""
-        told = ((_("Rule:"), self.rule), (_("In your answer:"), self.problem))
-        return [f"{_(head)} {_(text)}".replace("： ", "：") for head, text in told if text]
+        parts = ((_("Rule:"), self.rule), (_("In your answer:"), self.problem))
+        return [f"{_(head)} {_(text)}".replace("： ", "：") for head, text in parts if text]
 
     def __repr__(self) -> str:
         """In lines."""
@@ -148,7 +148,7 @@ class NotYet:
 
     def _repr_html_(self) -> str:
         parts = [f"<b>{html.escape(self.name)}: {_(NOT_YET)}</b> {html.escape(translate(self.hint))}"]
-        parts += ["<br>".join(html.escape(one).splitlines()) for one in self._told()]
+        parts += ["<br>".join(html.escape(paragraph).splitlines()) for paragraph in self._told()]
         if self.lines:
             listed = "\n".join(map(translate, self.lines))
             parts.append(f"{_('What shows it:')!s}<pre>{html.escape(listed)}</pre>")
@@ -161,7 +161,7 @@ class NotYet:
 
 
 def checks(notebook: str) -> dict[str, Check]:
-    """The checks of one notebook ("01"): name to function; the functions raise `CheckFailed` or say what was right.
+    """The checks of one notebook ("01"): name to function; each says what was right, or refuses with `CheckFailed`.
 
     Raises:
         BadInput: the notebook has no checks.
@@ -174,8 +174,8 @@ def checks(notebook: str) -> dict[str, Check]:
                 notebook=f"{notebook!r}",
             )
         )
-    found: dict[str, Check] = importlib.import_module(module).CHECKS
-    return found
+    by_name: dict[str, Check] = importlib.import_module(module).CHECKS
+    return by_name
 
 
 @cache
@@ -202,7 +202,7 @@ def judge(name: str, answer: object) -> str:
             )
         )
     if _is_open(answer):
-        raise CheckFailed(OPEN)
+        raise CheckFailed(OPEN_ANSWER)
     try:
         return known[name](answer)
     except CheckFailed as failed:
@@ -258,11 +258,11 @@ def explained(rule: str) -> str:
     Row S-77 of the article on subscriptions. In Java: ConsumerGroupInfo.updateSubscription; \
 ConsumerManager.registerConsumer.
     """
-    rows = [row for found in _ROWS.findall(rule) for row in _rows(found)]
+    rows = [row for reference in _ROWS.findall(rule) for row in _rows(reference)]
     if not rows:
         return rule
     texts = []
-    for letter, article in ARTICLES.items():
+    for letter, article in ARTICLE_NAMES.items():
         mine = sorted({row for row in rows if row[0] == letter}, key=lambda row: row[1])
         if mine:
             named = joined(", ", (f"{letter}-{number:02d}" for letter, number in mine))
@@ -271,7 +271,7 @@ ConsumerManager.registerConsumer.
                 if len(mine) > 1
                 else _("Row {named} of {article}.", named=named, article=article)
             )
-    java = list(dict.fromkeys(method for method, told in _java_of() if told & set(rows)))
+    java = list(dict.fromkeys(method for method, method_rows in _java_of() if method_rows & set(rows)))
     if java:
         texts.append(_("In Java: {java}.", java=joined("; ", java)))
     return f"{_ROWS.sub('', translate(rule))}\n{sentences(*texts)}"
@@ -280,7 +280,7 @@ ConsumerManager.registerConsumer.
 def _java_of() -> list[tuple[str, set[tuple[str, int]]]]:
     """The Java method of each rule that is a function, and its rows."""
     texts = [inspect.getdoc(rule.default) or "" for rule in fields(Rules) if inspect.isfunction(rule.default)]
-    return [(found[1], set(_rows(text))) for text in texts for found in [_JAVA.search(text)] if found]
+    return [(match[1], set(_rows(text))) for text in texts for match in [_JAVA.search(text)] if match]
 
 
 def _rows(text: str) -> list[tuple[str, int]]:

@@ -18,7 +18,7 @@ from rmqlab_tools.course.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab_tools.course.check import CheckFailed
 from rmqlab_tools.course.mutants import FUNCTIONS, broken
 from rmqlab_tools.course.order_judge import must_be_like, must_hold_in_every_order
-from rmqlab_tools.show.evidence import line, way_of
+from rmqlab_tools.show.evidence import line, message_trail
 from rmqlab_tools.show.swimlane import swimlane
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def played(
 ) -> Lab:
     """The experiment of the lesson: two consumers a minute apart, then the messages, the first one into queue 2."""
     lab = Lab(topics={TOPIC: queues}, rules=rules, seed=seed)
-    for number, who in enumerate(order):
+    for number, name in enumerate(order):
         lab.run(seconds=60 * number)
-        lab.consumer(who, group=GROUP, subscribe={TOPIC: ASKED[who]})
+        lab.consumer(name, group=GROUP, subscribe={TOPIC: ASKED[name]})
     lab.run(seconds=5)
     sent = list(tags)
     lab.send(TOPIC, sent, queues=[(2 + number) % queues for number in range(len(sent))])
@@ -66,15 +66,15 @@ def predicted() -> RunView:
 
 def predict(answer: Any) -> str:
     """What becomes of each of the eight messages: {place: [bodies]} with the three places."""
-    reading = predicted()
-    said = _places(answer, [fate.body for fate in reading.fates])
-    for fate in reading.fates:
+    view = predicted()
+    said = _places(answer, [fate.body for fate in view.fates])
+    for fate in view.fates:
         if PLACES[said[fate.body]] is not fate.fate:
             # What decides the fates: who wrote the slot, who owns which queues, where the messages lie.
-            owners = {fact.source: fact for fact in reading.facts(Rebalance)}
-            stored = [way_of(reading, one.body)[0] for one in reading.fates]
-            facts = [*reading.facts(SubscriptionChanged), *owners.values()]
-            causes = [*(line(fact, reading) for fact in facts), *stored]
+            owners = {fact.source: fact for fact in view.facts(Rebalance)}
+            stored = [message_trail(view, message.body)[0] for message in view.fates]
+            facts = [*view.facts(SubscriptionChanged), *owners.values()]
+            causes = [*(line(fact, view) for fact in facts), *stored]
             raise CheckFailed(
                 problem=_('{body} ({tag}) is not "{said}".', body=fate.body, tag=fate.tag, said=said[fate.body]),
                 lines=causes,
@@ -115,10 +115,10 @@ def steer(answer: Any) -> str:
         raise CheckFailed(_("Give the lab itself, after its last `run`."))
     scenario = answer.scenario()
     starts = {step.who: step for step in scenario.steps if isinstance(step, Start)}
-    asks = {step.subscribe[TOPIC].expr: who for who, step in starts.items() if TOPIC in step.subscribe}
+    asks = {step.subscribe[TOPIC].expr: client for client, step in starts.items() if TOPIC in step.subscribe}
     sent = [message for step in scenario.steps if isinstance(step, Send) for message in step.messages]
     kinds = {type(step).__name__ for step in scenario.steps} - {"Start", "Send", "Alloc", "Offsets"}
-    same = [(one.tag, one.queue) for one in sent] == list(zip(EIGHT, QUEUES, strict=True))
+    same = [(sending.tag, sending.queue) for sending in sent] == list(zip(EIGHT, QUEUES, strict=True))
     two = set(asks) == set(ASKED.values()) and len(starts) == len(ASKED)
     if not (two and same) or kinds or scenario.topics != {TOPIC: 4}:
         raise CheckFailed(
@@ -129,14 +129,14 @@ def steer(answer: Any) -> str:
         )
     if answer.rules != DEFAULT_RULES:
         raise CheckFailed(_("The rules are to stay as they are."))
-    who = asks["tagA"]
-    got = [row.body for row in answer.consumed() if row.who == who]
+    name = asks["tagA"]
+    got = [row.body for row in answer.consumed() if row.who == name]
     if sorted(got) == WANTED:
-        return _("{who} gets {wanted}.", who=who, wanted=joined(" and ", WANTED))
-    reading = RunView(answer._run())  # noqa: SLF001 - the run so far, of a lab that may go on
-    owned = [fact for fact in reading.facts(Rebalance) if fact.source == who][-1:]
-    why = [line(fact, reading) for fact in (*reading.facts(SubscriptionChanged), *owned)]
-    raise CheckFailed(problem=_("{who} gets {got}.", who=who, got=joined(", ", got) or _("nothing")), lines=why)
+        return _("{who} gets {wanted}.", who=name, wanted=joined(" and ", WANTED))
+    view = RunView(answer._run())  # noqa: SLF001 - the run so far, of a lab that may go on
+    owned = [fact for fact in view.facts(Rebalance) if fact.source == name][-1:]
+    why = [line(fact, view) for fact in (*view.facts(SubscriptionChanged), *owned)]
+    raise CheckFailed(problem=_("{who} gets {got}.", who=name, got=joined(", ", got) or _("nothing")), lines=why)
 
 
 # A rule of the broker.
@@ -155,9 +155,9 @@ def unfair(run: Run) -> str | None:
     """What is wrong with who got what; None when each message went once to a member that asked for it."""
     tags = {event["body"]: event["tag"] for event in run.told("sent")}
     got: Counter[str] = Counter()
-    for who, body, times in run.outcome().consumed:
-        if ASKED[who] != tags[body]:
-            return _("{who} gets {body} ({tags}), and did not ask for it", who=who, body=body, tags=tags[body])
+    for client, body, times in run.outcome().consumed:
+        if ASKED[client] != tags[body]:
+            return _("{who} gets {body} ({tags}), and did not ask for it", who=client, body=body, tags=tags[body])
         got[body] += times
     for body, tag in tags.items():
         if got[body] != 1:
@@ -176,9 +176,9 @@ def protocol(answer: Any) -> str:
         run = played(order, rules=answer, seed=seed).finish().run
         problem = unfair(run)
         if problem is not None:
-            reading = RunView(run)
-            body = next(fate.body for fate in reading.fates if fate.body in problem)
-            raise CheckFailed(problem=f"{problem}.", lines=way_of(reading, body), picture=swimlane(run))
+            view = RunView(run)
+            body = next(fate.body for fate in view.fates if fate.body in problem)
+            raise CheckFailed(problem=f"{problem}.", lines=message_trail(view, body), picture=swimlane(run))
     must_hold_in_every_order([played(queues=1, tags=ASKED.values())], answer, unfair, hint="")
     return _(
         "The eight messages arrive where they are wanted; on one queue two messages do so in every order of frames."

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.filter.filter import both_steps
+from rmqlab.filter.filter import match_in_two_layers
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _
 from rmqlab.message.java import string_hash, trim
@@ -28,7 +28,7 @@ HUNTED = ("moss", "lapis", "flint")
 
 def collide(answer: Any) -> str:
     """Two tags of one's own with one hash code: a pair of texts."""
-    if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not all(isinstance(one, str) for one in answer):
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not all(isinstance(text, str) for text in answer):
         raise CheckFailed(_('Give two tags, ("first", "second").'), rule=OF_TASK)
     first, second = answer
     if first == second:
@@ -102,7 +102,7 @@ def _example(name: str, given: Any) -> HuntExample:
 
 
 def _end(rules: Rules, text: str, tag: str | None) -> str:
-    steps = both_steps(build_subscription_data(None, "T", text), tag, rules)
+    steps = match_in_two_layers(build_subscription_data(None, "T", text), tag, rules)
     if steps.delivered:
         return _("arrives")
     return _("is dropped by the client") if steps.broker else _("is dropped by the broker")
@@ -110,10 +110,10 @@ def _end(rules: Rules, text: str, tag: str | None) -> str:
 
 def _picture(rules: Rules, text: str, tag: str | None) -> Picture:
     """What these rules make of the tag."""
-    asked = build_subscription_data(None, "T", text)
-    steps = both_steps(asked, tag, rules)
+    subscription = build_subscription_data(None, "T", text)
+    steps = match_in_two_layers(subscription, tag, rules)
     row = {"tag": tag, "code": steps.tags_code, "broker": steps.broker, "client": steps.client}
-    return tag_checks([row], asked)
+    return tag_checks([row], subscription)
 
 
 CHECKS = {

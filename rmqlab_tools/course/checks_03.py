@@ -34,7 +34,7 @@ Message = dict[str, str]
 
 
 class ComparisonCase(NamedTuple):
-    """`property > number` for a property's text (None: missing): True, False, None, or ``THROWS``."""
+    """`property > number` for a property's text (None: missing): True, False, None, or `THROWS`."""
 
     text: str | None
     number: int
@@ -47,8 +47,8 @@ def comparisons() -> tuple[ComparisonCase, ...]:
     return (*sorted(_small(), key=_size), *sorted(_recorded(), key=_size))
 
 
-def _size(one: ComparisonCase) -> tuple[bool, int, int]:
-    return one.text is not None, len(one.text or ""), abs(one.number)
+def _size(case: ComparisonCase) -> tuple[bool, int, int]:
+    return case.text is not None, len(case.text or ""), abs(case.number)
 
 
 def _small() -> Iterator[ComparisonCase]:
@@ -63,25 +63,25 @@ def _small() -> Iterator[ComparisonCase]:
 def _recorded() -> Iterator[ComparisonCase]:
     """Those of the vectors."""
     for vector in vectors("sql92_eval"):
-        found = _VECTOR.fullmatch(vector["expr"])
-        if found and int(found[2]) > -(2**31):  # the literal of a lower one is read as a negated larger one
-            text = (vector["props"] or {}).get(found[1])
-            yield ComparisonCase(text, int(found[2]), THROWS if vector["error"] else vector["result"])
+        match = _VECTOR.fullmatch(vector["expr"])
+        if match and int(match[2]) > -(2**31):  # the literal of a lower one is read as a negated larger one
+            text = (vector["props"] or {}).get(match[1])
+            yield ComparisonCase(text, int(match[2]), THROWS if vector["error"] else vector["result"])
 
 
 def compare(answer: Any) -> str:
     """`property > number` as a function of the property's text and the number."""
     needs_function(answer, _("Give a function with 2 parameters: text, number."), rule=OF_TASK)
-    for one in comparisons():
+    for case in comparisons():
         try:
-            said = plain(answer(one.text, one.number))
+            said = plain(answer(case.text, case.number))
         except ValueError:
             said = THROWS
         except Exception as error:
-            raise _wrong_comparison(one, in_a_sentence(error, answer)) from error
-        if said is not one.expected:
-            told = _("raises ValueError") if said is THROWS else _("gives {said}", said=f"{said!r}")
-            raise _wrong_comparison(one, _("your function {told}.", told=told))
+            raise _wrong_comparison(case, in_a_sentence(error, answer)) from error
+        if said is not case.expected:
+            failure = _("raises ValueError") if said is THROWS else _("gives {said}", said=f"{said!r}")
+            raise _wrong_comparison(case, _("your function {told}.", told=failure))
     recorded = sum(1 for _ in _recorded())
     return _(
         "It agrees with 4.8.0 in {comparisons} comparisons; the real broker made {recorded} of them.",
@@ -90,15 +90,15 @@ def compare(answer: Any) -> str:
     )
 
 
-def _wrong_comparison(one: ComparisonCase, said: str) -> CheckFailed:
-    given = _("no property a") if one.text is None else f"a = {one.text!r}"
+def _wrong_comparison(case: ComparisonCase, said: str) -> CheckFailed:
+    given = _("no property a") if case.text is None else f"a = {case.text!r}"
     return CheckFailed(
-        problem=_("Condition a > {number}, message with {given}: {said}", number=one.number, given=given, said=said)
+        problem=_("Condition a > {number}, message with {given}: {said}", number=case.number, given=given, said=said)
     )
 
 
-class Repair(NamedTuple):
-    """An expression that compiles and does not mean what its author says; ``means`` is what was meant."""
+class RepairTask(NamedTuple):
+    """An expression that compiles and does not mean what its author says; `means` is what was meant."""
 
     broken: str
     meant: str
@@ -106,47 +106,47 @@ class Repair(NamedTuple):
     values: Mapping[str, tuple[str | None, ...]]
 
 
-REPAIRS: Mapping[str, Repair] = {
-    _("not one"): Repair("NOT a = '1'", _("every message whose a is not '1', those without a too"),
+REPAIRS: Mapping[str, RepairTask] = {
+    _("not one"): RepairTask("NOT a = '1'", _("every message whose a is not '1', those without a too"),
                       lambda one: one.get("a") != "1",
                       {"a": (None, "1", "2", "x")}),
-    "price": Repair("price > 100", _("price is there and above 100; prices may have decimals"),
+    "price": RepairTask("price > 100", _("price is there and above 100; prices may have decimals"),
                     lambda one: "price" in one and float(one["price"]) > 100,
                     {"price": (None, "100", "100.0", "100.0001", "100.01", "101", "99.99", "1e9", "250")}),
-    "vip": Repair("city = 'Hangzhou' AND age = 18 OR level = 'vip'",
+    "vip": RepairTask("city = 'Hangzhou' AND age = 18 OR level = 'vip'",
                   _("everybody with level vip, and those of age 18 in Hangzhou; an age may be 'unknown'"),
                   lambda one: one.get("level") == "vip" or (one.get("city"), one.get("age")) == ("Hangzhou", "18"),
                   {"level": (None, "vip", "none"), "city": (None, "Hangzhou", "x"),
                    "age": (None, "18", "19", "unknown")}),
-    "tags": Repair("TAGS = 'TagA || TagB'", _("TagA or TagB"), lambda one: one.get("TAGS") in {"TagA", "TagB"},
+    "tags": RepairTask("TAGS = 'TagA || TagB'", _("TagA or TagB"), lambda one: one.get("TAGS") in {"TagA", "TagB"},
                    {"TAGS": (None, "TagA", "TagB", "TagC", "TagD", "TagA || TagB")}),
-    "open": Repair("state <> 'closed'", _("every message that is not closed, those without a state too"),
+    "open": RepairTask("state <> 'closed'", _("every message that is not closed, those without a state too"),
                    lambda one: one.get("state") != "closed",
                    {"state": (None, "closed", "open", "Closed", "paid")}),
 }  # fmt: skip
 
 
 def repair(answer: Any) -> str:
-    """An expression for each of ``REPAIRS`` that means what its author wanted: {name: expression}."""
+    """An expression for each of `REPAIRS` that means what its author wanted: {name: expression}."""
     needs_keys(answer, REPAIRS)
     for name, wanted in REPAIRS.items():
         _one_repair(name, wanted, str(answer[name]))
     return _("All five mean what they say.")
 
 
-def _one_repair(name: str, wanted: Repair, text: str) -> None:
+def _one_repair(name: str, wanted: RepairTask, text: str) -> None:
     rule = _("What was meant: {meant}.", meant=wanted.meant)
     try:
         compiled = compile_sql92(text)
     except MQFilterException as refusal:
         meant = repair_of(text).told
-        told = _(
+        sentence = _(
             "{name}: the broker refuses it. {refusal}{meant}",
             name=name,
             refusal=refusal,
             meant=f" ({meant})" if meant else "",
         )
-        raise CheckFailed(told, rule=rule) from None
+        raise CheckFailed(sentence, rule=rule) from None
     if compiled.ignored:
         problem = _("{name}: the broker ignores {ignored} in silence.", name=name, ignored=f"{compiled.ignored!r}")
         raise CheckFailed(rule=rule, problem=problem, picture=_tree(text, None))
@@ -161,7 +161,9 @@ def _one_repair(name: str, wanted: Repair, text: str) -> None:
 def _example(name: str, given: Any) -> HuntExample:
     """A condition, the properties of a message, and a rule's name."""
     match given:
-        case (str() as text, dict() as message, str() as rule) if all(isinstance(one, str) for one in message.values()):
+        case (str() as text, dict() as message, str() as rule) if all(
+            isinstance(value, str) for value in message.values()
+        ):
             pass
         case _:
             raise CheckFailed(_("{name}: give a condition, a message and a rule: {form}.", name=name, form=FORM))
@@ -190,10 +192,10 @@ def _example(name: str, given: Any) -> HuntExample:
 
 def _end(rules: Rules, text: str, message: Message) -> str:
     compile_sql92(text)  # a filter drops everything for what the broker refuses; here it must be said
-    asked = Filter.of("T", text, SQL92, rules)
-    if asked.dropped_at(rules.tags_code(message.get("TAGS")), None, message) is not None:
+    subscription = Filter.of("T", text, SQL92, rules)
+    if subscription.dropped_at(rules.tags_code(message.get("TAGS")), None, message) is not None:
         return _("is dropped by the broker")
-    return _("arrives") if asked.client_keeps(message.get("TAGS")) else _("is dropped by the client")
+    return _("arrives") if subscription.client_keeps(message.get("TAGS")) else _("is dropped by the client")
 
 
 def _tree(text: str, message: Message | None) -> Picture:

@@ -13,7 +13,7 @@ from rmqlab.message.java import to_utf8
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab_tools.course.answers import needs_keys
 from rmqlab_tools.course.check import CheckFailed
-from rmqlab_tools.course.rule_judge import Case, must_agree_in_cases, vectors
+from rmqlab_tools.course.rule_judge import RuleCase, must_agree_in_cases, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ def stages(answer: Any) -> str:
     """Where each of the six messages stops: {message: place}."""
     names = [f"m{number}" for number in range(len(EARLY + LATE))]
     needs_keys(answer, names, _("Give a dict with a place for each of m0 to m5."))
-    found = _stages()
+    stage_of = _stages()
     for name in names:
         if answer[name] not in PLACES.values():
             raise CheckFailed(
@@ -50,7 +50,7 @@ def stages(answer: Any) -> str:
                     places=joined(", ", sorted(PLACES.values())),
                 )
             )
-    wrong = [name for name in names if answer[name] != found[name]]
+    wrong = [name for name in names if answer[name] != stage_of[name]]
     if wrong:
         side = _("before it knows the group") if wrong[0] in names[: len(EARLY)] else _("after it knows the group")
         line = _(
@@ -83,18 +83,18 @@ def positions(answer: Any) -> str:
     return _("All {cases} keys have the positions that the real filter gave them.", cases=len(cases))
 
 
-def _recorded() -> list[Case]:
+def _recorded() -> list[RuleCase]:
     """Hash, k and m of the recorded keys with their positions, the easy ones first."""
-    found = [
-        Case((murmur3_128(to_utf8(one["key"]))[0], one["k"], one["m"]), one["positions"])
-        for one in vectors("bloom")
-        if one["kind"] == "positions" and one["ok"]
+    cases = [
+        RuleCase((murmur3_128(to_utf8(vector["key"]))[0], vector["k"], vector["m"]), vector["positions"])
+        for vector in vectors("bloom")
+        if vector["kind"] == "positions" and vector["ok"]
     ]
-    return sorted(found, key=lambda case: (case.args[1], case.args[0]))
+    return sorted(cases, key=lambda case: (case.args[1], case.args[0]))
 
 
 def hunt(answer: Any) -> str:
-    """The broken one of ``REWRITTEN``, and a condition and properties that show it."""
+    """The broken one of `REWRITTEN`, and a condition and properties that show it."""
     keys = ("rule", "condition", "properties")
     needs_keys(answer, keys, _('Give {"rule": name, "condition": SQL92, "properties": {name: text}}.'))
     name, condition, properties = (answer[key] for key in keys)
@@ -104,7 +104,7 @@ def hunt(answer: Any) -> str:
         )
     sound = _received(DEFAULT_RULES, condition, properties)
     broken = _received(DEFAULT_RULES.replace(**{name: REWRITTEN[name]}), condition, properties)
-    if [one == "delivered" for one in sound] == [one == "delivered" for one in broken]:
+    if [fate == "delivered" for fate in sound] == [fate == "delivered" for fate in broken]:
         lines = [
             _(
                 "message {when} the group subscribed {condition}: {before}; with {name} rewritten: {after}",
@@ -138,7 +138,7 @@ def _received(rules: Rules, condition: str, properties: Mapping[str, str]) -> li
 
 
 def settings(answer: Any) -> str:
-    """The two settings of the bloom filter, by their names, for ``GROUPS`` groups that all match."""
+    """The two settings of the bloom filter, by their names, for `GROUPS` groups that all match."""
     keys = ("maxErrorRateOfBloomFilter", "expectConsumerNumUseFilter")
     needs_keys(answer, keys)
     try:

@@ -59,10 +59,10 @@ def count(answer: Any) -> str:
 
 def _other_case() -> list[str]:
     """What is evaluated in another case: 10 messages, of which one group wants every second."""
-    told = []
+    lines = []
     for switch, way in WAYS.items():
         at_write, on_pull = evaluations("TAGS = 'B'", 1, 10, switch=switch, tags=("A", "B"))
-        told.append(
+        lines.append(
             _(
                 "broker  10 messages, 1 group that wants half of them, {way}: {at_write} evaluations at "
                 "the write, {on_pull} on pull",
@@ -71,7 +71,7 @@ def _other_case() -> list[str]:
                 on_pull=on_pull,
             )
         )
-    return told
+    return lines
 
 
 class _Counted:
@@ -108,9 +108,9 @@ def evaluations(
             data.compiled_expression = counted[-1]
     lab.run(seconds=30)  # pulls that the broker still holds run out
     lab.send("T", [tags[number % len(tags)] for number in range(messages)])
-    at_write = sum(one.times for one in counted)
+    at_write = sum(evaluation.times for evaluation in counted)
     start()
-    return at_write, sum(one.times for one in counted) - at_write
+    return at_write, sum(evaluation.times for evaluation in counted) - at_write
 
 
 def ratio(answer: Any) -> str:
@@ -118,13 +118,13 @@ def ratio(answer: Any) -> str:
     needs_function(answer)
     runs = [ns for by in ("java", _("ours")) for processes in stored(by).values() for ns in processes]
     for ns in runs:
-        found = called(answer, ns)
-        if not isinstance(found, Real) or not math.isclose(found, _all_parts(ns), rel_tol=1e-6):
+        result = called(answer, ns)
+        if not isinstance(result, Real) or not math.isclose(result, _all_parts(ns), rel_tol=1e-6):
             raise CheckFailed(
                 problem=_(
                     "for {dict} your function gives {found}.",
                     dict=dict(zip(STAGES, ns, strict=True)),
-                    found=f"{found!r}",
+                    found=f"{result!r}",
                 )
             )
     return _("All {runs} measured processes.", runs=len(runs))
@@ -136,11 +136,11 @@ def advise(answer: Any) -> str:
     cases = [[0.5, 0.7], [1.5, 2.0], [0.9, 1.1], [0.2, 0.3, 0.4, 0.5, 1.2], [0.9, 1.1, 1.2, 1.3, 1.4]]
     cases += [[_all_parts(ns) for ns in processes] for processes in stored("java").values()]
     for ratios in cases:
-        found = called(answer, ratios)
-        if found != verdict(ratios):
-            told = joined(", ", (f"{one:.2f}" for one in ratios))
+        advice = called(answer, ratios)
+        if advice != verdict(ratios):
+            ratio_texts = joined(", ", (f"{measured:.2f}" for measured in ratios))
             raise CheckFailed(
-                problem=_("for the ratios {told} your function gives {found}.", told=told, found=f"{found!r}")
+                problem=_("for the ratios {told} your function gives {found}.", told=ratio_texts, found=f"{advice!r}")
             )
     return _("All {cases} cases.", cases=len(cases))
 
@@ -161,8 +161,8 @@ def hunt(answer: Any) -> str:
     if verdict(right) == verdict(theirs):
         ranges = {_("all parts"): right, answer["who"]: theirs}
         lines = [
-            _("{name} {one} to {one2}", name=name, one=f"{min(one):.2f}", one2=f"{max(one):.2f}")
-            for name, one in ranges.items()
+            _("{name} {one} to {one2}", name=name, one=f"{min(interval):.2f}", one2=f"{max(interval):.2f}")
+            for name, interval in ranges.items()
         ]
         raise CheckFailed(
             problem=_(
@@ -187,8 +187,8 @@ def verdict(ratios: Sequence[float]) -> str:
 def stored(by: str) -> dict[tuple[Any, ...], list[list[float]]]:
     """The stage times of each process, by (share, groups, expression), of messages with user properties."""
     lines = data("bloom_profile/map.jsonl").read_text(encoding="utf-8").splitlines()
-    cells = [one for one in map(json.loads, lines) if one["user_properties"]]
-    return {(one["selectivity"], one["groups"], one["expression"]): one[by] for one in cells}
+    cells = [cell for cell in map(json.loads, lines) if cell["user_properties"]]
+    return {(cell["selectivity"], cell["groups"], cell["expression"]): cell[by] for cell in cells}
 
 
 CHECKS = {"05-count": count, "05-ratio": ratio, "05-advise": advise, "05-hunt": hunt}

@@ -43,12 +43,13 @@ def marks(lab: Lab) -> list[Row]:
     """Who, when (ms since A disappeared, else since the first start), what."""
     events = lab.events()
     zero = [*events.where(ev="control"), *events.where(ev="starting")][0].t
-    rows = [(one.who, one.t - zero, _("heartbeat")) for one in lab.heartbeats()]
+    rows = [(event.who, event.t - zero, _("heartbeat")) for event in lab.heartbeats()]
     rows += [
-        (one.who, one.t - zero, _("takes a queue") if one.held else _("loses a queue")) for one in lab.rebalances()
+        (event.who, event.t - zero, _("takes a queue") if event.held else _("loses a queue"))
+        for event in lab.rebalances()
     ]
-    told = lab.frames().where(request="NOTIFY_CONSUMER_IDS_CHANGED")
-    rows += [(one.target, one.t - zero, _("told to rebalance")) for one in told]
+    notices = lab.frames().where(request="NOTIFY_CONSUMER_IDS_CHANGED")
+    rows += [(event.target, event.t - zero, _("told to rebalance")) for event in notices]
     return sorted(rows, key=lambda row: row[1])
 
 
@@ -93,8 +94,8 @@ def _picture(rules: Rules, gone: bool) -> Picture | None:
             lab.kill("A", silent=True)
         lab.run(seconds=160)
     title = _("A's machine goes, with your rule") if gone else _("A and B live, with your rule")
-    told = marks(mine)
-    return clock_lane(told, title=title, limit_ms=rules.channel_expired_ms) if told != marks(sound) else None
+    marked = marks(mine)
+    return clock_lane(marked, title=title, limit_ms=rules.channel_expired_ms) if marked != marks(sound) else None
 
 
 def periods(answer: Any) -> str:
@@ -103,7 +104,7 @@ def periods(answer: Any) -> str:
     if answer.replace(**{name: getattr(DEFAULT_RULES, name) for name in PERIODS}) != DEFAULT_RULES:
         raise CheckFailed(_("Replace the four periods only: {periods}.", periods=joined(", ", PERIODS)))
     beat, expiry, scan, rebalance = (getattr(answer, name) for name in PERIODS)
-    if not all(one >= 1_000 for one in (beat, expiry, scan, rebalance)):
+    if not all(period >= 1_000 for period in (beat, expiry, scan, rebalance)):
         raise CheckFailed(_("Periods are whole numbers of ms, 1,000 or more."))
     if CLIENTS * 1_000 / beat > MAX_BEATS:
         problem = _(
@@ -116,7 +117,7 @@ def periods(answer: Any) -> str:
         lab = group(answer, wait_ms=wait_ms)
         lab.lose_heartbeat("A", LOST_IN_A_ROW)
         lab.run(ms=expiry + (LOST_IN_A_ROW + 2) * beat)
-        if len({one.t for one in lab.rebalances().where(who="A", held=False)}) > 1:
+        if len({row.t for row in lab.rebalances().where(who="A", held=False)}) > 1:
             problem = _("{lost_in_a_row} lost heartbeats in a row cost A its place.", lost_in_a_row=LOST_IN_A_ROW)
             picture = clock_lane(marks(lab), title=_("A's heartbeats get lost"), limit_ms=expiry)
             raise CheckFailed(case="lost", problem=problem, picture=picture)
@@ -130,16 +131,16 @@ def periods(answer: Any) -> str:
         )
         raise CheckFailed(case="lost", problem=problem)
     runs = [_silence(answer, number) for number in range(TRIALS)]
-    worst, lab = max(runs, key=lambda one: one[0])
+    worst, lab = max(runs, key=lambda measured: measured[0])
     bound = (expiry + scan + rebalance) / 1_000
     if worst > WITHIN_S or bound > WITHIN_S:
-        told = _(
+        sentence = _(
             "From A's last heartbeat until B has its queues: {worst} s in one of {trials} runs, at worst more.",
             worst=f"{worst:.1f}",
             trials=TRIALS,
         )
         picture = clock_lane(marks(lab), title=_("A's machine goes"), limit_ms=expiry, start=-20_000)
-        raise CheckFailed(case="worst", problem=told, picture=picture)
+        raise CheckFailed(case="worst", problem=sentence, picture=picture)
     return _(
         "The longest of {trials} runs is {worst} s; {clients} heartbeats a second.",
         trials=TRIALS,
@@ -157,11 +158,11 @@ def _silence(rules: Rules, number: int) -> tuple[float, Lab]:
         second_ms=500 + rebalance * (number * 11 % TRIALS) // TRIALS,
         at_ms=65_000 + beat * number // TRIALS,
     )
-    last = max(one.t for one in lab.heartbeats().where(who="A"))
+    last = max(row.t for row in lab.heartbeats().where(who="A"))
     lab.kill("A", silent=True)
     at = lab.events().where(ev="control")[0].t
     lab.run(ms=sum(getattr(rules, name) for name in PERIODS))
-    taken = [one.t for one in lab.rebalances().where(who="B", held=True) if one.t > at]
+    taken = [row.t for row in lab.rebalances().where(who="B", held=True) if row.t > at]
     return ((taken[0] - last) / 1_000 if taken else float("inf")), lab
 
 

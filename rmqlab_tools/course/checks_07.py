@@ -37,7 +37,7 @@ def own_strategy(answer: Any) -> str:
             shares = _shares(answer, ids, count)
             _owned_once(shares, ids, count)
             if count >= FAIR_FROM and max(map(len, shares.values())) > FAIR * count / len(ids):
-                sizes = joined(", ", (f"{who} {len(share)}" for who, share in shares.items()))
+                sizes = joined(", ", (f"{client} {len(share)}" for client, share in shares.items()))
                 raise CheckFailed(
                     case="fair",
                     problem=_(
@@ -56,60 +56,60 @@ def own_strategy(answer: Any) -> str:
 
 def _shares(answer: Any, ids: Sequence[str], count: int) -> dict[str, list[int]]:
     shares = {}
-    for who in ids:
-        told = _("{who} of {ids}, {count} queues:", who=who, ids=joined(", ", ids), count=count) + " "
-        shares[who] = found = called(answer, who, list(range(count)), list(ids), told=told)
-        if not isinstance(found, list) or not set(found) <= set(range(count)):
-            problem = _("{told}it gives {found}.", told=told, found=f"{found!r}")
+    for client in ids:
+        context = _("{who} of {ids}, {count} queues:", who=client, ids=joined(", ", ids), count=count) + " "
+        shares[client] = share = called(answer, client, list(range(count)), list(ids), context=context)
+        if not isinstance(share, list) or not set(share) <= set(range(count)):
+            problem = _("{told}it gives {found}.", told=context, found=f"{share!r}")
             raise CheckFailed(_("The answer is a list with some of the queues in mq_all."), problem=problem)
     return shares
 
 
 def _owners(shares: Mapping[str, Sequence[int]], count: int) -> list[str]:
-    return ["+".join(who for who, share in shares.items() if queue in share) for queue in range(count)]
+    return ["+".join(client for client, share in shares.items() if queue in share) for queue in range(count)]
 
 
 def _owned_once(shares: Mapping[str, Sequence[int]], ids: Sequence[str], count: int) -> None:
     owners = _owners(shares, count)
-    told = [
-        _("{who} takes queue {one} twice", who=who, one=one)
-        for who, share in shares.items()
-        for one in share
-        if share.count(one) > 1
+    problems = [
+        _("{who} takes queue {one} twice", who=client, one=number)
+        for client, share in shares.items()
+        for number in share
+        if share.count(number) > 1
     ]
-    for queue, who in enumerate(owners):
-        if who not in ids:
-            told.append(
+    for queue, owner in enumerate(owners):
+        if owner not in ids:
+            problems.append(
                 _(
                     "queue {queue} belongs to {who}",
                     queue=queue,
-                    who=joined(" and ", who.split("+")) if who else _("nobody"),
+                    who=joined(" and ", owner.split("+")) if owner else _("nobody"),
                 )
             )
-    if told:
-        _wrong("once", told[0], ids, _("every member computes"), owners, owners)
+    if problems:
+        _wrong("once", problems[0], ids, _("every member computes"), owners, owners)
 
 
 def _only_its_own_move(answer: Any, ids: Sequence[str], leaver: str, count: int) -> None:
     before = _owners(_shares(answer, ids, count), count)
-    after = _owners(_shares(answer, [who for who in ids if who != leaver], count), count)
+    after = _owners(_shares(answer, [client for client in ids if client != leaver], count), count)
     moved = [queue for queue in range(count) if before[queue] not in {leaver, after[queue]}]
     if moved:
-        told = _(
+        problem = _(
             "{leaver} leaves, and queue {moved} of {before} moves",
             leaver=leaver,
             moved=moved[0],
             before=before[moved[0]],
         )
-        _wrong("leaver", told, ids, _("{leaver} leaves", leaver=leaver), before, after)
+        _wrong("leaver", problem, ids, _("{leaver} leaves", leaver=leaver), before, after)
 
 
-def _wrong(case: str, told: str, ids: Sequence[str], title: str, before: list[str], after: list[str]) -> NoReturn:
+def _wrong(case: str, problem: str, ids: Sequence[str], title: str, before: list[str], after: list[str]) -> NoReturn:
     count = len(before)
     picture = _picture(title, before, after) if count <= NUMBERS[1] else None
     raise CheckFailed(
         case=case,
-        problem=_("{count} queues, members {ids}: {told}.", count=count, ids=joined(", ", ids), told=told),
+        problem=_("{count} queues, members {ids}: {told}.", count=count, ids=joined(", ", ids), told=problem),
         picture=picture,
     )
 
@@ -121,8 +121,8 @@ def _picture(title: str, before: list[str], after: list[str], name: str = _("you
 def _lab() -> Lab:
     """A joins, then B; small enough for every order."""
     lab = Lab(topics={"T": 2})
-    for who in "AB":
-        lab.consumer(who, group="G", subscribe={"T": "*"})
+    for name in "AB":
+        lab.consumer(name, group="G", subscribe={"T": "*"})
         lab.run(seconds=25)
     lab.send("T", [None] * 2, queues=[0, 1])
     lab.run(seconds=5)
@@ -135,13 +135,16 @@ def newcomer(answer: Any) -> str:
         raise CheckFailed(_("Give one text: an id that no member has."))
 
     def owners(ids: Sequence[str]) -> list[str]:
-        shares = {who: DEFAULT_RULES.allocate(who, range(QUEUES), sorted(ids)) for who in ids}
+        shares = {client: DEFAULT_RULES.allocate(client, range(QUEUES), sorted(ids)) for client in ids}
         return _owners(shares, QUEUES)
 
     before, after = owners(IDS), owners([*IDS, answer])
-    moved = sum(one != other for one, other in zip(before, after, strict=True))
+    moved = sum(owner != other for owner, other in zip(before, after, strict=True))
     if moved > MIN_MOVES:
-        old, new = ([who.partition("@")[2] if who in IDS else "N" for who in one] for one in (before, after))
+        old, new = (
+            [client.partition("@")[2] if client in IDS else "N" for client in owners_of]
+            for owners_of in (before, after)
+        )
         picture = _picture(_("{answer} joins", answer=answer), old, new, _("the default"))
         raise CheckFailed(problem=_("{moved} queues move.", moved=moved), picture=picture)
     return _("{moved} of {queues} queues move: as few as the newcomer needs.", moved=moved, queues=QUEUES)
@@ -159,8 +162,8 @@ def _other_ribbons(name: str, said: str) -> CheckFailed:
 def story(rules: Rules) -> Lab:
     """A, B and C join on five queues; later B leaves."""
     lab = Lab(topics={"T": 5}, rules=rules)
-    for who in "ABC":
-        lab.consumer(who, group="G", subscribe={"T": "*"})
+    for name in "ABC":
+        lab.consumer(name, group="G", subscribe={"T": "*"})
         lab.run(seconds=10)
     lab.run(seconds=45)
     lab.stop("B")

@@ -38,8 +38,8 @@ def meet(
 ) -> Lab:
     """A asks for the first tag, B for the second; they start in the order of `first`; each queue gets one of each."""
     lab = Lab(topics={"T": queues}, rules=rules, seed=seed)
-    for who, wait_s in zip(first, (gap_s, 8), strict=True):
-        lab.consumer(who, group="G", subscribe={"T": tags["AB".index(who)]})
+    for name, wait_s in zip(first, (gap_s, 8), strict=True):
+        lab.consumer(name, group="G", subscribe={"T": tags["AB".index(name)]})
         lab.run(seconds=wait_s)
     lab.send("T", ["tagA"] * queues + ["tagB"] * queues, queues=[*range(queues)] * 2)
     lab.run(seconds=60)
@@ -69,7 +69,7 @@ def _of_texts(a: str, b: str, budget: int) -> Exploration:
 
 def harmless(answer: Any) -> str:
     """Two different tag expressions, for A and B, with which no order of frames loses a message of tagA or tagB."""
-    if not isinstance(answer, tuple | list) or len(answer) != 2 or not all(isinstance(one, str) for one in answer):
+    if not isinstance(answer, tuple | list) or len(answer) != 2 or not all(isinstance(text, str) for text in answer):
         raise CheckFailed(_('Give two texts, such as ("tagA", "tagB").'), rule=OF_TASK)
     a, b = answer
     if a == b:
@@ -77,22 +77,24 @@ def harmless(answer: Any) -> str:
             _("The two texts are the same. A tool that reads texts shall see a difference."), rule=OF_TASK
         )
     for budget in (FEW, ALL):
-        found = _of_texts(a, b, budget)
-        losing = [one for one in found.outcomes if one.lost]
+        exploration = _of_texts(a, b, budget)
+        losing = [outcome for outcome in exploration.outcomes if outcome.lost]
         if losing:
-            shortest = min(losing, key=lambda one: len(one.schedule.taken))
+            shortest = min(losing, key=lambda outcome: len(outcome.schedule.taken))
             problem = _("Some order loses {lost}.", lost=joined(", ", shortest.lost))
             picture = shortest.story(_("The shortest schedule that loses"))
             raise CheckFailed(problem=problem, lines=shortest.blame(), picture=picture)
-    if not any(one.outcome.consumed for one in found.outcomes):
+    if not any(outcome.outcome.consumed for outcome in exploration.outcomes):
         raise CheckFailed(problem=_("Nobody gets a message, so nothing can be lost."))
     apart = tell_apart(build_subscription("T", a, "TAG"), build_subscription("T", b, "TAG"))
     proof = (" " + _("The two let the same messages pass.")) if apart.same else ""
-    return _("{schedules} schedules, and none loses a message.{proof}", schedules=f"{_schedules(found):,}", proof=proof)
+    return _(
+        "{schedules} schedules, and none loses a message.{proof}", schedules=f"{_schedules(exploration):,}", proof=proof
+    )
 
 
-def _schedules(found: Exploration) -> int:
-    return sum(one.schedules or 0 for one in found.outcomes)
+def _schedules(exploration: Exploration) -> int:
+    return sum(outcome.schedules or 0 for outcome in exploration.outcomes)
 
 
 def _rules(answer: Any) -> Rules:
@@ -103,7 +105,7 @@ def _rules(answer: Any) -> Rules:
 
 
 def wrong_rule(answer: Any) -> str:
-    """The rule that explains it: nobody gets a message and none is lost, whoever starts first."""
+    """The rule that explains it: no member gets a message and none is lost, whoever starts first."""
     rules = _rules(answer)
     for gap_s in GAPS_S:
         for first in ("AB", "BA"):
@@ -120,28 +122,28 @@ def own_rule(answer: Any) -> str:
     labs = {first: meet(first, queues=2, gap_s=0, rules=rules) for first in ("AB", "BA")}
     ends: dict[str, FoundOutcome] = {}
     for budget in (FEW, ALL):
-        found = {first: lab.explore(budget=budget, samples=0) for first, lab in labs.items()}
-        for first, explored in found.items():
-            for one in explored.outcomes:
-                ends.setdefault(one.words, one)
+        explorations = {first: lab.explore(budget=budget, samples=0) for first, lab in labs.items()}
+        for first, explored in explorations.items():
+            for outcome in explored.outcomes:
+                ends.setdefault(outcome.words, outcome)
                 if len(ends) > 1:
                     problem = _("Two orders end otherwise: {ends}.", ends="; or ".join(ends))
-                    raise CheckFailed(problem=problem, lines=one.blame(), picture=one.story())
-                waiting = [fate.body for fate in one.run.fates if fate.fate is Fate.WAITING]
+                    raise CheckFailed(problem=problem, lines=outcome.blame(), picture=outcome.story())
+                waiting = [fate.body for fate in outcome.run.fates if fate.fate is Fate.WAITING]
                 if waiting:
                     problem = _(
                         "{first} first: {waiting} wait for ever.", first=first[0], waiting=joined(", ", waiting)
                     )
-                    raise CheckFailed(case="waits", problem=problem, picture=one.story())
-                if not one.outcome.consumed:
+                    raise CheckFailed(case="waits", problem=problem, picture=outcome.story())
+                if not outcome.outcome.consumed:
                     raise CheckFailed(
-                        problem=_("{first} first: nobody gets a message.", first=first[0]), picture=one.story()
+                        problem=_("{first} first: nobody gets a message.", first=first[0]), picture=outcome.story()
                     )
-    if not all(one.exhausted for one in found.values()):
+    if not all(exploration.exhausted for exploration in explorations.values()):
         raise BadInput(_("after {all} runs the search is not at its end; give a simpler rule", all=ALL))
     (words,) = ends
-    lost = max(len(one.lost) for explored in found.values() for one in explored.outcomes)
-    total = sum(map(_schedules, found.values()))
+    lost = max(len(outcome.lost) for explored in explorations.values() for outcome in explored.outcomes)
+    total = sum(map(_schedules, explorations.values()))
     return _(
         "{total} schedules, and each ends so: {words}. {lost} of 4 are lost; with the rule of 4.8.0 it is 3.",
         total=f"{total:,}",

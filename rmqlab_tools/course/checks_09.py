@@ -28,8 +28,8 @@ SEEDS, ORDERS, MIN_MESSAGES = 4, 30, 8
 def begin(rules: Rules = DEFAULT_RULES, seed: int | None = None) -> Lab:
     """Two members with OLD on two queues, and a second of OLD's messages."""
     lab = Lab(topics={"T": 2}, rules=rules, seed=seed)
-    for who in "AB":
-        lab.consumer(who, group="G", subscribe={"T": OLD})
+    for name in "AB":
+        lab.consumer(name, group="G", subscribe={"T": OLD})
     lab.run(seconds=5)
     traffic(lab, [OLD])
     return lab
@@ -44,10 +44,10 @@ def traffic(lab: Lab, tags: Sequence[str] = (OLD, NEW), seconds: float = 1) -> N
 
 def rolling_restart(lab: Lab) -> None:
     """The members restart one by one with NEW, while producers send both tags."""
-    for who in "AB":
-        lab.stop(who)
+    for name in "AB":
+        lab.stop(name)
         lab.run(ms=400)
-        lab.consumer(who, group="G", subscribe={"T": NEW})
+        lab.consumer(name, group="G", subscribe={"T": NEW})
         traffic(lab)
 
 
@@ -73,8 +73,8 @@ def _runs(change: Callable[[Lab], object], rules: Rules) -> Iterator[tuple[str, 
             _gone(lab.fates(), rules),
             lab.timeline(),
         )
-    for one in _played(change, rules).explore(budget=ORDERS, samples=0).outcomes:
-        yield _("an order that the explorer found"), _gone(one.run.fates, rules), one.story()
+    for outcome in _played(change, rules).explore(budget=ORDERS, samples=0).outcomes:
+        yield _("an order that the explorer found"), _gone(outcome.run.fates, rules), outcome.story()
 
 
 def _loses_nothing(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES) -> None:
@@ -100,7 +100,11 @@ def procedure(answer: Any) -> str:
             if not running:
                 at = _("At {at} ms nobody runs.", at=step.at)
                 raise CheckFailed(_("A team that cannot stop has a member running at every moment."), problem=at)
-    wrong = [who for who, one in running.items() if one is None or not _same(one.type, one.expr)]
+    wrong = [
+        name
+        for name, subscription in running.items()
+        if subscription is None or not _same(subscription.type, subscription.expr)
+    ]
     if wrong:
         raise CheckFailed(
             _("In the end every member subscribes {new}.", new=NEW),
@@ -137,8 +141,8 @@ def wrong_rule(answer: Any) -> str:
     rules = DEFAULT_RULES.replace(client_keeps=answer)
     for text in (f"{OLD}||{NEW}", f"{NEW}||{OLD}"):
         lab = Lab(topics={"T": 2}, rules=rules)
-        for who in "AB":
-            lab.consumer(who, group="G", subscribe={"T": text})
+        for name in "AB":
+            lab.consumer(name, group="G", subscribe={"T": text})
         lab.run(seconds=30)
         traffic(lab)
         lab.run(seconds=10)

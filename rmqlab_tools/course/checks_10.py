@@ -13,7 +13,7 @@ from rmqlab.protocol.codes import ResponseCode
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.course.answers import called, needs_function, needs_keys, recorded
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
-from rmqlab_tools.course.rule_judge import Case, must_agree_in_cases
+from rmqlab_tools.course.rule_judge import RuleCase, must_agree_in_cases
 from rmqlab_tools.recordings.store import RECORDED
 
 FROZEN = "p-freeze-067"
@@ -43,7 +43,7 @@ def silence(answer: Any) -> str:
 
 
 def slots(answer: Any) -> str:
-    """For each scenario of ``SLOTS`` the expression that was in the group's slot when the first message came."""
+    """For each scenario of `SLOTS` the expression that was in the group's slot when the first message came."""
     needs_keys(answer, SLOTS, rule=OF_TASK)
     for name in SLOTS:
         changes = recorded("base", name).subscriptions()
@@ -58,19 +58,19 @@ def slots(answer: Any) -> str:
 def rule(answer: Any) -> str:
     """A rule `is_latest(held_version, pull_version)`, by which our broker answers as the recorded one did."""
     needs_function(answer, _("Give the function itself: is_latest(held_version, pull_version)."))
-    called(answer, 1, 2, told="is_latest(1, 2): ")
+    called(answer, 1, 2, context="is_latest(1, 2): ")
     result = part("replay").replay(data(RECORDED) / JUDGE, rules=DEFAULT_RULES.replace(is_latest=answer))
-    codes = [one for one in result.differing if one.field == "code"]
-    served = sum(one.expected == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)
-    refused = sum(one.got == ResponseCode.SUBSCRIPTION_NOT_LATEST for one in codes)
-    told = _(
+    codes = [difference for difference in result.differing if difference.field == "code"]
+    served = sum(difference.expected == ResponseCode.SUBSCRIPTION_NOT_LATEST for difference in codes)
+    refused = sum(difference.got == ResponseCode.SUBSCRIPTION_NOT_LATEST for difference in codes)
+    problem = _(
         "{served} pulls are served that the real broker refused, {refused} refused that it served.",
         served=served,
         refused=refused,
     )
     if served or refused:
-        raise CheckFailed(case="served" if served else "refused", problem=told)
-    must_agree_in_cases("is_latest", answer, [Case(versions) for versions in product((0, 5, 6), repeat=2)])
+        raise CheckFailed(case="served" if served else "refused", problem=problem)
+    must_agree_in_cases("is_latest", answer, [RuleCase(versions) for versions in product((0, 5, 6), repeat=2)])
     if result.differing:
         raise CheckFailed(
             problem=_("{differing} answers of the recording come out otherwise.", differing=len(result.differing))

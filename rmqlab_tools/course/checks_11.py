@@ -30,13 +30,13 @@ HELD_MS: Final = 15_000  # how long a pull may be held
 
 
 def lost(answer: Any) -> str:
-    """The messages that ``SEARCHED`` lost, and where: {"ids": [offsetMsgId...], "by": "broker" or "client"}."""
+    """The messages that `SEARCHED` lost, and where: {"ids": [offsetMsgId...], "by": "broker" or "client"}."""
     form = _('Give {"ids": a list of offsetMsgId, "by": "broker" or "client"}.')
     needs_keys(answer, ("ids", "by"), form)
     if answer["by"] not in {"broker", "client"}:
         raise CheckFailed(form)
     given, known = _texts(answer["ids"]), _ids(SEARCHED)
-    right = {known[one.queue, one.offset] for one in _lost(SEARCHED)}
+    right = {known[fate.queue, fate.offset] for fate in _lost(SEARCHED)}
     if given - set(known.values()):
         raise CheckFailed(case="topic")
     if right - given:
@@ -47,7 +47,7 @@ def lost(answer: Any) -> str:
             case="arrived",
             problem=_("{given} of your {given2} messages are not lost.", given=len(given - right), given2=len(given)),
         )
-    stages = {"client" if one.fate is Fate.DROPPED_BY_CLIENT else "broker" for one in _lost(SEARCHED)}
+    stages = {"client" if fate.fate is Fate.DROPPED_BY_CLIENT else "broker" for fate in _lost(SEARCHED)}
     if answer["by"] not in stages:
         changes = recorded("audit", SEARCHED.partition("_")[2]).subscriptions().where(group="G", topic="T")
         problem = _(
@@ -59,20 +59,21 @@ def lost(answer: Any) -> str:
 
 
 def plan(answer: Any) -> str:
-    """What ``PLANNED`` must get again, and what that costs: {"messages": [offsetMsgId...], "duplicates": number}."""
+    """What `PLANNED` must get again, and what that costs: {"messages": [offsetMsgId...], "duplicates": number}."""
     needs_keys(
         answer, ("messages", "duplicates"), _('Give {"messages": a list of offsetMsgId, "duplicates": a number}.')
     )
     account, ids = _account(PLANNED), _ids(PLANNED)
-    gone = {ids[one.queue, one.offset]: one for one in _lost(PLANNED)}
+    gone = {ids[fate.queue, fate.offset]: fate for fate in _lost(PLANNED)}
     given = _texts(answer["messages"])
     for case, wrong in (("missing", set(gone) - given), ("arrived", given - set(gone))):
         if wrong:
             raise CheckFailed(case=case, problem=_("That is so for {wrong} messages.", wrong=len(wrong)))
-    places = {(one.queue, one.offset) for one in gone.values()}
+    places = {(fate.queue, fate.offset) for fate in gone.values()}
     group = PLANNED.partition("_")[0]
     twice = sum(
-        (one.queue, one.offset) in places and one.group != group and one.fate is Fate.DELIVERED for one in account.fates
+        (fate.queue, fate.offset) in places and fate.group != group and fate.fate is Fate.DELIVERED
+        for fate in account.fates
     )
     if answer["duplicates"] != twice:
         raise CheckFailed(
@@ -86,15 +87,15 @@ def plan(answer: Any) -> str:
 
 
 def split_group(change: Mapping[str, str]) -> LabResult:
-    """A group whose members ask for ``SPLIT``; half way through the messages some ask for something else."""
+    """A group whose members ask for `SPLIT`; half way through the messages some ask for something else."""
     lab = Lab(topics={"orders": 4})
-    for who, tag in SPLIT.items():
-        lab.consumer(who, group="SHOP", subscribe={"orders": tag})
+    for name, tag in SPLIT.items():
+        lab.consumer(name, group="SHOP", subscribe={"orders": tag})
     lab.run(seconds=30)
     for number in range(MESSAGES):
         if number == MESSAGES // 2:
-            for who, expression in change.items():
-                lab.subscribe(who, "orders", expression)
+            for name, expression in change.items():
+                lab.subscribe(name, "orders", expression)
         lab.send("orders", TAGS[number % len(TAGS)])
         lab.run(ms=500)
     lab.run(seconds=30)
@@ -102,17 +103,19 @@ def split_group(change: Mapping[str, str]) -> LabResult:
 
 
 def repair(answer: Any) -> str:
-    """What A and B of a group that is ``SPLIT`` must ask for anew, so that nothing is lost: {"A": ..., "B": ...}."""
+    """What A and B of a group that is `SPLIT` must ask for anew, so that nothing is lost: {"A": ..., "B": ...}."""
     if not isinstance(answer, Mapping) or not set(answer) <= set(SPLIT):
         raise CheckFailed(_('Give {"A": "...", "B": "..."}, or one of the two.'))
     try:
         result = split_group(answer)
     except (BadInput, AttributeError, TypeError) as error:
         raise CheckFailed(_("No client can subscribe that."), problem=str(error)) from None
-    asked = {**SPLIT, **answer}
+    texts = {**SPLIT, **answer}
     for tag in TAGS:
-        wishes = [build_subscription("orders", one, "TAG") for one in asked.values()]
-        if not any(one.sub_string == SUB_ALL or tag in one.tags_set for one in wishes):
+        subscriptions = [build_subscription("orders", text, "TAG") for text in texts.values()]
+        if not any(
+            subscription.sub_string == SUB_ALL or tag in subscription.tags_set for subscription in subscriptions
+        ):
             raise CheckFailed(
                 _("Nobody asks for {tag} any more: its messages are not lost, they are given up.", tag=tag),
                 rule=OF_TASK,
@@ -120,21 +123,21 @@ def repair(answer: Any) -> str:
     sent = {event["body"]: event["t"] for event in result.run.told("sent")}
     changed = [event["t"] for event in result.run.told("subscribed")]
     begun = min(changed, default=sorted(sent.values())[len(sent) // 2])
-    late = [one for one in result.fates() if one.lost and sent[one.body] > begun + HELD_MS]
+    late = [fate for fate in result.fates() if fate.lost and sent[fate.body] > begun + HELD_MS]
     if late:
-        told = [
+        lines = [
             _(
                 "{body} ({tag}, queue {queue}): {fate}, by {culprit}",
-                body=one.body,
-                tag=one.tag,
-                queue=one.queue,
-                fate=fate_words(one.fate),
-                culprit=one.culprit,
+                body=fate.body,
+                tag=fate.tag,
+                queue=fate.queue,
+                fate=fate_words(fate.fate),
+                culprit=fate.culprit,
             )
-            for one in late[:3]
+            for fate in late[:3]
         ]
-        raise CheckFailed(problem=_("A asks for {a}, B for {b}.", a=asked["A"], b=asked["B"]), lines=told)
-    soon = sum(one.lost and sent[one.body] >= begun for one in result.fates())
+        raise CheckFailed(problem=_("A asks for {a}, B for {b}.", a=texts["A"], b=texts["B"]), lines=lines)
+    soon = sum(fate.lost and sent[fate.body] >= begun for fate in result.fates())
     return _("Nothing is lost any more; {soon} were, just after the change.", soon=soon)
 
 
@@ -149,12 +152,12 @@ def _account(group: str) -> Run:
 
 
 def _lost(group: str) -> list[Any]:
-    return [one for one in _account(group).fates if one.group == group.partition("_")[0] and one.lost]
+    return [fate for fate in _account(group).fates if fate.group == group.partition("_")[0] and fate.lost]
 
 
 def _ids(group: str) -> dict[tuple[int, int], str]:
     events = _account(group).events
-    return {(one["queue"], one["offset"]): one["offsetMsgId"] for one in events if one["ev"] == "sent"}
+    return {(event["queue"], event["offset"]): event["offsetMsgId"] for event in events if event["ev"] == "sent"}
 
 
 CHECKS = {"11-lost": lost, "11-plan": plan, "11-repair": repair}

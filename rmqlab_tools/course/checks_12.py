@@ -35,13 +35,13 @@ def law(answer: Any) -> str:
                 queues=queues,
                 shared=shared,
             )
-            said = called(answer, members, queues, shared, told=(_("For {case}", case=case) + " "))
-            found = TagGroup(members, queues, shared).shares()
-            if not isinstance(said, Real) or not abs(float(said) - found["delivered"]) <= NEAR:
+            said = called(answer, members, queues, shared, context=(_("For {case}", case=case) + " "))
+            shares = TagGroup(members, queues, shared).shares()
+            if not isinstance(said, Real) or not abs(float(said) - shares["delivered"]) <= NEAR:
                 lines = [
                     _(
                         "dropped by the broker: {dropped_by_broker_tag} of the messages",
-                        dropped_by_broker_tag=f"{found['dropped_by_broker_tag']:.4f}",
+                        dropped_by_broker_tag=f"{shares['dropped_by_broker_tag']:.4f}",
                     )
                 ]
                 raise CheckFailed(
@@ -55,18 +55,18 @@ def sweep(answer: Any) -> str:
     """Rows of members and the share delivered, where each member asks for its own tag and the next one's."""
     rows = rows_of(answer)
     try:
-        found = {int(row["members"]): float(row["delivered"]) for row in rows}
+        share_of = {int(row["members"]): float(row["delivered"]) for row in rows}
     except (KeyError, TypeError, ValueError):
         raise CheckFailed(case="rows") from None
-    if sorted(found) != list(RING) or len(rows) != len(RING):
+    if sorted(share_of) != list(RING) or len(rows) != len(RING):
         raise CheckFailed(
-            case="rows", problem=_("Your rows are of {found} members.", found=joined(", ", sorted(found)))
+            case="rows", problem=_("Your rows are of {found} members.", found=joined(", ", sorted(share_of)))
         )
     for members in RING:
-        if not abs(found[members] - ring(members)) <= NEAR:  # nor is NaN near
+        if not abs(share_of[members] - ring(members)) <= NEAR:  # nor is NaN near
             raise CheckFailed(
                 case="ring",
-                problem=_("{members} members: not {found}.", members=members, found=f"{found[members]:.4g}"),
+                problem=_("{members} members: not {found}.", members=members, found=f"{share_of[members]:.4g}"),
             )
     return _(
         "Two tags pass the broker, and three members keep something of them. So nearly four times as much arrives."

@@ -28,31 +28,31 @@ NEEDED: Final = {
 
 
 def query(answer: Any) -> str:
-    """Rows of queueId, sent and lost, one for each queue of ``TOPIC``."""
+    """Rows of queueId, sent and lost, one for each queue of `TOPIC`."""
     rows = rows_of(answer)
     if not rows or not {"queueId", "sent", "lost"} <= set(rows[0]):
         raise CheckFailed(_("Give one row for each queue, with the columns queueId, sent and lost."))
     sent, arrived = _recorded()
-    found = {int(row["queueId"]): (int(row["sent"]), int(row["lost"])) for row in rows}
-    if len(found) != len(rows) or set(found) != set(sent):
-        raise CheckFailed(problem=_("Your rows are of queues {found}.", found=sorted(found)))
-    for queue, (count, lost) in sorted(found.items()):
+    answered = {int(row["queueId"]): (int(row["sent"]), int(row["lost"])) for row in rows}
+    if len(answered) != len(rows) or set(answered) != set(sent):
+        raise CheckFailed(problem=_("Your rows are of queues {found}.", found=sorted(answered)))
+    for queue, (count, lost) in sorted(answered.items()):
         if count != sent[queue]:
             raise CheckFailed(problem=_("Queue {queue}: {count} were not sent.", queue=queue, count=count))
         if lost != sent[queue] - arrived[queue]:
             raise CheckFailed(problem=_("Queue {queue}: {lost} were not lost.", queue=queue, lost=lost))
-    total = sum(lost for _, lost in found.values())
+    total = sum(lost for _, lost in answered.values())
     return _("{total} of {sent} lost, and each queue lost some.", total=total, sent=sum(sent.values()))
 
 
 def _recorded() -> tuple[Counter[int], Counter[int]]:
     """Messages sent and messages that arrived, by queue, as the recording says."""
     fates = recorded("audit", SCENARIO).run.fates
-    return Counter(one.queue for one in fates), Counter(one.queue for one in fates if one.fate is Fate.DELIVERED)
+    return Counter(fate.queue for fate in fates), Counter(fate.queue for fate in fates if fate.fate is Fate.DELIVERED)
 
 
 def size(answer: Any) -> str:
-    """How many workers of one core audit ``STORE_GIB`` within ``LIMIT_S``, if each byte costs the upper bound."""
+    """How many workers of one core audit `STORE_GIB` within `LIMIT_S`, if each byte costs the upper bound."""
     fixed, data = measured()
     least = ceil(data / (LIMIT_S - fixed))
     needs_number(answer, _("Give a whole number of workers."), least=1)
@@ -72,15 +72,15 @@ def size(answer: Any) -> str:
 
 
 def measured() -> tuple[float, float]:
-    """Seconds before the first byte at ``PLACE``, and for ``STORE_GIB`` at most, if each byte costs as measured."""
-    told = json.loads(data("cluster/times.json").read_text(encoding="utf-8"))
-    place = next(one for one in told["places"] if one["name"] == PLACE)
-    a_gib = place["data"] * (1 + place["swing"]) / (told["bytes"] / GIB)
+    """Seconds before the first byte at `PLACE`, and for `STORE_GIB` at most, if each byte costs as measured."""
+    times = json.loads(data("cluster/times.json").read_text(encoding="utf-8"))
+    place = next(measured_place for measured_place in times["places"] if measured_place["name"] == PLACE)
+    a_gib = place["data"] * (1 + place["swing"]) / (times["bytes"] / GIB)
     return place["session"] + place["first"], a_gib * STORE_GIB
 
 
 def needs(answer: Any) -> str:
-    """Which of ``NEEDED`` must be on each worker before a session comes: a set of names."""
+    """Which of `NEEDED` must be on each worker before a session comes: a set of names."""
     given = set(answer) if isinstance(answer, set | list | tuple | frozenset) else None
     if given is None or not given <= set(NEEDED):
         raise CheckFailed(_("Give a set of these: {needed}.", needed=joined(", ", NEEDED)), rule=OF_TASK)

@@ -10,7 +10,7 @@ from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.run.fates import Fate, fate_words
 from rmqlab_tools.course.answers import needs_function, needs_number
-from rmqlab_tools.course.check import OF_TASK, OPEN, CheckFailed
+from rmqlab_tools.course.check import OF_TASK, OPEN_ANSWER, CheckFailed
 from rmqlab_tools.doctor.doctor import doctor
 from rmqlab_tools.search.lint.findings import LintVerdict
 from rmqlab_tools.search.lint.meaning import lint
@@ -48,9 +48,12 @@ def disagree(answer: Any) -> str:
     """A function from members (client to topic to tag expression) to the set of topics on which they disagree."""
     needs_function(answer, _("Give a function of one argument, the members."), rule=OF_TASK)
     for number, (where, members) in enumerate(_cases(), 1):
-        right, given = _disagreeing(members), answer({client: dict(asked) for client, asked in members.items()})
+        right, given = (
+            _disagreeing(members),
+            answer({client: dict(subscriptions) for client, subscriptions in members.items()}),
+        )
         if given is ...:
-            raise CheckFailed(OPEN)
+            raise CheckFailed(OPEN_ANSWER)
         if not isinstance(given, set | frozenset):
             raise CheckFailed(_("Return a set of topics."), rule=OF_TASK)
         if set(given) != right:
@@ -70,24 +73,34 @@ def disagree(answer: Any) -> str:
 
 
 def _cases() -> Iterator[tuple[str, Members]]:
-    """Small groups first, then those of the recorded clusters that ask by tags alone and all told."""
+    """Small groups first, then those of the recorded clusters that ask by tags alone and whose members all answered."""
     yield from ((_("a small group"), members) for members in SMALL)
     for version in VERSIONS:
         for name, group in recorded(version).look.groups.items():
-            told = {client: member.subscriptions or {} for client, member in group.members.items()}
-            if told and all(told.values()) and all(data.is_tag for asked in told.values() for data in asked.values()):
+            reported = {client: member.subscriptions or {} for client, member in group.members.items()}
+            if (
+                reported
+                and all(reported.values())
+                and all(data.is_tag for subscriptions in reported.values() for data in subscriptions.values())
+            ):
                 asked_for = {
-                    client: {topic: str(data.sub_string) for topic, data in asked.items() if not is_retry_topic(topic)}
-                    for client, asked in told.items()
+                    client: {
+                        topic: str(data.sub_string)
+                        for topic, data in subscriptions.items()
+                        if not is_retry_topic(topic)
+                    }
+                    for client, subscriptions in reported.items()
                 }
                 yield _("group {name} on {version}", name=name, version=version), asked_for
 
 
 def _disagreeing(members: Members) -> set[str]:
     group = LintGroup("G")
-    for client, asked in members.items():
-        group.hear(LintMember(client, {topic: build_subscription(topic, text, "TAG") for topic, text in asked.items()}))
-    return {one.topic for one in lint(group).topics if one.verdict is not LintVerdict.CONSISTENT}
+    for client, subscriptions in members.items():
+        group.hear(
+            LintMember(client, {topic: build_subscription(topic, text, "TAG") for topic, text in subscriptions.items()})
+        )
+    return {topic_lint.topic for topic_lint in lint(group).topics if topic_lint.verdict is not LintVerdict.CONSISTENT}
 
 
 def lost(answer: Any) -> str:
@@ -106,7 +119,7 @@ def mend(answer: Any) -> str:
     needs_function(answer, _("Give a function of one argument, the lab."), rule=OF_TASK)
     lab = recorded("4.8.0").lab("Article")
     if answer(lab) is ...:
-        raise CheckFailed(OPEN)
+        raise CheckFailed(OPEN_ANSWER)
     if sorted(lab.clients) != ["A", "B"]:
         raise CheckFailed(
             _("Both members must run in the end."),

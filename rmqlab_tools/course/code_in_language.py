@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 
-def code_in(source: str, told: Mapping[str, str], names: Collection[str] = (), asked: Collection[str] = ()) -> str:
-    """Python source with its texts in another language; `told` maps each text to its translation.
+def code_in(
+    source: str, translations: Mapping[str, str], names: Collection[str] = (), lookups: Collection[str] = ()
+) -> str:
+    """Python source with its texts in another language; `translations` maps each text to its translation.
 
     `names` are texts that are called so in several places, such as the columns of a frame: they are replaced wherever
-    they stand. An f-string that may have made what is `asked` for by its name stays.
+    they stand. An f-string that may have made what is `lookups` for by its name stays.
 
     >>> code_in('print(f"{n} of {len(rows)} lost")', {"{n} of {rows} lost": "{rows} 条中丢失 {n} 条"})
     'print(f"{len(rows)} 条中丢失 {n} 条")'
@@ -30,7 +32,7 @@ def code_in(source: str, told: Mapping[str, str], names: Collection[str] = (), a
     tree = ast.parse(source)
     printed = {arg for node in ast.walk(tree) if isinstance(node, ast.Call) for arg in _printed(node)}
     whole = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
-    inside = {one for node in whole for one in ast.walk(node)}
+    inside = {child for node in whole for child in ast.walk(node)}
     data, begins = source.encode(), [0]
     for line in data.splitlines(keepends=True):
         begins.append(begins[-1] + len(line))
@@ -40,12 +42,12 @@ def code_in(source: str, told: Mapping[str, str], names: Collection[str] = (), a
         if not isinstance(node, ast.JoinedStr | ast.Constant):
             continue
         if isinstance(node, ast.JoinedStr):
-            is_asked = _makes_names(node) and any(_pattern(node).fullmatch(name) for name in asked)
-            text = None if is_asked else _written(node, told, names)
+            is_asked = _makes_names(node) and any(_pattern(node).fullmatch(name) for name in lookups)
+            text = None if is_asked else _written(node, translations, names)
             if text is None and _has(node, names):
-                text = ast.unparse(_named(node, told, names))
+                text = ast.unparse(_named(node, translations, names))
         elif node not in inside and isinstance(node.value, str):
-            text = _written(node, told) if node in printed or node.value in names else None
+            text = _written(node, translations) if node in printed or node.value in names else None
         if text is not None and node.end_lineno is not None and node.end_col_offset is not None:
             begin = begins[node.lineno - 1] + node.col_offset
             edits.append((begin, begins[node.end_lineno - 1] + node.end_col_offset, text))
@@ -56,30 +58,34 @@ def code_in(source: str, told: Mapping[str, str], names: Collection[str] = (), a
     return data.decode()
 
 
-def names_in(sources: Iterable[str], told: Mapping[str, str]) -> set[str]:
+def names_in(sources: Iterable[str], translations: Mapping[str, str]) -> set[str]:
     """The texts of several words that stand alone in code, such as titles and columns of frames.
 
     What stands in a cell that asks for a check or a guess is compared there, and what an f-string may have made is
     asked for by what comes out: both stay.
     """
-    found: set[str] = set()
+    texts_in_code: set[str] = set()
     kept: set[str] = set()
     trees = [(source, ast.parse(source)) for source in sources]
     for source, tree in trees:
-        texts = {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+        texts = {
+            child.value for child in ast.walk(tree) if isinstance(child, ast.Constant) and isinstance(child.value, str)
+        }
         kept |= texts if "rmqlab.check(" in source or "guess" in source else set()
-        found |= texts
-    asked = asked_in(source for source, _ in trees)
+        texts_in_code |= texts
+    lookups = asked_in(source for source, _ in trees)
     made = [_pattern(node) for _, tree in trees for node in ast.walk(tree) if _makes_names(node)]
-    kept |= {text for text in asked if any(pattern.fullmatch(text) for pattern in made)}
-    kept |= {text for text in found if any(text in name for name in asked & kept)}
-    return {text for text in found - kept if " " in text and text in told and is_text(text, shown=True)}
+    kept |= {text for text in lookups if any(pattern.fullmatch(text) for pattern in made)}
+    kept |= {text for text in texts_in_code if any(text in name for name in lookups & kept)}
+    return {text for text in texts_in_code - kept if " " in text and text in translations and is_text(text, shown=True)}
 
 
 def asked_in(sources: Iterable[str]) -> set[str]:
     """What is asked for by its name, as in `row["A beats"]`: an f-string that may have made it stays as it is."""
-    asked = (one.slice for source in sources for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Subscript))
-    texts = (one.value for node in asked for one in ast.walk(node) if isinstance(one, ast.Constant))
+    slices = (
+        part.slice for source in sources for part in ast.walk(ast.parse(source)) if isinstance(part, ast.Subscript)
+    )
+    texts = (child.value for node in slices for child in ast.walk(node) if isinstance(child, ast.Constant))
     return {text for text in texts if isinstance(text, str) and " " in text}
 
 
@@ -98,63 +104,65 @@ def _pattern(node: ast.JoinedStr) -> re.Pattern[str]:
 
 
 class _Named(ast.NodeTransformer):
-    def __init__(self, told: Mapping[str, str], names: Collection[str]) -> None:
-        self._told, self._names = told, names
+    def __init__(self, translations: Mapping[str, str], names: Collection[str]) -> None:
+        self._told, self._names = translations, names
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
         """A name in the other language."""
         return ast.Constant(self._told[str(node.value)]) if node.value in self._names else node
 
 
-def _named(node: ast.expr, told: Mapping[str, str], names: Collection[str]) -> ast.AST:
-    named: ast.AST = _Named(told, names).visit(copy.deepcopy(node))
+def _named(node: ast.expr, translations: Mapping[str, str], names: Collection[str]) -> ast.AST:
+    named: ast.AST = _Named(translations, names).visit(copy.deepcopy(node))
     return named
 
 
 def _has(node: ast.AST, names: Collection[str]) -> bool:
-    return any(isinstance(one, ast.Constant) and one.value in names for one in ast.walk(node))
+    return any(isinstance(child, ast.Constant) and child.value in names for child in ast.walk(node))
 
 
 def _printed(call: ast.Call) -> list[ast.expr]:
     return call.args if isinstance(call.func, ast.Name) and call.func.id == "print" else []
 
 
-def _written(node: ast.Constant | ast.JoinedStr, told: Mapping[str, str], names: Collection[str] = ()) -> str | None:
-    """The translated text as Python writes it, None where nothing is to be told."""
+def _written(
+    node: ast.Constant | ast.JoinedStr, translations: Mapping[str, str], names: Collection[str] = ()
+) -> str | None:
+    """The translated text as Python writes it, None where there is nothing to write."""
     if isinstance(node, ast.Constant):
         text = str(node.value)
-        if text.strip() not in told:
+        if text.strip() not in translations:
             return None
-        return _quoted(text.replace(text.strip(), told[text.strip()]))
-    tests = {ast.unparse(one.test): one.test for part in node.values for one in _choices(part)}
-    return _branch(node, told, names, list(tests.items()), {})
+        return _quoted(text.replace(text.strip(), translations[text.strip()]))
+    tests = {ast.unparse(choice.test): choice.test for part in node.values for choice in _choices(part)}
+    return _branch(node, translations, names, list(tests.items()), {})
 
 
 def _choices(part: ast.expr) -> list[ast.IfExp]:
     if not isinstance(part, ast.FormattedValue) or not constants(part.value):
         return []
-    return [one for one in ast.walk(part.value) if isinstance(one, ast.IfExp)]
+    return [child for child in ast.walk(part.value) if isinstance(child, ast.IfExp)]
 
 
 def _branch(
     node: ast.JoinedStr,
-    told: Mapping[str, str],
+    translations: Mapping[str, str],
     names: Collection[str],
     tests: list[tuple[str, ast.expr]],
     chosen: dict[str, bool],
 ) -> str | None:
     """The text where these conditions are so; a conditional expression where one is open."""
     if not tests:
-        return _template(node, told, names, chosen)
+        return _template(node, translations, names, chosen)
     (name, _), *others = tests
-    both = [_branch(node, told, names, others, chosen | {name: way}) for way in (True, False)]
+    both = [_branch(node, translations, names, others, chosen | {name: way}) for way in (True, False)]
     if both[0] is None or both[1] is None:
         return None
     return both[0] if both[0] == both[1] else f"({both[0]} if {name} else {both[1]})"
 
 
 def _template(
-    node: ast.JoinedStr, told: Mapping[str, str], called: Collection[str], chosen: Mapping[str, bool]
+    node: ast.JoinedStr, translations: Mapping[str, str], called: Collection[str], chosen: Mapping[str, bool]
 ) -> str | None:
     names: dict[str, str] = {}
     values: dict[str, str] = {}
@@ -170,12 +178,12 @@ def _template(
         else:
             name = placeholder(value, names)
             text += f"{{{name}}}"
-            values[name] = ast.unparse(_named(ast.JoinedStr([part]), told, called))[2:-1]
-    other = told.get(text.strip())
+            values[name] = ast.unparse(_named(ast.JoinedStr([part]), translations, called))[2:-1]
+    other = translations.get(text.strip())
     if other is None:
         return None
     parts = PLACEHOLDER.split(text.replace(text.strip(), other))
-    fields = [one[1:-1] for one in PLACEHOLDER.findall(other)]
+    fields = [field[1:-1] for field in PLACEHOLDER.findall(other)]
     if not fields:
         return _quoted("".join(parts))
     told_parts = [

@@ -24,13 +24,13 @@ from rmqlab.language import ENGLISH, LANGUAGES, SETTING, _, spoken, translate
 from rmqlab_tools.course.in_language import translated
 from rmqlab_tools.course.notebooks import KERNEL, Notebook, clean, code_cell, made_of, read, tags, text_cell, write
 
-FOLDER = "my-lessons"
-INDEX = "00_index.ipynb"
+COPY_FOLDER = "my-lessons"
+INDEX_NOTEBOOK = "00_index.ipynb"
 IGNORED = "*\n"
 GUESS = "guess"
-NAMES = {ENGLISH: "English", "zh": "中文"}
+LANGUAGE_NAMES = {ENGLISH: "English", "zh": "中文"}
 STATE = "import rmqlab\n\nrmqlab.progress()"
-ABOUT = (
+ABOUT_COPY = (
     _(
         "# Lessons on RocketMQ's subscriptions, filters and heartbeats · 课程目录\n\nBegin with "
         "[01](01_eight_messages.ipynb). Each lesson asks for a guess first: enter it where `...` "
@@ -42,7 +42,7 @@ ABOUT = (
     )
     + "\n"
 )
-ARTICLES = "articles.md"
+ARTICLES_LINK = "articles.md"
 _TO_ARTICLES = re.compile(r"\]\((?:\.\./)+data/articles/README\.md")
 _ROW = re.compile(r"^\| \S.*? \| (.+) \|$", re.MULTILINE)
 OLDER_MARK = "\\*"
@@ -57,7 +57,7 @@ class Copied(NamedTuple):
     written: list[Path]
 
 
-def learner_folder(root: Path, name: str | Path = FOLDER) -> Path:
+def learner_folder(root: Path, name: str | Path = COPY_FOLDER) -> Path:
     """Where a learner's copy lies: `name`, below `root` or elsewhere.
 
     Raises:
@@ -65,13 +65,13 @@ def learner_folder(root: Path, name: str | Path = FOLDER) -> Path:
     """
     path = (root / name).resolve()
     mark = path / ".gitignore"  # written first, the index last: a copy that was interrupted is gone on with
-    ours = (path / INDEX).exists() or (mark.is_file() and mark.read_text(encoding="utf-8") == IGNORED)
+    ours = (path / INDEX_NOTEBOOK).exists() or (mark.is_file() and mark.read_text(encoding="utf-8") == IGNORED)
     if path.exists() and not ours and (not path.is_dir() or any(path.iterdir())):
         raise BadInput(
             _(
                 "{path} holds something else than a learner's copy: name a new folder, such as {folder}",
                 path=path,
-                folder=FOLDER,
+                folder=COPY_FOLDER,
             )
         )
     return path
@@ -93,10 +93,13 @@ def make_copy(notebooks: Path, folder: Path, language: str = ENGLISH) -> Copied:
             mine = linked(learners(in_language(source, language)), len(source.relative_to(notebooks).parts))
             write(path, switchable(mine, path, folder, language))
             written.append(path)
-    for source, name in ((notebooks / "glossary.md", "glossary.md"), (carried("articles") / "README.md", ARTICLES)):
+    for source, name in (
+        (notebooks / "glossary.md", "glossary.md"),
+        (carried("articles") / "README.md", ARTICLES_LINK),
+    ):
         if source.is_file():
             shutil.copyfile(source, folder / name)
-    index = folder / INDEX
+    index = folder / INDEX_NOTEBOOK
     if not index.exists() or _untouched(read(index)):
         mine = switchable(index_lesson(notebooks, folder, language), index, folder, language)
         mine["metadata"]["rmqlab"] = {"made_of": digest(mine)}
@@ -108,7 +111,7 @@ def linked(mine: Notebook, depth: int) -> Notebook:
     """The copy with links to the page of the articles leading to the one that lies in it."""
     for cell in mine["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = _TO_ARTICLES.sub(f"]({'../' * (depth - 1)}{ARTICLES}", cell["source"])
+            cell["source"] = _TO_ARTICLES.sub(f"]({'../' * (depth - 1)}{ARTICLES_LINK}", cell["source"])
     return mine
 
 
@@ -121,9 +124,14 @@ def switchable(mine: Notebook, path: Path, folder: Path, language: str) -> Noteb
     """The copy with links to the other languages at the end of its first cell, and the kernel of its language."""
     english = folder if language == ENGLISH else folder.with_name(folder.name.removesuffix(f"-{language}"))
     inner = path.relative_to(folder)
-    links = {one: quote((folder_in(one, english) / inner).relative_to(folder.parent).as_posix()) for one in LANGUAGES}
+    links = {
+        other: quote((folder_in(other, english) / inner).relative_to(folder.parent).as_posix()) for other in LANGUAGES
+    }
     up = "../" * len(inner.parts)
-    names = [NAMES[one] if one == language else f"[{NAMES[one]}]({up}{links[one]})" for one in LANGUAGES]
+    names = [
+        LANGUAGE_NAMES[other] if other == language else f"[{LANGUAGE_NAMES[other]}]({up}{links[other]})"
+        for other in LANGUAGES
+    ]
     first = mine["cells"][0]
     if first["cell_type"] == "markdown":
         first["source"] = f"{first['source'].rstrip()}\n\n{' · '.join(names)}"
@@ -135,19 +143,27 @@ def kernel(language: str) -> dict[str, str]:
     """What a notebook says of the kernel that it wants: Python, speaking `language`."""
     if language == ENGLISH:
         return dict(KERNEL)
-    return KERNEL | {"name": f"rmqlab-{language}", "display_name": f"{KERNEL['display_name']} ({NAMES[language]})"}
+    return KERNEL | {
+        "name": f"rmqlab-{language}",
+        "display_name": f"{KERNEL['display_name']} ({LANGUAGE_NAMES[language]})",
+    }
 
 
 def install_kernels(prefix: Path) -> list[Path]:
-    """Write the kernels of the languages that are not English below ``prefix``, where Jupyter finds them."""
+    """Write the kernels of the languages that are not English below `prefix`, where Jupyter finds them."""
     written = []
     for language in LANGUAGES[1:]:
         spec = kernel(language)
         path = prefix / "share" / "jupyter" / "kernels" / spec["name"] / "kernel.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        told = {"argv": argv, "display_name": spec["display_name"], "language": "python", "env": {SETTING: language}}
-        path.write_text(json.dumps(told, indent=1, ensure_ascii=False), encoding="utf-8")
+        spec_written = {
+            "argv": argv,
+            "display_name": spec["display_name"],
+            "language": "python",
+            "env": {SETTING: language},
+        }
+        path.write_text(json.dumps(spec_written, indent=1, ensure_ascii=False), encoding="utf-8")
         written.append(path)
     return written
 
@@ -174,14 +190,14 @@ def open_guess(source: str) -> str:
     starts = [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    calls = (one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Call))
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
     values: list[Any] = [
         keyword.value
         for call in calls
         if isinstance(call.func, ast.Attribute) and call.func.attr == GUESS
         for keyword in call.keywords
     ]
-    for value in sorted(values, key=lambda one: (one.lineno, one.col_offset), reverse=True):
+    for value in sorted(values, key=lambda given: (given.lineno, given.col_offset), reverse=True):
         begin, end = (
             starts[line - 1] + column
             for line, column in ((value.lineno, value.col_offset), (value.end_lineno, value.end_col_offset))
@@ -217,7 +233,7 @@ def index_lesson(notebooks: Path, folder: Path, language: str = ENGLISH) -> Note
         shown = f"[{title}]({source.name}){OLDER_MARK if older else ''}"
         rows.append(f"| {shown} | {question} | {minutes} | {link} | {say(_state(done, tasks))} |")
         changed = changed or older
-    about = say(ABOUT) + "\n".join(map(str, rows)) + "\n" + (say(OLDER) if changed else "")
+    about = say(ABOUT_COPY) + "\n".join(map(str, rows)) + "\n" + (say(OLDER) if changed else "")
     return clean(made_of(text_cell("lessons", about), text_cell("how", say(HOW)), code_cell("state", STATE)))
 
 
@@ -238,8 +254,8 @@ def _minutes(english: str, header: str) -> str:
 
 
 def _first(pattern: str, text: str) -> str:
-    found = re.search(pattern, text, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(pattern, text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def _made_of(notebook: Notebook) -> str | None:

@@ -1,6 +1,6 @@
 """Broken brokers and clients: each has one rule replaced by a wrong one, for the bug hunt.
 
-The file tells what is wrong, so read it after the hunt.
+The file says what is wrong, so read it after the hunt.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class HiddenRule:
         return "<perhaps the wrong one: look at what it does>"
 
 
-def _older_version_wins(held: Held, told: Iterable[SubscriptionData]) -> Table:
-    table = {one.topic: one for one in told}
+def _older_version_wins(table_held: Held, reported: Iterable[SubscriptionData]) -> Table:
+    table = {data.topic: data for data in reported}
     return {
-        topic: held[topic] if topic in held and held[topic].sub_version == one.sub_version else one
-        for topic, one in table.items()
+        topic: table_held[topic] if topic in table_held and table_held[topic].sub_version == data.sub_version else data
+        for topic, data in table.items()
     }
 
 
@@ -49,8 +49,8 @@ def _last_member_first(current_cid: str, mq_all: Sequence[Any], cid_all: Sequenc
     return SOUND.allocate(current_cid, mq_all, sorted(cid_all, reverse=True))
 
 
-def _newcomers_are_not_told(held: Held, updated: Held, joined: bool) -> bool:
-    return not joined and is_notified(held, updated, joined)
+def _newcomers_are_not_told(before: Held, updated: Held, joined: bool) -> bool:
+    return not joined and is_notified(before, updated, joined)
 
 
 def _rounded_up(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str]) -> list[Any]:
@@ -59,7 +59,7 @@ def _rounded_up(current_cid: str, mq_all: Sequence[Any], cid_all: Sequence[str])
 
 
 # The rules that are replaced, by the name of what is broken; those up to ember are lesson 01's.
-WRONG: Mapping[str, Mapping[str, Any]] = {
+WRONG_RULES: Mapping[str, Mapping[str, Any]] = {
     "amber": {"client_keeps": lambda _, tag: tag is not None},
     "basalt": {"update_subscription": _older_version_wins},
     "coral": {"offset_after_nothing_kept": lambda offset, waiting: offset if waiting else None},
@@ -90,14 +90,14 @@ def broken(name: str) -> Rules:
     Raises:
         BadInput: no such rules; the text names those there are.
     """
-    if name not in WRONG:
+    if name not in WRONG_RULES:
         raise BadInput(
             _(
                 "no broken rules {name}{near}; there are: {wrong}",
                 name=f"{name!r}",
-                near=did_you_mean(name, WRONG),
-                wrong=joined(", ", sorted(WRONG)),
+                near=did_you_mean(name, WRONG_RULES),
+                wrong=joined(", ", sorted(WRONG_RULES)),
             )
         )
-    wrong = SOUND.replace(**WRONG[name])
+    wrong = SOUND.replace(**WRONG_RULES[name])
     return wrong.replace(**{field: HiddenRule(getattr(wrong, field)) for field in FUNCTIONS})

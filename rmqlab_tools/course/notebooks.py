@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-WIDGET = "application/vnd.jupyter.widget-view+json"
-FORMAT = 4
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+NOTEBOOK_FORMAT = 4
 
 Notebook = dict[str, Any]
 
@@ -29,12 +29,12 @@ def read(path: Path) -> Notebook:
     """
     try:
         notebook: Notebook = json_value(read_text(path, _("a notebook")))
-        if notebook["nbformat"] != FORMAT:
+        if notebook["nbformat"] != NOTEBOOK_FORMAT:
             raise BadInput(
                 _(
                     "{path}: not a notebook of format {format} but {nbformat}",
                     path=path,
-                    format=FORMAT,
+                    format=NOTEBOOK_FORMAT,
                     nbformat=notebook["nbformat"],
                 )
             )
@@ -53,8 +53,8 @@ def read(path: Path) -> Notebook:
 
 def write(path: Path, notebook: Notebook) -> None:
     """Write it with its texts as lists of lines; a reader never sees half of it."""
-    told = copy.deepcopy(notebook)
-    for cell in told["cells"]:
+    copied = copy.deepcopy(notebook)
+    for cell in copied["cells"]:
         cell["source"] = cell["source"].splitlines(keepends=True)
         for output in cell.get("outputs", []):
             if "text" in output:
@@ -64,13 +64,13 @@ def write(path: Path, notebook: Notebook) -> None:
                     output["data"][kind] = text.splitlines(keepends=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part:
-        part.write_text(json.dumps(told, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(copied, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def tags(cell: Mapping[str, Any]) -> list[str]:
     """The tags of a cell."""
-    found: list[str] = cell.get("metadata", {}).get("tags", [])
-    return found
+    names: list[str] = cell.get("metadata", {}).get("tags", [])
+    return names
 
 
 def clean(notebook: Notebook) -> Notebook:
@@ -80,7 +80,7 @@ def clean(notebook: Notebook) -> Notebook:
     for cell in notebook["cells"]:
         cell["metadata"] = {"tags": tags(cell)} if tags(cell) else {}
         for output in cell.get("outputs", []):
-            output.get("data", {}).pop(WIDGET, None)
+            output.get("data", {}).pop(WIDGET_MIME, None)
             if "metadata" in output:
                 output["metadata"] = {}
     return notebook
@@ -100,4 +100,4 @@ def code_cell(name: str, source: str) -> dict[str, Any]:
 
 def made_of(*cells: dict[str, Any]) -> Notebook:
     """A notebook of these cells."""
-    return {"cells": list(cells), "metadata": {}, "nbformat": FORMAT, "nbformat_minor": 5}
+    return {"cells": list(cells), "metadata": {}, "nbformat": NOTEBOOK_FORMAT, "nbformat_minor": 5}

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from rmqlab.scenario.scenario import Scenario
     from rmqlab.sim.cluster import ClusterConfig
 
-BUDGET = 2_000
-ORDERS = _("Your rule must hold in every order of the frames. Which two could arrive the other way round?")
+ORDER_BUDGET = 2_000
+ORDERS_HINT = _("Your rule must hold in every order of the frames. Which two could arrive the other way round?")
 _KNOWN: dict[tuple[str, ...], set[Outcome]] = {}
 Wanted = Callable[["Run"], str | None] | None  # what is wrong with a run, if anything is
 
 
 def must_be_like(
-    field: str, mine: Any, labs: Sequence[Lab], wanted: Wanted = None, *, order_hint: str = ORDERS
+    field: str, mine: Any, labs: Sequence[Lab], wanted: Wanted = None, *, order_hint: str = ORDERS_HINT
 ) -> None:
     """Judge a learner's rule by cases, then by every order; `order_hint` is the hint of the second ("": the task's).
 
@@ -43,7 +43,9 @@ def must_be_like(
     must_hold_in_every_order(labs, DEFAULT_RULES.replace(**{field: mine}), wanted, hint=order_hint)
 
 
-def must_hold_in_every_order(labs: Sequence[Lab], rules: Rules, wanted: Wanted = None, *, hint: str = ORDERS) -> None:
+def must_hold_in_every_order(
+    labs: Sequence[Lab], rules: Rules, wanted: Wanted = None, *, hint: str = ORDERS_HINT
+) -> None:
     """Try every order of what the `labs` did under a learner's `rules`; the smallest lab comes first.
 
     `wanted` says what is wrong with a run; without it only endings may come that the rules of 4.8.0 have too, and all
@@ -51,7 +53,7 @@ def must_hold_in_every_order(labs: Sequence[Lab], rules: Rules, wanted: Wanted =
 
     Raises:
         CheckFailed: an order breaks it; its picture is the shortest one.
-        ValueError: there are more orders than ``BUDGET`` runs can try; the text says so.
+        ValueError: there are more orders than `ORDER_BUDGET` runs can try; the text says so.
     """
     mine = {name: rule for name in FUNCTIONS if (rule := getattr(rules, name)) != getattr(DEFAULT_RULES, name)}
     for lab in labs:
@@ -80,7 +82,7 @@ def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> Check
     if stopped:
         return CheckFailed(problem=stopped[0])
     if not search.exhausted:
-        return CheckFailed(problem=_("Your rule leads to more orders than {budget} runs can try.", budget=BUDGET))
+        return CheckFailed(problem=_("Your rule leads to more orders than {budget} runs can try.", budget=ORDER_BUDGET))
     missing = len(known - reached)
     if missing:
         return CheckFailed(
@@ -93,7 +95,7 @@ def _runs(search: OpenSearch) -> Iterator[Run]:
     """The runs that end in a new way, as they are found."""
     seen = 0
     with gc_tuning():
-        while not search.exhausted and search.runs < BUDGET:
+        while not search.exhausted and search.runs < ORDER_BUDGET:
             search.step()
             yield from search.endings[seen:]
             seen = len(search.endings)
@@ -114,7 +116,7 @@ def _endings(scenario: Scenario, cluster: ClusterConfig) -> set[Outcome]:
         search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=sound)
         endings = {run.outcome() for run in _runs(search)}
         if not search.exhausted:
-            raise ValueError(f"{scenario.id} has more orders than {BUDGET} runs can try: give a smaller lab")
+            raise ValueError(f"{scenario.id} has more orders than {ORDER_BUDGET} runs can try: give a smaller lab")
         _KNOWN[key] = endings
     return _KNOWN[key]
 
@@ -135,10 +137,10 @@ def _ending(known: set[Outcome], run: Run) -> str | None:
     if run.outcome() in known:
         return None
     consumed = run.outcome().as_json()["consumed"]
-    told = joined(
-        "; ", (_("{who} gets {bodies}", who=who, bodies=joined(", ", bodies)) for who, bodies in consumed.items())
+    endings = joined(
+        "; ", (_("{who} gets {bodies}", who=client, bodies=joined(", ", bodies)) for client, bodies in consumed.items())
     ) or _("nobody gets anything")
-    return _("It ends in a way in which 4.8.0 never ends: {told}", told=told)
+    return _("It ends in a way in which 4.8.0 never ends: {told}", told=endings)
 
 
 def _guarded(field: str, mine: Any, stopped: list[str]) -> Any:
@@ -148,7 +150,7 @@ def _guarded(field: str, mine: Any, stopped: list[str]) -> Any:
 
     @wraps(real)
     def guarded(*args: Any) -> Any:
-        given = tuple(list(one) if isinstance(one, list) else one for one in args)
+        given = tuple(list(argument) if isinstance(argument, list) else argument for argument in args)
         answer, problem = answered(mine, args, given, kinds)
         if problem:
             stopped.append(_("In a run {problem}", problem=problem))

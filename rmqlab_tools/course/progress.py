@@ -2,7 +2,7 @@
 
 `guess`, `check` and `quiz` write a line each into progress.jsonl of a learner's copy (the folder with 00_index.ipynb).
 Elsewhere nothing is written, and what they show is the same in either place. Lines are only added, each in one write,
-so two notebooks at once do no harm; a file that cannot be written or a broken line stops nobody.
+so two notebooks at once do no harm; a file that cannot be written or a broken line stops no lesson.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.show.tables import Table
 
-INDEX, FILE = "00_index.ipynb", "progress.jsonl"
+INDEX_NAME, FILE = "00_index.ipynb", "progress.jsonl"
 # How a kernel knows its notebook: JupyterLab sets a variable of the environment, VS Code a name of the cells.
 SESSION, VS_CODE = "JPY_SESSION_NAME", "__vsc_ipynb_file__"
 LESSON = re.compile(r"^\d\d_")
@@ -37,25 +37,25 @@ def note(kind: str, lesson: str, name: str, *, right: bool) -> None:
     folder = learners_folder()
     if folder is None:
         return
-    told = json.dumps({"kind": kind, "lesson": lesson, "name": name, "right": right})
+    record = json.dumps({"kind": kind, "lesson": lesson, "name": name, "right": right})
     with contextlib.suppress(OSError), (folder / FILE).open("ab", buffering=0) as file:
-        file.write(f"\n{told}\n".encode())  # on a line of its own, also behind one that was cut short
+        file.write(f"\n{record}\n".encode())  # on a line of its own, also behind one that was cut short
 
 
 def _notebook() -> Path:
     """The notebook that runs, as far as the program that shows it says so; else an empty path."""
-    told = os.environ.get(SESSION)
-    shell = None if told else getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return Path(str(told or (shell and shell.user_ns.get(VS_CODE)) or ""))
+    path_given = os.environ.get(SESSION)
+    shell = None if path_given else getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return Path(str(path_given or (shell and shell.user_ns.get(VS_CODE)) or ""))
 
 
 def learners_folder() -> Path | None:
     """The learner's copy in which this runs: the current folder, or the one above for its exercises.
 
-    VS Code can be told to run notebooks elsewhere; then the notebook's own folder counts.
+    VS Code can be set to run notebooks elsewhere; then the notebook's own folder counts.
     """
     places = [here for here in (Path.cwd(), _notebook().parent) if here.is_absolute()]
-    return next((folder for here in places for folder in (here, here.parent) if (folder / INDEX).is_file()), None)
+    return next((folder for here in places for folder in (here, here.parent) if (folder / INDEX_NAME).is_file()), None)
 
 
 def progress() -> Table:
@@ -72,8 +72,8 @@ def progress() -> Table:
     if folder is None:
         raise BadInput(_("progress is kept in your own copy of the lessons: ./lab notebook makes one, run this there"))
     guessed, solved, first = set(), set(), dict[tuple[str, str], bool]()
-    for told in _lines(folder / FILE):
-        match told:
+    for record in _lines(folder / FILE):
+        match record:
             case {"kind": "guess", "lesson": str(lesson)}:
                 guessed.add(lesson)
             case {"kind": "task", "name": str(name), "right": True}:
@@ -81,7 +81,7 @@ def progress() -> Table:
             case {"kind": "quiz", "lesson": str(lesson), "name": str(name), "right": bool(right)}:
                 first.setdefault((lesson, name), right)
     rows = []
-    for path in sorted(path for path in folder.glob("[0-9][0-9]_*.ipynb") if path.name != INDEX):
+    for path in sorted(path for path in folder.glob("[0-9][0-9]_*.ipynb") if path.name != INDEX_NAME):
         number = path.name[:2]
         tasks = _tasks(folder / "exercises", number)
         done = sum(saved or name in solved for name, saved in tasks.items())
@@ -97,20 +97,20 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     with contextlib.suppress(OSError):
         for line in read_bytes(path).decode("utf-8", "replace").splitlines():
             with contextlib.suppress(ValueError):
-                told = json_value(line)
-                if isinstance(told, dict):
-                    yield told
+                record = json_value(line)
+                if isinstance(record, dict):
+                    yield record
 
 
 def _tasks(exercises: Path, number: str) -> dict[str, bool]:
     """A lesson's tasks by name, as they stand in its notebook of tasks, and whether the saved output says right."""
-    found = {}
+    solved = {}
     for path in exercises.glob(f"{number}_*.ipynb"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             for cell in json_value(read_bytes(path).decode())["cells"]:
                 for name in TASK.findall("".join(cell["source"])):
-                    found[name] = f"{name}: right. " in json.dumps(cell.get("outputs"))
-    return found
+                    solved[name] = f"{name}: right. " in json.dumps(cell.get("outputs"))
+    return solved
 
 
 class GuessFirst(Exception):
@@ -130,7 +130,7 @@ class Guess(dict[str, object]):
             _("your guess: {name}", name=joined(", ", (f"{name} {value}" for name, value in self.items())))
         )
 
-    def beside(self, **found: object) -> Table:
+    def beside(self, **actual: object) -> Table:
         """A table: what was guessed, what came out, and whether it is the same; numbers may differ by rounding.
 
         Raises:
@@ -138,7 +138,7 @@ class Guess(dict[str, object]):
         """
         from rmqlab_tools.show.tables import Table
 
-        for name in found:
+        for name in actual:
             if name not in self:
                 raise BadInput(
                     _(
@@ -149,7 +149,8 @@ class Guess(dict[str, object]):
                     )
                 )
         rows = [
-            (name, self[name], one, _("right") if _same(self[name], one) else _("no")) for name, one in found.items()
+            (name, self[name], value, _("right") if _same(self[name], value) else _("no"))
+            for name, value in actual.items()
         ]
         wrong = frozenset(number for number, row in enumerate(rows) if row[-1] == "no")
         right = len(rows) - len(wrong)
@@ -190,9 +191,9 @@ def guess(**values: object) -> Guess:
     return Guess(values)
 
 
-def _same(guessed: object, found: object) -> bool:
-    if isinstance(guessed, float) or isinstance(found, float):
-        return isinstance(guessed, Real) and isinstance(found, Real) and abs(float(guessed) - float(found)) < 0.005
-    if isinstance(guessed, str) and isinstance(found, str):
-        return guessed.strip().lower() == found.strip().lower()
-    return guessed == found
+def _same(guessed: object, actual: object) -> bool:
+    if isinstance(guessed, float) or isinstance(actual, float):
+        return isinstance(guessed, Real) and isinstance(actual, Real) and abs(float(guessed) - float(actual)) < 0.005
+    if isinstance(guessed, str) and isinstance(actual, str):
+        return guessed.strip().lower() == actual.strip().lower()
+    return guessed == actual

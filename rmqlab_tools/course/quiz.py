@@ -21,10 +21,10 @@ from rmqlab_tools.course.progress import note
 if TYPE_CHECKING:
     from ipywidgets import VBox
 
-WIDGET = "application/vnd.jupyter.widget-view+json"
-LETTERS = "abcd"
+QUIZ_WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+CHOICE_LETTERS = "abcd"
 SHOW = _("Show the answer")
-RIGHT, WRONG = _("Right."), _("No.")
+SAID_RIGHT, SAID_WRONG = _("Right."), _("No.")
 # A button shows one line unless told; these are sentences.
 STYLE = """<style>
 .jupyter-button.rmqlab-choice { white-space: normal; height: auto; min-height: 2.4em; text-align: left;
@@ -62,13 +62,13 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __str__(self) -> str:
         """The question and its choices as text, without the answer."""
-        choices = (f"   {letter}) {one.text}" for letter, one in zip(LETTERS, self.choices, strict=False))
+        choices = (f"   {letter}) {choice.text}" for letter, choice in zip(CHOICE_LETTERS, self.choices, strict=False))
         return "\n".join(map(str, [self.question, *choices]))
 
     def html(self) -> str:
         """The question and its choices; what is said of each choice is folded. Needs no script."""
         choices = "".join(f"<li>{html.escape(choice.text)}</li>" for choice in self.choices)
-        mark = f"<strong>{_(RIGHT)}</strong> "
+        mark = f"<strong>{_(SAID_RIGHT)}</strong> "
         said = "".join(
             f"<li>{mark if number == self.answer else ''}{html.escape(choice.says)}</li>"
             for number, choice in enumerate(self.choices)
@@ -76,7 +76,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         letters = '<ol type="a">'
         return (
             f"<p><strong>{html.escape(self.question)}</strong></p>{letters}{choices}</ol>"
-            f"<details><summary>{_(SHOW)}</summary><p>{LETTERS[self.answer]}) "
+            f"<details><summary>{_(SHOW)}</summary><p>{CHOICE_LETTERS[self.answer]}) "
             f"{html.escape(self.choices[self.answer].text)}</p>{letters}{said}</ol>{_small(self.rule)}</details>"
         )
 
@@ -128,15 +128,15 @@ class Quiz:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """Buttons where a kernel runs; the folded answers elsewhere."""
-        view = self.box()._repr_mimebundle_()[WIDGET]
-        return {WIDGET: view, "text/html": self._repr_html_(), "text/plain": repr(self)}
+        view = self.box()._repr_mimebundle_()[QUIZ_WIDGET_MIME]
+        return {QUIZ_WIDGET_MIME: view, "text/html": self._repr_html_(), "text/plain": repr(self)}
 
     def box(self) -> VBox:
         """The questions with a button for each choice."""
         import ipywidgets
 
-        asked = (self._asked(number) for number in range(1, len(self.questions) + 1))
-        return ipywidgets.VBox([ipywidgets.HTML(STYLE), *asked])
+        boxes = (self._asked(number) for number in range(1, len(self.questions) + 1))
+        return ipywidgets.VBox([ipywidgets.HTML(STYLE), *boxes])
 
     def _asked(self, number: int) -> VBox:
         import ipywidgets
@@ -145,7 +145,7 @@ class Quiz:
         head = ipywidgets.HTML(f"<p><strong>{number}. {html.escape(question.question)}</strong></p>")
         said = ipywidgets.HTML()
         buttons = []
-        for letter, choice in zip(LETTERS, question.choices, strict=False):
+        for letter, choice in zip(CHOICE_LETTERS, question.choices, strict=False):
             button = ipywidgets.Button(description=f"{letter}) {choice.text}", layout={"width": "auto"})
             button.add_class("rmqlab-choice")
             buttons.append(button)
@@ -153,9 +153,9 @@ class Quiz:
         def clicked(button: object) -> None:
             chosen = buttons.index(button)
             said.value = f'<div role="status">{self.answer(number, chosen + 1)}</div>'
-            for at, one in enumerate(buttons):
-                one.disabled = True
-                one.icon = "check" if at == question.answer else "times" if at == chosen else ""
+            for at, each_button in enumerate(buttons):
+                each_button.disabled = True
+                each_button.icon = "check" if at == question.answer else "times" if at == chosen else ""
 
         for button in buttons:
             button.on_click(clicked)
@@ -166,10 +166,11 @@ def verdict(question: Question, choice: int) -> str:
     """What is said of a choice (from 0), as HTML: whether it is right, why one may take it, and what is right."""
     right = question.choices[question.answer]
     if choice == question.answer:
-        return f"<p><strong>{_(RIGHT)}</strong> {html.escape(right.says)}</p>{_small(question.rule)}"
+        return f"<p><strong>{_(SAID_RIGHT)}</strong> {html.escape(right.says)}</p>{_small(question.rule)}"
     return (
-        f"<p><strong>{_(WRONG)}</strong> {html.escape(question.choices[choice].says)}</p>"
-        f"<p><strong>{LETTERS[question.answer]}) {html.escape(right.text)}</strong> {html.escape(right.says)}</p>"
+        f"<p><strong>{_(SAID_WRONG)}</strong> {html.escape(question.choices[choice].says)}</p>"
+        f"<p><strong>{CHOICE_LETTERS[question.answer]}) {html.escape(right.text)}</strong> "
+        f"{html.escape(right.says)}</p>"
         f"{_small(question.rule)}"
     )
 
@@ -196,13 +197,13 @@ def quiz(name: str) -> Quiz:
                 known=joined(", ", known),
             )
         )
-    found = msgspec.json.decode((folder / f"{name}.json").read_bytes())
-    return Quiz(name, [_told(one) for one in msgspec.convert(found["questions"], list[Question])])
+    record = msgspec.json.decode((folder / f"{name}.json").read_bytes())
+    return Quiz(name, [_told(question) for question in msgspec.convert(record["questions"], list[Question])])
 
 
 def _told(question: Question) -> Question:
     """The question in the reader's language."""
-    choices = [replace(one, text=translate(one.text), says=translate(one.says)) for one in question.choices]
+    choices = [replace(choice, text=translate(choice.text), says=translate(choice.says)) for choice in question.choices]
     return replace(question, question=translate(question.question), choices=choices)
 
 

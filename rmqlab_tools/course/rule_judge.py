@@ -1,6 +1,6 @@
 """A rule that a learner wrote, judged by small cases and by vectors; `order_judge` takes every order.
 
-The evidence against it is the first case that differs, its inputs in words. What the right rule gives is not told.
+The evidence against it is the first case that differs, its inputs in words. What the right rule gives is not said.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import SQL92, SubscriptionData, build_subscription_data
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.course.answers import FunctionElsewhere, in_a_sentence, needs_function
-from rmqlab_tools.course.check import OPEN, THEIRS, CheckFailed
+from rmqlab_tools.course.check import OPEN_ANSWER, THEIRS, CheckFailed
 
-ENDS = _("Does every way through it end in return?")
-CHANGED = _("your function changes what it was given; make a new object and return that.")
+WAYS_END_HINT = _("Does every way through it end in return?")
+ARGUMENT_CHANGED = _("your function changes what it was given; make a new object and return that.")
 # The types of an answer, by those that the rule of 4.8.0 names.
-KINDS: Mapping[str, tuple[type, ...]] = {
+ARGUMENT_KINDS: Mapping[str, tuple[type, ...]] = {
     "bool": (bool,), "int": (int,), "list[int]": (list, tuple), "list[T]": (list,), "Table": (dict,),
 }  # fmt: skip
-UNKNOWN = object()  # what is right: the rule of RULES says it
+UNKNOWN_ANSWER = object()  # what is right: the rule of RULES says it
 
 
-class Case(NamedTuple):
+class RuleCase(NamedTuple):
     """The arguments of a rule; `expected` is what the real jar answered, where a vector has it."""
 
     args: tuple[Any, ...]
-    expected: Any = UNKNOWN
+    expected: Any = UNKNOWN_ANSWER
 
 
 def in_words(value: object) -> str:
@@ -53,15 +53,15 @@ def in_words(value: object) -> str:
                 sub_version=value.sub_version,
             )
         case Mapping():
-            return "{" + joined(", ", (f"{in_words(key)}: {in_words(one)}" for key, one in value.items())) + "}"
+            return "{" + joined(", ", (f"{in_words(key)}: {in_words(item)}" for key, item in value.items())) + "}"
         case list():
             return f"[{', '.join(map(in_words, value))}]"
         case _:
             return repr(value)
 
 
-def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None = None) -> None:
-    """Compare a learner's rule with that of ``RULES`` on `cases`: by default small ones, then those of the real jars.
+def must_agree_in_cases(field: str, mine: object, cases: Iterable[RuleCase] | None = None) -> None:
+    """Compare a learner's rule with that of `RULES` on `cases`: by default small ones, then those of the real jars.
 
     >>> must_agree_in_cases("is_expired", lambda now, last, expiry: now - last > expiry)
     >>> try:
@@ -71,16 +71,16 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None =
     now=501, last_update_timestamp=500, channel_expired_ms=1: your function gives True.
 
     Raises:
-        CheckFailed: it is no such function, or a case differs; the first is told. Or it asks the rule of 4.8.0.
+        CheckFailed: it is no such function, or a case differs; the first is named. Or it asks the rule of 4.8.0.
     """
     real = getattr(DEFAULT_RULES, field)
     _must_be_a_rule(real, mine, field)
-    kinds, asked, before = kinds_of(real), list[bool](), sys.getprofile()
+    kinds, real_calls, before = kinds_of(real), list[bool](), sys.getprofile()
     if isinstance(mine, FunctionElsewhere):
         type(mine).real = field
-    for args, expected in [*CASES[field](), *vector_cases(field)] if cases is None else cases:
-        right = real(*copy.deepcopy(args)) if expected is UNKNOWN else expected
-        sys.setprofile(lambda frame, *_: asked.append(True) if frame.f_code is real.__code__ else None)
+    for args, expected in [*RULE_CASES[field](), *vector_cases(field)] if cases is None else cases:
+        right = real(*copy.deepcopy(args)) if expected is UNKNOWN_ANSWER else expected
+        sys.setprofile(lambda frame, *_: real_calls.append(True) if frame.f_code is real.__code__ else None)
         try:
             answer, problem = answered(mine, args, copy.deepcopy(args), kinds)
         finally:
@@ -88,9 +88,9 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[Case] | None =
         if problem or (list(answer) if isinstance(right, list) else answer) != right:
             names = inspect.signature(real).parameters
             given = joined(", ", (f"{name}={in_words(value)}" for name, value in zip(names, args, strict=True)))
-            told = problem or _("your function gives {answer}.", answer=in_words(answer))
-            raise CheckFailed(rule=rule_text(field), problem=f"{given}: {told}")
-    if asked or (isinstance(mine, FunctionElsewhere) and mine.asks_the_real_rule):
+            text = problem or _("your function gives {answer}.", answer=in_words(answer))
+            raise CheckFailed(rule=rule_text(field), problem=f"{given}: {text}")
+    if real_calls or (isinstance(mine, FunctionElsewhere) and mine.asks_the_real_rule):
         raise CheckFailed(THEIRS)
 
 
@@ -107,7 +107,7 @@ def rule_text(field: str) -> str:
 def _must_be_a_rule(real: Any, mine: object, field: str) -> None:
     """Raise `CheckFailed` where it is no function, or takes another number of arguments."""
     if mine is ...:
-        raise CheckFailed(OPEN)
+        raise CheckFailed(OPEN_ANSWER)
     names = list(inspect.signature(real).parameters)
     form = ngettext(
         "Give a function with {count} parameter: {names2}.",
@@ -126,7 +126,7 @@ def _must_be_a_rule(real: Any, mine: object, field: str) -> None:
 
 def kinds_of(real: Any) -> tuple[type, ...]:
     """The types that an answer in place of this rule's may have; none: any."""
-    return KINDS.get(str(inspect.signature(real).return_annotation), ())
+    return ARGUMENT_KINDS.get(str(inspect.signature(real).return_annotation), ())
 
 
 def plain(answer: Any) -> Any:
@@ -141,7 +141,7 @@ def answered(mine: Any, args: tuple[Any, ...], given: tuple[Any, ...], kinds: tu
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
         return None, in_a_sentence(error, mine)
     if kinds and (answer is ... or answer is None):
-        return answer, _("your function gives {answer}. {ends}", answer=f"{answer!r}", ends=ENDS)
+        return answer, _("your function gives {answer}. {ends}", answer=f"{answer!r}", ends=WAYS_END_HINT)
     if kinds and not isinstance(answer, kinds):
         kind = type(answer).__name__
         return answer, _(
@@ -151,7 +151,7 @@ def answered(mine: Any, args: tuple[Any, ...], given: tuple[Any, ...], kinds: tu
             name=kinds[0].__name__,
         )
     changed = args != given or (isinstance(mine, FunctionElsewhere) and mine.changed_its_arguments)
-    return answer, CHANGED if changed else ""
+    return answer, ARGUMENT_CHANGED if changed else ""
 
 
 # Small inputs, from the smallest up, and those of the vectors of the real jars.
@@ -163,67 +163,67 @@ def _wish(topic: str, text: str, version: int = 0) -> SubscriptionData:
     return data
 
 
-def _heartbeats() -> Iterator[Case]:
+def _heartbeats() -> Iterator[RuleCase]:
     """Nothing held, then another version of the same topic, small and as an epoch, then several topics."""
     for base in (0, 1_700_000_000_000):
-        for held, version, text in product(({}, {"T": _wish("T", "b", base + 5)}), (5, 4, 6), "ab"):
-            yield Case((held, [_wish("T", text, base + version)]))
+        for table, version, text in product(({}, {"T": _wish("T", "b", base + 5)}), (5, 4, 6), "ab"):
+            yield RuleCase((table, [_wish("T", text, base + version)]))
     two = {"T": _wish("T", "a", 5), "U": _wish("U", "x", 5)}
-    yield from (Case((two, told)) for told in ([], [_wish("T", "a", 5)]))
+    yield from (RuleCase((two, reported)) for reported in ([], [_wish("T", "a", 5)]))
     for first, second in product((4, 5, 6), repeat=2):
-        yield Case((two, [_wish("T", "b", first), _wish("U", "y", second)]))
-        yield Case(({"T": two["T"]}, [_wish("T", "b", first), _wish("U", "y", second)]))
-    yield from (Case(({}, [_wish("T", "a", first), _wish("T", "b", 11 - first)])) for first in (5, 6))
-    yield Case(({}, [_wish("T", "a", 0)]))  # a client's first heartbeat has version 0
+        yield RuleCase((two, [_wish("T", "b", first), _wish("U", "y", second)]))
+        yield RuleCase(({"T": two["T"]}, [_wish("T", "b", first), _wish("U", "y", second)]))
+    yield from (RuleCase(({}, [_wish("T", "a", first), _wish("T", "b", 11 - first)])) for first in (5, 6))
+    yield RuleCase(({}, [_wish("T", "a", 0)]))  # a client's first heartbeat has version 0
     condition = SubscriptionData("T", "a > 3", sub_version=5, expression_type=SQL92)
-    yield from (Case(({"T": _wish("T", "a", held)}, [condition])) for held in (5, 4))
-    yield from (Case(({"T": condition}, [_wish("T", "a", told)])) for told in (5, 6))
+    yield from (RuleCase(({"T": _wish("T", "a", version_held)}, [condition])) for version_held in (5, 4))
+    yield from (RuleCase(({"T": condition}, [_wish("T", "a", version_told)])) for version_told in (5, 6))
 
 
 TAGS = (None, "a", "b", "Aa", "BB", "A", " a", "Shop-Ab")
 SUBSCRIBED = ("a", "b", "a || b", "*", "Aa", "BB || a", "Shop-Ab")  # the code of the last one is negative
 
 
-def _entries() -> Iterator[Case]:
+def _entries() -> Iterator[RuleCase]:
     for text, tag in product(SUBSCRIBED, TAGS):
-        yield Case((_wish("T", text), string_hash(tag) if tag else 0))
-    yield Case((_wish("T", "a"), None))
+        yield RuleCase((_wish("T", text), string_hash(tag) if tag else 0))
+    yield RuleCase((_wish("T", "a"), None))
     for text, more in product(("b", "Shop-Ab"), (2**32, -(2**32), 2**33, 2**31)):
-        yield Case((_wish("T", text), string_hash(text) + more))
+        yield RuleCase((_wish("T", text), string_hash(text) + more))
 
 
-def _messages() -> Iterator[Case]:
-    yield from (Case((_wish("T", text), tag)) for text, tag in product(SUBSCRIBED, TAGS))
+def _messages() -> Iterator[RuleCase]:
+    yield from (RuleCase((_wish("T", text), tag)) for text, tag in product(SUBSCRIBED, TAGS))
     by_class = _wish("T", "a")
     by_class.class_filter_mode = True
-    yield from (Case((by_class, tag)) for tag in ("b", None))
+    yield from (RuleCase((by_class, tag)) for tag in ("b", None))
 
 
-def _silences() -> Iterator[Case]:
+def _silences() -> Iterator[RuleCase]:
     for expiry, silent in product((1, 120_000), (0, -1, 1, 2)):
-        yield Case((expiry + silent + 500, 500, expiry))
-    yield Case((400, 500, 1))  # a clock that was set back
+        yield RuleCase((expiry + silent + 500, 500, expiry))
+    yield RuleCase((400, 500, 1))  # a clock that was set back
 
 
-CASES: Mapping[str, Callable[[], Iterable[Case]]] = {
+RULE_CASES: Mapping[str, Callable[[], Iterable[RuleCase]]] = {
     "update_subscription": _heartbeats,
     "is_matched_by_consume_queue": _entries,
     "client_keeps": _messages,
     "is_expired": _silences,
 }
 # What the vectors of tags call the answer of these rules.
-ANSWERS = {"is_matched_by_consume_queue": "by_consume_queue", "client_keeps": "by_client"}
+VECTOR_ANSWERS = {"is_matched_by_consume_queue": "by_consume_queue", "client_keeps": "by_client"}
 
 
-def vector_cases(field: str) -> Iterator[Case]:
+def vector_cases(field: str) -> Iterator[RuleCase]:
     """Inputs and answers of the real 4.8.0 jars for a rule; nothing where no vectors are."""
-    for vector in vectors("tags") if field in ANSWERS else ():
+    for vector in vectors("tags") if field in VECTOR_ANSWERS else ():
         if vector["kind"] == "match":
-            asked = build_subscription_data(None, "T", vector["subString"])
-            asked.class_filter_mode = bool(vector["classFilterMode"])
+            subscription = build_subscription_data(None, "T", vector["subString"])
+            subscription.class_filter_mode = bool(vector["classFilterMode"])
             given = vector["tag"] if field == "client_keeps" else vector["tagsCode"]
-            if field == "client_keeps" or not asked.class_filter_mode:
-                yield Case((asked, given), vector[ANSWERS[field]])
+            if field == "client_keeps" or not subscription.class_filter_mode:
+                yield RuleCase((subscription, given), vector[VECTOR_ANSWERS[field]])
 
 
 def vectors(name: str) -> Iterator[dict[str, Any]]:

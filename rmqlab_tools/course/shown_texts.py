@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w.]*\}")
-MESSAGES = {"_": None, "N_": None, "ngettext": (1, 2)}
+MESSAGE_CALLS = {"_": None, "N_": None, "ngettext": (1, 2)}
 """The calls that make a message, and which of their arguments are its texts, as Babel wants to know it."""
 MAX_WAYS = 8  # of one f-string; with more, its conditions are placeholders too
 # Two words beside each other, or a word that ends a sentence: prose. A single word is one only where words are shown.
@@ -73,16 +73,18 @@ class Text(NamedTuple):
 
 @cache
 def texts_of(source: str, *, raised: bool = False) -> list[Text]:
-    """The texts for people of Python source, in its order, each once; ``raised``: only those of its errors."""
+    """The texts for people of Python source, in its order, each once; `raised`: only those of its errors."""
     tree: ast.AST = ast.parse(source)
     if raised:
-        tree = ast.List([one.exc for one in ast.walk(tree) if isinstance(one, ast.Raise) and one.exc is not None])
-    found: dict[str, int] = {}
+        tree = ast.List(
+            [child.exc for child in ast.walk(tree) if isinstance(child, ast.Raise) and child.exc is not None]
+        )
+    line_of: dict[str, int] = {}
     for node, shown in strings(tree, shown=False):
         for text in _ways(node):
             if is_text(text, shown=shown or text in _WORDS):
-                found.setdefault(text, node.lineno)
-    return [Text(text, line) for text, line in sorted(found.items(), key=lambda one: one[1])]
+                line_of.setdefault(text, node.lineno)
+    return [Text(text, line) for text, line in sorted(line_of.items(), key=lambda entry: entry[1])]
 
 
 def names_of(source: str) -> list[str]:
@@ -90,10 +92,10 @@ def names_of(source: str) -> list[str]:
     nodes = list(ast.walk(ast.parse(source)))
     keys = [key for node in nodes if isinstance(node, ast.Dict) for key in node.keys]
     names = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
-    found = [name.replace("_", " ") for name in names if re.fullmatch(r"(?!is_)[a-z]+(_[a-z]+){2,}", name)]
+    phrases = [name.replace("_", " ") for name in names if re.fullmatch(r"(?!is_)[a-z]+(_[a-z]+){2,}", name)]
     maps = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("heat_map")]
-    values = [one.value for node in maps for one in node.keywords if one.arg == "value"]
-    return [*found, *(str(one.value) for one in values if isinstance(one, ast.Constant))]
+    values = [keyword.value for node in maps for keyword in node.keywords if keyword.arg == "value"]
+    return [*phrases, *(str(value.value) for value in values if isinstance(value, ast.Constant))]
 
 
 def is_text(text: str, *, shown: bool = False) -> bool:
@@ -137,21 +139,21 @@ def _children(node: ast.AST) -> Iterable[ast.AST]:
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
             if isinstance(node, ast.Module | ast.ClassDef):
                 shown = body[-1:] if isinstance(node, ast.Module) else []
-                return [one for one in body if one in shown or not _is_remark(one)]
+                return [child for child in body if child in shown or not _is_remark(child)]
             return [*node.args.defaults, *filter(None, node.args.kw_defaults), *body]
         case ast.AnnAssign():
             return [] if node.value is None else [node.value]
-        case ast.Call() if _name(node.func) in MESSAGES:  # Babel finds those; a text may be among its values
+        case ast.Call() if _name(node.func) in MESSAGE_CALLS:  # Babel finds those; a text may be among its values
             return node.keywords
         case ast.Call():
             hidden = _name(node.func) in _HIDDEN
-            given = [one for one in node.keywords if one.arg not in _HIDDEN_KEYWORDS]
+            given = [child for child in node.keywords if child.arg not in _HIDDEN_KEYWORDS]
             return [node.func, *given] if hidden else [node.func, *node.args, *given]
         case ast.Subscript():
             named = isinstance(node.value, ast.Dict) or isinstance(node.ctx, ast.Store)
             return [node.value, node.slice] if named else [node.value]
         case ast.Compare():
-            return [one for one in (node.left, *node.comparators) if not isinstance(one, ast.Constant)]
+            return [child for child in (node.left, *node.comparators) if not isinstance(child, ast.Constant)]
         case _:
             return ast.iter_child_nodes(node)
 
@@ -217,10 +219,10 @@ def constants(node: ast.expr) -> list[str]:
     if not isinstance(node, ast.IfExp):
         return []
     both = [
-        [one.value] if isinstance(one, ast.Constant) and isinstance(one.value, str) else constants(one)
-        for one in (node.body, node.orelse)
+        [branch.value] if isinstance(branch, ast.Constant) and isinstance(branch.value, str) else constants(branch)
+        for branch in (node.body, node.orelse)
     ]
-    return [text for one in both for text in one] if all(both) else []
+    return [text for texts in both for text in texts] if all(both) else []
 
 
 def placeholder(node: ast.expr, names: dict[str, str]) -> str:
@@ -229,7 +231,7 @@ def placeholder(node: ast.expr, names: dict[str, str]) -> str:
     if whole not in names:
         short = whole
         if not re.fullmatch(r"[A-Za-z_][\w.]*", whole):
-            inside = [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and one.id not in _BUILTIN]
+            inside = [child.id for child in ast.walk(node) if isinstance(child, ast.Name) and child.id not in _BUILTIN]
             short = inside[0] if inside else "value"
         taken, free = set(names.values()), short
         number = 2

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab_tools.doctor.finding import Finding
-    from rmqlab_tools.doctor.snapshot import BrokerSeen, Look
+    from rmqlab_tools.doctor.snapshot import BrokerSeen, ClusterSnapshot
 
 
-def broker_findings(look: Look, previous: Look | None = None) -> Iterator[Finding]:
+def broker_findings(look: ClusterSnapshot, previous: ClusterSnapshot | None = None) -> Iterator[Finding]:
     """Everything about servers."""
     yield from _unanswered(look)
     gone = [] if previous is None else sorted(previous.brokers.keys() - look.brokers.keys())
     if gone or not look.brokers:
-        told = (
+        reason = (
             _("the name server no longer lists {gone}", gone=joined(", ", gone))
             if gone
             else _("the name server lists no broker")
         )
-        yield found("no_broker", State.UNKNOWN, Certainty.PROVED, _("{told}: its groups are not known", told=told))
+        yield found("no_broker", State.UNKNOWN, Certainty.PROVED, _("{told}: its groups are not known", told=reason))
     sql92 = _sql92_groups(look)
     for broker in look.brokers.values():
         if broker.settings is not None:
@@ -39,32 +39,36 @@ def broker_findings(look: Look, previous: Look | None = None) -> Iterator[Findin
     yield from _client_versions(look)
 
 
-def _unanswered(look: Look) -> Iterator[Finding]:
+def _unanswered(look: ClusterSnapshot) -> Iterator[Finding]:
     """One line a server; a member's silence (307) is said of its group."""
     by_server: dict[str, list[tuple[int, str]]] = {}
-    for one in look.unanswered:
-        if one.code != RequestCode.GET_CONSUMER_RUNNING_INFO:
-            by_server.setdefault(one.addr or one.about, []).append((one.code, one.reason))
-    for server, asked in sorted(by_server.items()):
-        codes = Counter(code for code, _ in asked if code)
-        told = joined(
+    for question in look.unanswered:
+        if question.code != RequestCode.GET_CONSUMER_RUNNING_INFO:
+            by_server.setdefault(question.addr or question.about, []).append((question.code, question.reason))
+    for server, failures in sorted(by_server.items()):
+        codes = Counter(code for code, _ in failures if code)
+        answer_codes = joined(
             ", ", (_("{code} ({count} times)", code=code, count=count) for code, count in sorted(codes.items()))
         )
-        says = _("no answer to {told}: {asked}", told=told, asked=asked[0][1]) if told else asked[0][1]
+        says = (
+            _("no answer to {told}: {asked}", told=answer_codes, asked=failures[0][1])
+            if answer_codes
+            else failures[0][1]
+        )
         says = joined(": ", (server, says)) if server else says
         evidence = {"server": server, "codes": dict(codes)}
         yield found("unanswered", State.UNKNOWN, Certainty.PROVED, says, evidence=evidence)
 
 
-def _sql92_groups(look: Look) -> Counter[tuple[str, str]]:
+def _sql92_groups(look: ClusterSnapshot) -> Counter[tuple[str, str]]:
     """How many groups filter each topic by SQL92, broker by broker."""
     counted: Counter[tuple[str, str]] = Counter()
     for group in look.groups.values():
         for broker, slot in group.slots.items():
             counted.update(
                 (broker, topic)
-                for topic, held in slot.subscription_table.items()
-                if not held.is_tag and not is_retry_topic(topic)
+                for topic, subscription in slot.subscription_table.items()
+                if not subscription.is_tag and not is_retry_topic(topic)
             )
     return counted
 
@@ -141,29 +145,33 @@ def _bitmap(broker: BrokerSeen, sql92: Counter[tuple[str, str]]) -> Iterator[Fin
         yield found("bloom_crowded", State.NOTE, Certainty.PROVED, says)
 
 
-def _clock(look: Look, broker: BrokerSeen) -> Iterator[Finding]:
+def _clock(look: ClusterSnapshot, broker: BrokerSeen) -> Iterator[Finding]:
     """A broker's own clock, known to the second, against the time of the look."""
     if broker.clock is None:
         return
     late, early = broker.clock - (look.at + look.took_ms), look.at - broker.clock
     if max(late, early) > CLOCK_MS:
-        told = (
+        difference = (
             _("{late} s ahead of", late=f"{late / 1000:g}")
             if late > 0
             else _("{early} s behind", early=f"{early / 1000:g}")
         )
-        says = _("the clock of {name} is about {told} this machine's", name=broker.name, told=told)
+        says = _("the clock of {name} is about {told} this machine's", name=broker.name, told=difference)
         yield found("clock_differs", State.NOTE, Certainty.PROVED, says, evidence={"broker": broker.name})
 
 
-def _client_versions(look: Look) -> Iterator[Finding]:
+def _client_versions(look: ClusterSnapshot) -> Iterator[Finding]:
     """Clients of another version than the brokers: counted, for they are usual."""
     brokers = {broker.version for broker in look.brokers.values() if broker.version}
     clients = Counter(
         member.version for group in look.groups.values() for member in group.members.values() if member.version
     )
     if (brokers and clients.keys() - brokers) or len(brokers) > 1:
-        told = joined(", ", (f"{count} {version}" for version, count in clients.most_common()))
-        says = _("brokers run {brokers}, clients {told}", brokers=joined(", ", sorted(brokers)), told=told or _("none"))
+        counted_clients = joined(", ", (f"{count} {version}" for version, count in clients.most_common()))
+        says = _(
+            "brokers run {brokers}, clients {told}",
+            brokers=joined(", ", sorted(brokers)),
+            told=counted_clients or _("none"),
+        )
         evidence = {"brokers": sorted(brokers), "clients": dict(clients)}
         yield found("client_versions", State.NOTE, Certainty.PROVED, says, evidence=evidence)

@@ -28,18 +28,18 @@ _FIELD: Final = re.compile(r'"?(\w+)"?[=:](?:"((?:[^"\\]|\\.)*)"|\\"([^"\\]*)\\"
 @cache
 def entries() -> dict[str, Entry]:
     """Every entry by its id, in the order of the files."""
-    found = {}
+    by_id = {}
     for name in FILES:
         data = (carried("decoder") / f"{name}.json").read_bytes()
-        found.update({one.id: one for one in msgspec.json.decode(data, type=list[Entry])})
-    return found
+        by_id.update({entry.id: entry for entry in msgspec.json.decode(data, type=list[Entry])})
+    return by_id
 
 
 @cache
 def templates() -> list[TextTemplate]:
     """Every text, the wordings of other versions too, the heaviest first."""
-    every = (template(one.id, text) for one in entries().values() for text in (*one.texts, *one.older))
-    return sorted(every, key=lambda each: -each.weight)
+    all_templates = (template(entry.id, text) for entry in entries().values() for text in (*entry.texts, *entry.older))
+    return sorted(all_templates, key=lambda each: -each.weight)
 
 
 @cache
@@ -86,12 +86,12 @@ def match(line: str) -> Match | None:
 
 
 def _tidied(entry: Entry, values: dict[str, str], line: str, text: TextTemplate) -> dict[str, str]:
-    """The values without what a logger writes behind them: place in the source (C++), fields of their own (Go)."""
+    """The values without what a logger writes after them: place in the source (C++), fields of their own (Go)."""
     if entry.languages & {"C++"} and text.names[-1]:
         values = values | {text.names[-1]: _PLACE.sub("", values[text.names[-1]])}
     if entry.languages & {"Go"} and not values:
         behind = line[line.rfind(text.parts[-1]) + len(text.parts[-1]) :]
-        values = {found[1]: next(filter(None, found.groups()[1:]), "") for found in _FIELD.finditer(behind)}
+        values = {field[1]: next(filter(None, field.groups()[1:]), "") for field in _FIELD.finditer(behind)}
     return values
 
 

@@ -57,15 +57,17 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def _holds(condition: str, values: dict[str, str]) -> bool:
     """One condition: an operand is a number, a 'word', or a value of the line."""
-    told = _CONDITION.fullmatch(condition)
-    if told is None:
+    match = _CONDITION.fullmatch(condition)
+    if match is None:
         raise ValueError(f"{condition!r} is no condition")
-    if told[3].startswith("'"):
-        return told[2] == "=" and _valued(values, told[1]) == told[3].strip("'")
-    left, right = (int(one) if _is_number(one) else _number(_valued(values, one)) for one in (told[1], told[3]))
+    if match[3].startswith("'"):
+        return match[2] == "=" and _valued(values, match[1]) == match[3].strip("'")
+    left, right = (
+        int(operand) if _is_number(operand) else _number(_valued(values, operand)) for operand in (match[1], match[3])
+    )
     if left is None or right is None:
         return False
-    return {"<": left < right, ">": left > right, "=": left == right}[told[2]]
+    return {"<": left < right, ">": left > right, "=": left == right}[match[2]]
 
 
 def _is_number(text: str) -> bool:
@@ -116,7 +118,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def versions(self) -> list[str]:
         """The versions that say it."""
-        return sorted({version for one in self.said for version in one.versions})
+        return sorted({version for place in self.said for version in place.versions})
 
     @property
     def sentences(self) -> list[str]:

@@ -11,11 +11,11 @@ from rmqlab_tools.doctor.broker_findings import broker_findings
 from rmqlab_tools.doctor.expression_findings import expression_findings
 from rmqlab_tools.doctor.finding import Finding, GroupDiagnosis, State, counted
 from rmqlab_tools.doctor.group_context import GroupCase
-from rmqlab_tools.doctor.history import LookHistory
+from rmqlab_tools.doctor.history import SnapshotHistory
 from rmqlab_tools.doctor.loss_findings import lags_of, loss_findings, lost_messages
 from rmqlab_tools.doctor.member_findings import member_findings
 from rmqlab_tools.doctor.queue_findings import queue_findings
-from rmqlab_tools.doctor.snapshot import Look
+from rmqlab_tools.doctor.snapshot import ClusterSnapshot
 from rmqlab_tools.doctor.subscription_findings import subscription_findings
 from rmqlab_tools.show.tables import table
 
@@ -34,7 +34,7 @@ class Diagnosis:
     `cluster` are findings that belong to no group: brokers' settings, servers that did not answer.
     """
 
-    look: Look
+    look: ClusterSnapshot
     groups: tuple[GroupDiagnosis, ...]
     cluster: tuple[Finding, ...] = ()
 
@@ -56,7 +56,7 @@ class Diagnosis:
         """A group (None: the worst one) as a picture: see `rmqlab_tools.doctor.report.group_picture`."""
         from rmqlab_tools.doctor.report import group_picture
 
-        judged = next((one for one in self.groups if not group or one.group == group), None)
+        judged = next((diagnosed for diagnosed in self.groups if not group or diagnosed.group == group), None)
         if judged is None:
             raise BadInput(_("no group {group} was looked at", group=f"{group or ''!r}"))
         return group_picture(self.look, judged, topic)
@@ -69,7 +69,7 @@ class Diagnosis:
             "status": self.status,
             "cluster": [finding.as_json() for finding in self.cluster],
             "groups": [group.as_json() for group in self.groups],
-            "unanswered": [one._asdict() for one in look.unanswered],
+            "unanswered": [question._asdict() for question in look.unanswered],
             "cost": {server: asdict(cost) for server, cost in look.cost.items()},
         }
 
@@ -78,18 +78,18 @@ class Diagnosis:
 
         Healthy groups share one line, and notes are left out, unless `verbose`.
         """
-        told = [str(_("cluster: {says}", says=finding.says)) for finding in self.cluster]
+        sentences = [str(_("cluster: {says}", says=finding.says)) for finding in self.cluster]
         healthy = [group for group in self.groups if group.state <= State.NOTE]
         for group in self.groups if verbose else self.groups[: len(self.groups) - len(healthy)]:
             state = _("{state}, {members}", state=str(group.state), members=counted(group.members, "member"))
-            told.append(str(_("{group}: {state}", group=group.group, state=state)))
+            sentences.append(str(_("{group}: {state}", group=group.group, state=state)))
             for finding in group.findings:
                 if verbose or finding.state > State.NOTE:
-                    told += finding.lines()
+                    sentences += finding.lines()
         if not verbose and healthy:
             names = shortened((group.group for group in healthy), _SHOWN)
-            told.append(str(_("healthy: {names}", names=names)))
-        return told or [str(_("{namesrv}: no consumer group was found", namesrv=self.look.namesrv))]
+            sentences.append(str(_("healthy: {names}", names=names)))
+        return sentences or [str(_("{namesrv}: no consumer group was found", namesrv=self.look.namesrv))]
 
     def __repr__(self) -> str:
         """The text."""
@@ -100,11 +100,11 @@ class Diagnosis:
 
     def table(self) -> Table:
         """Every finding, the worst group first; a group without one has a line of its own."""
-        told = [*((group.group, group.findings) for group in self.groups), (_("(cluster)"), self.cluster)]
+        judged = [*((group.group, group.findings) for group in self.groups), (_("(cluster)"), self.cluster)]
         rows = [
-            (name, str(one.state), one.kind, _(one.certainty.value), one.says, one.advice)
-            for name, findings in told
-            for one in findings
+            (name, str(finding.state), finding.kind, _(finding.certainty.value), finding.says, finding.advice)
+            for name, findings in judged
+            for finding in findings
         ]
         rows += [(group.group, str(group.state), "", "", "", "") for group in self.groups if not group.findings]
         bad = {str(State.LOSING), str(State.AT_RISK)}
@@ -116,7 +116,9 @@ class Diagnosis:
 _OF_A_GROUP = (loss_findings, subscription_findings, expression_findings, member_findings, queue_findings)
 
 
-def diagnose(look: Look, previous: Look | None = None, history: LookHistory | None = None) -> Diagnosis:
+def diagnose(
+    look: ClusterSnapshot, previous: ClusterSnapshot | None = None, history: SnapshotHistory | None = None
+) -> Diagnosis:
     """Judge a look, by the look before if there was one.
 
     `history` has seen these looks and those before; None: there were no others.
@@ -126,16 +128,16 @@ def diagnose(look: Look, previous: Look | None = None, history: LookHistory | No
     cluster: the name server lists no broker: its groups are not known
     """
     if history is None:
-        history = LookHistory()
-        for one in (look,) if previous is None else (previous, look):
-            history.saw(one)
+        history = SnapshotHistory()
+        for snapshot in (look,) if previous is None else (previous, look):
+            history.saw(snapshot)
     before = {} if previous is None else previous.groups
     groups = []
     for name, group in look.groups.items():
         earlier = before.get(name)
         case_before = None if previous is None or earlier is None else GroupCase(previous, earlier)
         groups.append(_of_group(GroupCase(look, group, case_before, history)))
-    groups.sort(key=lambda one: (-one.state, one.group))
+    groups.sort(key=lambda diagnosed: (-diagnosed.state, diagnosed.group))
     return Diagnosis(look, tuple(groups), tuple(sorted(broker_findings(look, previous), key=_badness)))
 
 

@@ -20,9 +20,9 @@ from rmqlab.files import read_bytes
 from rmqlab.language import _
 from rmqlab.message.java_properties import load_properties
 from rmqlab_tools.doctor.diagnosis import diagnose
-from rmqlab_tools.doctor.history import LookHistory
+from rmqlab_tools.doctor.history import SnapshotHistory
 from rmqlab_tools.doctor.read_client import ReadClient
-from rmqlab_tools.doctor.snapshot import LookOptions
+from rmqlab_tools.doctor.snapshot import SnapshotOptions
 from rmqlab_tools.doctor.snapshot_json import read_look
 from rmqlab_tools.doctor.take_snapshot import take_look
 from rmqlab_tools.live.configuration_files import read_rules
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rmqlab_tools.doctor.diagnosis import Diagnosis
-    from rmqlab_tools.doctor.snapshot import Look
+    from rmqlab_tools.doctor.snapshot import ClusterSnapshot
 
 CLOCK_STEP_MS: Final = 1_000
 """A machine's clock that leaves its steady one by more than this between two looks was set."""
@@ -58,12 +58,12 @@ def doctor(
 
     `namesrv` is "host:port;host:port"; `groups` and `topics` are names, none means all. With two `looks` or more,
     `every` seconds apart, flips are counted and what was lost in between is known; one look judges what lies around the
-    committed offsets. `messages` are read so many a queue, to say what they are. `limits` are those of `LookOptions`:
-    `window`, `rate`, `timeout_ms`, `member_timeout_ms`, `limit_ms`. `since` is an earlier answer: what was passed since
-    then is judged. `recorded` are files of looks that were saved, oldest first: they are judged again, all groups or
-    those named, and nobody is asked. `acl` is a file with `accessKey:` and `secretKey:` (else RMQLAB_ACCESS_KEY and
-    RMQLAB_SECRET_KEY count, if they are set); `tls` encrypts, or names a file with the settings of 4.8.0's
-    `tls.config.file`.
+    committed offsets. `messages` are read so many a queue, to say what they are. `limits` are those of
+    `SnapshotOptions`: `window`, `rate`, `timeout_ms`, `member_timeout_ms`, `limit_ms`. `since` is an earlier answer:
+    what was passed since then is judged. `recorded` are files of looks that were saved, oldest first: they are judged
+    again, all groups or those named, and no server is asked. `acl` is a file with `accessKey:` and `secretKey:` (else
+    RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY count, if they are set); `tls` encrypts, or names a file with the settings
+    of 4.8.0's `tls.config.file`.
 
     >>> import rmqlab
     >>> with rmqlab.serve() as broker:
@@ -93,9 +93,9 @@ def doctor(
                 )
             )
         return _judged_again(recorded, groups)
-    asked = LookOptions(tuple(groups), tuple(topics), messages, **limits)
-    with Doctor(namesrv, asked, None if since is None else since.look, acl=acl, tls=tls) as one:
-        for diagnosis in one.looks(looks, every):
+    options = SnapshotOptions(tuple(groups), tuple(topics), messages, **limits)
+    with Doctor(namesrv, options, None if since is None else since.look, acl=acl, tls=tls) as session:
+        for diagnosis in session.looks(looks, every):
             last = diagnosis
     return last
 
@@ -103,8 +103,11 @@ def doctor(
 def _judged_again(files: Sequence[str | Path], groups: Sequence[str]) -> Diagnosis:
     """What several saved looks at one cluster say, the last one judged by those before: of these groups, or of all.
 
-    Raises `BadInput` for looks that are not in the order of their time, one twice among them: what was seen at two
-    looks is called proved. Also for a group that the last look has not.
+    Also for a group that the last look has not.
+
+    Raises:
+        BadInput: looks that are not in the order of their time, one twice among them: what was seen at two looks is
+            called proved.
     """
     looks = [read_look(Path(file)) for file in files]
     for number, (before, look) in enumerate(pairwise(looks)):
@@ -127,9 +130,10 @@ def _judged_again(files: Sequence[str | Path], groups: Sequence[str]) -> Diagnos
             )
     if groups:
         looks = [
-            replace(one, groups={name: one.groups[name] for name in groups if name in one.groups}) for one in looks
+            replace(saved, groups={name: saved.groups[name] for name in groups if name in saved.groups})
+            for saved in looks
         ]
-    history = LookHistory()
+    history = SnapshotHistory()
     for look in looks:
         history.saw(look)
     return diagnose(looks[-1], looks[-2] if len(looks) > 1 else None, history)
@@ -144,24 +148,25 @@ class Doctor:
     def __init__(
         self,
         namesrv: str,
-        asked: LookOptions | None = None,
-        previous: Look | None = None,
+        options: SnapshotOptions | None = None,
+        previous: ClusterSnapshot | None = None,
         *,
         acl: str | Path | None = None,
         tls: bool | str | Path = False,
     ) -> None:
         """Nothing is asked before the first `look`; `previous` is one that was taken earlier.
 
-        Raises `BadInput` for keys or settings that cannot be read.
+        Raises:
+            BadInput: keys or settings that cannot be read.
         """
         self._hook = access_keys(acl, os.environ)
         self._tls = None if tls is False else tls_context(None if tls is True else tls)
         self.namesrv = namesrv
-        self._history = LookHistory()
+        self._history = SnapshotHistory()
         if previous is not None:
             self._history.saw(previous)
         self.diagnosis: Diagnosis | None = None
-        self._asked = asked
+        self._asked = options
         self._client: ReadClient | None = None
         self._previous = previous
         self._thread = ThreadPoolExecutor(1, "rmqlab doctor")
@@ -177,7 +182,11 @@ class Doctor:
         self._thread.shutdown()
 
     def look(self) -> Diagnosis:
-        """Look once more. Raises `BadInput` when nothing can be said of the cluster."""
+        """Look once more.
+
+        Raises:
+            BadInput: when nothing can be said of the cluster.
+        """
         self._looked = time.monotonic()
         self._follow_clock()
         look = self._thread.submit(lambda: self._runner.run(self._take())).result()
@@ -206,7 +215,7 @@ class Doctor:
         """Sleep until `seconds` have passed since the last look began."""
         time.sleep(max(0.0, self._looked + seconds - time.monotonic()))
 
-    async def _take(self) -> Look:
+    async def _take(self) -> ClusterSnapshot:
         if self._client is None:
             self._client = ReadClient(self.namesrv, self._asked, hook=self._hook, tls=self._tls)
         return await take_look(self._client, self._previous)
@@ -217,34 +226,37 @@ class Doctor:
         self._runner.close()
 
 
-ACCESS_KEY: Final = "RMQLAB_ACCESS_KEY"
+ACCESS_KEY_VARIABLE: Final = "RMQLAB_ACCESS_KEY"
 SECRET_KEY: Final = "RMQLAB_SECRET_KEY"  # noqa: S105 - the name of a variable
-SECURITY_TOKEN: Final = "RMQLAB_SECURITY_TOKEN"  # noqa: S105
+SECURITY_TOKEN_VARIABLE: Final = "RMQLAB_SECURITY_TOKEN"  # noqa: S105
 
 
 def access_keys(file: str | Path | None, environment: Mapping[str, str]) -> AclClientRPCHook | None:
-    """Return what signs requests: the keys of a file, else those of the environment, else None.
+    """What signs requests: the keys of a file, else those of the environment, else None.
 
     The file is that of 4.8.0's admin tool, conf/tools.yml: `accessKey:` and `secretKey:` (`AclUtils.getAclRPCHook`),
-    and `securityToken:` if there is one. Raises BadInput when one of the two keys is missing. Example::
+    and `securityToken:` if there is one. Example::
 
         access_keys(None, {"RMQLAB_ACCESS_KEY": "reader", "RMQLAB_SECRET_KEY": "12345678"})
+
+    Raises:
+        BadInput: when one of the two keys is missing.
     """
     if file is not None:
         where = _("{file}: accessKey: and secretKey: are wanted, as in 4.8.0's conf/tools.yml", file=file)
         try:
-            found = read_rules(Path(file))
+            rules = read_rules(Path(file))
         except BadInput as error:
             if isinstance(error.__cause__, ImportError):
                 raise
             raise BadInput(f"{where}: {getattr(error.__cause__, 'strerror', None) or error.__cause__}") from error
-        told = found if isinstance(found, dict) else {}
-        keys = [told.get(name) for name in ("accessKey", "secretKey", "securityToken")]
+        keys_of_file = rules if isinstance(rules, dict) else {}
+        keys = [keys_of_file.get(name) for name in ("accessKey", "secretKey", "securityToken")]
     else:
-        keys = [environment.get(name) for name in (ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN)]
+        keys = [environment.get(name) for name in (ACCESS_KEY_VARIABLE, SECRET_KEY, SECURITY_TOKEN_VARIABLE)]
         where = _(
             "{access_key} and {secret_key} belong together: one of them is not set",
-            access_key=ACCESS_KEY,
+            access_key=ACCESS_KEY_VARIABLE,
             secret_key=SECRET_KEY,
         )
         if not keys[0] and not keys[1]:
@@ -256,14 +268,15 @@ def access_keys(file: str | Path | None, environment: Mapping[str, str]) -> AclC
 
 
 def tls_context(file: str | Path | None = None) -> ssl.SSLContext:
-    """Return how connections are encrypted: as a Java client with `-Dtls.enable=true` does it.
+    """How connections are encrypted: as a Java client with `-Dtls.enable=true` does it.
 
     `file` has the settings of 4.8.0's `tls.config.file`, `name=value` lines: `tls.client.trustCertPath`,
     `tls.client.authServer`, `tls.client.certPath`, `tls.client.keyPath`, `tls.client.keyPassword`; other names are
     passed over. Without `tls.client.authServer=true` every server is believed, and names of hosts are never checked
     (`TlsHelper.buildSslContext`). What the file says counts even where Java's `tls.test.mode.enable` is left on.
 
-    Raises BadInput for a file that cannot be read, here or by one of those settings.
+    Raises:
+        BadInput: a file that cannot be read, here or by one of those settings.
     """
     settings: dict[str, str] = {}
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -21,12 +21,12 @@ from rmqlab_tools.doctor.finding import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-LONGEST: Final = 8_000
+LONGEST_QUERY: Final = 8_000
 """Characters of a line that are looked at; the rest of a longer one is skipped."""
-WIDTH: Final = 100
-NEAR: Final = 0.5
+TEXT_COLUMNS: Final = 100
+NEAR_TEXTS: Final = 0.5
 """Share of a text's words that a line must have for the text to be offered."""
-FEW: Final = 20
+FEW_LINES_COMPARED: Final = 20
 """Lines that somebody pastes; in a log with more the unknown ones are counted and not shown."""
 MANY: Final = 6
 """Places that are named of those that say a text."""
@@ -77,13 +77,13 @@ class Explanation:
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
         where = {name: getattr(self, name) for name in ("count", "first", "last", "first_time", "last_time", "values")}
-        told = {
+        record = {
             "entry": msgspec.to_builtins(self.entry),
             "effect": self.effect,
             "case": msgspec.to_builtins(self.case),
             "as_now": self.as_now,
         }
-        return told | (where if self.count else {})
+        return record | (where if self.count else {})
 
     def lines(self, *, brief: bool = False) -> Iterator[str]:
         """The lines that a person reads, in the reader's language; `brief`: what it is and what to do."""
@@ -107,18 +107,18 @@ class Explanation:
             now = textwrap.shorten(self.as_now, LONGEST_SHOWN, placeholder=" ...")
             yield f"  {_('as 4.8.0 says it:')} {now}"
         if not brief:
-            who = _(
+            source = _(
                 "{kind} of the {speaker}, {versions}",
                 kind=kind,
                 speaker=_(entry.speaker),
                 versions=joined(", ", entry.versions),
             )
             effect = joined(": ", (_(self.effect), EFFECTS[self.effect]))
-            yield f"  {joined('; ', (who, effect))}"
+            yield f"  {joined('; ', (source, effect))}"
         for name, value in self.values.items():
             if value:
                 shown = f"  {name} = {textwrap.shorten(value, LONGEST_SHOWN, placeholder=' ...')}"
-                yield from textwrap.wrap(shown, WIDTH, subsequent_indent="    ", break_long_words=False)
+                yield from textwrap.wrap(shown, TEXT_COLUMNS, subsequent_indent="    ", break_long_words=False)
         if self.case is not None:
             yield from _wrapped("  here     ", self.case.means)
         elif self.effect != entry.effect:
@@ -134,22 +134,27 @@ class Explanation:
                 "  doctor   ",
                 joined(", ", entry.findings) and _("finds it as {findings}", findings=joined(", ", entry.findings)),
             )
-            said = [f"{one.by} ({', '.join(filter(None, (*one.versions, one.level, one.file)))})" for one in entry.said]
+            said = [
+                f"{place.by} ({', '.join(filter(None, (*place.versions, place.level, place.file)))})"
+                for place in entry.said
+            ]
             rest = [f"+{len(said) - MANY}"] if len(said) > MANY else []
             yield from _wrapped("  said by  ", joined(", ", [*said[:MANY], *rest]), code=True)
             yield from _wrapped("  known    ", SURE[entry.sure])
-            yield from _wrapped("  see      ", joined(", ", (entries()[one].title for one in entry.see)), code=True)
+            yield from _wrapped(
+                "  see      ", joined(", ", (entries()[entry_id].title for entry_id in entry.see)), code=True
+            )
 
 
 def _wrapped(head: str, text: str, *, code: bool = False) -> list[str]:
-    """A text behind its head, in lines; `code`: it is the same in every language.
+    """A text after its head, in lines; `code`: it is the same in every language.
 
     Where words have no blanks between them, it is a terminal that breaks the lines.
     """
     if language() != ENGLISH:
-        told = str(text) if code else translate(text)
-        return [f"  {_HEADINGS[head.strip()]}  {told}" if head else told] if text else []
-    return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) if text else []
+        translated = str(text) if code else translate(text)
+        return [f"  {_HEADINGS[head.strip()]}  {translated}" if head else translated] if text else []
+    return textwrap.wrap(text, TEXT_COLUMNS, initial_indent=head, subsequent_indent=" " * len(head)) if text else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,23 +185,23 @@ class Explained:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
-        found = [one.as_json() for one in self.found]
+        explanations = [explanation.as_json() for explanation in self.found]
         counts = {name: getattr(self, name) for name in ("lines", "known", "unknown", "trace")}
         near = [{"line": line, "texts": list(texts)} for line, texts in self.near]
-        return {"what": self.what, **counts, "found": found, "near": near}
+        return {"what": self.what, **counts, "found": explanations, "near": near}
 
     def __str__(self) -> str:
         """The text for people."""
-        blocks = ["\n".join(one.lines(brief=self.lines > 1)) for one in self.found]
+        blocks = ["\n".join(explanation.lines(brief=self.lines > 1)) for explanation in self.found]
         if self.lines > 1:
-            told = _(
+            counted = _(
                 "{lines} lines: {known} known, {unknown} of which nothing is known",
                 lines=self.lines,
                 known=self.known,
                 unknown=self.unknown,
             )
             trace = _("; {trace} blank or of a stack trace", trace=self.trace) if self.trace else ""
-            blocks.insert(0, f"{told}{trace}")
+            blocks.insert(0, f"{counted}{trace}")
         elif not self.lines and not self.found:
             blocks.append(str(_("there is no line in it")))
         for line, texts in self.near:
@@ -238,7 +243,7 @@ def explain(what: int | str | Path) -> Explained:
             )
         )
     if isinstance(what, int) or re.fullmatch(r"-?\d+|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", text):
-        return Explained(text, tuple(Explanation(one, one.effect) for one in _of_code(text)))
+        return Explained(text, tuple(Explanation(entry, entry.effect) for entry in _of_code(text)))
     if _PATH.fullmatch(text):
         raise BadInput(
             _("{text}: there is no such file; give a log, a code, or the text of a line in quotes", text=text)
@@ -248,7 +253,7 @@ def explain(what: int | str | Path) -> Explained:
 
 def explain_lines(lines: Iterable[str], what: str) -> Explained:
     """What the lines of a log mean; `what` names the log."""
-    found: dict[tuple[str, Effect, Case | None], Explanation] = {}
+    explanations: dict[tuple[str, Effect, Case | None], Explanation] = {}
     number = known = trace = 0
     unknown: list[str] = []
     for number, line in enumerate(lines, 1):
@@ -256,7 +261,7 @@ def explain_lines(lines: Iterable[str], what: str) -> Explained:
         if said is None:
             if _TRACE.match(line):
                 trace += 1
-            elif len(unknown) <= FEW:
+            elif len(unknown) <= FEW_LINES_COMPARED:
                 unknown.append(line.strip())
             continue
         known += 1
@@ -265,14 +270,16 @@ def explain_lines(lines: Iterable[str], what: str) -> Explained:
         stamp = _TIME.search(line)
         time = stamp[0] if stamp else ""
         place = entry.id, effect, case
-        if place not in found:
-            found[place] = Explanation(entry, effect, case, 0, number, number, time, "", values, said.now, said.as_now)
-        one = found[place]
-        one.count += 1
-        one.last, one.last_time = number, time or one.last_time
+        if place not in explanations:
+            explanations[place] = Explanation(
+                entry, effect, case, 0, number, number, time, "", values, said.now, said.as_now
+            )
+        explanation = explanations[place]
+        explanation.count += 1
+        explanation.last, explanation.last_time = number, time or explanation.last_time
     rank = list(EFFECTS).index
-    worst_first = sorted(found.values(), key=lambda one: (rank(one.effect), -one.count))
-    near = tuple((line, nearest(line)) for line in unknown) if number <= FEW else ()
+    worst_first = sorted(explanations.values(), key=lambda explanation: (rank(explanation.effect), -explanation.count))
+    near = tuple((line, nearest(line)) for line in unknown) if number <= FEW_LINES_COMPARED else ()
     return Explained(what, tuple(worst_first), number, known, trace, near)
 
 
@@ -286,11 +293,11 @@ def _is_file(text: str) -> bool:
 
 
 def _of_code(text: str) -> list[Entry]:
-    found = list(coded(text))
-    if found:
-        return found
-    every = {one.name: one.value for codes in (ResponseCode, RequestCode) for one in codes}
-    for name, value in every.items():
+    by_number = list(coded(text))
+    if by_number:
+        return by_number
+    values = {member.name: member.value for codes in (ResponseCode, RequestCode) for member in codes}
+    for name, value in values.items():
         if text in {name, str(value)}:
             raise BadInput(
                 _(
@@ -300,7 +307,7 @@ def _of_code(text: str) -> list[Entry]:
                     value=value,
                 )
             )
-    known = {one.name for one in entries().values() if one.name}
+    known = {entry.name for entry in entries().values() if entry.name}
     raise BadInput(
         _(
             "{text} is no code that is known here{near}; codes are 24, or SUBSCRIPTION_NOT_EXIST",
@@ -318,14 +325,14 @@ def nearest(line: str) -> tuple[str, ...]:
         words = set(re.findall(r"\w{3,}", " ".join(each.parts).lower()))
         shares[each.text] = len(words & has) / max(3, len(words))
     best = sorted(shares, key=lambda text: -shares[text])[:3]
-    return tuple(text for text in best if shares[text] >= NEAR)
+    return tuple(text for text in best if shares[text] >= NEAR_TEXTS)
 
 
 def _lines(stream: IO[bytes]) -> Iterator[str]:
-    """Yield the lines of a stream, of each at most so much as is looked at."""
-    while line := stream.readline(LONGEST):
+    """The lines of a stream, of each at most so much as is looked at."""
+    while line := stream.readline(LONGEST_QUERY):
         rest = line
-        while not rest.endswith(b"\n") and (rest := stream.readline(LONGEST)):
+        while not rest.endswith(b"\n") and (rest := stream.readline(LONGEST_QUERY)):
             pass
         yield line.decode("utf-8", "replace")
 

@@ -80,7 +80,7 @@ class GroupDiagnosis:
     """A group and its findings, worst first.
 
     `lost` are messages that were passed since the look before (at a first look: in the window read) though a member
-    asks for them; `raw_lag` are those behind the committed offsets, `filtered_lag` those of them that the group will be
+    asks for them; `raw_lag` are those after the committed offsets, `filtered_lag` those of them that the group will be
     given; `flips_per_minute` is a lower bound; `silent_s` is how long the member that is silent longest has not
     answered. None: not known.
     """
@@ -112,7 +112,7 @@ class GroupDiagnosis:
 
 
 _CLOCK: Final = _("keep the clocks by NTP; until then, change subscriptions on the machine whose clock is ahead")
-KINDS: Final = {
+FINDING_KINDS: Final = {
     # what members ask for
     "different_subscriptions": (
         "S-07 S-08 S-35 S-77 S-82",
@@ -231,6 +231,6 @@ def found(
     change: str = "",
 ) -> Finding:
     """A finding of a kind, with the kind's rows and advice; `change` is the command that changes over."""
-    rows, advice = KINDS[kind]
+    rows, advice = FINDING_KINDS[kind]
     advice = _("{advice}; to change over: {change}", advice=advice, change=change) if change else advice
     return Finding(kind, state, certainty, says, advice, topic, tuple(rows.split()), evidence or {})

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab_tools.doctor.history import LookHistory
-from rmqlab_tools.doctor.snapshot import GroupSeen, Look
+from rmqlab_tools.doctor.history import SnapshotHistory
+from rmqlab_tools.doctor.snapshot import ClusterSnapshot, GroupSeen
 from rmqlab_tools.search.lint.meaning import lint
-from rmqlab_tools.search.lint.members import SETTINGS, LintGroup, LintMember, as_meant, text_key
+from rmqlab_tools.search.lint.members import MEMBER_SETTINGS, LintGroup, LintMember, as_meant, text_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.doctor.snapshot import MemberSeen
     from rmqlab_tools.search.lint.findings import GroupLint
 
-PROPERTIES = ("messageModel", "PROP_CONSUME_TYPE", "consumeFromWhere")  # as 307 names lint's SETTINGS
+CLIENT_PROPERTIES = ("messageModel", "PROP_CONSUME_TYPE", "consumeFromWhere")  # as 307 names lint's SETTINGS
 PUSH = "CONSUME_PASSIVELY"
 
 
@@ -32,10 +32,10 @@ PUSH = "CONSUME_PASSIVELY"
 class GroupCase:
     """A group of `look`; `before` is the same group at the look before, None when there is none."""
 
-    look: Look
+    look: ClusterSnapshot
     group: GroupSeen
     before: GroupCase | None = None
-    history: LookHistory = field(default_factory=LookHistory)
+    history: SnapshotHistory = field(default_factory=SnapshotHistory)
 
     @property
     def now(self) -> int:
@@ -56,9 +56,9 @@ class GroupCase:
     def told(self) -> dict[str, dict[str, SubscriptionData]]:
         """What each member that answered asks for, by client id and topic."""
         return {
-            client: {topic: data for topic, data in asked.items() if not is_retry_topic(topic)}
+            client: {topic: data for topic, data in subscriptions.items() if not is_retry_topic(topic)}
             for client, member in self.group.members.items()
-            if (asked := member.subscriptions) is not None
+            if (subscriptions := member.subscriptions) is not None
         }
 
     @cached_property
@@ -70,7 +70,7 @@ class GroupCase:
     def topics(self) -> list[str]:
         """The topics that a member asks for, or that a broker holds a subscription of; sorted."""
         named = {topic for slot in self.group.slots.values() for topic in slot.subscription_table}
-        named.update(topic for asked in self.told.values() for topic in asked)
+        named.update(topic for subscriptions in self.told.values() for topic in subscriptions)
         return sorted(topic for topic in named if not is_retry_topic(topic))
 
     def setting(self, client: str, name: str) -> str | None:
@@ -85,15 +85,15 @@ class GroupCase:
         """
         if not self.told and len(self.group.members) == 1:
             return dict(zip(self.group.members, self.slots(topic).values(), strict=False))
-        return {client: asked[topic] for client, asked in self.told.items() if topic in asked}
+        return {client: subscriptions[topic] for client, subscriptions in self.told.items() if topic in subscriptions}
 
     @cached_property
     def _held(self) -> dict[str, dict[str, SubscriptionData]]:
-        held: dict[str, dict[str, SubscriptionData]] = {}
+        by_topic: dict[str, dict[str, SubscriptionData]] = {}
         for broker, slot in self.group.slots.items():
             for topic, data in slot.subscription_table.items():
-                held.setdefault(topic, {})[broker] = data
-        return held
+                by_topic.setdefault(topic, {})[broker] = data
+        return by_topic
 
     def slots(self, topic: str) -> dict[str, SubscriptionData]:
         """What each broker holds for the group (203), by the broker's name."""
@@ -101,20 +101,22 @@ class GroupCase:
 
     @cached_property
     def lint(self) -> GroupLint:
-        """The members that told, compared by `search.lint`; the one that was stamped last is heard last."""
+        """The members that answered, compared by `search.lint`; the one that was stamped last is heard last."""
         counts = {topic: len(self.queues(topic)) for topic in self.topics}
         group = LintGroup(self.group.name, queues={topic: count for topic, count in counts.items() if count})
-        asked = {client: table for client, table in self.told.items() if table}
-        latest = {client: max(data.sub_version for data in table.values()) for client, table in asked.items()}
-        for client in sorted(asked, key=lambda one: (latest[one], one)):
-            names = zip(SETTINGS, PROPERTIES, strict=True)
-            told = {setting: value for setting, name in names if (value := self.setting(client, name)) is not None}
-            group.hear(LintMember(client, {topic: as_meant(data) for topic, data in asked[client].items()}, told))
+        reported = {client: table for client, table in self.told.items() if table}
+        latest = {client: max(data.sub_version for data in table.values()) for client, table in reported.items()}
+        for client in sorted(reported, key=lambda client_id: (latest[client_id], client_id)):
+            names = zip(MEMBER_SETTINGS, CLIENT_PROPERTIES, strict=True)
+            settings = {setting: value for setting, name in names if (value := self.setting(client, name)) is not None}
+            group.hear(
+                LintMember(client, {topic: as_meant(data) for topic, data in reported[client].items()}, settings)
+            )
         return lint(group)
 
     @cached_property
     def broadcasting(self) -> bool:
-        """Whether every member that told is a broadcasting one; a broker's last word when nobody did."""
+        """Whether every member that answered is a broadcasting one; a broker's last word when none did."""
         models = {self.setting(client, "messageModel") for client in self.told}
         if not models:
             models = {getattr(slot.message_model, "name", None) for slot in self.group.slots.values()}
@@ -122,13 +124,13 @@ class GroupCase:
 
     @cached_property
     def owners(self) -> dict[MessageQueue, list[str]]:
-        """The members that hold each queue, as push consumers tell it; a pull consumer of 4.8.0 tells none."""
-        found: dict[MessageQueue, list[str]] = {}
+        """The members that hold each queue, as push consumers report it; a pull consumer of 4.8.0 reports none."""
+        by_queue: dict[MessageQueue, list[str]] = {}
         for client, member in sorted(self.group.members.items()):  # brokers list them in any order
             for queue in member.queues or ():
                 if not is_retry_topic(queue.topic):
-                    found.setdefault(queue, []).append(client)
-        return found
+                    by_queue.setdefault(queue, []).append(client)
+        return by_queue
 
     @cached_property
     def owners_known(self) -> bool:
@@ -162,13 +164,13 @@ class GroupCase:
 
         `client` None: the owner is not known, which matters where some members' pulls carry their own.
         """
-        held = self.slots(topic).get(broker)
+        broker_subscription = self.slots(topic).get(broker)
         if client is None:
-            return None if any(map(self.posts, self.group.members)) else held
+            return None if any(map(self.posts, self.group.members)) else broker_subscription
         if not self.posts(client):
-            return held
+            return broker_subscription
         own = self.wishes(topic).get(client)
-        return None if own is None else DEFAULT_RULES.subscription_in_force(as_meant(own), held)
+        return None if own is None else DEFAULT_RULES.subscription_in_force(as_meant(own), broker_subscription)
 
     def sole_owner(self, queue: MessageQueue) -> str | None:
         """The one member that holds a queue, as far as is known: the one silent member when no other says so."""
@@ -181,6 +183,6 @@ def same_text(first: SubscriptionData, second: SubscriptionData) -> bool:
     return text_key(first) == text_key(second)
 
 
-def unique(wishes: Iterable[SubscriptionData]) -> list[SubscriptionData]:
+def unique(subscriptions: Iterable[SubscriptionData]) -> list[SubscriptionData]:
     """One subscription of each text."""
-    return list({text_key(data): data for data in wishes}.values())
+    return list({text_key(data): data for data in subscriptions}.values())

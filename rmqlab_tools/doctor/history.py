@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab_tools.live.gauges import says
 
 if TYPE_CHECKING:
-    from rmqlab_tools.doctor.snapshot import GroupSeen, Look
+    from rmqlab_tools.doctor.snapshot import ClusterSnapshot, GroupSeen
 
-MINUTE_MS = 60_000
-KEPT_MS = 10 * MINUTE_MS
+LAST_MINUTE_MS = 60_000
+KEPT_MS = 10 * LAST_MINUTE_MS
 """Flips are counted over the last ten minutes of looking."""
 
 
@@ -26,7 +26,7 @@ class SlotFlips(NamedTuple):
     per_minute: float | None
 
 
-class LookHistory:
+class SnapshotHistory:
     """Feed it every look (`saw`). It keeps a few numbers a slot and a member, whatever the time it runs.
 
     >>> LookHistory().flips("G", "T")
@@ -39,7 +39,7 @@ class LookHistory:
         self._flips: dict[tuple[str, str], deque[int]] = {}
         self._answered: dict[tuple[str, str], int] = {}
 
-    def saw(self, look: Look) -> None:
+    def saw(self, look: ClusterSnapshot) -> None:
         """Take the next look; looks come in the order of their time."""
         self._looks.append(look.at)
         while self._looks[0] < look.at - KEPT_MS:
@@ -75,7 +75,7 @@ class LookHistory:
         """How often the slot of a group's topic flipped while it was looked at, on all brokers."""
         seen, looks = len(self._flips.get((group, topic), ())), len(self._looks)
         watched = self._looks[-1] - self._looks[0] if self._looks else 0
-        return SlotFlips(seen, looks, seen * MINUTE_MS / watched if watched else None)
+        return SlotFlips(seen, looks, seen * LAST_MINUTE_MS / watched if watched else None)
 
     def flips_per_minute(self, group: GroupSeen) -> float | None:
         """How often the slots of a group flip, of all its topics together: a lower bound, None before two looks."""
@@ -84,9 +84,9 @@ class LookHistory:
         return sum(rates) if rates else None
 
     def silent_s(self, group: GroupSeen, now: int) -> float | None:
-        """Seconds at `now` (epoch ms) since the member that is silent longest has answered; None: nobody ever did.
+        """Seconds at `now` (epoch ms) since the member that is silent longest has answered; None: none ever did.
 
-        Heartbeats themselves are not told by a broker of 4.8.0.
+        Heartbeats themselves are not reported by a broker of 4.8.0.
         """
         answered = [at for client in group.members if (at := self._answered.get((group.name, client))) is not None]
         return (now - min(answered)) / 1000 if answered else None

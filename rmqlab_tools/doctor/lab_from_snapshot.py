@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab.protocol.subscription_data import SubscriptionData
-    from rmqlab_tools.doctor.snapshot import GroupSeen, Look
+    from rmqlab_tools.doctor.snapshot import ClusterSnapshot, GroupSeen
 
 BETWEEN_STARTS_S: Final = 60
 """Members start so far apart: each has sent its heartbeat, and the queues are shared out, before the next."""
-SENT: Final = 16
+MESSAGES_SENT: Final = 16
 """Messages that the lab sends, in the proportions of the tags that passed."""
 FILTER_SETTINGS: Final = (
     "enablePropertyFilter", "enableCalcFilterBitMap", "enableConsumeQueueExt", "filterSupportRetry",
@@ -29,7 +29,7 @@ FILTER_SETTINGS: Final = (
 )  # fmt: skip
 
 
-def rebuild(look: Look, name: str | None) -> Lab:
+def rebuild(look: ClusterSnapshot, name: str | None) -> Lab:
     """The group `name` (None: no group was found) of a look, in a lab that has just run.
 
     Members are called A, B, ... in the order of their client ids, which is the order in which queues are shared out;
@@ -41,26 +41,28 @@ def rebuild(look: Look, name: str | None) -> Lab:
         BadInput: there is no such group, or nothing is known of what its members ask for.
     """
     group = _chosen(look, name)
-    wishes = _wishes(group)
-    if not any(wishes.values()):
+    client_subscriptions = _wishes(group)
+    if not any(client_subscriptions.values()):
         raise BadInput(
             _("group {name}: nothing is known of what its members ask for, so nothing can be rebuilt", name=group.name)
         )
-    topics = sorted({topic for asked in wishes.values() for topic in asked})
-    told = next((broker.settings for broker in look.brokers.values()), None) or {}
-    settings: dict[str, Any] = {setting: told[setting] for setting in FILTER_SETTINGS if setting in told}
+    topics = sorted({topic for subscriptions in client_subscriptions.values() for topic in subscriptions})
+    broker_settings = next((broker.settings for broker in look.brokers.values()), None) or {}
+    settings: dict[str, Any] = {
+        setting: broker_settings[setting] for setting in FILTER_SETTINGS if setting in broker_settings
+    }
     lab = Lab({topic: len(look.topics.get(topic, ())) or 4 for topic in topics}, name=group.name, **settings)
-    names = dict(zip(sorted(wishes), _letters(), strict=False))
-    for client in sorted(wishes, key=lambda one: _stamp(wishes[one])):
-        lab.consumer(names[client], **_options(group, client, wishes[client]))
+    names = dict(zip(sorted(client_subscriptions), _letters(), strict=False))
+    for client in sorted(client_subscriptions, key=lambda member: _stamp(client_subscriptions[member])):
+        lab.consumer(names[client], **_options(group, client, client_subscriptions[client]))
         lab.run(seconds=BETWEEN_STARTS_S)
     for topic in topics:
-        _send(lab, group, topic, wishes)
+        _send(lab, group, topic, client_subscriptions)
     lab.run(seconds=BETWEEN_STARTS_S)
     return lab
 
 
-def _chosen(look: Look, name: str | None) -> GroupSeen:
+def _chosen(look: ClusterSnapshot, name: str | None) -> GroupSeen:
     if name is None:
         raise BadInput(
             _("{namesrv}: no consumer group was found, so there is nothing to rebuild", namesrv=look.namesrv)
@@ -78,37 +80,41 @@ def _letters() -> Iterator[str]:
 
 def _wishes(group: GroupSeen) -> dict[str, dict[str, SubscriptionData]]:
     """What each member asks for, by client id and topic, as the lab can start it; retry topics are left out."""
-    held = {topic: data for slot in group.slots.values() for topic, data in slot.subscription_table.items()}
-    wishes = {}
+    broker_subscriptions = {
+        topic: data for slot in group.slots.values() for topic, data in slot.subscription_table.items()
+    }
+    client_subscriptions = {}
     for client, member in group.members.items():
-        asked = held if member.subscriptions is None else member.subscriptions
-        wishes[client] = {
-            topic: data for topic, data in asked.items() if not is_retry_topic(topic) and not data.class_filter_mode
+        subscriptions = broker_subscriptions if member.subscriptions is None else member.subscriptions
+        client_subscriptions[client] = {
+            topic: data
+            for topic, data in subscriptions.items()
+            if not is_retry_topic(topic) and not data.class_filter_mode
         }
-    return wishes
+    return client_subscriptions
 
 
-def _stamp(asked: dict[str, SubscriptionData]) -> int:
-    return max((data.sub_version for data in asked.values()), default=0)
+def _stamp(subscriptions: dict[str, SubscriptionData]) -> int:
+    return max((data.sub_version for data in subscriptions.values()), default=0)
 
 
-def _options(group: GroupSeen, client: str, asked: dict[str, SubscriptionData]) -> dict[str, Any]:
+def _options(group: GroupSeen, client: str, subscriptions: dict[str, SubscriptionData]) -> dict[str, Any]:
     """How `Lab.consumer` starts a member."""
     running = group.members[client].running
-    told = {} if running is None else running.properties
+    properties = {} if running is None else running.properties
     return {
         "group": group.name,
-        "subscribe": {topic: str(data.sub_string) for topic, data in asked.items() if data.is_tag},
-        "sql92": {topic: str(data.sub_string) for topic, data in asked.items() if not data.is_tag},
-        "mode": "broadcasting" if told.get("messageModel") == "BROADCASTING" else "clustering",
-        "post_subscription": told.get("postSubscriptionWhenPull") == "true",
+        "subscribe": {topic: str(data.sub_string) for topic, data in subscriptions.items() if data.is_tag},
+        "sql92": {topic: str(data.sub_string) for topic, data in subscriptions.items() if not data.is_tag},
+        "mode": "broadcasting" if properties.get("messageModel") == "BROADCASTING" else "clustering",
+        "post_subscription": properties.get("postSubscriptionWhenPull") == "true",
     }
 
 
-def _send(lab: Lab, group: GroupSeen, topic: str, wishes: dict[str, dict[str, SubscriptionData]]) -> None:
+def _send(lab: Lab, group: GroupSeen, topic: str, client_subscriptions: dict[str, dict[str, SubscriptionData]]) -> None:
     """Send what passed the group's offsets in small; a topic of which nothing is known gets each tag twice."""
-    asked = [table[topic] for table in wishes.values() if topic in table]
-    named = sorted({tag for data in asked if data.is_tag for tag in Filter.heard(data).subscription.tags_set})
+    subscriptions = [table[topic] for table in client_subscriptions.values() if topic in table]
+    named = sorted({tag for data in subscriptions if data.is_tag for tag in Filter.heard(data).subscription.tags_set})
     tag_of = {string_hash(tag): tag for tag in named}
     passed = chain(group.passed.items(), group.behind.items())
     shares: dict[str | None, int] = {}
@@ -118,5 +124,5 @@ def _send(lab: Lab, group: GroupSeen, topic: str, wishes: dict[str, dict[str, Su
     if not shares:
         shares = dict.fromkeys(named, 2) or {None: 2}
     total = sum(shares.values())
-    tags = [tag for tag, number in shares.items() for _ in range(max(1, round(SENT * number / total)))]
+    tags = [tag for tag, number in shares.items() for _ in range(max(1, round(MESSAGES_SENT * number / total)))]
     lab.send(topic, tags=tags)

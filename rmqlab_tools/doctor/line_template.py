@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FEW: Final = 11
+SHORT_TEXT_WEIGHT: Final = 11
 """Fixed characters up to which a text has too few words of its own."""
 SHORT: Final = 20
 """A text with fewer fixed characters and no value must be the whole message: other programs say such words too."""
@@ -36,7 +36,7 @@ class TextTemplate(NamedTuple):
     def is_loose(self) -> bool:
         """Whether it has too few words of its own to be known by: other texts would fit it."""
         between_values = bool(self.names[0]) and bool(self.names[-1])
-        return self.weight <= (SHORT if between_values else FEW)
+        return self.weight <= (SHORT if between_values else SHORT_TEXT_WEIGHT)
 
     def values_in(self, line: str) -> dict[str, str] | None:
         """The values that `line` has, by name; None when it is another text.
@@ -88,7 +88,7 @@ def _at_a_word(line: str, part: str) -> int:
 
 
 def _outside_brackets(line: str, part: str, at: int) -> int:
-    """Where a part begins behind a value that starts `at`: the first place where the value's brackets are closed.
+    """Where a part begins after a value that starts `at`: the first place where the value's brackets are closed.
 
     The blank between an object's name and its bracket, as in "PullRequest [group=G]", is no place.
     """
@@ -134,17 +134,17 @@ class LineIndex:
     def candidates(self, line: str) -> list[TextTemplate]:
         """The templates that the line can be, the heaviest first."""
         words = self._keys.intersection(self._WORD.findall(line))
-        some = [each for word in words for each in self._by_word[word]] + self._always if words else self._always
-        return sorted(some, key=lambda each: (-each.weight, each.text)) if len(some) > 1 else some
+        possible = [each for word in words for each in self._by_word[word]] + self._always if words else self._always
+        return sorted(possible, key=lambda each: (-each.weight, each.text)) if len(possible) > 1 else possible
 
 
 def _whole_words(of: TextTemplate, word: re.Pattern[str]) -> set[str]:
     """The words that stand whole in a line with this text, whatever its values are."""
     words = set()
     for place, part in enumerate(of.parts):
-        for found in word.finditer(part):
-            from_value = found.start() == 0 and bool(of.names[place])
-            to_value = found.end() == len(part) and bool(of.names[place + 1])
+        for match in word.finditer(part):
+            from_value = match.start() == 0 and bool(of.names[place])
+            to_value = match.end() == len(part) and bool(of.names[place + 1])
             if not from_value and not to_value:
-                words.add(found[0])
+                words.add(match[0])
     return words

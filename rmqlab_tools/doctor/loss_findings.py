@@ -52,27 +52,29 @@ class TopicLoss:
 
 def loss_findings(case: GroupCase) -> Iterator[Finding]:
     """What was lost, topic by topic."""
-    undecided = {one.topic for one in case.lint.topics if one.verdict is not LintVerdict.CONSISTENT}
+    undecided = {
+        topic_lint.topic for topic_lint in case.lint.topics if topic_lint.verdict is not LintVerdict.CONSISTENT
+    }
     for topic in case.topics:
-        told = loss_of(case, topic)
-        if told.lost:
-            yield _losing(case, topic, told)
-        elif told.undecided and topic in undecided:
+        loss = loss_of(case, topic)
+        if loss.lost:
+            yield _losing(case, topic, loss)
+        elif loss.undecided and topic in undecided:
             says = _(
                 "{topic}: members ask for different things, and whether {undecided} of the last "
                 "{messages} were dropped is not known: queues show tags, not properties",
                 topic=topic,
-                undecided=told.undecided,
-                messages=counted(told.read, "message"),
+                undecided=loss.undecided,
+                messages=counted(loss.read, "message"),
             )
-            yield found("unknown_losses", State.UNKNOWN, Certainty.UNKNOWN, says, topic, _evidence(case, topic, told))
+            yield found("unknown_losses", State.UNKNOWN, Certainty.UNKNOWN, says, topic, _evidence(case, topic, loss))
 
 
-def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
-    lost, evidence = told.lost.total(), _evidence(case, topic, told)
-    parts = [_said(one["lost"], one["code"], one["tags"], one["where"]) for one in evidence["by_tag"]]
-    sure = Certainty.PROVED if told.proved else Certainty.IMPLIED
-    surely, probably = told.proved, lost - told.proved
+def _losing(case: GroupCase, topic: str, loss: TopicLoss) -> Finding:
+    lost, evidence = loss.lost.total(), _evidence(case, topic, loss)
+    parts = [_said(row["lost"], row["code"], row["tags"], row["where"]) for row in evidence["by_tag"]]
+    sure = Certainty.PROVED if loss.proved else Certainty.IMPLIED
+    surely, probably = loss.proved, lost - loss.proved
     if surely and probably:
         numbers = _("{surely} surely lost and {probably} probably lost", surely=surely, probably=probably)
     elif surely:
@@ -84,16 +86,16 @@ def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
             "{topic}: {numbers} of the {messages} that passed since the last look ({lost})",
             topic=topic,
             numbers=numbers,
-            messages=counted(told.read, "message"),
-            lost=f"{lost / told.read:.0%}",
+            messages=counted(loss.read, "message"),
+            lost=f"{lost / loss.read:.0%}",
         )
         if _since(case)
         else _(
             "{topic}: {numbers} of the {messages} that passed last ({lost})",
             topic=topic,
             numbers=numbers,
-            messages=counted(told.read, "message"),
-            lost=f"{lost / told.read:.0%}",
+            messages=counted(loss.read, "message"),
+            lost=f"{lost / loss.read:.0%}",
         )
     )
     says = [passed, _("members ask for them: {parts}", parts=joined(", ", parts[:_TAGS_SHOWN]))]
@@ -108,19 +110,19 @@ def _losing(case: GroupCase, topic: str, told: TopicLoss) -> Finding:
     return found("losing_messages", State.LOSING, sure, joined("; ", says), topic, evidence)
 
 
-def _evidence(case: GroupCase, topic: str, told: TopicLoss) -> dict[str, Any]:
+def _evidence(case: GroupCase, topic: str, loss: TopicLoss) -> dict[str, Any]:
     names, (raw_lag, filtered_lag) = tag_names(case, topic), _lag(case, topic)
-    lost = told.lost.total()
+    lost = loss.lost.total()
     since = case.since_ms if _since(case) else None
     by_tag = [
         {"code": code, "tags": sorted(names.get(code, ())), "where": where, "lost": count}
-        for (code, where), count in told.lost.most_common()
+        for (code, where), count in loss.lost.most_common()
     ]
-    by_queue = {f"{queue.broker_name}/{queue.queue_id}": count for queue, count in told.by_queue.items() if count}
-    read = max(told.read, 1)
+    by_queue = {f"{queue.broker_name}/{queue.queue_id}": count for queue, count in loss.by_queue.items() if count}
+    read = max(loss.read, 1)
     return {
-        "lost": lost, "proved": told.proved, "passed": told.passed, "read": told.read, "share": lost / read,
-        "unasked": told.unasked, "unasked_share": told.unasked / read, "undecided": told.undecided,
+        "lost": lost, "proved": loss.proved, "passed": loss.passed, "read": loss.read, "share": lost / read,
+        "unasked": loss.unasked, "unasked_share": loss.unasked / read, "undecided": loss.undecided,
         "by_tag": by_tag, "by_queue": by_queue, "since_ms": since, "raw_lag": raw_lag, "filtered_lag": filtered_lag,
     }  # fmt: skip
 
@@ -131,94 +133,105 @@ def _since(case: GroupCase) -> bool:
 
 def loss_of(case: GroupCase, topic: str) -> TopicLoss:
     """What the group's offsets passed of a topic, judged by the slots, owners and wishes of this look."""
-    told = TopicLoss()
-    wishes = [as_meant(one) for one in unique(case.wishes(topic).values())]
+    loss = TopicLoss()
+    subscriptions = [as_meant(subscription) for subscription in unique(case.wishes(topic).values())]
     if case.silent:  # somebody asked for what the brokers hold
-        wishes = unique([*wishes, *map(as_meant, case.slots(topic).values())])
+        subscriptions = unique([*subscriptions, *map(as_meant, case.slots(topic).values())])
     names = tag_names(case, topic)
-    for queue, passed in case.group.passed.items() if wishes else ():
+    for queue, passed in case.group.passed.items() if subscriptions else ():
         if queue.topic == topic:
-            _judge(case, queue, passed, wishes, names, told)
-    return told
+            _judge(case, queue, passed, subscriptions, names, loss)
+    return loss
 
 
 def _judge(
     case: GroupCase,
     queue: MessageQueue,
     passed: PassedEntries,
-    wishes: Sequence[SubscriptionData],
+    subscriptions: Sequence[SubscriptionData],
     names: dict[int, set[str]],
-    told: TopicLoss,
+    loss: TopicLoss,
 ) -> None:
     owner = case.sole_owner(queue)
-    held = case.in_force(owner, queue.topic, queue.broker_name)
-    told.passed += passed.end - passed.start
-    told.read += passed.read
-    if held is None:
-        told.undecided += passed.read
+    filtering = case.in_force(owner, queue.topic, queue.broker_name)
+    loss.passed += passed.end - passed.start
+    loss.read += passed.read
+    if filtering is None:
+        loss.undecided += passed.read
         return
-    meant = as_meant(held)
-    held = held if held.code_set else meant  # a client that sends no codes is not known
+    meant = as_meant(filtering)
+    filtering = filtering if filtering.code_set else meant  # a client that sends no codes is not known
     own = None if owner is None else case.told.get(owner, {}).get(queue.topic)
     own = None if own is None else as_meant(own)
-    alike = held.code_set == meant.code_set and all(same_text(one, held) for one in wishes)
+    alike = filtering.code_set == meant.code_set and all(
+        same_text(subscription, filtering) for subscription in subscriptions
+    )
     lost = sure = 0
     for code, count in passed.codes.items():
-        asked = _asked(wishes, code)
-        if asked is False:
-            told.unasked += count
-        if alike or asked is False:
+        is_asked = _asked(subscriptions, code)
+        if is_asked is False:
+            loss.unasked += count
+        if alike or is_asked is False:
             continue
-        dropped = _dropped(held, own, code, passed)
-        if asked is None:
-            told.undecided += count if dropped else 0
+        dropped = _dropped(filtering, own, code, passed)
+        if is_asked is None:
+            loss.undecided += count if dropped else 0
             continue
-        told.undecided += dropped.pop(UNDECIDED, 0)
-        told.lost.update({(code, where): number for where, number in dropped.items()})
+        loss.undecided += dropped.pop(UNDECIDED, 0)
+        loss.lost.update({(code, where): number for where, number in dropped.items()})
         lost += dropped.total()
-        sure += dropped.total() if held.is_tag and len(names.get(code, ())) < 2 else 0
-    told.by_queue[queue] = lost
+        sure += dropped.total() if filtering.is_tag and len(names.get(code, ())) < 2 else 0
+    loss.by_queue[queue] = lost
     if sure:
-        told.proved += max(0, sure - _older(case, queue, passed, owner, held))
+        loss.proved += max(0, sure - _older(case, queue, passed, owner, filtering))
 
 
-def _asked(wishes: Sequence[SubscriptionData], code: int) -> bool | None:
+def _asked(subscriptions: Sequence[SubscriptionData], code: int) -> bool | None:
     """Whether a member asks for an entry with this code; None when only its properties tell."""
-    if any(one.is_tag and DEFAULT_RULES.is_matched_by_consume_queue(one, code) for one in wishes):
+    if any(
+        subscription.is_tag and DEFAULT_RULES.is_matched_by_consume_queue(subscription, code)
+        for subscription in subscriptions
+    ):
         return True
-    return None if any(not one.is_tag or one.class_filter_mode for one in wishes) else False
+    return (
+        None
+        if any(not subscription.is_tag or subscription.class_filter_mode for subscription in subscriptions)
+        else False
+    )
 
 
-def _dropped(held: SubscriptionData, own: SubscriptionData | None, code: int, passed: PassedEntries) -> Counter[str]:
+def _dropped(
+    filtering: SubscriptionData, own: SubscriptionData | None, code: int, passed: PassedEntries
+) -> Counter[str]:
     """Who drops how many of the entries with this code, and how many are undecided.
 
     Of an SQL92 slot `kept` is an upper bound: what is not in it was dropped by the bit map (row F-62).
     """
     count = passed.codes[code]
-    if held.class_filter_mode or (own is not None and own.class_filter_mode):
+    if filtering.class_filter_mode or (own is not None and own.class_filter_mode):
         return Counter({UNDECIDED: count})
-    kept = count if held.is_tag or passed.slot is None else passed.kept[code]
-    if held.is_tag and not DEFAULT_RULES.is_matched_by_consume_queue(held, code):
+    kept = count if filtering.is_tag or passed.slot is None else passed.kept[code]
+    if filtering.is_tag and not DEFAULT_RULES.is_matched_by_consume_queue(filtering, code):
         kept = 0
     dropped = Counter({BY_BROKER: count - kept})
     if own is not None and own.is_tag and not DEFAULT_RULES.is_matched_by_consume_queue(own, code):
         dropped[BY_OWNER] = kept
-    elif not held.is_tag:
+    elif not filtering.is_tag:
         dropped[UNDECIDED] = kept
     return +dropped
 
 
 def _older(
-    case: GroupCase, queue: MessageQueue, passed: PassedEntries, owner: str | None, held: SubscriptionData
+    case: GroupCase, queue: MessageQueue, passed: PassedEntries, owner: str | None, filtering: SubscriptionData
 ) -> int:
     """How many of the entries may have been filtered before the look before, or by another slot or owner."""
     before, seen = case.before, None
     if before is not None and _since(case) and owner is not None and before.sole_owner(queue) == owner:
         was = before.in_force(owner, queue.topic, queue.broker_name)
-        mine, theirs = (one.told.get(owner, {}).get(queue.topic) for one in (case, before))
-        asked, earlier = (set(map(text_key, one.wishes(queue.topic).values())) for one in (case, before))
-        read = held if passed.slot is None or case.posts(owner) else passed.slot  # the slot that was seen last
-        unchanged = _is_same(was, held) and _is_same(was, read) and _is_same(mine, theirs) and asked == earlier
+        mine, theirs = (moment.told.get(owner, {}).get(queue.topic) for moment in (case, before))
+        now, earlier = (set(map(text_key, moment.wishes(queue.topic).values())) for moment in (case, before))
+        read = filtering if passed.slot is None or case.posts(owner) else passed.slot  # the slot that was seen last
+        unchanged = _is_same(was, filtering) and _is_same(was, read) and _is_same(mine, theirs) and now == earlier
         seen = before.group.offsets.get(queue) if unchanged else None
     return passed.read if seen is None else max(0, seen.max_offset - passed.start)
 
@@ -232,9 +245,9 @@ def _is_same(first: SubscriptionData | None, second: SubscriptionData | None) ->
 
 def tag_names(case: GroupCase, topic: str) -> dict[int, set[str]]:
     """The tags that are known of each code: those that members name, and those of messages that were read."""
-    asked = unique([*case.wishes(topic).values(), *case.slots(topic).values()])
-    tags = {tag for one in asked if one.is_tag for tag in as_meant(one).tags_set}
-    tags |= {str(one.properties.get("TAGS", "")) for one in case.group.messages if one.queue.topic == topic}
+    subscriptions = unique([*case.wishes(topic).values(), *case.slots(topic).values()])
+    tags = {tag for subscription in subscriptions if subscription.is_tag for tag in as_meant(subscription).tags_set}
+    tags |= {str(message.properties.get("TAGS", "")) for message in case.group.messages if message.queue.topic == topic}
     names: dict[int, set[str]] = {}
     for tag in tags - {""}:
         names.setdefault(DEFAULT_RULES.tags_code(tag), set()).add(tag)
@@ -263,7 +276,7 @@ def _said(count: int, code: int, tags: Sequence[str], where: str) -> str:
 
 
 def _lag(case: GroupCase, topic: str) -> tuple[int, int | None]:
-    """How far the group is behind in a topic: all messages, and those that the slot's filter lets pass.
+    """The group's lag in a topic: all messages, and those that the slot's filter lets pass.
 
     What was not read of a queue is taken to be as what was; None where tag codes do not tell.
     """
@@ -271,13 +284,19 @@ def _lag(case: GroupCase, topic: str) -> tuple[int, int | None]:
     raw, filtered = sum(seen.raw_lag for seen in queues.values()), 0.0
     for queue, seen in queues.items():
         behind = case.group.behind.get(queue)
-        held = case.in_force(case.sole_owner(queue), topic, queue.broker_name)
+        filtering = case.in_force(case.sole_owner(queue), topic, queue.broker_name)
         if not seen.raw_lag:
             continue
-        if behind is None or not behind.read or held is None or held.class_filter_mode or not held.is_tag:
+        if (
+            behind is None
+            or not behind.read
+            or filtering is None
+            or filtering.class_filter_mode
+            or not filtering.is_tag
+        ):
             return raw, None
         matched = DEFAULT_RULES.is_matched_by_consume_queue
-        kept = sum(number for code, number in behind.codes.items() if matched(held, code))
+        kept = sum(number for code, number in behind.codes.items() if matched(filtering, code))
         filtered += kept / behind.read * seen.raw_lag
     return raw, round(filtered)
 

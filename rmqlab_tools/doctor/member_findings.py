@@ -58,15 +58,16 @@ def _membership(case: GroupCase) -> Iterator[Finding]:
 def _without_answer(case: GroupCase) -> list[str]:
     """The brokers that did not tell the group's members (203), by name."""
     addrs = {
-        one.addr
-        for one in case.look.unanswered
-        if not one.code or (one.code == RequestCode.GET_CONSUMER_CONNECTION_LIST and one.about == case.group.name)
+        question.addr
+        for question in case.look.unanswered
+        if not question.code
+        or (question.code == RequestCode.GET_CONSUMER_CONNECTION_LIST and question.about == case.group.name)
     }
     return sorted(broker.name for broker in case.look.brokers.values() if broker.addr in addrs or "" in addrs)
 
 
 def twin_findings(case: GroupCase) -> Iterator[Finding]:
-    """One client id on two connections: each process takes the id's share of the queues, and the rest is nobody's.
+    """One client id on two connections: each process takes the id's share of the queues, and the rest has no owner.
 
     A broker lists the ids of its connections, not of its clients (4.8.0 `ConsumerGroupInfo.getAllClientId`).
     """
@@ -85,11 +86,13 @@ def twin_findings(case: GroupCase) -> Iterator[Finding]:
 def _shared_ids(case: GroupCase) -> dict[str, list[str]]:
     addrs: dict[str, set[str]] = {}
     for slot in case.group.slots.values():
-        for client, times in Counter(one.client_id for one in slot.connection_set).items():
+        for client, times in Counter(connection.client_id for connection in slot.connection_set).items():
             if times > 1:
-                told = (one.client_addr for one in slot.connection_set if one.client_id == client)
-                addrs.setdefault(client, set()).update(told)
-    return {client: sorted(told) for client, told in sorted(addrs.items())}
+                addresses = (
+                    connection.client_addr for connection in slot.connection_set if connection.client_id == client
+                )
+                addrs.setdefault(client, set()).update(addresses)
+    return {client: sorted(addresses) for client, addresses in sorted(addrs.items())}
 
 
 def _silent(case: GroupCase) -> Iterator[Finding]:
@@ -97,13 +100,21 @@ def _silent(case: GroupCase) -> Iterator[Finding]:
     java = [member for member in silent if member.language == "JAVA"]
     if java:
         before = case.members_before
-        still = [one.client_id for one in java if one.client_id in before and before[one.client_id].running is None]
-        who, why, since = named(one.client_id for one in java), java[0].unanswered, case.since_ms
+        still = [
+            silent_member.client_id
+            for silent_member in java
+            if silent_member.client_id in before and before[silent_member.client_id].running is None
+        ]
+        clients, why, since = (
+            named(silent_member.client_id for silent_member in java),
+            java[0].unanswered,
+            case.since_ms,
+        )
         says = (
             _(
                 "not answering: {who} ({why}), nor {since} s ago, and still listed: its heartbeats come, "
                 "but it does not answer",
-                who=who,
+                who=clients,
                 why=why,
                 since=since // 1000,
             )
@@ -111,14 +122,17 @@ def _silent(case: GroupCase) -> Iterator[Finding]:
             else _(
                 "not answering: {who} ({why}): it hangs or is gone; brokers forget it at most "
                 "{forgotten_ms} s after its last heartbeat",
-                who=who,
+                who=clients,
                 why=why,
                 forgotten_ms=FORGOTTEN_MS // 1000,
             )
         )
-        evidence = {"members": {one.client_id: one.unanswered for one in java}, "listed_again": still}
+        evidence = {
+            "members": {silent_member.client_id: silent_member.unanswered for silent_member in java},
+            "listed_again": still,
+        }
         yield found("silent_member", State.AT_RISK, Certainty.IMPLIED, says, evidence=evidence)
-    others = [one for one in silent if one.language != "JAVA"]
+    others = [silent_member for silent_member in silent if silent_member.language != "JAVA"]
     if others and len(case.group.members) == 1:
         says = _(
             "the only member, {client_id} ({language}), does not say what it runs: what the brokers "
@@ -128,23 +142,28 @@ def _silent(case: GroupCase) -> Iterator[Finding]:
         )
         yield found("heartbeat_table_only", State.NOTE, Certainty.IMPLIED, says)
     elif silent and len(case.group.members) > 1:
-        held = sorted({text_of(data) for topic in case.topics for data in case.slots(topic).values()})
+        slot_texts = sorted({text_of(data) for topic in case.topics for data in case.slots(topic).values()})
         says = ngettext(
             "what {client_id} asks for is not known; brokers filter by {held}, which one member asked for last",
             "what {client_id} ask for is not known; brokers filter by {held}, which one member asked for last",
             len(silent),
-            client_id=named(one.client_id for one in silent),
-            held=joined(", ", held) or _("nothing"),
+            client_id=named(silent_member.client_id for silent_member in silent),
+            held=joined(", ", slot_texts) or _("nothing"),
         )
-        evidence = {"members": {one.client_id: [one.language, one.unanswered] for one in silent}, "slots": held}
+        evidence = {
+            "members": {
+                silent_member.client_id: [silent_member.language, silent_member.unanswered] for silent_member in silent
+            },
+            "slots": slot_texts,
+        }
         yield found("unknown_subscriptions", State.UNKNOWN, Certainty.UNKNOWN, says, evidence=evidence)
 
 
 def _not_everywhere(case: GroupCase) -> Iterator[Finding]:
     """Members that a broker with queues of their group does not list."""
     hosts = {queue.broker_name for topic in case.topics for queue in case.queues(topic)}
-    asked = {name for name in hosts if name in case.look.brokers}.difference(_without_answer(case))
-    for broker in sorted(asked):
+    answering = {name for name in hosts if name in case.look.brokers}.difference(_without_answer(case))
+    for broker in sorted(answering):
         missing = [client for client, member in case.group.members.items() if broker not in member.brokers]
         if not missing:
             continue
@@ -172,14 +191,14 @@ def setting_findings(case: GroupCase) -> Iterator[Finding]:
     """Members that differ in model, consume type, start or version."""
     for name, (kind, meaning) in _SETTINGS.items():
         state = State.NOTE if name == "consumeFromWhere" else State.AT_RISK
-        told: dict[str, list[str]] = {}
+        clients_of: dict[str, list[str]] = {}
         for client in case.told:
-            told.setdefault(case.setting(client, name) or "", []).append(client)
-        told.pop("", None)
-        if len(told) > 1:
-            values = joined("; ", (joined(": ", (value, named(clients))) for value, clients in told.items()))
+            clients_of.setdefault(case.setting(client, name) or "", []).append(client)
+        clients_of.pop("", None)
+        if len(clients_of) > 1:
+            values = joined("; ", (joined(": ", (value, named(clients))) for value, clients in clients_of.items()))
             says = _("{values}; {meaning}; a broker shows only what came last", values=values, meaning=meaning)
-            yield found(kind, state, Certainty.PROVED, says, evidence={"told": told})
+            yield found(kind, state, Certainty.PROVED, says, evidence={"told": clients_of})
     versions: dict[str, list[str]] = {}
     for client, member in case.group.members.items():
         versions.setdefault(member.version, []).append(client)
@@ -192,8 +211,8 @@ def _clock(case: GroupCase, member: MemberSeen) -> Iterator[Finding]:
     """A member's clock, by when it pulled last: a pull is never in the future, and a busy member pulls all the time."""
     if member.running is None or member.language != "JAVA":  # a C++ client sends what was never set
         return
-    held = member.running.mq_table.values()
-    newest = max((max(one.last_pull_timestamp, one.last_consume_timestamp) for one in held), default=0)
+    queues = member.running.mq_table.values()
+    newest = max((max(queue.last_pull_timestamp, queue.last_consume_timestamp) for queue in queues), default=0)
     if not newest:
         return
     ahead, behind = newest - member.answered_at, member.asked_at - newest
@@ -220,17 +239,21 @@ def _clock(case: GroupCase, member: MemberSeen) -> Iterator[Finding]:
 
 def _versions(case: GroupCase, topic: str) -> Iterator[Finding]:
     """A slot with a version of the future: by this machine's clock, and by its broker's where that is known."""
-    for broker, held in sorted(case.slots(topic).items()):
-        ahead = held.sub_version - case.now
+    for broker, broker_subscription in sorted(case.slots(topic).items()):
+        ahead = broker_subscription.sub_version - case.now
         if ahead <= CLOCK_MS:
             continue
         seen = case.look.brokers.get(broker)
         theirs = None if seen is None else seen.clock
-        sure = Certainty.PROVED if theirs is not None and held.sub_version > theirs + CLOCK_MS else Certainty.IMPLIED
+        sure = (
+            Certainty.PROVED
+            if theirs is not None and broker_subscription.sub_version > theirs + CLOCK_MS
+            else Certainty.IMPLIED
+        )
         of = [
             client
-            for client, asked in case.told.items()
-            if topic in asked and asked[topic].sub_version == held.sub_version
+            for client, subscriptions in case.told.items()
+            if topic in subscriptions and subscriptions[topic].sub_version == broker_subscription.sub_version
         ]
         says = _(
             "{topic}: the subscription that {broker} filters by{of} is stamped {seconds} in the "
@@ -240,7 +263,7 @@ def _versions(case: GroupCase, topic: str) -> Iterator[Finding]:
             of=" " + _("(of {of})", of=named(of)) if of else "",
             seconds=_seconds(ahead),
         )
-        evidence = {"broker": broker, "version": held.sub_version, "ahead_ms": ahead, "of": of}
+        evidence = {"broker": broker, "version": broker_subscription.sub_version, "ahead_ms": ahead, "of": of}
         yield found("version_in_future", State.AT_RISK, sure, says, topic, evidence)
 
 

@@ -51,7 +51,7 @@ class GroupCollector(Collector):
         if diagnosis is None:
             return
         for field, (name, text) in GAUGES.items():
-            values = {one.group: getattr(one, field) for one in diagnosis.groups}
+            values = {group.group: getattr(group, field) for group in diagnosis.groups}
             yield _with_samples(GaugeMetricFamily(name, text, labels=["group"]), values)
         text = "Messages passed by though a member asks for them"
         yield _with_samples(CounterMetricFamily("rmqlab_group_estimated_losses", text, labels=["group"]), self._lost)
@@ -74,7 +74,8 @@ def _with_samples(family: Family, values: Mapping[str, float | None]) -> Family:
 def serve_metrics(doctor: Doctor, port: int, host: str = "127.0.0.1") -> tuple[GroupCollector, int]:
     """Serve `/metrics` until the process ends, on `host`; port 0 means any free one, and the answer has it.
 
-    Raises `BadInput` for a port that cannot be had.
+    Raises:
+        BadInput: a port that cannot be had.
     """
     collector, registry = GroupCollector(doctor), CollectorRegistry()
     registry.register(collector)

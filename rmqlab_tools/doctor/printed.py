@@ -16,7 +16,7 @@ def printed_value(text: str, key: str) -> str | None:
     >>> printed_value("PullRequest [messageQueue=MessageQueue [topic=T, queueId=2], nextOffset=7]", "messageQueue")
     'MessageQueue [topic=T, queueId=2]'
     """
-    start = next((found.end() for found in _KEY.finditer(text) if found[1] == key), -1)
+    start = next((match.end() for match in _KEY.finditer(text) if match[1] == key), -1)
     if start < 0:
         return None
     depth = 0

@@ -1,4 +1,4 @@
-"""Queues: nobody's, two members', without an offset, or no longer pulled; groups that may not consume."""
+"""Queues: without an owner, with two, without an offset, or no longer pulled; groups that may not consume."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REBALANCE_S = DEFAULT_RULES.rebalance_period_ms // 1000
 
 def queue_findings(case: GroupCase) -> Iterator[Finding]:
     """Everything about who holds which queue, and about what waits in retry topics."""
-    for topic in sorted({topic for asked in case.told.values() for topic in asked}):
+    for topic in sorted({topic for subscriptions in case.told.values() for topic in subscriptions}):
         if not case.queues(topic):
             says = _("{topic}: no broker has a readable queue of it", topic=topic)
             yield found("no_readable_queues", State.NOTE, Certainty.IMPLIED, says, topic)
@@ -40,7 +40,7 @@ def queue_findings(case: GroupCase) -> Iterator[Finding]:
 
 
 def owner_findings(case: GroupCase, topic: str) -> Iterator[Finding]:
-    """Queues of nobody, and queues of two members; only where `case.owners_known`."""
+    """Queues without an owner, and queues of two members; only where `case.owners_known`."""
     before = case.before if case.before is not None and case.before.owners_known else None
     # Looks that are closer may see one and the same rebalance.
     settled = before is not None and case.since_ms >= DEFAULT_RULES.rebalance_period_ms
@@ -70,16 +70,16 @@ def owner_findings(case: GroupCase, topic: str) -> Iterator[Finding]:
     shared = [queue for queue in case.queues(topic) if len(case.owners.get(queue, ())) > 1]
     if shared and not case.broadcasting:
         twice = before is not None and all(before.owners.get(queue) == case.owners[queue] for queue in shared)
-        which, who = _numbers(shared), named(case.owners[shared[0]])
+        which, clients = _numbers(shared), named(case.owners[shared[0]])
         says = (
-            _("{topic}: {which} pulled twice, by {who}", topic=topic, which=which, who=who)
+            _("{topic}: {which} pulled twice, by {who}", topic=topic, which=which, who=clients)
             if twice and settled
             else _(
                 "{topic}: {which} pulled twice, by {who} (a rebalance may be under way, which takes up "
                 "to {rebalance_s} s)",
                 topic=topic,
                 which=which,
-                who=who,
+                who=clients,
                 rebalance_s=_REBALANCE_S,
             )
         )
@@ -115,8 +115,8 @@ def _numbers(queues: list[MessageQueue]) -> str:
     return joined(
         ", ",
         (
-            ngettext("queue {ids} of {one}", "queues {ids} of {one}", len(ids), ids=joined(", ", ids), one=one)
-            for one, ids in by_broker.items()
+            ngettext("queue {ids} of {one}", "queues {ids} of {one}", len(ids), ids=joined(", ", ids), one=broker)
+            for broker, ids in by_broker.items()
         ),
     )
 
@@ -125,7 +125,7 @@ def _idle(case: GroupCase) -> Iterator[Finding]:
     if not case.owners_known or case.broadcasting:
         return
     busy = {client for owners in case.owners.values() for client in owners}
-    idle = [client for client, asked in case.told.items() if asked and client not in busy]
+    idle = [client for client, subscriptions in case.told.items() if subscriptions and client not in busy]
     queues = sum(len(case.queues(topic)) for topic in case.topics)
     if idle and queues and len(case.told) > max(len(case.queues(topic)) for topic in case.topics):
         says = _(
@@ -144,9 +144,13 @@ def start_findings(case: GroupCase, topic: str) -> Iterator[Finding]:
     new = [queue for queue in case.queues(topic) if (seen := case.group.offsets.get(queue)) and seen.committed < 0]
     if not new:
         return
-    told = {case.setting(client, "consumeFromWhere") or "" for client in case.told}
+    places = {case.setting(client, "consumeFromWhere") or "" for client in case.told}
     starts = sorted(
-        {DEFAULT_RULES.compute_pull_from_where(-1, one, False) for one in told if one in ConsumeFromWhere.__members__}
+        {
+            DEFAULT_RULES.compute_pull_from_where(-1, place, False)
+            for place in places
+            if place in ConsumeFromWhere.__members__
+        }
     )
     start = joined(" or ", starts) or _("an unknown place")
     says = _(
@@ -161,12 +165,12 @@ def start_findings(case: GroupCase, topic: str) -> Iterator[Finding]:
 def _stopped(case: GroupCase, topic: str) -> Iterator[Finding]:
     """Queues that a member holds and pulls no longer, by its own clock: it pulls others of its queues."""
     for client, member in case.group.members.items():
-        held = {} if member.running is None else member.running.mq_table
-        newest = max((one.last_pull_timestamp for one in held.values()), default=0)
+        queues = {} if member.running is None else member.running.mq_table
+        newest = max((state.last_pull_timestamp for state in queues.values()), default=0)
         old = [
             queue
-            for queue, one in held.items()
-            if queue.topic == topic and not one.droped and 0 < one.last_pull_timestamp < newest - PULL_IDLE_MS
+            for queue, state in queues.items()
+            if queue.topic == topic and not state.droped and 0 < state.last_pull_timestamp < newest - PULL_IDLE_MS
         ]
         if old and _waiting(case, old):
             says = _(
@@ -211,17 +215,17 @@ def retry_findings(case: GroupCase) -> Iterator[Finding]:
             if before and queue in before.group.dead_letters
             else letters.min_offset
         )
-    told = {topic: count for topic, count in sorted(grown.items()) if count > 0}
-    if told:
+    waiting = {topic: count for topic, count in sorted(grown.items()) if count > 0}
+    if waiting:
         says = joined(
             "; ",
             (
                 (
-                    _("{messages} in {one}", messages=counted(count, "message"), one=one)
+                    _("{messages} in {one}", messages=counted(count, "message"), one=retry_topic)
                     if before is None
-                    else _("{messages} came to {one}", messages=counted(count, "message"), one=one)
+                    else _("{messages} came to {one}", messages=counted(count, "message"), one=retry_topic)
                 )
-                for one, count in told.items()
+                for retry_topic, count in waiting.items()
             ),
         )
-        yield found("retries", State.NOTE, Certainty.PROVED, says, evidence={"messages": told})
+        yield found("retries", State.NOTE, Certainty.PROVED, says, evidence={"messages": waiting})

@@ -18,7 +18,7 @@ from rmqlab.protocol.bodies import ConsumerRunningInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
-from rmqlab_tools.doctor.snapshot import Cost, Look, LookOptions, Unanswered
+from rmqlab_tools.doctor.snapshot import ClusterSnapshot, Cost, SnapshotOptions, Unanswered
 from rmqlab_tools.live.extra.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab_tools.live.sockets import SocketRuntime
 
@@ -82,15 +82,15 @@ class ReadClient:
     def __init__(
         self,
         namesrv: str,
-        asked: LookOptions | None = None,
+        options: SnapshotOptions | None = None,
         *,
         hook: Hook | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.namesrv = namesrv
-        self.asked = asked or LookOptions()
+        self.asked = options or SnapshotOptions()
         self._name_servers = _addresses(namesrv)
-        self._look = Look(namesrv, at=0)
+        self._look = ClusterSnapshot(namesrv, at=0)
         self._servers: dict[str, _Server] = {}
         self._runtime = SocketRuntime(hook=hook, tls=tls, on_bytes=self._count)
 
@@ -100,7 +100,7 @@ class ReadClient:
     async def __aexit__(self, *error: object) -> None:
         await self._runtime.aclose()
 
-    def new_look(self, look: Look) -> None:
+    def new_look(self, look: ClusterSnapshot) -> None:
         """Note costs and what is not answered in `look` from now on; servers that were silent get another chance."""
         self._look, self._servers = look, {}
 
@@ -111,8 +111,10 @@ class ReadClient:
     async def ask(self, addr: str, code: RequestCode, header: CommandHeader | None = None) -> RemotingCommand:
         """Ask one server and return its answer.
 
-        Raises ValueError for a code that is not in `READ_CODES`, MQBrokerError for a refusal, RemotingError when no
-        answer comes.
+        Raises:
+            ValueError: a code that is not in `READ_CODES`.
+            MQBrokerError: a refusal.
+            RemotingError: when no answer comes.
         """
         server = self._servers.setdefault(addr, _Server())
         async with server.slots:
@@ -156,8 +158,10 @@ class ReadClient:
     async def ask_member(self, addr: str, group: str, client_id: str, language: str) -> ConsumerRunningInfo:
         """Ask a broker what one member says of itself (307); errors as for `ask`, and ServerGone if none is asked.
 
-        Raises FrameError for an answer that cannot be read. A member that stays silent keeps its place among
-        `MEMBERS_IN_FLIGHT` as long as the broker waits for it.
+        A member that stays silent keeps its place among `MEMBERS_IN_FLIGHT` as long as the broker waits for it.
+
+        Raises:
+            FrameError: an answer that cannot be read.
         """
         server = self._servers.setdefault(addr, _Server())
         await server.member_slots.acquire()
@@ -205,7 +209,10 @@ class ReadClient:
     async def ask_name_server(self, code: RequestCode, header: CommandHeader | None = None) -> RemotingCommand:
         """Ask the first name server that answers.
 
-        Raises BadInput when none does, or what answers is no name server; MQBrokerError for a refusal.
+        MQBrokerError for a refusal.
+
+        Raises:
+            BadInput: when none does, or what answers is no name server.
         """
         failures = []
         for addr in list(self._name_servers):
@@ -249,16 +256,20 @@ _LONG_NUMBER = re.compile(rb'(?<=":)-?\d{19,}(?=[,}])')
 
 
 def _running_info(body: bytes) -> ConsumerRunningInfo:
-    """A member's answer. Numbers that 64 bits cannot hold, which C++ clients never set, are read as not told."""
-    told = _LONG_NUMBER.sub(lambda found: found[0] if abs(int(found[0])) < 1 << 63 else b"null", body)
-    return ConsumerRunningInfo.decode(told)
+    """A member's answer. Numbers that 64 bits cannot hold, which C++ clients never set, are read as not given."""
+    readable = _LONG_NUMBER.sub(lambda match: match[0] if abs(int(match[0])) < 1 << 63 else b"null", body)
+    return ConsumerRunningInfo.decode(readable)
 
 
 _NO_NAME_SERVER = _("{addr} is a broker, not a name server; give the name server's HOST:PORT, usually port 9876")
 
 
 def _addresses(namesrv: str) -> list[str]:
-    """Split "host:port;host:port". Raises BadInput for what is none."""
+    """Split "host:port;host:port".
+
+    Raises:
+        BadInput: what is none.
+    """
     addresses = [part.strip() for part in namesrv.split(";") if part.strip()]
     for address in addresses or [namesrv]:
         if "/" in address:

@@ -5,6 +5,7 @@ The picture: who asks for what, what the brokers hold, what its queues pass and 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,19 +25,34 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab_tools.doctor.diagnosis import Diagnosis
     from rmqlab_tools.doctor.finding import GroupDiagnosis
-    from rmqlab_tools.doctor.snapshot import Look, MemberSeen
+    from rmqlab_tools.doctor.snapshot import ClusterSnapshot, MemberSeen
 
 SHOWN_MEMBERS: Final = 8
 SHOWN_QUEUES: Final = 16
-# Inches.
-TOP, ROW = 0.62, 0.42
-BOX, SLOT_X, SLOT, QUEUE_X, NAME, BAR_X, BAR = 3.3, 3.75, 2.6, 6.75, 1.2, 8.05, 2.1
-COLOURS = (BLUE, ORANGE, SKY, YELLOW)
+MEMBER_BOX_COLOURS = (BLUE, ORANGE, SKY, YELLOW)
 UNKNOWN_ASK = _("asks: not known")
 
 
+@dataclass(frozen=True)
+class GroupPictureLayout:
+    """Sizes of the picture of a group, in inches."""
+
+    top: float = 0.62
+    row: float = 0.42
+    box: float = 3.3
+    slot_x: float = 3.75
+    slot: float = 2.6
+    queue_x: float = 6.75
+    name: float = 1.2
+    bar_x: float = 8.05
+    bar: float = 2.1
+
+
+GROUP_PICTURE = GroupPictureLayout()
+
+
 class _QueueRow(NamedTuple):
-    """A queue: its name, its owner's client id ("" of nobody), entries read, and those lost; None: not known."""
+    """A queue: its name, its owner's client id ("" without one), entries read, and those lost; None: not known."""
 
     name: str
     owner: str
@@ -44,7 +60,7 @@ class _QueueRow(NamedTuple):
     lost: int
 
 
-def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) -> Picture:
+def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | None = None) -> Picture:
     """One group and one topic of it (None: the topic of its worst finding, else the first).
 
     Members stand on the left with what they ask for, in the colour of their queues; in the middle is what each broker
@@ -67,12 +83,12 @@ def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) 
             )
         )
     members = [(client, _ask(member, topic)) for client, member in sorted(case.group.members.items())]
-    slots = [(broker, _text(held)) for broker, held in sorted(case.slots(topic).items())]
+    slots = [(broker, _text(subscription)) for broker, subscription in sorted(case.slots(topic).items())]
     queues = _queue_rows(case, judged, topic)
     title = _("{group}, {topic}: {state}", group=case.group.name, topic=topic, state=str(judged.state))
     rows = max(min(len(members), SHOWN_MEMBERS), len(slots), min(len(queues), SHOWN_QUEUES), 1)
     asks = list(dict.fromkeys(ask for _, ask in members))
-    colours = {client: COLOURS[asks.index(ask) % len(COLOURS)] for client, ask in members}
+    colours = {client: MEMBER_BOX_COLOURS[asks.index(ask) % len(MEMBER_BOX_COLOURS)] for client, ask in members}
     most = max((queue.read or 0 for queue in queues), default=0)
     left_out = max(0, len(members) - SHOWN_MEMBERS), max(0, len(queues) - SHOWN_QUEUES)
     more = (
@@ -85,25 +101,41 @@ def group_picture(look: Look, judged: GroupDiagnosis, topic: str | None = None) 
         canvas.text(0.08, 0.17, title, ha="left", size=11, bold=True)
         heads = (
             (0.08, _("members")),
-            (SLOT_X, _("the broker holds")),
-            (QUEUE_X, _("queue: owner")),
-            (BAR_X, _("passed last")),
+            (GROUP_PICTURE.slot_x, _("the broker holds")),
+            (GROUP_PICTURE.queue_x, _("queue: owner")),
+            (GROUP_PICTURE.bar_x, _("passed last")),
         )
         for x, words in heads:
             canvas.text(x, 0.45, words, ha="left", colour=GREY)
         for row, (client, ask) in enumerate(members[:SHOWN_MEMBERS]):
             with canvas.saying(f"{client} {ask}"):
-                _draw_box(canvas, 0.08, TOP + row * ROW, BOX, colours[client], client, ask)
+                _draw_box(
+                    canvas,
+                    0.08,
+                    GROUP_PICTURE.top + row * GROUP_PICTURE.row,
+                    GROUP_PICTURE.box,
+                    colours[client],
+                    client,
+                    ask,
+                )
         for row, (broker, text) in enumerate(slots):
             face = next((colours[client] for client, ask in members if ask == _("asks: {text}", text=text)), PALE)
             with canvas.saying(_("{broker} holds {text}", broker=broker, text=text)):
-                _draw_box(canvas, SLOT_X, TOP + row * ROW, SLOT, face, broker, text)
+                _draw_box(
+                    canvas,
+                    GROUP_PICTURE.slot_x,
+                    GROUP_PICTURE.top + row * GROUP_PICTURE.row,
+                    GROUP_PICTURE.slot,
+                    face,
+                    broker,
+                    text,
+                )
         for row, queue in enumerate(queues[:SHOWN_QUEUES]):
-            _draw_queue(canvas, TOP + row * ROW, queue, colours, most)
+            _draw_queue(canvas, GROUP_PICTURE.top + row * GROUP_PICTURE.row, queue, colours, most)
         words = _("red, hatched: asked for by a member, and dropped{more}", more=more)
-        canvas.text(0.08, rows * ROW + TOP + 0.14, words, ha="left", colour=GREY)
+        canvas.text(0.08, rows * GROUP_PICTURE.row + GROUP_PICTURE.top + 0.14, words, ha="left", colour=GREY)
 
-    svg = painted(WIDTH, TOP + ROW * rows + 0.4, draw)
+    svg = painted(WIDTH, GROUP_PICTURE.top + GROUP_PICTURE.row * rows + 0.4, draw)
     return Picture(svg, title=title, alt=_alt(title, members, slots, queues), table=_table(title, members, queues))
 
 
@@ -133,7 +165,7 @@ def _queue_rows(case: GroupCase, judged: GroupDiagnosis, topic: str) -> list[_Qu
 
 def _draw_box(canvas: Canvas, x: float, y: float, wide: float, face: str, name: str, says: str) -> None:
     """A name and below it what it says; of what is too long the end is shown, for client ids differ there."""
-    canvas.block(x, y, wide, ROW - 0.06, face, corner=0.05)
+    canvas.block(x, y, wide, GROUP_PICTURE.row - 0.06, face, corner=0.05)
     for below, text in ((0.1, name), (0.27, says)):
         shown = fitted(text, wide - 0.16, at_end=True)
         canvas.text(x + 0.08, y + below, shown, ha="left", bold=text is says, colour=ink(face))
@@ -143,15 +175,32 @@ def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, s
     owner = queue.owner or _("nobody")
     face = colours.get(queue.owner, WHITE if not queue.owner else PALE)
     with canvas.saying(_("queue {name}, {owner}: {passed}", name=queue.name, owner=owner, passed=_passed(queue))):
-        canvas.block(QUEUE_X, y, NAME, ROW - 0.06, face, edge=GREY, edge_width=0.6, corner=0.05)
+        canvas.block(
+            GROUP_PICTURE.queue_x,
+            y,
+            GROUP_PICTURE.name,
+            GROUP_PICTURE.row - 0.06,
+            face,
+            edge=GREY,
+            edge_width=0.6,
+            corner=0.05,
+        )
         for below, text in ((0.1, queue.name), (0.27, owner)):
-            shown = fitted(text, NAME - 0.1, at_end=True)
-            canvas.text(QUEUE_X + 0.06, y + below, shown, ha="left", colour=ink(face))
+            shown = fitted(text, GROUP_PICTURE.name - 0.1, at_end=True)
+            canvas.text(GROUP_PICTURE.queue_x + 0.06, y + below, shown, ha="left", colour=ink(face))
         if queue.read:
-            wide, lost = BAR * queue.read / most, BAR * queue.lost / most
-            canvas.block(BAR_X, y + 0.06, wide - lost, ROW - 0.18, GREEN)
-            canvas.block(BAR_X + wide - lost, y + 0.06, lost, ROW - 0.18, VERMILLION, hatch="/")
-        canvas.text(BAR_X + BAR + 0.08, y + ROW / 2 - 0.03, _passed(queue), ha="left", bold=bool(queue.lost))
+            wide, lost = GROUP_PICTURE.bar * queue.read / most, GROUP_PICTURE.bar * queue.lost / most
+            canvas.block(GROUP_PICTURE.bar_x, y + 0.06, wide - lost, GROUP_PICTURE.row - 0.18, GREEN)
+            canvas.block(
+                GROUP_PICTURE.bar_x + wide - lost, y + 0.06, lost, GROUP_PICTURE.row - 0.18, VERMILLION, hatch="/"
+            )
+        canvas.text(
+            GROUP_PICTURE.bar_x + GROUP_PICTURE.bar + 0.08,
+            y + GROUP_PICTURE.row / 2 - 0.03,
+            _passed(queue),
+            ha="left",
+            bold=bool(queue.lost),
+        )
 
 
 def _passed(queue: _QueueRow) -> str:
@@ -165,13 +214,13 @@ def _passed(queue: _QueueRow) -> str:
 
 
 def _alt(title: str, members: list[tuple[str, str]], slots: list[tuple[str, str]], queues: list[_QueueRow]) -> str:
-    told = [f"{client} {ask}" for client, ask in members[:SHOWN_MEMBERS]]
-    held = [_("{broker} holds {text}", broker=broker, text=text) for broker, text in slots]
+    asking = [f"{client} {ask}" for client, ask in members[:SHOWN_MEMBERS]]
+    holding = [_("{broker} holds {text}", broker=broker, text=text) for broker, text in slots]
     lost, read = sum(queue.lost for queue in queues), sum(queue.read or 0 for queue in queues)
     return _(
         "{title}. {told}. {lost} of {read} messages read were asked for and dropped.",
         title=title,
-        told=joined("; ", [*told, *held]),
+        told=joined("; ", [*asking, *holding]),
         lost=lost,
         read=read,
     )
@@ -202,20 +251,20 @@ def report_page(diagnosis: Diagnosis) -> str:
     at = datetime.fromtimestamp(look.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     bad = sum(group.state >= State.AT_RISK for group in diagnosis.groups)
     unknown = sum(group.state is State.UNKNOWN for group in diagnosis.groups)
-    told = _(
+    headline = _(
         "{bad} of {groups} groups lose messages or are about to; too little is known of {unknown}.",
         bad=bad,
         groups=len(diagnosis.groups),
         unknown=unknown,
     )
-    drawn = [one for one in diagnosis.groups if GroupCase(look, look.groups[one.group]).topics][:MAX_PICTURES]
+    drawn = [judged for judged in diagnosis.groups if GroupCase(look, look.groups[judged.group]).topics][:MAX_PICTURES]
     parts = [
         f"<p>Read at {at} in {look.took_ms / 1000:.1f} s.</p>",
         diagnosis.table().html(),
         *(group_picture(look, group).html() for group in drawn),
     ]
     if look.unanswered:
-        rows = [(one.addr, one.code, one.about, one.reason) for one in look.unanswered]
+        rows = [(question.addr, question.code, question.about, question.reason) for question in look.unanswered]
         parts.append(
             Table(_("Questions without an answer"), (_("server"), _("request"), _("about"), _("why")), rows).html()
         )
@@ -225,4 +274,4 @@ def report_page(diagnosis: Diagnosis) -> str:
             _("What this look asked"), (_("server"), _("requests"), _("bytes sent"), _("bytes received")), costs
         ).html()
     )
-    return page_of(_("Cluster at {namesrv}", namesrv=look.namesrv), told, parts, is_fine=not (bad or unknown))
+    return page_of(_("Cluster at {namesrv}", namesrv=look.namesrv), headline, parts, is_fine=not (bad or unknown))

@@ -1,4 +1,4 @@
-"""What a group's offset went past, and what lies behind it: consume queue entries (321), messages if asked for (33)."""
+"""What a group's offset went past, and what lies after it: consume queue entries (321), messages if asked for (33)."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ async def read_entries(
     """Read the entries on both sides of a group's committed offset into `group.passed` and `group.behind`.
 
     Passed are those since the offset of the look before, the newest `window` of them; at a first look the last
-    `window`. Behind are the first `window` after the offset. One request does for both as a rule: 321 knows no limit
+    `window`. After it come the first `window` after the offset. One request does for both as a rule: 321 knows no limit
     of its own, but ends with the file of the queue (4.8.0 `AdminBrokerProcessor.queryConsumeQueue`). An offset that
-    has not moved, with nothing behind it, costs nothing.
+    has not moved, with nothing after it, costs nothing.
 
     That request judges an entry (`eval`) only where the queue has an extension (`enableConsumeQueueExt`), there by the
     bit map if the subscription is SQL92. Other entries are judged here by the subscription that the answer names.

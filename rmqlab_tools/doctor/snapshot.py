@@ -1,6 +1,6 @@
 """What one look at a live cluster saw: plain data, nothing judged. Times are epoch ms, sizes bytes.
 
-None means "not known" everywhere: nobody answered, or the version of the other side does not tell.
+None means "not known" everywhere: no answer came, or the version of the other side does not tell.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 
 
 @dataclass(frozen=True, slots=True)
-class LookOptions:
+class SnapshotOptions:
     """What is to be looked at, and how hard.
 
     `groups` and `topics` are names, none means all but the system's. `messages` are read so many a queue (none unless
@@ -87,12 +87,12 @@ class BrokerSeen:
 
     @property
     def clock(self) -> int | None:
-        """Its own clock when it told its figures, epoch ms, to the second: when it began, and how long it runs.
+        """Its own clock when it gave its figures, epoch ms, to the second: when it began, and how long it runs.
 
         4.8.0 `StoreStatsService.getRuntimeInfo`. None when it did not tell.
         """
-        told = self.runtime or {}
-        began, parts = told.get("bootTimestamp", ""), re.findall(r"\d+", told.get("runtime", "").replace(",", ""))
+        figures = self.runtime or {}
+        began, parts = figures.get("bootTimestamp", ""), re.findall(r"\d+", figures.get("runtime", "").replace(",", ""))
         if not began.isdecimal() or len(parts) != len(_UNITS_MS):
             return None
         return int(began) + sum(int(part) * unit for part, unit in zip(parts, _UNITS_MS, strict=True))
@@ -144,7 +144,7 @@ class QueueSeen:
 
     @property
     def raw_lag(self) -> int:
-        """Messages behind the committed offset, whoever wants them."""
+        """Messages after the committed offset, whoever wants them."""
         return self.max_offset - max(self.committed, 0)
 
 
@@ -203,7 +203,7 @@ class MessageSeen(NamedTuple):
 
 
 @dataclass(slots=True)
-class Look:
+class ClusterSnapshot:
     """One look: begun at `at`, done after `took_ms`. `since` is when the look before it began, None at the first.
 
     `topics` has the readable queues of each topic that groups use.

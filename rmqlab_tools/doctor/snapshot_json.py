@@ -21,7 +21,7 @@ from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write, json_value, read_text
 from rmqlab.language import _
 from rmqlab.message.topics import MessageQueue
-from rmqlab_tools.doctor.snapshot import Look
+from rmqlab_tools.doctor.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ _MISSING = object()
 _WRONG = (ValueError, KeyError, TypeError, AttributeError)
 
 
-def look_to_json(look: Look) -> dict[str, Any]:
+def look_to_json(look: ClusterSnapshot) -> dict[str, Any]:
     """The look as dicts, lists, texts and numbers.
 
     >>> look_to_json(Look("127.0.0.1:9876", at=5, took_ms=1))
@@ -40,15 +40,19 @@ def look_to_json(look: Look) -> dict[str, Any]:
     return written
 
 
-def look_from_json(value: Mapping[str, Any]) -> Look:
+def look_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
     """The look that `look_to_json` wrote.
-
-    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` for what is none.
 
     >>> look_from_json({"namesrv": "127.0.0.1:9876", "at": 5}).took_ms
     0
+
+    Raises:
+        ValueError: what is none.
+        KeyError: what is none.
+        TypeError: what is none.
+        AttributeError: what is none.
     """
-    look: Look = _read(Look, value)
+    look: ClusterSnapshot = _read(ClusterSnapshot, value)
     for group in look.groups.values():
         for client, member in group.members.items():
             if client != member.client_id:
@@ -56,14 +60,18 @@ def look_from_json(value: Mapping[str, Any]) -> Look:
     return look
 
 
-def save_look(look: Look, path: Path) -> None:
+def save_look(look: ClusterSnapshot, path: Path) -> None:
     """Write a look to a file, whole or not at all."""
     with atomic_write(path) as part:
         part.write_text(json.dumps(look_to_json(look), indent=1) + "\n", encoding="ascii")
 
 
-def read_look(path: Path) -> Look:
-    """The look that a file holds. Raises `BadInput` for a file that cannot be read, or that holds none."""
+def read_look(path: Path) -> ClusterSnapshot:
+    """The look that a file holds.
+
+    Raises:
+        BadInput: a file that cannot be read, or that holds none.
+    """
     text = read_text(path, _("a look that `rmqlab doctor --save` wrote"))
     try:
         return look_from_json(json_value(text))
@@ -100,7 +108,7 @@ def _written(value: Any) -> Any:
 def _read(hint: Any, value: Any) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in {types.UnionType, typing.Union}:
-        (hint,) = (one for one in arguments if one is not types.NoneType)
+        (hint,) = (argument for argument in arguments if argument is not types.NoneType)
         return None if value is None else _read(hint, value)
     if hint in {str, int, float, bool}:
         return msgspec.convert(value, hint)
@@ -142,8 +150,8 @@ def _fields(cls: Any) -> dict[str, tuple[Any, Any]]:
             made = field.default_factory
             defaults[field.name] = field.default if made is dataclasses.MISSING else made()
     elif issubclass(cls, msgspec.Struct):
-        for one in msgspec.structs.fields(cls):
-            defaults[one.name] = one.default if one.default_factory is msgspec.NODEFAULT else one.default_factory()
+        for spec in msgspec.structs.fields(cls):
+            defaults[spec.name] = spec.default if spec.default_factory is msgspec.NODEFAULT else spec.default_factory()
     else:
         defaults = dict.fromkeys(cls._fields, _MISSING)
     return {name: (hints[name], default) for name, default in defaults.items()}

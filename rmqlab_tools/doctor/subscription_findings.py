@@ -34,13 +34,13 @@ _NAMED = 3  # clients named in a line
 def subscription_findings(case: GroupCase) -> Iterator[Finding]:
     """Everything about who asks for what."""
     for topic in case.lint.topics:
-        wishes = [wish for wish in topic.wishes if wish.data is not None]
-        differences = [one for one in topic.differences if one.second.data is not None]
-        verdicts = {one.verdict for one in differences}
+        asking = [wish for wish in topic.wishes if wish.data is not None]
+        differences = [difference for difference in topic.differences if difference.second.data is not None]
+        verdicts = {difference.verdict for difference in differences}
         if LintVerdict.INCONSISTENT in verdicts:
-            yield _different_subscriptions(case, topic, wishes)
+            yield _different_subscriptions(case, topic, asking)
         elif LintVerdict.UNDECIDED in verdicts:
-            texts = joined(" and ", (str(wish) for wish in wishes))
+            texts = joined(" and ", (str(wish) for wish in asking))
             says = _(
                 "{topic}: whether {texts} let the same pass is not decided; no message told them apart",
                 topic=topic.topic,
@@ -53,8 +53,8 @@ def subscription_findings(case: GroupCase) -> Iterator[Finding]:
         yield from _slots(case, name)
 
 
-def _different_subscriptions(case: GroupCase, topic: TopicLint, wishes: list[Wish]) -> Finding:
-    told = [
+def _different_subscriptions(case: GroupCase, topic: TopicLint, texts_asked: list[Wish]) -> Finding:
+    sentences = [
         ngettext(
             "{members} asks for {wish}",
             "{members} ask for {wish}",
@@ -62,36 +62,45 @@ def _different_subscriptions(case: GroupCase, topic: TopicLint, wishes: list[Wis
             members=named(wish.members),
             wish=wish,
         )
-        for wish in wishes
+        for wish in texts_asked
     ]
-    examples = [example(case, topic.topic, one) for one in topic.witnesses]
-    slots = slots_now(case, topic.topic, wishes)
+    examples = [example(case, topic.topic, message) for message in topic.witnesses]
+    slots = slots_now(case, topic.topic, texts_asked)
     flips = case.history.flips(case.group.name, topic.topic)
-    for one in examples[:1]:
-        wants = ngettext(
+    for example_message in examples[:1]:
+        asking = ngettext(
             "{asked} wants a message with {shown}",
             "{asked} want a message with {shown}",
-            len(one["asked"]),
-            asked=named(one["asked"]),
-            shown=one["shown"],
+            len(example_message["asked"]),
+            asked=named(example_message["asked"]),
+            shown=example_message["shown"],
         )
-        of = ngettext("{lost} of {count} queue", "{lost} of {count} queues", one["queues"], lost=one["lost"])
-        told.append(_("{wants}, which is now lost in {of}", wants=wants, of=of) if one["queues"] else wants)
+        of = ngettext(
+            "{lost} of {count} queue",
+            "{lost} of {count} queues",
+            example_message["queues"],
+            lost=example_message["lost"],
+        )
+        sentences.append(
+            _("{wants}, which is now lost in {of}", wants=asking, of=of) if example_message["queues"] else asking
+        )
     for broker, slot in slots.items():
         filters = _(
             "{broker} filters by {type} {expr}", broker=broker, type=slot["type"] or "TAG", expr=f"{slot['expr']!r}"
         )
-        told.append(_("{filters}, as {of} asked", filters=filters, of=named(slot["of"])) if slot["of"] else filters)
+        sentences.append(
+            _("{filters}, as {of} asked", filters=filters, of=named(slot["of"])) if slot["of"] else filters
+        )
     if flips.seen:
-        told.append(
+        sentences.append(
             _("that changed at least {times} in {looks} looks", times=counted(flips.seen, "time"), looks=flips.looks)
         )
-    plan = plan_of(case, topic.topic, wishes)
+    plan = plan_of(case, topic.topic, texts_asked)
     change = plan["command"] if plan else ""
     harmless = case.broadcasting and all(case.posts(client) for client in case.told)
     state = State.NOTE if harmless else State.AT_RISK
     evidence = {"lint": topic.as_json(), "slot": slots, "examples": examples, "flips": flips._asdict(), "plan": plan}
-    says = joined(": ", (topic.topic, joined("; ", told)))
+    says = joined(": ", (topic.topic, joined("; ", sentences)))
     return found("different_subscriptions", state, Certainty.PROVED, says, topic.topic, evidence, change)
 
 
@@ -138,19 +147,27 @@ def example(case: GroupCase, topic: str, witness: ExampleLoss) -> dict[str, Any]
     }  # fmt: skip
 
 
-def slots_now(case: GroupCase, topic: str, wishes: Iterable[Wish]) -> dict[str, dict[str, Any]]:
+def slots_now(case: GroupCase, topic: str, texts_asked: Iterable[Wish]) -> dict[str, dict[str, Any]]:
     """Who has the slot at each broker: the member with the slot's version, else those that ask for the same text."""
     slots = {}
-    for broker, held in sorted(case.slots(topic).items()):
-        same = [client for wish in wishes if wish.data and same_text(wish.data, held) for client in wish.members]
-        stamped = [client for client in same if case.told[client][topic].sub_version == held.sub_version]
+    for broker, broker_subscription in sorted(case.slots(topic).items()):
+        same = [
+            client
+            for wish in texts_asked
+            if wish.data and same_text(wish.data, broker_subscription)
+            for client in wish.members
+        ]
+        stamped = [client for client in same if case.told[client][topic].sub_version == broker_subscription.sub_version]
         slots[broker] = {
-            "type": held.expression_type, "expr": held.sub_string, "version": held.sub_version, "of": stamped or same,
-        }  # fmt: skip
+            "type": broker_subscription.expression_type,
+            "expr": broker_subscription.sub_string,
+            "version": broker_subscription.sub_version,
+            "of": stamped or same,
+        }
     return slots
 
 
-def plan_of(case: GroupCase, topic: str, wishes: list[Wish]) -> dict[str, Any] | None:
+def plan_of(case: GroupCase, topic: str, texts_asked: list[Wish]) -> dict[str, Any] | None:
     """The planner's arguments, from the oldest wish to the newest; None if it does not take them.
 
     The newest is that of the member that started last: a rebalance stamps old members' subscriptions anew
@@ -162,7 +179,7 @@ def plan_of(case: GroupCase, topic: str, wishes: list[Wish]) -> dict[str, Any] |
         started = case.setting(client, "PROP_CONSUMER_START_TIMESTAMP") or ""
         return int(started) if started.isdecimal() else 0, case.told[client][topic].sub_version
 
-    aged = sorted(wishes, key=lambda wish: max(map(age, wish.members)))
+    aged = sorted(texts_asked, key=lambda wish: max(map(age, wish.members)))
     texts = [plan_text(wish.data) for wish in (aged[0], aged[-1]) if wish.data is not None]
     try:
         for text in texts:
@@ -185,18 +202,20 @@ def plan_text(data: SubscriptionData) -> str:
 
 def _slots(case: GroupCase, topic: str) -> Iterator[Finding]:
     """What each broker holds, against what its members ask for whose pulls do not carry their own."""
-    wishes = {client: asked[topic] for client, asked in case.told.items() if topic in asked}
+    client_subscriptions = {
+        client: subscriptions[topic] for client, subscriptions in case.told.items() if topic in subscriptions
+    }
     before = {} if case.before is None else case.before.slots(topic)
     for broker in sorted(case.group.slots):
-        held = case.slots(topic).get(broker)
+        broker_subscription = case.slots(topic).get(broker)
         here = {
             client: data
-            for client, data in wishes.items()
+            for client, data in client_subscriptions.items()
             if broker in case.group.members[client].brokers and not case.posts(client)
         }
         if not here:
             continue
-        if held is None:
+        if broker_subscription is None:
             if any(queue.broker_name == broker for queue in case.queues(topic)):
                 twice = case.before is not None and broker in case.before.group.slots and broker not in before
                 says = _(
@@ -207,36 +226,47 @@ def _slots(case: GroupCase, topic: str) -> Iterator[Finding]:
                 )
                 yield found("topic_not_held", State.AT_RISK, Certainty.of(twice), says, topic, {"broker": broker})
             continue
-        if not any(same_text(data, held) for data in wishes.values()) and _is_of_nobody(held, wishes.values()):
+        if not any(same_text(data, broker_subscription) for data in client_subscriptions.values()) and _is_of_nobody(
+            broker_subscription, client_subscriptions.values()
+        ):
             sure = Certainty.IMPLIED if case.silent else Certainty.PROVED
             says = _(
                 "{topic}: {broker} filters by {expression}, and no member that answered asks for that",
                 topic=topic,
                 broker=broker,
-                expression=text_of(held),
+                expression=text_of(broker_subscription),
             )
-            asked = sorted({text_of(data) for data in wishes.values()})
-            evidence = {"broker": broker, "slot": text_of(held), "asked": asked, "version": held.sub_version}
+            texts_asked = sorted({text_of(data) for data in client_subscriptions.values()})
+            evidence = {
+                "broker": broker,
+                "slot": text_of(broker_subscription),
+                "asked": texts_asked,
+                "version": broker_subscription.sub_version,
+            }
             yield found(
                 "slot_of_nobody",
                 State.AT_RISK,
                 sure,
-                _("{says}; they ask for {asked}", says=says, asked=joined(", ", asked)),
+                _("{says}; they ask for {asked}", says=says, asked=joined(", ", texts_asked)),
                 topic,
                 evidence,
             )
-        yield from _older(case, topic, broker, held, here)
+        yield from _older(case, topic, broker, broker_subscription, here)
 
 
 def _older(
-    case: GroupCase, topic: str, broker: str, held: SubscriptionData, here: Mapping[str, SubscriptionData]
+    case: GroupCase,
+    topic: str,
+    broker: str,
+    broker_subscription: SubscriptionData,
+    here: Mapping[str, SubscriptionData],
 ) -> Iterator[Finding]:
     """Members whose own version is higher than the broker's for longer than a heartbeat takes: they are refused."""
     period, before = DEFAULT_RULES.heartbeat_period_ms, case.before
     refused = [
         client
         for client, own in here.items()
-        if not DEFAULT_RULES.is_latest(held.sub_version, own.sub_version)
+        if not DEFAULT_RULES.is_latest(broker_subscription.sub_version, own.sub_version)
         and own.sub_version + period < case.group.members[client].asked_at
     ]
     if not refused:
@@ -255,10 +285,10 @@ def _older(
     yield found("slot_older", State.AT_RISK, Certainty.of(twice), says, topic, evidence)
 
 
-def _is_of_nobody(held: SubscriptionData, wishes: Iterable[SubscriptionData]) -> bool:
+def _is_of_nobody(broker_subscription: SubscriptionData, client_subscriptions: Iterable[SubscriptionData]) -> bool:
     """Whether a slot lets other messages pass than each of the members' own subscriptions, as far as is decided."""
     try:
-        aparts = [tell_apart(as_meant(held), as_meant(own)) for own in unique(wishes)]
+        aparts = [tell_apart(as_meant(broker_subscription), as_meant(own)) for own in unique(client_subscriptions)]
     except CannotTellError:
         return False
     return all(apart.only_first is not None or apart.only_second is not None for apart in aparts)

@@ -24,7 +24,7 @@ from rmqlab.protocol.namesrv import MASTER_ID, ClusterInfo, GetRouteInfoRequestH
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfig, TopicConfigSerializeWrapper, is_readable
 from rmqlab_tools.doctor.read_client import ServerGone, is_about_access, why
 from rmqlab_tools.doctor.skipped_messages import read_entries
-from rmqlab_tools.doctor.snapshot import BrokerSeen, GroupSeen, Look, MemberSeen, QueueSeen, Unanswered
+from rmqlab_tools.doctor.snapshot import BrokerSeen, ClusterSnapshot, GroupSeen, MemberSeen, QueueSeen, Unanswered
 from rmqlab_tools.live.extra import admin_headers as headers
 
 if TYPE_CHECKING:
@@ -38,27 +38,30 @@ AT_ONCE = 32
 _SYSTEM_GROUPS = {*SYSTEM_GROUPS, names.DEFAULT_CONSUMER_GROUP, "SCHEDULE_CONSUMER", "__MONITOR_CONSUMER"}
 
 
-async def take_look(client: ReadClient, previous: Look | None = None) -> Look:
+async def take_look(client: ReadClient, previous: ClusterSnapshot | None = None) -> ClusterSnapshot:
     """Look once at what `client.asked` says. `previous` is the look before: what was passed since then is read.
 
-    What nobody answers is in `look.unanswered`, and the rest goes on; after `limit_ms` the look ends with what it
-    has. Raises BadInput when no name server answers, when every broker refuses the key, and for a group that no broker
-    knows or a topic without a route. Example::
+    What no server answers is in `look.unanswered`, and the rest goes on; after `limit_ms` the look ends with what it
+    has. Example::
 
         async with ReadClient("127.0.0.1:9876") as client:
             look = await take_look(client)
+
+    Raises:
+        BadInput: when no name server answers, when every broker refuses the key, and for a group that no broker knows
+            or a topic without a route.
     """
-    look = Look(client.namesrv, client.now(), since=None if previous is None else previous.at)
+    look = ClusterSnapshot(client.namesrv, client.now(), since=None if previous is None else previous.at)
     client.new_look(look)
-    began, asked = time.monotonic(), client.asked
+    began, options = time.monotonic(), client.asked
     looking = _Looking(client, look, previous)
     try:
-        async with asyncio.timeout(asked.limit_ms / 1000):
+        async with asyncio.timeout(options.limit_ms / 1000):
             await looking.see_brokers()
             await looking.see_groups()
     except TimeoutError:
         reason = _(
-            "the look was ended after {limit_ms} ms: what is missing was not asked any more", limit_ms=asked.limit_ms
+            "the look was ended after {limit_ms} ms: what is missing was not asked any more", limit_ms=options.limit_ms
         )
         look.unanswered.append(Unanswered("", 0, "", reason))
     client.note_gone()
@@ -83,7 +86,7 @@ async def _each(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> Non
 class _Looking:
     """A look under way. Tables of brokers are by the broker's name."""
 
-    def __init__(self, client: ReadClient, look: Look, previous: Look | None) -> None:
+    def __init__(self, client: ReadClient, look: ClusterSnapshot, previous: ClusterSnapshot | None) -> None:
         self._client = client
         self._asked = client.asked
         self._look = look
@@ -122,13 +125,13 @@ class _Looking:
             await self._check_route(topic)
         await _each(self._look.brokers.values(), self._see_broker)
         if self._look.brokers and len(self._refused_access) == len(self._look.brokers):
-            told = joined("; ", (f"{addr} {reason}" for addr, reason in self._refused_access.items()))
+            refusals = joined("; ", (f"{addr} {reason}" for addr, reason in self._refused_access.items()))
             raise BadInput(
                 _(
                     "no broker lets this key read: {told}; give the access key and secret key of an account "
                     "that may, in a file (accessKey: and secretKey:) or as RMQLAB_ACCESS_KEY and "
                     "RMQLAB_SECRET_KEY",
-                    told=told,
+                    told=refusals,
                 )
             )
 
@@ -235,7 +238,7 @@ class _Looking:
     async def _see_offsets(self, group: GroupSeen, broker: BrokerSeen, slot: bodies.ConsumerConnection | None) -> None:
         """Ask one broker how far a group is (208).
 
-        208 tells of the topics that the group has offsets of, and says 0 where there is none in a queue: 43 has told
+        208 has the topics that the group has offsets of, and 0 where there is none in a queue: 43 has said
         the difference. A topic that is subscribed, but without an offset so far, is asked for by its name.
         """
         table = self._committed.get(broker.name)
@@ -248,12 +251,12 @@ class _Looking:
             header = headers.GetConsumeStatsRequestHeader(group.name, topic)
             code = RequestCode.GET_CONSUME_STATS
             stats = await self._client.read(broker.addr, code, header, bodies.ConsumeStats, group.name)
-            for queue, told in {} if stats is None else stats.offset_table.items():
+            for queue, offsets in {} if stats is None else stats.offset_table.items():
                 if self._is_wanted(queue.topic, group.name):
-                    offset = told.consumer_offset
+                    offset = offsets.consumer_offset
                     if offset == 0 and table is not None:
                         offset = committed.get(queue.topic, {}).get(queue.queue_id, -1)
-                    group.offsets[queue] = QueueSeen(offset, told.broker_offset, told.last_timestamp)
+                    group.offsets[queue] = QueueSeen(offset, offsets.broker_offset, offsets.last_timestamp)
 
     def _is_wanted(self, topic: str, group: str) -> bool:
         if self._asked.topics:
@@ -284,9 +287,10 @@ class _Looking:
         group.members[client_id] = replace(member, asked_at=asked_at, answered_at=self._client.now())
 
     def finish(self) -> None:
-        """Note the readable queues of the topics that groups use; refuse a group that nobody knows.
+        """Note the readable queues of the topics that groups use; refuse a group that is not known.
 
-        Raises BadInput for a group of those asked for, if every broker has answered.
+        Raises:
+            BadInput: a group of those asked for, if every broker has answered.
         """
         used = set(self._asked.topics)
         for group in list(self._look.groups.values()):

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from rmqlab_tools.doctor.doctor import Doctor
     from rmqlab_tools.doctor.finding import Finding
 
-COLOURS = {
+STATE_COLOURS = {
     State.HEALTHY: "green",
     State.NOTE: "green",
     State.UNKNOWN: "magenta",
     State.AT_RISK: "yellow",
     State.LOSING: "bold red",
 }
-NUMBERS = (_("members"), _("raw\nlag"), _("filtered\nlag"), _("lost"), _("flips\na min"))
+NUMBER_COLUMNS = (_("members"), _("raw\nlag"), _("filtered\nlag"), _("lost"), _("flips\na min"))
 PIPE_WIDTH = 160
 """Columns of a table where no terminal says how many there are."""
 MAX_DETAILS = 5
-MAX_ROWS = 30
+MAX_WATCHED_GROUPS = 30
 """Groups in the table of a terminal; the worst come first, the others are counted."""
 
 
@@ -47,7 +47,10 @@ def watch(
     """Look every `every` seconds, `looks` times (None: until Ctrl-C), and return the worst exit status seen.
 
     3 (losing) is worse than 4 (unknown). `after` is called with each diagnosis. When no name server answers at a later
-    look, a line says so (status 4), and the next look asks again. Raises `BadInput` when the first look cannot be done.
+    look, a line says so (status 4), and the next look asks again.
+
+    Raises:
+        BadInput: when the first look cannot be done.
     """
     statuses: set[int] = set()
     with Live(console=console, auto_refresh=False, transient=False) as live:
@@ -61,7 +64,7 @@ def watch(
                 parts: list[Table | Text] = [Text(visible(f"{time.strftime('%H:%M:%S')}: {error}"))]
             else:
                 statuses.add(diagnosis.status)
-                most = MAX_ROWS if console.is_terminal else None
+                most = MAX_WATCHED_GROUPS if console.is_terminal else None
                 parts = [table(diagnosis, most), details(diagnosis)]
                 if after is not None:
                     after(diagnosis)
@@ -85,11 +88,11 @@ def table(diagnosis: Diagnosis, most: int | None = None) -> Table:
     made = Table(title=in_line(title), title_justify="left", box=SIMPLE_HEAD)
     made.add_column(str(_("group")), overflow="fold")
     made.add_column(str(_("state")), no_wrap=True)
-    for name in NUMBERS:
+    for name in NUMBER_COLUMNS:
         made.add_column(str(name), justify="right")
     made.add_column(str(_("what is wrong")), min_width=20)
     for finding in diagnosis.cluster:
-        made.add_row("(cluster)", _state(finding.state), *[""] * len(NUMBERS), Text(_kind(finding)))
+        made.add_row("(cluster)", _state(finding.state), *[""] * len(NUMBER_COLUMNS), Text(_kind(finding)))
     for group in diagnosis.groups[:most]:
         numbers = group.members, group.raw_lag, group.filtered_lag, group.lost, group.flips_per_minute
         made.add_row(
@@ -106,9 +109,9 @@ def table(diagnosis: Diagnosis, most: int | None = None) -> Table:
 
 def details(diagnosis: Diagnosis) -> Text:
     """The worst findings in full, a line each."""
-    told = [("cluster", finding) for finding in diagnosis.cluster]
-    told += [(group.group, finding) for group in diagnosis.groups for finding in group.findings]
-    worst = [f"{name}: {finding.says}" for name, finding in told if finding.state >= State.AT_RISK]
+    named_findings = [("cluster", finding) for finding in diagnosis.cluster]
+    named_findings += [(group.group, finding) for group in diagnosis.groups for finding in group.findings]
+    worst = [f"{name}: {finding.says}" for name, finding in named_findings if finding.state >= State.AT_RISK]
     return Text("\n".join(map(in_line, worst[:MAX_DETAILS])))
 
 
@@ -117,7 +120,7 @@ def _kind(finding: Finding) -> str:
 
 
 def _state(state: State) -> Text:
-    return Text(str(state), style=COLOURS[state])
+    return Text(str(state), style=STATE_COLOURS[state])
 
 
 def _number(value: float | None) -> str:

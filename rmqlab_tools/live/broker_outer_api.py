@@ -1,4 +1,4 @@
-"""What a broker tells the name servers (`BrokerOuterAPI`): over sockets, or directly to one beside it."""
+"""What a broker sends the name servers (`BrokerOuterAPI`): over sockets, or directly to one beside it."""
 
 from __future__ import annotations
 

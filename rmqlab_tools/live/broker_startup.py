@@ -56,7 +56,7 @@ class BrokerHandler:
     """A broker whose sends are answered when they are in the log, before queues and index have them.
 
     So it is in 4.8.0, where `ReputMessageService` is a thread of its own. Here no request but further sends comes in
-    between, so that whoever was told that a message is stored can read it at once. With a folder, topics and groups are
+    between, so that whoever knows that a message is stored can read it at once. With a folder, topics and groups are
     on disk before the request that changed them is answered.
     """
 
@@ -88,13 +88,13 @@ class BrokerHandler:
         return answer
 
     def handle_fast(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Answer a command that came over the VIP channel, where nobody registered pulls (`fastRemotingServer`)."""
+        """Answer a command that came over the VIP channel, where pulls are not registered (`fastRemotingServer`)."""
         if command.code in PULLS and not command.is_response:
             return self._broker.handle(channel, command, now, known=False)
         return self.handle(channel, command, now)
 
     def on_channel_close(self, channel: Channel, now: int) -> None:
-        """A connection is gone; pulls that it holds would wait until their time is over, for nobody."""
+        """A connection is gone; pulls that it holds would wait until their time is over, for no client."""
         self._broker.on_channel_close(channel, now)
         self._broker.pull_request_hold_service.forget(channel)
 
@@ -133,7 +133,11 @@ class BrokerStartup:
         self.vip_addr: str | None = None
 
     async def start(self) -> None:
-        """Listen, and register the broker. Raises BadInput for a port or rules that cannot be had."""
+        """Listen, and register the broker.
+
+        Raises:
+            BadInput: a port or rules that cannot be had.
+        """
         config = self.config
         self._access = _access(config.acl)
         namesrv_socket = None if config.name_servers else config.namesrv.bind()  # before the VIP channel may want it
@@ -143,9 +147,9 @@ class BrokerStartup:
             await self._start(broker_socket, vip_socket, namesrv_socket)
         except BaseException:
             await self.stop()
-            for one in (broker_socket, vip_socket, namesrv_socket):
-                if one is not None:
-                    one.close()
+            for listening in (broker_socket, vip_socket, namesrv_socket):
+                if listening is not None:
+                    listening.close()
             raise
 
     async def _start(
@@ -209,7 +213,11 @@ class BrokerStartup:
         await self._outer.registered()
 
     def _open_store(self, settings: BrokerConfig) -> MessageStore:
-        """Make the store, in the folder if there is one. Raises BadInput."""
+        """Make the store, in the folder if there is one.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
+        """
         config = self.config
         segments: Segments = in_memory
         if config.folder is not None:
@@ -222,7 +230,11 @@ class BrokerStartup:
         return MessageStore(config.store, segments, host, rules=config.rules, physical_memory_size=memory)
 
     def _load(self, broker: Broker, extras: Extras) -> DurableStore | None:
-        """Take in what the folder holds. Raises BadInput."""
+        """Take in what the folder holds.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
+        """
         if self._folder is None:
             extras.runtime_info.memory_usage = memory_space
             return None
@@ -234,7 +246,7 @@ class BrokerStartup:
         return durable
 
     def call(self, function: Callable[[Broker], T]) -> T:
-        """Return `function(broker)`, called now; held pulls that it wakes are answered at once."""
+        """`function(broker)`, called now; held pulls that it wakes are answered at once."""
         broker, server = self.broker, self._broker_server
         if broker is None or server is None:
             raise RuntimeError("the broker does not run")
@@ -266,7 +278,7 @@ class BrokerStartup:
 
 
 class SaidOnce:
-    """Logs a request that nobody handles, once for each code; 4.8.0 is silent, on the wire and in its log."""
+    """Logs a request that no handler takes, once for each code; 4.8.0 is silent, on the wire and in its log."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -285,14 +297,18 @@ class SaidOnce:
 
 
 def _access(acl: Path | Mapping[str, Any] | None) -> PlainPermissionManager | None:
-    """Return access control by these rules, or those in a file. Raises BadInput."""
+    """Access control by these rules, or those in a file.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
+    """
     if acl is None:
         return None
     return PlainPermissionManager(read_rules(acl) if isinstance(acl, Path) else acl)
 
 
 def _reachable(host: str) -> str:
-    """Return the address under which clients reach a listener: every address has none, so this machine's own."""
+    """The address under which clients reach a listener: every address has none, so this machine's own."""
     if host not in _EVERY_ADDRESS:
         return LOOPBACK if host == "localhost" else host
     return own_address("192.0.2.1", 9)  # an address of documentation: where the default route leads

@@ -85,7 +85,7 @@ class ConfigLoad(NamedTuple, Generic[T]):
 
     @property
     def is_lost(self) -> bool:
-        """Whether there was a table that nobody can read any more."""
+        """Whether there was a table that cannot be read any more."""
         states = {self.file.state} | ({self.backup.state} if self.backup else set())
         return FileState.GOOD not in states and states != {FileState.MISSING}
 
@@ -103,7 +103,7 @@ class ConfigLoad(NamedTuple, Generic[T]):
 
 
 def load_config(path: Path, decode: Callable[[str], T]) -> ConfigLoad[T]:
-    """Take in a table's file, or its `.bak` when it is missing, empty or damaged; `decode` raises `FrameError`.
+    """Take in a table's file, or its `.bak` when it is missing, empty or damaged; `decode` refuses with `FrameError`.
 
     A text that is blank, `null` or `[]` is no damage and changes nothing. Bytes that are no UTF-8 are none either: Java
     puts U+FFFD in their place. Example::

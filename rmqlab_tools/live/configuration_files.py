@@ -41,7 +41,8 @@ def rewrite_properties(path: Path, text: str) -> None:
 def string_to_file(path: Path, data: bytes) -> None:
     """Write a file; what it held becomes its `.bak` (`MixAll.string2File`). At every moment one of the two is whole.
 
-    Raises OSError.
+    Raises:
+        OSError: the file cannot be written.
     """
     if path.is_file():
         _replace(path.with_name(f"{path.name}.bak"), path.read_bytes())
@@ -60,7 +61,11 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def read_rules(path: Path) -> object:
-    """Return what the file holds. Raises BadInput."""
+    """What the file holds.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
+    """
     yaml = _yaml()
     try:
         return yaml.safe_load(read_bytes(path).decode())
@@ -104,10 +109,10 @@ async def watch(path: Path, access: PlainPermissionManager) -> None:
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        state = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ino
+    return state.st_mtime_ns, state.st_ino
 
 
 def _yaml() -> Any:

@@ -67,7 +67,11 @@ class DurableStore:
     # start and stop
 
     def load(self) -> RecoveryReport:
-        """Take in what the folder holds. Raises BadInput."""
+        """Take in what the folder holds.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
+        """
         folder, store = self._folder, self._store
         config = store.config
         for table in self._tables.values():
@@ -145,7 +149,7 @@ class DurableStore:
     # the barrier of SYNC_FLUSH
 
     def pending(self) -> bool:
-        """Tell whether the command just handled wrote something that must be on disk before it is answered."""
+        """Whether the command just handled wrote something that must be on disk before it is answered."""
         requests = self._store.flush_requests
         wanted, self._seen_requests = requests != self._seen_requests, requests
         return wanted
@@ -224,7 +228,7 @@ class DurableStore:
         self._flushing[directory] = self._executor.submit(flush)
 
     def _least_pages(self, directory: str, now: int, pages: int, thorough_interval: int) -> int:
-        """Return how many pages make a flush worth while: none at all now and then (`…ThoroughInterval`)."""
+        """How many pages make a flush worth while: none at all now and then (`…ThoroughInterval`)."""
         if now < self._thorough[directory] + thorough_interval:
             return pages
         self._thorough[directory] = now
@@ -288,6 +292,6 @@ def _logged(what: str) -> Iterator[None]:
 
 
 def _file_number() -> int:
-    """Return the time as yyyyMMddHHmmssSSS, the name of an index file."""
+    """The time as yyyyMMddHHmmssSSS, the name of an index file."""
     now = epoch_ms()
     return int(time.strftime("%Y%m%d%H%M%S", time.localtime(now // 1000)) + f"{now % 1000:03d}")

@@ -26,7 +26,11 @@ class Endpoint:
 
     @classmethod
     def parse(cls, text: str, what: str) -> Endpoint:
-        """Read "host:port"; raises BadInput, naming the option."""
+        """Read "host:port".
+
+        Raises:
+            BadInput: naming the option.
+        """
         host, colon, port = text.rpartition(":")
         if "/" in text:
             raise BadInput(
@@ -48,11 +52,15 @@ class Endpoint:
 
     @property
     def is_loopback(self) -> bool:
-        """Tell whether only this machine can connect."""
+        """Whether only this machine can connect."""
         return self.host.startswith("127.") or self.host in {"::1", "localhost"}
 
     def bind(self) -> socket.socket:
-        """Return a listening socket. Raises BadInput."""
+        """A listening socket.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
+        """
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
             return socket.create_server((self.host, self.port), family=family, backlog=1024)
@@ -68,11 +76,14 @@ class Endpoint:
 
 
 def bind_with_vip(endpoint: Endpoint) -> tuple[socket.socket, socket.socket | None]:
-    """Return a listening socket and that of its VIP channel, two ports below (`MixAll.brokerVIPChannel`).
+    """A listening socket and that of its VIP channel, two ports below (`MixAll.brokerVIPChannel`).
 
-    Clients before 4.5.1, and later ones that are told to, send everything but pulls there. Without a port of one's own
+    Clients before 4.5.1, and later ones that are set to, send everything but pulls there. Without a port of one's own
     a pair of free ones is looked for. A VIP port that is taken is logged, and the broker runs without: 4.8.0 does not
-    start then. Raises BadInput when the port itself cannot be had.
+    start then.
+
+    Raises:
+        BadInput: when the port itself cannot be had.
     """
     failure: BadInput | None = None
     for _ignored in range(_TRIES if endpoint.port == 0 else 1):

@@ -39,13 +39,21 @@ class FileSegment:
         self.flushed = 0
 
     def append(self, data: bytes) -> None:
-        """Write `data` behind what is there. Raises SegmentError, and then the segment is as before."""
+        """Write `data` after what is there.
+
+        Raises:
+            SegmentError: and then the segment is as before.
+        """
         self._write(data, self.size)
         self.size += len(data)
         self._files.dirty.add(self)
 
     def read(self, position: int, length: int) -> bytes:
-        """Return `length` bytes from `position`, fewer when the written part ends before. Raises SegmentError."""
+        """`length` bytes from `position`, fewer when the written part ends before.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         length = min(length, self.size - position)
         if length <= 0:
             return b""
@@ -55,13 +63,21 @@ class FileSegment:
             raise SegmentError(f"{self.path}: {error.strerror}") from error
 
     def overwrite(self, position: int, data: bytes) -> None:
-        """Write `data` over bytes that are there. Raises SegmentError."""
+        """Write `data` over bytes that are there.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         self._write(data, position)
         self.flushed = min(self.flushed, position)
         self._files.dirty.add(self)
 
     def truncate(self, size: int) -> None:
-        """Forget what lies at `size` and behind: zeros are there then, and no older bytes. Raises SegmentError."""
+        """Forget what lies at `size` and after: zeros are there then, and no older bytes.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         if size < self.size:
             with _named(self.path):
                 self._blank_from(size)
@@ -69,7 +85,11 @@ class FileSegment:
         self.flushed = min(self.flushed, size)
 
     def delete(self) -> None:
-        """Delete the file, and its folder when that is empty now. Raises SegmentError."""
+        """Delete the file, and its folder when that is empty now.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         self.close()
         self._files.dirty.discard(self)
         with _named(self.path):
@@ -78,7 +98,7 @@ class FileSegment:
             self.path.parent.rmdir()
 
     def fd(self) -> int:
-        """Return the open file."""
+        """The open file."""
         if self._fd is None:
             self._fd = os.open(self.path, os.O_RDWR)
             self._files.opened(self)
@@ -121,7 +141,11 @@ class FileSegments(Segments):
         self._open: dict[int, FileSegment] = {}
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
-        """Make a file. Raises SegmentCreateError."""
+        """Make a file.
+
+        Raises:
+            SegmentCreateError: the file cannot be made.
+        """
         path = self.folder(directory) / f"{file_from_offset:0{_digits(directory)}d}"
         segment = FileSegment(self, path, capacity)
         if directory != "commitlog" and not all(map(is_file_name, directory.split("/"))):
@@ -134,22 +158,23 @@ class FileSegments(Segments):
         return segment
 
     def takes_topic(self, topic: str) -> bool:
-        """Tell whether a topic's queues can have a folder."""
+        """Whether a topic's queues can have a folder."""
         return is_file_name(topic)
 
     def folder(self, directory: str) -> Path:
-        """Return where the files of a directory of the store lie."""
+        """Where the files of a directory of the store lie."""
         return self.commit_log if directory == "commitlog" else self.root / directory
 
     def load(self, directory: str, capacity: int) -> list[StoredSegment]:
-        """Return the files of a directory; a file too short is one whose end was never written.
+        """The files of a directory; a file too short is one whose end was never written.
 
-        Raises SegmentError for files that are too large, or not where files of that size begin.
+        Raises:
+            SegmentError: files that are too large, or not where files of that size begin.
         """
         folder = self.folder(directory)
         if not folder.is_dir():
             return []
-        found = []
+        segments = []
         named = re.compile(rf"[0-9]{{{_digits(directory)}}}")
         for path in sorted(path for path in folder.iterdir() if named.fullmatch(path.name)):
             state = _regular(path)
@@ -165,17 +190,21 @@ class FileSegments(Segments):
                 if state.st_size < capacity:
                     os.ftruncate(segment.fd(), capacity)
                 segment.size = segment.flushed = end_of_data(segment.fd(), state.st_size)
-            found.append(StoredSegment(int(path.name), segment, state.st_mtime_ns // 1_000_000))
-        return found
+            segments.append(StoredSegment(int(path.name), segment, state.st_mtime_ns // 1_000_000))
+        return segments
 
     def delete_all(self, directory: str) -> None:
-        """Delete every file of a directory, whatever its name. Raises SegmentError for what is none."""
+        """Delete every file of a directory, whatever its name.
+
+        Raises:
+            SegmentError: what is none.
+        """
         for path in sorted(self.folder(directory).iterdir()):
             with _named(path):
                 path.unlink()
 
     def directories(self, directory: str) -> list[str]:
-        """Return the names of the folders in a directory of the store, sorted."""
+        """The names of the folders in a directory of the store, sorted."""
         folder = self.root / directory
         return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
@@ -183,7 +212,10 @@ class FileSegments(Segments):
         """Bring what was written to disk; may be called on another thread than the one that appends.
 
         Only files below `directory`, and only those with `least_pages` pages or more to write, or full ones (4.8.0
-        `isAbleToFlush`). Raises SegmentError.
+        `isAbleToFlush`).
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
         """
         folder = None if directory is None else self.folder(directory)
         for segment in list(self.dirty):
@@ -217,7 +249,7 @@ class FileSegments(Segments):
 
 @contextlib.contextmanager
 def _named(path: Path, failure: type[SegmentError] = SegmentError) -> Iterator[None]:
-    """Tell which file it is that the system refuses."""
+    """Which file it is that the system refuses."""
     try:
         yield
     except OSError as error:
@@ -225,7 +257,11 @@ def _named(path: Path, failure: type[SegmentError] = SegmentError) -> Iterator[N
 
 
 def _regular(path: Path) -> os.stat_result:
-    """About a file of the store. Raises SegmentError when something else has its name: no broker makes that."""
+    """About a file of the store.
+
+    Raises:
+        SegmentError: when something else has its name: no broker makes that.
+    """
     with _named(path):
         state = path.stat()
     if not stat.S_ISREG(state.st_mode):
@@ -234,7 +270,7 @@ def _regular(path: Path) -> os.stat_result:
 
 
 def is_file_name(name: str) -> bool:
-    """Tell whether a name stands for one file or folder right where it is put."""
+    """Whether a name stands for one file or folder right where it is put."""
     if not name or name in {".", ".."} or "/" in name or "\\" in name or "\0" in name:
         return False
     try:
@@ -244,7 +280,11 @@ def is_file_name(name: str) -> bool:
 
 
 def _sync_file(path: Path) -> None:
-    """Bring a file to disk, opened for this once: its owner may close it on another thread. Raises SegmentError."""
+    """Bring a file to disk, opened for this once: its owner may close it on another thread.
+
+    Raises:
+        SegmentError: a file of the store cannot be read or written.
+    """
     with _named(path), contextlib.suppress(FileNotFoundError):
         fd = os.open(path, os.O_RDWR)
         try:
@@ -264,7 +304,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _digits(directory: str) -> int:
-    """Return how long file names are: an offset, or for the index a time."""
+    """How long file names are: an offset, or for the index a time."""
     return 17 if directory == INDEX else 20
 
 

@@ -37,7 +37,11 @@ class FrameDecoder:
         self._at = 0
 
     def feed(self, data: bytes) -> None:
-        """Take what was received. Raises BadFrame when the server holds too much for all its connections."""
+        """Take what was received.
+
+        Raises:
+            BadFrame: when the server holds too much for all its connections.
+        """
         if self._at:
             del self._data[: self._at]
             self._budget.used -= self._at
@@ -50,13 +54,14 @@ class FrameDecoder:
             )
 
     def next(self) -> bytes | None:
-        """Return the next frame without its length, None when more bytes must come first.
+        """The next frame without its length, None when more bytes must come first.
 
-        Raises BadFrame as soon as a length cannot be right: the frame is never waited for.
+        Raises:
+            BadFrame: as soon as a length cannot be right: the frame is never waited for.
         """
         data, at = self._data, self._at
-        held = len(data) - at
-        if held < _WORD:
+        available = len(data) - at
+        if available < _WORD:
             return None
         begin = at + _WORD
         length = int.from_bytes(data[at:begin], signed=True)
@@ -64,19 +69,19 @@ class FrameDecoder:
             raise BadFrame(f"a frame of {length} bytes: lengths are not negative")
         if length + _WORD > FRAME_MAX_LENGTH:
             raise BadFrame(f"a frame of {length} bytes, at most {FRAME_MAX_LENGTH - _WORD} are taken")
-        if length >= _WORD and held >= 2 * _WORD:
+        if length >= _WORD and available >= 2 * _WORD:
             header_length = int.from_bytes(data[begin + 1 : begin + _WORD])
             if header_length > min(length - _WORD, self._header_max):
                 raise BadFrame(
                     f"a header of {header_length} bytes in a frame of {length}; at most {self._header_max} are taken"
                 )
-        if held < _WORD + length:
+        if available < _WORD + length:
             return None
         self._at = begin + length
         return bytes(data[begin : self._at])
 
     def rest(self) -> bytes:
-        """Return what no frame was made of."""
+        """What no frame was made of."""
         return bytes(self._data[self._at :])
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 The advice of the third article is to watch heartbeats at the broker and backlog at the client (row H-49). The usual
 lag counts every message between the committed offset and the end of a queue; what a group subscribes decides how many
-of them it will really receive. So there are two: the raw lag, as the admin tool tells it, and the filtered lag, which
+of them it will really receive. So there are two: the raw lag, as the admin tool shows it, and the filtered lag, which
 lets each message through the broker's filter and the client's second look. A raw lag that falls says nothing about
 messages that were dropped; a filtered lag that is lower than what the members asked for does.
 """
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab.sim.simulate import Simulation
 
-MINUTE_MS = 60_000
-MAX_LOOKED_AT = 100_000  # messages of one queue; what lies behind is not looked at
+FLIP_WINDOW_MS = 60_000
+MOST_MESSAGES_LOOKED_AT = 100_000  # messages of one queue; what lies behind is not looked at
 
 
 class Owner(NamedTuple):
@@ -47,10 +47,10 @@ OwnerOf = Callable[[str, str, int], Owner | None]
 
 
 class QueueLag(NamedTuple):
-    """A queue's lag in messages: ``raw`` counts all behind the committed offset, as the admin tool does.
+    """A queue's lag in messages: `raw` counts all after the committed offset, as the admin tool does.
 
-    ``filtered`` is None when nobody subscribes the topic, and for a broadcasting group, whose members keep their
-    offsets to themselves; ``complete``: every message was looked at.
+    `filtered` is None when no member subscribes the topic, and for a broadcasting group, whose members keep their
+    offsets to themselves; `complete`: every message was looked at.
     """
 
     raw: int
@@ -65,21 +65,21 @@ class Flips:
         self._times: dict[tuple[str, str], deque[float]] = {}
 
     def saw(self, t: float, event: SubscriptionChanged) -> None:
-        """Take a change at ``t`` ms: a new stamp alone is no flip, another expression is."""
+        """Take a change at `t` ms: a new stamp alone is no flip, another expression is."""
         old, new = event.old, event.new
         if old is None or new is None or says(old) == says(new):
             return
         self._times.setdefault((event.group, str(new.topic)), deque()).append(t)
 
     def a_minute(self, group: str, t: float) -> dict[str, int]:
-        """Flips by topic in the minute before ``t``."""
-        found = {}
+        """Flips by topic in the minute before `t`."""
+        by_topic = {}
         for (name, topic), times in self._times.items():
-            while times and times[0] <= t - MINUTE_MS:
+            while times and times[0] <= t - FLIP_WINDOW_MS:
                 times.popleft()
             if name == group and times:
-                found[topic] = len(times)
-        return found
+                by_topic[topic] = len(times)
+        return by_topic
 
 
 def says(subscription: SubscriptionData) -> tuple[object, ...]:
@@ -98,27 +98,27 @@ def gauges(
     flips_now: float | None = None,
     owner_of: OwnerOf | None = None,
     short: Callable[[str], str] = str,
-    most: int = MAX_LOOKED_AT,
+    most: int = MOST_MESSAGES_LOOKED_AT,
 ) -> list[Gauge]:
-    """The gauges of consumer groups (all that are online or have committed offsets) at ``now`` (epoch ms).
+    """The gauges of consumer groups (all that are online or have committed offsets) at `now` (epoch ms).
 
     The broker does not know who owns a queue, nor what that member's own subscription is, if the slot says otherwise.
-    With ``owner_of`` the second look is the owner's; without it the slot's own tags are compared. ``flips_now`` is the
-    time (ms) by which ``flips`` counts, if not ``now``. ``short`` makes the names in the gauges of those on the wire.
+    With `owner_of` the second look is the owner's; without it the slot's own tags are compared. `flips_now` is the
+    time (ms) by which `flips` counts, if not `now`. `short` makes the names in the gauges of those on the wire.
     """
     known = set(broker.consumer_manager.consumer_table)
     known.update(key.rpartition(TOPIC_GROUP_SEPARATOR)[2] for key in broker.consumer_offset_manager.offset_table)
-    found = []
+    read = []
     for group in sorted(known if groups is None else groups):
         info = broker.consumer_manager.get_consumer_group_info(group)
         clients = [] if info is None else list(info.channel_info_table.values())
         ages = {str(client.client_id): now - client.last_update_timestamp for client in clients}
         topics = set(broker.consumer_offset_manager.which_topic_by_consumer(group))
         topics.update(() if info is None else map(str, info.subscription_table))
-        queues = [one for topic in sorted(topics) for one in _queues(broker, group, topic, owner_of, most)]
+        queues = [lag for topic in sorted(topics) for lag in _queues(broker, group, topic, owner_of, most)]
         filtered = [queue.filtered for queue in queues if queue.filtered is not None]
         changed = flips.a_minute(group, now if flips_now is None else flips_now)
-        found.append(
+        read.append(
             Gauge(
                 short(group),
                 {short(client): ages[client] for client in sorted(ages)},
@@ -129,7 +129,7 @@ def gauges(
                 {short(topic): count for topic, count in changed.items()},
             )
         )
-    return found
+    return read
 
 
 def _queues(broker: Broker, group: str, topic: str, owner_of: OwnerOf | None, most: int) -> Iterator[QueueLag]:
@@ -148,7 +148,7 @@ def _queues(broker: Broker, group: str, topic: str, owner_of: OwnerOf | None, mo
         at_client = slot if owner is None else owner.subscription
         first, second = Filter(at_broker, broker.rules), Filter(at_client, broker.rules)
         messages = (store.look_message_in_queue(topic, queue, offset) for offset in range(begin, last))
-        count = sum(one is not None and first.fate(one.properties, second) is None for one in messages)
+        count = sum(message is not None and first.fate(message.properties, second) is None for message in messages)
         yield QueueLag(end - begin, count, last == end)
 
 
@@ -156,7 +156,7 @@ AFTER_ALL = 9  # priority on the heap: what happens at this instant comes first
 
 
 class GaugeSampler:
-    """Observes a simulation: reads its groups' gauges every ``every_ms`` and writes them as its events.
+    """Observes a simulation: reads its groups' gauges every `every_ms` and writes them as its events.
 
     >>> from functools import partial
     >>> from rmqlab.scenario.scenario import Scenario
@@ -184,7 +184,10 @@ class GaugeSampler:
             client = consumer.client
             if client.group_name != group:
                 continue
-            if any(one.topic == topic and one.queue_id == queue for one in client.rebalance_impl.process_queue_table):
+            if any(
+                message_queue.topic == topic and message_queue.queue_id == queue
+                for message_queue in client.rebalance_impl.process_queue_table
+            ):
                 posts = isinstance(client, DefaultMQPushConsumer) and client.config.post_subscription_when_pull
                 return Owner(client.subscription_inner[topic], posts) if topic in client.subscription_inner else None
         return None
@@ -197,7 +200,7 @@ class GaugeSampler:
             if isinstance(fact.event, SubscriptionChanged):
                 self._flips.saw(fact.t, replace(fact.event, group=recorder.long(fact.event.group)))
         self._facts_read = len(cluster.facts)
-        found = gauges(
+        sampled = gauges(
             cluster.broker,
             cluster.broker_server.now(),
             self._flips,
@@ -206,6 +209,6 @@ class GaugeSampler:
             owner_of=self._owner_of,
             short=recorder.short,
         )
-        for gauge in found:
+        for gauge in sampled:
             recorder.event(gauge)
         self._again()

@@ -54,9 +54,12 @@ class IndexFile:
         self.segment.overwrite(0, self._header())
 
     def put_keys(self, keys: Sequence[Key]) -> int:
-        """Write as many keys as fit and return how many that were. Raises SegmentError.
+        """Write as many keys as fit and return how many that were.
 
         Entries go first, then slots, then the header: whoever reads in between finds what the header counts.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
         """
         keys = keys[: self._max - self.index_count]
         entries: list[bytes] = []
@@ -99,17 +102,17 @@ class IndexFile:
         number = int.from_bytes(self.segment.read(_HEADER.size + slot * _SLOT.size, _SLOT.size), signed=True)
         return number if 0 < number < self.index_count else 0
 
-    def select_phy_offset(self, found: list[int], hashed: int, max_num: int, begin: int, end: int) -> None:
+    def select_phy_offset(self, offsets: list[int], hashed: int, max_num: int, begin: int, end: int) -> None:
         """Add offsets of messages with that key hash, the newest first, until there are `max_num`."""
         number = self._slot(hashed % self._slots) if self.index_count > 1 else 0
-        while number and len(found) < max_num:
+        while number and len(offsets) < max_num:
             position = self._entries_at + number * _ENTRY.size
             read_hash, phy_offset, seconds, before = _ENTRY.unpack(self.segment.read(position, _ENTRY.size))
             if seconds < 0:
                 return
             stored = self.begin_timestamp + seconds * 1000
             if read_hash == hashed and begin <= stored <= end:
-                found.append(phy_offset)
+                offsets.append(phy_offset)
             if not 0 < before < number or stored < begin:  # what was written before has a lower number: no circle
                 return
             number = before
@@ -138,7 +141,11 @@ class FileIndexService:
         self.files: list[IndexFile] = []
 
     def load(self, *, last_exit_ok: bool) -> None:
-        """Take in the files that are there. Raises SegmentError."""
+        """Take in the files that are there.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         config = self._config
         size = file_size(config.max_hash_slot_num, config.max_index_num)
         for number, segment, _ in self._segments.load(DIRECTORY, size):
@@ -159,7 +166,11 @@ class FileIndexService:
             self._waiting.append(request)
 
     def write(self) -> None:
-        """Put what waits into files. Raises SegmentError; what was not written waits on."""
+        """Put what waits into files.
+
+        Raises:
+            SegmentError: ; what was not written waits on.
+        """
         self._keys += [key for request in self._waiting for key in keys_of(request)]
         self._waiting.clear()
         while self._keys:
@@ -182,7 +193,7 @@ class FileIndexService:
         return created
 
     def query_offset(self, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
-        """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
+        """At most `max_num` offsets of messages stored from `begin` to `end` (epoch ms)."""
         with suppress(SegmentError):  # what is in files can still be found
             self.write()
         result = QueryOffsetResult()
@@ -190,14 +201,18 @@ class FileIndexService:
             result.index_last_update_timestamp = self.files[-1].end_timestamp
             result.index_last_update_phyoffset = self.files[-1].end_phy_offset
         hashed = key_hash(topic, key)
-        for one in reversed(self.files):
-            if overlaps(one.begin_timestamp, one.end_timestamp, begin, end):
-                one.select_phy_offset(result.phy_offsets, hashed, max_num, begin, end)
-            if one.begin_timestamp < begin or len(result.phy_offsets) >= max_num:
+        for index_file in reversed(self.files):
+            if overlaps(index_file.begin_timestamp, index_file.end_timestamp, begin, end):
+                index_file.select_phy_offset(result.phy_offsets, hashed, max_num, begin, end)
+            if index_file.begin_timestamp < begin or len(result.phy_offsets) >= max_num:
                 break
         return result
 
     def delete_expired_file(self, offset: int) -> None:
-        """Delete files all of whose messages lie below a commit log offset, never the last one. Raises SegmentError."""
+        """Delete files all of whose messages lie below a commit log offset, never the last one.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         while len(self.files) > 1 and self.files[0].end_phy_offset < offset:
             self.files.pop(0).segment.delete()

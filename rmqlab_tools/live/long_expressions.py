@@ -1,4 +1,4 @@
-"""SQL92 in large requests is compiled beside the event loop, so that nobody else waits for it.
+"""SQL92 in large requests is compiled beside the event loop, so that nothing else waits for it.
 
 4.8.0 answers heartbeats and pulls in pools of threads: what one client's expressions cost is that client's wait. Here
 one thread compiles what a large request brings, its connection waits, and the request is answered as any other.
@@ -56,7 +56,7 @@ def is_large(command: RemotingCommand, frame_length: int) -> bool:
 def prepare(command: RemotingCommand, is_over: Callable[[], bool], sql92: Version) -> Prepared:
     """Compile the expressions of a request; what is no request at all has none. Called in a thread of its own.
 
-    `is_over()` says that nobody waits for the rest any more; `sql92` is the version whose words they have.
+    `is_over()` says that no caller waits for the rest any more; `sql92` is the version whose words they have.
     """
     prepared: Prepared = {}
     with _short_turns(), suppress(BadInput, FrameError, RemotingCommandException, ValueError):
@@ -93,8 +93,8 @@ def most_scanned(message_filter: MessageFilter | None) -> int:
 
     No bound (`sys.maxsize`) for tags, and for an expression of usual length.
     """
-    asked = message_filter.filter if isinstance(message_filter, ExpressionMessageFilter) else None
-    length = 0 if asked is None or asked.by_tag else len(asked.subscription.sub_string or "")
+    wanted = message_filter.filter if isinstance(message_filter, ExpressionMessageFilter) else None
+    length = 0 if wanted is None or wanted.by_tag else len(wanted.subscription.sub_string or "")
     if length <= USUAL_LENGTH:
         return sys.maxsize
     entries = MIN_SCAN_BYTES // CQ_STORE_UNIT_SIZE * USUAL_LENGTH // length
@@ -108,15 +108,15 @@ def use(prepared: Prepared) -> None:
 
 def _expressions(command: RemotingCommand) -> Iterator[str]:
     if command.code == RequestCode.HEART_BEAT:
-        found = [
-            (one.expression_type, one.sub_string)
+        expressions = [
+            (data.expression_type, data.sub_string)
             for consumer in command.decode_body(HeartbeatData).consumer_data_set
-            for one in consumer.subscription_data_set
+            for data in consumer.subscription_data_set
         ]
     elif command.code == RequestCode.CHECK_CLIENT_CONFIG:
-        one = command.decode_body(CheckClientRequestBody).subscription_data
-        found = [] if one is None else [(one.expression_type, one.sub_string)]
+        data = command.decode_body(CheckClientRequestBody).subscription_data
+        expressions = [] if data is None else [(data.expression_type, data.sub_string)]
     else:
         header = command.decode_header(PullMessageRequestHeader)
-        found = [(header.expression_type, header.subscription)]
-    return (text for kind, text in found if kind == SQL92 and text)
+        expressions = [(header.expression_type, header.subscription)]
+    return (text for kind, text in expressions if kind == SQL92 and text)

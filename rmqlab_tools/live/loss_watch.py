@@ -30,9 +30,9 @@ _Queue = tuple[str, str, int]  # group, topic, queue id
 
 
 class LostMessage(NamedTuple):
-    """A message that a member asked for and no member got; `fate` tells where it went, who took part, and when.
+    """A message that a member asked for and no member got; `fate` says where it went, who took part, and when.
 
-    `certainty`: "proved", the broker dropped it or an offset went past it, and it was handed to nobody; "implied", a
+    `certainty`: "proved", the broker dropped it or an offset went past it, and it was handed to no member; "implied", a
     member got it whose own tags do not name its tag, and 4.8.0's clients drop that; "unknown", it had been handed to
     another member before, which may have consumed it without committing.
     """
@@ -85,19 +85,19 @@ class LossWatch:
                 self._pull(t, event)
 
     def _heartbeat(self, t: int, event: Heartbeat) -> None:
-        told: dict[str, dict[str, SubscriptionData]] = {group: {} for group in event.consumers}
+        by_group: dict[str, dict[str, SubscriptionData]] = {group: {} for group in event.consumers}
         for group, subscription in event.subscriptions:
-            told[group][str(subscription.topic)] = subscription
-        for group, subscriptions in told.items():
+            by_group[group][str(subscription.topic)] = subscription
+        for group, subscriptions in by_group.items():
             key = (group, event.client)
             if self._own.get(key, {}).keys() - subscriptions.keys():  # it no longer asks for a topic
                 self._leave(t, *key)
             before = self._own.get(key, {})
             member = self._members.setdefault(key, GroupMember(event.client, group, broadcasting=False))
-            for topic, one in subscriptions.items():
+            for topic, data in subscriptions.items():
                 old = before.get(topic)
-                if old is None or (old.expression_type, old.sub_string) != (one.expression_type, one.sub_string):
-                    member.asked.append((t, topic, one.expression_type or "TAG", one.sub_string or "*"))
+                if old is None or (old.expression_type, old.sub_string) != (data.expression_type, data.sub_string):
+                    member.asked.append((t, topic, data.expression_type or "TAG", data.sub_string or "*"))
             self._own[key] = subscriptions
 
     def _leave(self, t: int, group: str, client: str) -> None:
@@ -142,14 +142,14 @@ class LossWatch:
             self._drop((queue, offset), Fact(t, client, drop))
 
     def knows(self, group: str, topic: str) -> bool:
-        """Tell whether a member of the group subscribed the topic since the broker started."""
+        """Whether a member of the group subscribed the topic since the broker started."""
         return any(
             member.group == group and any(entry[1] == topic for entry in member.asked)
             for member in (*self._members.values(), *self._gone)
         )
 
     def fates(self, group: str, topic: str, messages: Iterable[MessageExt]) -> list[MessageFate]:
-        """Return the fates of a topic's messages, without those that the group had passed before the broker started."""
+        """The fates of a topic's messages, without those that the group had passed before the broker started."""
         began = self._began.get(f"{topic}@{group}", {})
         sent = [_sent(message) for message in messages if message.queue_offset >= began.get(message.queue_id, 0)]
         facts = [*self._facts, *(fact for (queue, _), fact in self._drops.items() if queue[:2] == (group, topic))]
@@ -161,11 +161,11 @@ class LossWatch:
                 facts.append(Fact(message.t, client, got))
         # what an owner has pulled and not committed is not passed
         owners = {queue: {client: 0} for queue, client in self._owners.items()}
-        members = [one for one in (*self._members.values(), *self._gone) if one.group == group]
+        members = [member for member in (*self._members.values(), *self._gone) if member.group == group]
         return FateClassifier(facts, owners).fates(sent, members)
 
     def lost(self, group: str, topic: str, messages: Iterable[MessageExt]) -> list[LostMessage]:
-        """Return the lost ones among them, each with its certainty."""
+        """The lost ones among them, each with its certainty."""
         return [LostMessage(fate, self._certainty(fate)) for fate in self.fates(group, topic, messages) if fate.lost]
 
     def _certainty(self, fate: MessageFate) -> str:

@@ -46,7 +46,10 @@ class Recovery:
 
     `last_exit_ok`: no `abort` file was left. `checkpoint` is the store time (epoch ms) up to which log and queues were
     on disk for sure. `index_end` is the commit log offset of the last message in the index, -1 when the index is to be
-    built anew. Raises SegmentError.
+    built anew.
+
+    Raises:
+        SegmentError: a file of the store cannot be read or written.
     """
 
     def __init__(self, store: MessageStore, *, last_exit_ok: bool, checkpoint: int, index_end: int = -1) -> None:
@@ -117,8 +120,8 @@ class Recovery:
             yield from queues.values()
 
     def _first_file(self, files: list[MappedFile]) -> int:
-        """Return the file to begin with: as Java, but a small log is checked whole."""
-        written = sum(one.wrote_position - one.start for one in files)
+        """The file to begin with: as Java, but a small log is checked whole."""
+        written = sum(file.wrote_position - file.start for file in files)
         if written <= CHECKED_WHOLE_BYTES:
             return 0
         if self._last_exit_ok:
@@ -134,7 +137,7 @@ class Recovery:
     # checking
 
     def _is_plausible(self, request: DispatchRequest) -> bool:
-        """Tell whether a record can have the queue offset it says; the record's form is right, its CRC too.
+        """Whether a record can have the queue offset it says; the record's form is right, its CRC too.
 
         No checksum guards that number. It must follow the last one of its queue, or the queue must say so; where
         records were lost before, some may be missing. A topic that was deleted and made again begins at 0.
@@ -189,7 +192,7 @@ class Recovery:
         return record is not None and is_sound(record, to_utf8(queue.topic), queue.queue_id, index, entry)
 
     def _check_ends(self, scan: LogScan) -> None:
-        """Cut queues behind the last message of theirs that the log has."""
+        """Cut queues after the last message of theirs that the log has."""
         for queue in self._queues():
             key = queue.topic, queue.queue_id
             index = queue.max_offset_in_queue
@@ -241,7 +244,9 @@ class Recovery:
             queue.correct_min_offset(log.min_offset)
         dispatchers = store.dispatchers
         build = store.build_consume_queue
-        store.dispatchers = [self._build_consume_queue if one == build else one for one in dispatchers]
+        store.dispatchers = [
+            self._build_consume_queue if dispatcher == build else dispatcher for dispatcher in dispatchers
+        ]
         store.reput_message_service.reput_from_offset = begin
         store.dispatch()
         store.dispatchers = dispatchers

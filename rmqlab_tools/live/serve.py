@@ -1,6 +1,6 @@
 """A broker for other people's tests: `with rmqlab.serve() as broker:` and a name server and a broker are up.
 
-No JVM, no container: a thread of this process, free ports on the loopback address, messages in memory unless told
+No JVM, no container: a thread of this process, free ports on the loopback address, messages in memory unless set
 otherwise.
 """
 
@@ -61,7 +61,7 @@ def serve(
     rules: Rules | None = None,
     **settings: object,
 ) -> ServedBroker:
-    """Return a broker that runs inside `with`, or between `start` and `stop`.
+    """A broker that runs inside `with`, or between `start` and `stop`.
 
     `listen` and `namesrv` are "host:port", port 0 means any free one; `store` is a folder (None: in memory); `config` a
     broker.conf; `acl` has the rules of access control or names their file (None: nothing is checked); `version` is the
@@ -93,11 +93,11 @@ class ServedConsumer:
         self._client: DefaultMQPushConsumer | None = None
 
     async def start(
-        self, clients: SocketConsumers, group: str, wishes: Mapping[str, tuple[str, str]], mode: str
+        self, clients: SocketConsumers, group: str, subscriptions: Mapping[str, tuple[str, str]], mode: str
     ) -> None:
         """Start the client; its id is this machine's address, @ and the name."""
         config = PushConsumerConfig(instance_name=self.name, message_model=MessageModel[mode.upper()])
-        self._client = await clients.push_consumer(group, wishes, self._take, config)
+        self._client = await clients.push_consumer(group, subscriptions, self._take, config)
 
     def stop(self) -> None:
         """Shut it down in good order: it commits its offsets and leaves its group."""
@@ -147,7 +147,11 @@ class ServedBroker:
         return self._running().broker_addr
 
     def start(self) -> Self:
-        """Start, and return when clients can connect. Raises `BadInput` when a port or the store cannot be had."""
+        """Start, and return when clients can connect.
+
+        Raises:
+            BadInput: when a port or the store cannot be had.
+        """
         if self._thread is not None:
             raise ServeError(_("this broker runs already"))
         ready: Future[None] = Future()
@@ -200,7 +204,7 @@ class ServedBroker:
         return self._startup
 
     def __repr__(self) -> str:
-        """Tell where it is: `<rmqlab broker 127.0.0.1:40001, name server 127.0.0.1:40002>`."""
+        """Where it is: `<rmqlab broker 127.0.0.1:40001, name server 127.0.0.1:40002>`."""
         startup = self._startup
         if startup is None:
             return "<rmqlab broker, not running>"
@@ -244,10 +248,10 @@ class ServedBroker:
         """
         if self._clients is None:
             self._clients = SocketConsumers(self.namesrv_addr, self._config.rules)
-        wishes = {topic: (TAG, expression) for topic, expression in (subscribe or {}).items()}
-        wishes |= {topic: (SQL92, expression) for topic, expression in (sql92 or {}).items()}
+        subscriptions = {topic: (TAG, expression) for topic, expression in (subscribe or {}).items()}
+        subscriptions |= {topic: (SQL92, expression) for topic, expression in (sql92 or {}).items()}
         consumer = ServedConsumer(self, name)
-        self.run(consumer.start(self._clients, group, wishes, mode))
+        self.run(consumer.start(self._clients, group, subscriptions, mode))
         return consumer
 
     def create_topic(self, topic: str, queues: int = 4) -> None:
@@ -285,11 +289,11 @@ class ServedBroker:
         return self.call(put)
 
     def messages(self, topic: str) -> list[MessageExt]:
-        """Return every message of a topic, queue by queue, in their order."""
+        """Every message of a topic, queue by queue, in their order."""
         return self.call(lambda broker: list(messages_of(broker, topic)))
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
-        """Return a group's committed offset of each queue; empty when it has none."""
+        """A group's committed offset of each queue; empty when it has none."""
 
         def read(broker: Broker) -> dict[int, int]:
             return dict(broker.consumer_offset_manager.query_offsets(group, topic) or {})
@@ -297,7 +301,7 @@ class ServedBroker:
         return self.call(read)
 
     def members(self, group: str) -> list[str]:
-        """Return the client ids of a consumer group's members; empty when the group is not online."""
+        """The client ids of a consumer group's members; empty when the group is not online."""
 
         def read(broker: Broker) -> list[Any]:
             info = broker.consumer_manager.get_consumer_group_info(group)
@@ -309,8 +313,11 @@ class ServedBroker:
         """Wait until a group's committed offsets cover every message that its topic holds now.
 
         Clients of 4.8.0 commit every 5 s (10 s after their start) and when they are shut down. An offset also passes
-        messages that a filter dropped (`lost` tells them), at the latest when the next pull comes back, after 15 to
-        20 s. Raises ServeError after `timeout` seconds, with the queues that are behind.
+        messages that a filter dropped (`lost` names them), at the latest when the next pull comes back, after 15 to 20
+        s.
+
+        Raises:
+            ServeError: after `timeout` seconds, with the queues that lag.
         """
 
         def behind(broker: Broker) -> dict[int, tuple[int, int]]:
@@ -337,14 +344,16 @@ class ServedBroker:
             time.sleep(_POLL_SECONDS)
 
     def lost(self, group: str, topic: str) -> list[LostMessage]:
-        """Return the messages of a topic that no member of a group got though a member asked for them, as of now.
+        """The messages of a topic that no member of a group got though a member asked for them, as of now.
 
         The broker knows what it dropped and whom it handed what; that a listener ran it takes from the committed
         offsets. So wait for the group first (`wait_consumed`): what waits is not lost. Each one has its `fate` and a
-        `certainty` ("proved", "implied", "unknown"). Messages that the group had passed before this broker started
-        are left out; those sent before its first member came are not: an offset that begins behind them passes them.
-        Raises ServeError when no member subscribed the topic since the start, and for a broadcasting group, whose
-        members keep their offsets to themselves.
+        `certainty` ("proved", "implied", "unknown"). Messages that the group had passed before this broker started are
+        left out; those sent before its first member came are not: an offset that begins after them passes them.
+
+        Raises:
+            ServeError: when no member subscribed the topic since the start, and for a broadcasting group, whose members
+                keep their offsets to themselves.
         """
 
         def read(broker: Broker) -> list[LostMessage]:

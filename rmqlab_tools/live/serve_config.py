@@ -1,4 +1,4 @@
-"""What `rmqlab serve` is told: addresses, and the settings of broker.conf."""
+"""What `rmqlab serve` is given: addresses, and the settings of broker.conf."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab_tools.live.configuration_files import ACL_FILE
 from rmqlab_tools.live.endpoint import Endpoint
-from rmqlab_tools.live.socket_server import IDLE_SECONDS
+from rmqlab_tools.live.socket_server import SERVER_IDLE_SECONDS
 from rmqlab_tools.live.tls import TlsConfig
 
 BROKER_PORT, NAMESRV_PORT = 10911, 9876
@@ -28,7 +28,7 @@ class ServeConfig:
 
     The name server is ours, unless `name_servers` ("ip:port" each) names others that run already. `folder` is the
     store's (`storePathRootDir`), `commit_log` that of its log if it lies elsewhere; without a folder everything is kept
-    in memory. The broker tells clients `brokerIP1` when
+    in memory. The broker gives clients `brokerIP1` when
     `advertise` is set, else the host it listens on. The broker closes connections that are silent for `idle_seconds`
     (`serverChannelMaxIdleTimeSeconds`). `acl` has the rules of access control, or the file they are in;
     None: nothing is checked. `others` are settings that no 4.8.0 broker has, with their values; `inert` are those that
@@ -44,7 +44,7 @@ class ServeConfig:
     folder: Path | None = None
     commit_log: Path | None = None
     advertise: bool = False
-    idle_seconds: int = IDLE_SECONDS
+    idle_seconds: int = SERVER_IDLE_SECONDS
     acl: Path | Mapping[str, Any] | None = None
     inert: list[str] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
@@ -64,10 +64,13 @@ class ServeConfig:
         store: str | Path | None = None,
         acl: str | Path | Mapping[str, Any] | None = None,
     ) -> ServeConfig:
-        """Put together what was told: settings under 4.8.0's names (`where` they came from), and addresses.
+        """Put together what was given: settings under 4.8.0's names (`where` they came from), and addresses.
 
         An address of its own goes before a setting, a setting before the usual ports. With port 0 to `listen` at the
-        name server has any free port too, unless it is told. Raises BadInput.
+        name server has any free port too, unless it is said.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
         """
         broker = BrokerConfig.from_properties(properties, where=where)
         stores = MessageStoreConfig.from_properties(properties, where=where)
@@ -118,7 +121,10 @@ class ServeConfig:
     def of_file(cls, path: Path | None, extra: Mapping[str, str], **addresses: Any) -> ServeConfig:
         """Read a settings file, put `extra` over it, and go on with `of`.
 
-        Raises BadInput. A name in `extra` that no broker of 4.8.0 has is one; in a file it has no effect, as in 4.8.0.
+        A name in `extra` that no broker of 4.8.0 has is one; in a file it has no effect, as in 4.8.0.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
         """
         refuse_unknown(extra)
         properties = {} if path is None else read_properties(path)
@@ -132,9 +138,13 @@ class ServeConfig:
 
 
 def _idle_seconds(text: str | None, where: str) -> int:
-    """Return `serverChannelMaxIdleTimeSeconds`. Raises BadInput."""
+    """`serverChannelMaxIdleTimeSeconds`.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
+    """
     if text is None:
-        return IDLE_SECONDS
+        return SERVER_IDLE_SECONDS
     if not (text.isascii() and text.isdecimal() and 0 < int(text) < 1 << 31):
         raise BadInput(
             _(

@@ -25,7 +25,11 @@ class ServeError(RuntimeError):
 
 
 def make_topic(broker: Broker, topic: str, queues: int) -> None:
-    """Make a topic or change its number of queues, and register it. Raises BadInput for a name that 4.8.0 refuses."""
+    """Make a topic or change its number of queues, and register it.
+
+    Raises:
+        BadInput: a name that 4.8.0 refuses.
+    """
     check_whole("queues", queues, 1)
     _check_topic(broker, topic)
     broker.topic_config_manager.update_topic_config(TopicConfig(topic, queues, queues, PERM_READ | PERM_WRITE))
@@ -35,8 +39,11 @@ def make_topic(broker: Broker, topic: str, queues: int) -> None:
 def put_message(broker: Broker, message: Message, queue: int | None, turns: Iterator[int]) -> str:
     """Store a message as a producer's would be and return its offsetMsgId; a new topic gets 4 queues.
 
-    It goes to `queue`, or to the one whose turn it is by `turns`. Raises BadInput for a queue that is not there,
-    ServeError when the broker refuses the message.
+    It goes to `queue`, or to the one whose turn it is by `turns`.
+
+    Raises:
+        BadInput: a queue that is not there.
+        ServeError: when the broker refuses the message.
     """
     topic = message.topic
     config = _topic_to_send_to(broker, topic)
@@ -72,7 +79,12 @@ def _check_topic(broker: Broker, topic: object) -> None:
 
 
 def _topic_to_send_to(broker: Broker, topic: str) -> TopicConfig:
-    """Return a topic's configuration, made if it is new. Raises BadInput, or ServeError where none may be made."""
+    """A topic's configuration, made if it is new.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
+        ServeError: where none may be made.
+    """
     known = broker.topic_config_manager.select_topic_config(topic)
     if known is not None and validate_send_topic(topic) is None:
         return known
@@ -96,7 +108,11 @@ def check_whole(name: str, value: object, least: int) -> None:
 
 
 def message_of(topic: str, body: bytes | str, tags: str | None, keys: str | None, user: Mapping[str, str]) -> Message:
-    """The message that a producer would send. Raises BadInput for what none could."""
+    """The message that a producer would send.
+
+    Raises:
+        BadInput: what none could.
+    """
     if not isinstance(body, bytes | str):
         raise BadInput(_("the body must be bytes or text, not {body}", body=f"{body!r}"))
     for name, value in {"tags": tags or "", "keys": keys or "", **user}.items():
@@ -116,7 +132,7 @@ def message_of(topic: str, body: bytes | str, tags: str | None, keys: str | None
 
 
 def ends_of(broker: Broker, topic: str) -> dict[int, int]:
-    """Return the end of each queue that holds messages."""
+    """The end of each queue that holds messages."""
     queues = broker.message_store.consume_queue_table.get(topic, {})
     ends = {queue: broker.message_store.get_max_offset_in_queue(topic, queue) for queue in sorted(queues)}
     return {queue: end for queue, end in ends.items() if end > 0}

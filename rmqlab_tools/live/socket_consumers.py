@@ -50,11 +50,11 @@ class SocketConsumers:
             await runtime.aclose()
 
     def runtime(self) -> SocketRuntime:
-        """Return a new node of this machine."""
+        """A new node of this machine."""
         return SocketRuntime()
 
     def instance(self, config: ClientConfig) -> MQClientInstance:
-        """Return a new instance, not started, with connections of its own."""
+        """A new instance, not started, with connections of its own."""
         config.namesrv_addr = self.namesrv_addr
         config.client_ip = self._ip
         config.pid = os.getpid()

@@ -1,7 +1,7 @@
 """A broker or name server on a TCP port: asyncio carries the frames, the rules are called one at a time.
 
 Source of the bounds: `NettyRemotingServer`, `NettyServerConfig`. What a peer can make this process keep is
-bounded: unfinished frames (`frames`), answers it does not read (`WRITE_*`), silence (`IDLE_SECONDS`).
+bounded: unfinished frames (`frames`), answers it does not read (`WRITE_*`), silence (`SERVER_IDLE_SECONDS`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-IDLE_SECONDS = 120
+SERVER_IDLE_SECONDS = 120
 """4.8.0 `serverChannelMaxIdleTimeSeconds`: neither read nor written for so long, and the connection is closed."""
 WRITE_HIGH_BYTES = 1024 * 1024
 """Unread answers of a connection above which its next requests wait."""
@@ -105,7 +105,7 @@ class SocketChannel(asyncio.Protocol):
         self._process()
 
     def _decrypted(self, tls: TlsSession, data: bytes) -> bytes:
-        """Return what came; what TLS itself has to say leaves at once, the reason why it cannot go on too."""
+        """What came; what TLS itself has to say leaves at once, the reason why it cannot go on too."""
         try:
             return tls.received(data)
         finally:
@@ -146,7 +146,7 @@ class SocketChannel(asyncio.Protocol):
         self._go_on()
 
     async def _serve_prepared(self, command: RemotingCommand) -> None:
-        """Serve a request when its expressions are compiled; what came behind it waits."""
+        """Serve a request when its expressions are compiled; what came after it waits."""
         prepared = await self._server.prepared(command)
         if self.closed_because is None:
             long_expressions.use(prepared)
@@ -258,7 +258,7 @@ class SocketServer:
         *,
         barrier: DurableStore | None = None,
         after_answers: Callable[[], None] | None = None,
-        idle_seconds: float = IDLE_SECONDS,
+        idle_seconds: float = SERVER_IDLE_SECONDS,
         tls: TlsConfig = TLS_OFF,
         compiles_aside: Version | None = None,
     ) -> None:
@@ -293,7 +293,11 @@ class SocketServer:
         )
 
     def greet(self, data: bytes) -> TlsSession | None:
-        """Return the TLS session of a connection that begins with `data`, None when it needs none. Raises TlsError."""
+        """The TLS session of a connection that begins with `data`, None when it needs none.
+
+        Raises:
+            TlsError: the handshake or the session is broken.
+        """
         mode = self._tls.mode
         if data[0] != HANDSHAKE_MAGIC_CODE:
             if mode == "enforcing":
@@ -344,9 +348,9 @@ class SocketServer:
     def slowed(self, channel: SocketChannel) -> None:
         """A client does not read its answers; when all such clients leave too much unread, the worst one must go."""
         self.slow.add(channel)
-        unsent = sum(one.unsent_bytes for one in self.slow)
+        unsent = sum(client.unsent_bytes for client in self.slow)
         if unsent > UNSENT_MAX_BYTES:
-            worst = max(self.slow, key=lambda one: one.unsent_bytes)
+            worst = max(self.slow, key=lambda client: client.unsent_bytes)
             worst.abort(
                 f"{worst.unsent_bytes} bytes of answers were not read, the most of {len(self.slow)} slow connections "
                 f"with {unsent}, the limit is {UNSENT_MAX_BYTES}"
@@ -424,13 +428,17 @@ class SocketServer:
     def _sweep(self) -> None:
         """Close connections on which nothing moved (Netty's `IdleStateHandler`, which looks at each by itself)."""
         since = self.loop.time() - self.idle_seconds
-        for channel in [one for one in self.channels if one.last_active < since]:
+        for channel in [idle for idle in self.channels if idle.last_active < since]:
             channel.abort(f"nothing read or written for {self.idle_seconds:g} s")
         self._sweeper = self.loop.call_later(_SWEEP_SECONDS, self._sweep)
 
 
 def _decode(frame: bytes) -> RemotingCommand:
-    """Read a frame; raises FrameError. No parser is trusted to know every way in which bytes can be wrong."""
+    """Read a frame. No parser is trusted to know every way in which bytes can be wrong.
+
+    Raises:
+        FrameError: what cannot be read.
+    """
     try:
         return decode_frame(frame)
     except FrameError:

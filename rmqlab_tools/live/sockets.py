@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 3.0
 """4.8.0 `connectTimeoutMillis`."""
-IDLE_SECONDS = 120.0
+CLIENT_IDLE_SECONDS = 120.0
 """4.8.0 `clientChannelMaxIdleTimeSeconds`."""
 _OPAQUE_MASK = 0x7FFFFFFF
 
@@ -77,7 +77,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self._touched = self._loop.time()
-        self._idle = self._loop.call_later(IDLE_SECONDS, self._check_idle)
+        self._idle = self._loop.call_later(CLIENT_IDLE_SECONDS, self._check_idle)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None
@@ -96,7 +96,11 @@ class _Connection(asyncio.Protocol):
             self._runtime.drop(self, str(error))
 
     def write(self, frame: bytes) -> None:
-        """Send a frame; raises RemotingSendRequestError when the connection is gone."""
+        """Send a frame.
+
+        Raises:
+            RemotingSendRequestError: when the connection is gone.
+        """
         if self.transport is None or self.transport.is_closing():
             raise RemotingSendRequestError(self.address)
         self._touched = self._loop.time()
@@ -109,7 +113,7 @@ class _Connection(asyncio.Protocol):
             self.transport.close()
 
     def _check_idle(self) -> None:
-        rest = self._touched + IDLE_SECONDS - self._loop.time()
+        rest = self._touched + CLIENT_IDLE_SECONDS - self._loop.time()
         if rest > 0:
             self._idle = self._loop.call_later(rest, self._check_idle)
         else:
@@ -146,7 +150,7 @@ class SocketRuntime:
 
     # What client code calls (Runtime).
     def monotonic(self) -> int:
-        """Ms on a clock that nobody sets."""
+        """Ms on a clock that is never set."""
         return time.monotonic_ns() // 1_000_000
 
     def now(self) -> int:
@@ -158,7 +162,11 @@ class SocketRuntime:
         await asyncio.sleep(ms / 1000)
 
     async def invoke(self, address: str, command: RemotingCommand, timeout_ms: int) -> RemotingCommand:
-        """Send a request and wait for its answer; raises the `RemotingError` that says why there is none."""
+        """Send a request and wait for its answer.
+
+        Raises:
+            RemotingError: that says why there is none.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         connection = await self._connection(address)
@@ -189,15 +197,15 @@ class SocketRuntime:
         return task
 
     def event(self) -> SocketEvent:
-        """Return a new flag."""
+        """A new flag."""
         return SocketEvent()
 
     def choose(self, label: str, n: int) -> int:
-        """Return a number in 0..n-1."""
+        """A number in 0..n-1."""
         return random.randrange(n) if n > 1 else 0
 
     async def late(self, thread: str) -> None:
-        """Return at once: this machine is as late as it is."""
+        """At once: this machine is as late as it is."""
 
     def on_request(self, processor: Processor) -> None:
         """Take the requests that servers send to this node."""

@@ -49,7 +49,11 @@ class StoreFolder:
         self._lock: int | None = None
 
     def open(self) -> None:
-        """Take the folder for this process, make it if need be, and look how it was left. Raises BadInput."""
+        """Take the folder for this process, make it if need be, and look how it was left.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
+        """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self._take_lock()
@@ -90,7 +94,11 @@ class StoreFolder:
             _held.discard(self.root.resolve())
 
     def mark_running(self) -> None:
-        """Leave `abort` until an orderly end. Raises BadInput."""
+        """Leave `abort` until an orderly end.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
+        """
         try:
             (self.root / "abort").touch()
             sync_folder(self.root)
@@ -108,7 +116,11 @@ class StoreFolder:
         return Checkpoint(*_CHECKPOINT.unpack_from(data)) if len(data) >= _CHECKPOINT.size else Checkpoint()
 
     def write_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Write the checkpoint and bring it to disk. Raises OSError."""
+        """Write the checkpoint and bring it to disk.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         fd = os.open(self.root / "checkpoint", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             os.pwrite(fd, _CHECKPOINT.pack(*checkpoint).ljust(_CHECKPOINT_BYTES, b"\0"), 0)
@@ -121,25 +133,34 @@ class StoreFolder:
     def load_config(self, table: ConfigManager) -> None:
         """Take in a table's file of `config/`, or its `.bak`, as `config_load` says; log what is wrong.
 
-        Raises BadInput where 4.8.0 does not start: when both cannot be read.
+        Raises:
+            BadInput: where 4.8.0 does not start: when both cannot be read.
         """
         path = self.root / "config" / table.file_name
         loaded = load_config(path, table.decode)
-        told = loaded.says()
+        warning = loaded.says()
         if not loaded.starts:
-            raise BadInput(_("{folder}: {told}; mend one of them, or delete both", folder=path.parent, told=told))
-        if told:
-            logger.warning("%s: %s", path.parent, told)
+            raise BadInput(_("{folder}: {told}; mend one of them, or delete both", folder=path.parent, told=warning))
+        if warning:
+            logger.warning("%s: %s", path.parent, warning)
 
     def persist(self, table: ConfigManager) -> None:
-        """Write a table's file of `config/`; what it held becomes its `.bak`. Raises OSError."""
+        """Write a table's file of `config/`; what it held becomes its `.bak`.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         path = self.root / "config" / table.file_name
         path.parent.mkdir(parents=True, exist_ok=True)
         string_to_file(path, table.encode().encode("utf-8", "surrogatepass"))
 
 
 def _lock_first_byte(fd: int) -> None:
-    """Lock byte 0 for this process; raises OSError when another has it. Without such locks on a system: nothing."""
+    """Lock byte 0 for this process. Without such locks on a system: nothing.
+
+    Raises:
+        OSError: when another has it.
+    """
     try:
         import fcntl
     except ImportError:

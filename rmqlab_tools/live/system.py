@@ -1,4 +1,4 @@
-"""What this machine tells: its clock, its memory and disks; and how many files a process may open."""
+"""What this machine knows: its clock, its memory and disks; and how many files a process may open."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LOOPBACK = "127.0.0.1"
 
 
 def epoch_ms() -> int:
-    """Return the time in ms since 1970, as Java's `System.currentTimeMillis`."""
+    """The time in ms since 1970, as Java's `System.currentTimeMillis`."""
     return time.time_ns() // 1_000_000
 
 
 def own_address(host: str, port: int) -> str:
-    """Return the address under which `host` sees this machine; the loopback address when it cannot be reached."""
+    """The address under which `host` sees this machine; the loopback address when it cannot be reached."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect((host, port))  # a datagram socket: nothing is sent
@@ -32,7 +32,7 @@ def own_address(host: str, port: int) -> str:
 
 
 def physical_memory() -> int:
-    """Return this machine's memory in bytes; 0 where the system does not say."""
+    """This machine's memory in bytes; 0 where the system does not say."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -40,7 +40,7 @@ def physical_memory() -> int:
 
 
 def memory_space() -> tuple[int, int]:
-    """Return the bytes of this machine's memory and of what is free of it; 0 where the system does not say."""
+    """The bytes of this machine's memory and of what is free of it; 0 where the system does not say."""
     try:
         return physical_memory(), os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -48,7 +48,7 @@ def memory_space() -> tuple[int, int]:
 
 
 def disk_space(folder: Path | None) -> tuple[int, int]:
-    """Return size and free bytes of the disk a folder is on; 0 of both where the system does not say."""
+    """Size and free bytes of the disk a folder is on; 0 of both where the system does not say."""
     try:
         usage = shutil.disk_usage(folder or ".")
     except OSError:
@@ -57,7 +57,7 @@ def disk_space(folder: Path | None) -> tuple[int, int]:
 
 
 def disk_used(path: Path) -> float:
-    """Return the part of a path's disk that is in use, 0 to 1, what only root may write included; -1: unknown."""
+    """The part of a path's disk that is in use, 0 to 1, what only root may write included; -1: unknown."""
     try:
         usage = shutil.disk_usage(path)
     except OSError:

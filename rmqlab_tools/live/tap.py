@@ -96,7 +96,11 @@ class Tap:
         self._runtime = SocketRuntime()
 
     async def start(self) -> None:
-        """Listen. Raises BadInput."""
+        """Listen.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
+        """
         config = self.config
         self.namesrv_addr = await self._serve(config.listen, self._to_namesrv)
         self.broker_addr = await self._serve(config.broker_listen, self._to_broker)
@@ -231,7 +235,7 @@ class Tap:
             self._tell(line)
 
     def _rewritten(self, frame: bytes) -> bytes:
-        """Return an answer of the name server with the tap's address for the broker's."""
+        """An answer of the name server with the tap's address for the broker's."""
         if b'"brokerAddrs"' not in frame:
             return frame
         _, head = _HEAD.unpack_from(frame)
@@ -242,7 +246,7 @@ class Tap:
         if self.broker is None:
             return frame
         old, new = f'"{self.broker}"'.encode(), f'"{self.broker_addr}"'.encode()
-        body = _BROKER_ADDRS.sub(lambda found: found[0].replace(old, new), body)
+        body = _BROKER_ADDRS.sub(lambda match: match[0].replace(old, new), body)
         return _LENGTH.pack(start - _LENGTH.size + len(body)) + frame[_LENGTH.size : start] + body
 
     def _choose_broker(self, body: bytes) -> None:
@@ -279,15 +283,15 @@ class Tap:
             for link in hit:
                 link.frozen = link.frozen or verb == "freeze"
                 if verb == "cut":
-                    for one in link.writers.values():
-                        one.transport.abort()
+                    for target in link.writers.values():
+                        target.transport.abort()
             writer.write(b"%d\n" % len(hit))
             await writer.drain()
         writer.close()
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:
-    """Return what came, nothing when the sender has ended or is gone."""
+    """What came, nothing when the sender has ended or is gone."""
     try:
         return await reader.read(_READ_BYTES)
     except OSError:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 
-FRAMES, SETTINGS = "frames.jsonl", "broker.conf"
+FRAMES_FILE, SETTINGS_FILE = "frames.jsonl", "broker.conf"
 # Folders and the like: of the machine that was recorded, and no part of a recording.
 _LEFT_OUT = ("storePath", "rocketmqHome", "brokerIP2")
 
@@ -41,13 +41,17 @@ class TapRecording:
     """Writes one set into `folder`, which is made; times are ms since the tap started."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin. Raises BadInput when the folder cannot be written or holds a recording already."""
+        """Begin.
+
+        Raises:
+            BadInput: when the folder cannot be written or holds a recording already.
+        """
         self.folder = folder
         self.frames = 0
         self.stopped = ""
         """Why nothing more is taken before the end, a full disk for example: what is there by then is whole lines."""
-        self._path, self._part = folder / FRAMES, folder / f"{FRAMES}.part"
-        for taken in (self._path, folder / f"{FRAMES}.gz"):
+        self._path, self._part = folder / FRAMES_FILE, folder / f"{FRAMES_FILE}.part"
+        for taken in (self._path, folder / f"{FRAMES_FILE}.gz"):
             if taken.exists():
                 raise BadInput(
                     _("{taken} is there already: name another folder, or move that recording away", taken=taken)
@@ -62,7 +66,7 @@ class TapRecording:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether lines are still taken."""
+        """Whether lines are still taken."""
         return not self._file.closed
 
     def opened(self, t: float, conn: int) -> None:
@@ -89,8 +93,8 @@ class TapRecording:
 
     def settings(self, properties: Mapping[str, str]) -> None:
         """Write the broker's settings, without its folders."""
-        lines = [properties_line(*one) for one in properties.items() if not one[0].startswith(_LEFT_OUT)]
-        with atomic_write(self.folder / SETTINGS) as part:
+        lines = [properties_line(*setting) for setting in properties.items() if not setting[0].startswith(_LEFT_OUT)]
+        with atomic_write(self.folder / SETTINGS_FILE) as part:
             part.write_text("".join(lines), encoding="ascii")
 
     def flush(self) -> None:
@@ -228,7 +232,7 @@ class TapSummary:
         self._pulling[conn, command.opaque] = pulls
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
+        """Everything as JSON values."""
         return {
             "requests": {code_name(RequestCode, code): count for code, count in sorted(self.requests.items())},
             "heartbeats": {
@@ -256,15 +260,15 @@ class TapSummary:
         }  # fmt: skip
 
     def lines(self) -> list[str]:
-        """Return a table of it all for people."""
-        told = self.as_json()
-        rows = [f"{name:<34} {count:>8}" for name, count in told["requests"].items()]
-        for client, beats in told["heartbeats"].items():
+        """A table of it all for people."""
+        summary = self.as_json()
+        rows = [f"{name:<34} {count:>8}" for name, count in summary["requests"].items()]
+        for client, beats in summary["heartbeats"].items():
             rows.append(f"{client}: {beats['count']} heartbeats, longest pause {beats['longest_pause_ms']:.0f} ms")
-        for group, view in told["groups"].items():
+        for group, view in summary["groups"].items():
             rows.append(f"{group}: {', '.join(view['members'])}")
             rows.extend(f"  {topic}: {text}" for topic, text in view["subscriptions"].items())
-        for pull in told["pulls"]:
+        for pull in summary["pulls"]:
             answers = ", ".join(f"{count} {name}" for name, count in pull["answers"].items())
             rows.append(f"{pull['group']} {pull['topic']}/{pull['queue']}: {pull['pulls']} pulls ({answers})")
         return rows

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HANDSHAKE_MAGIC_CODE: Final = 0x16
 Mode = Literal["disabled", "permissive", "enforcing"]
-MODES: Final[tuple[Mode, ...]] = ("disabled", "permissive", "enforcing")
+TLS_MODES: Final[tuple[Mode, ...]] = ("disabled", "permissive", "enforcing")
 CLIENT_AUTH: Final = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "require": ssl.CERT_REQUIRED}
 _YEARS = 10
 
@@ -37,7 +37,7 @@ class TlsError(Exception):
 class TlsConfig:
     """How a server takes TLS. The names of the settings are those of 4.8.0, where they are system properties.
 
-    `test_mode`: the server makes a certificate of its own, which nobody can check. With `cert_path` and `key_path`
+    `test_mode`: the server makes a certificate of its own, which cannot be checked. With `cert_path` and `key_path`
     (PEM) it is off unless it is asked for: 4.8.0 wants `tls.test.mode.enable=false` beside them.
     """
 
@@ -61,21 +61,21 @@ class TlsConfig:
             BadInput: a mode that does not exist, a file that cannot be used, or half of what a certificate needs.
         """
         mode = properties.get("tls.server.mode", "permissive").lower()
-        if mode not in MODES:
-            hint = did_you_mean(mode, MODES)
+        if mode not in TLS_MODES:
+            hint = did_you_mean(mode, TLS_MODES)
             raise BadInput(
                 _(
                     "{where}: tls.server.mode is {mode}; right is one of {modes}{hint}",
                     where=where,
                     mode=f"{mode!r}",
-                    modes=joined(", ", MODES),
+                    modes=joined(", ", TLS_MODES),
                     hint=hint,
                 )
             )
         cert, key = properties.get("tls.server.certPath"), properties.get("tls.server.keyPath")
         test_mode = properties.get("tls.test.mode.enable", "true" if cert is None and key is None else "false")
         config = cls(
-            mode=MODES[MODES.index(mode)],
+            mode=TLS_MODES[TLS_MODES.index(mode)],
             test_mode=test_mode.lower() == "true",
             cert_path=cert,
             key_path=key,
@@ -98,7 +98,11 @@ class TlsConfig:
         return config
 
     def context(self) -> ssl.SSLContext:
-        """Return what handshakes need. Raises BadInput: no certificate can be read, or none can be made here."""
+        """What handshakes need.
+
+        Raises:
+            BadInput: no certificate can be read, or none can be made here.
+        """
         return self._context
 
     @cached_property
@@ -125,7 +129,11 @@ class TlsConfig:
 
 
 def self_signed(host: str = "localhost") -> bytes:
-    """Return a new key and its certificate, good for ten years, as PEM. Raises BadInput without `cryptography`."""
+    """A new key and its certificate, good for ten years, as PEM.
+
+    Raises:
+        BadInput: without `cryptography`.
+    """
     try:
         x509: Any = import_module("cryptography.x509")
         hazmat = "cryptography.hazmat.primitives"
@@ -171,7 +179,11 @@ class TlsSession:
         self._shaken = False
 
     def received(self, data: bytes) -> bytes:
-        """Take what came and return what it says, nothing while the handshake goes on. Raises TlsError."""
+        """Take what came and return what it says, nothing while the handshake goes on.
+
+        Raises:
+            TlsError: the handshake or the session is broken.
+        """
         self._in.write(data)
         parts = []
         try:
@@ -187,7 +199,11 @@ class TlsSession:
         return b"".join(parts)
 
     def sealed(self, data: bytes) -> bytes:
-        """Return what to send for `data`. Raises TlsError."""
+        """What to send for `data`.
+
+        Raises:
+            TlsError: the handshake or the session is broken.
+        """
         try:
             self._tls.write(data)
         except ssl.SSLError as error:
@@ -195,11 +211,11 @@ class TlsSession:
         return self.outgoing()
 
     def outgoing(self) -> bytes:
-        """Return what the peer is to be sent now."""
+        """What the peer is to be sent now."""
         return self._out.read()
 
     def goodbye(self) -> bytes:
-        """Return what tells the peer that nothing follows."""
+        """The bytes by which the peer learns that nothing follows."""
         with contextlib.suppress(ssl.SSLError):  # the peer's own goodbye is not waited for
             self._tls.unwrap()
         return self.outgoing()

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from rmqlab.events import Event
     from rmqlab.run.facts import Fact
     from rmqlab.run.fates import SendRecord
-    from rmqlab_tools.recordings.frame_facts import FrameAccount
+    from rmqlab_tools.recordings.frame_facts import RunFromFrames
 
 
 class LikelyDroppers:
-    """Tells a drop anew, where the subscription that the broker seemed to hold lets the message pass.
+    """Names a drop's subscription anew, where the subscription that the broker seemed to hold lets the message pass.
 
     The broker acts in another order than the recorder sees, and of two subscriptions of one version it keeps the one
     that it reads first. So it was the only other one that drops the message, a member's or the one held before; where
-    there is none, or several, nobody knows.
+    there is none, or several, it is not known.
     """
 
-    def __init__(self, account: FrameAccount, sent: Iterable[SendRecord]) -> None:
+    def __init__(self, account: RunFromFrames, sent: Iterable[SendRecord]) -> None:
         self._short = account.short
         self._properties = {(message.topic, message.queue, message.offset): message.properties for message in sent}
         # by group and topic: what the broker held before, and what each member asks for
@@ -39,11 +39,11 @@ class LikelyDroppers:
         self._wishes: dict[tuple[str, str], dict[str, SubscriptionData]] = defaultdict(dict)
 
     def see(self, fact: Fact[Event]) -> Fact[Event]:
-        """The next fact, as it is or told anew."""
+        """The next fact, as it is or with another subscription."""
         match fact.event:
-            case Heartbeat(client=client, subscriptions=told):
-                for group, one in told:
-                    self._wishes[group, self._short(one.topic)][client] = one
+            case Heartbeat(client=client, subscriptions=subscriptions):
+                for group, data in subscriptions:
+                    self._wishes[group, self._short(data.topic)][client] = data
             case Unregister(group=group, client=client):
                 for key in self._wishes:
                     if key[0] == group:
@@ -61,9 +61,9 @@ class LikelyDroppers:
         key = drop.group, drop.topic
         before = [self._before[key]] if key in self._before else []
         droppers = {
-            (one.is_tag, one.sub_string): one.sub_version
-            for one in [*before, *self._wishes[key].values()]
-            if _drops(one.expression_type, one.sub_string, properties)
+            (data.is_tag, data.sub_string): data.sub_version
+            for data in [*before, *self._wishes[key].values()]
+            if _drops(data.expression_type, data.sub_string, properties)
         }
         if len(droppers) != 1:
             return structs.replace(drop, subscription=None, version=None)

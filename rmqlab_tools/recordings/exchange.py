@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # A part of the broker's state: ("group", g), ("offset", g, topic, queue), ("lock", g), ("topic", t), ("log",).
 Domain = tuple[str, ...]
-LOG: Domain = ("log",)
+LOG_DOMAIN: Domain = ("log",)
 NO_QUEUE = "", 0
 
 # Requests that change nothing, so that they can be asked as often as we like.
@@ -49,7 +49,7 @@ _SHED = re.compile(
     r"|\[(?:OVERLOAD|REJECTREQUEST)\]system busy, start flow control for a while"
 )
 _LONGEST_NUMBER = 19  # digits of Java's greatest long
-CLOSE = 0
+CLOSE_LINE = 0
 """Stands for the request code where a connection closes."""
 
 
@@ -67,10 +67,10 @@ class ExchangeState(Enum):
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """A request, or a connection that closes (code `CLOSE`), and what becomes of it. Times are ms of the recording.
+    """A request, or a connection that closes (code `CLOSE_LINE`), and what becomes of it. Times: ms of the recording.
 
     Recorded: `line`, `command`, the answer `expected` and when it was seen, the commit log offset `put_at` that the
-    answer to a send tells; `domains` are what it reads or changes, `queue` topic and queue of a pull; `asked` and
+    answer to a send says; `domains` are what it reads or changes, `queue` topic and queue of a pull; `asked` and
     `locked` are the queues that an orderly consumer wants for itself, and those that it got.
     Replayed: `state`, our answer `got`, when it was given (`done_at`), the held pull and whether it was woken.
     """
@@ -95,7 +95,7 @@ class Exchange:
 
     @property
     def code(self) -> int:
-        """The request code, `CLOSE` for a closing connection."""
+        """The request code, `CLOSE_LINE` for a closing connection."""
         return self.command.code
 
     @property
@@ -129,27 +129,27 @@ class Exchange:
 
     def shares(self, other: Exchange) -> frozenset[Domain]:
         """What of the broker's state both read or change; the log apart, where messages have their places."""
-        return self.domains & other.domains - {LOG}
+        return self.domains & other.domains - {LOG_DOMAIN}
 
     def locks_before(self, other: Exchange) -> bool:
-        """Tell whether it got the lock of a queue that the other was refused: of two under way at once it was first."""
+        """Whether it got the lock of a queue that the other was refused: of two under way at once it was first."""
         return other.expected is not None and not self.locked.isdisjoint(other.asked - other.locked)
 
     @property
     def subjects(self) -> frozenset[str]:
         """The groups and topics it has to do with."""
-        return frozenset(domain[1] for domain in self.domains - {LOG}) or frozenset({self.queue[0]})
+        return frozenset(domain[1] for domain in self.domains - {LOG_DOMAIN}) or frozenset({self.queue[0]})
 
     @property
     def highest(self) -> int | None:
-        """The next offset of its queue that the recorded answer tells, None when it tells none."""
+        """The next offset of its queue in the recorded answer, None when it has none."""
         if self.expected is None:
             return None
         names = ["offset" if self.code == RequestCode.GET_MAX_OFFSET else "maxOffset"]
         if self.expected.code in _LOOKED_ON:  # up to there messages were visible, whatever was read before
             names.append("nextBeginOffset")
         fields = self.expected.ext_fields or {}
-        return max((told for name in names if (told := number_of(fields.get(name))) is not None), default=None)
+        return max((offset for name in names if (offset := number_of(fields.get(name))) is not None), default=None)
 
     @property
     def fields(self) -> Mapping[str, str | None]:
@@ -179,12 +179,12 @@ class Exchanges:
 
 
 def number_of(text: str | None) -> int | None:
-    """Return the number a header field tells, None when it tells none."""
+    """The number in a header field, None when it has none."""
     return int(text) if text is not None and text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
 
 
 def tally(exchanges: Iterable[Exchange]) -> dict[int, tuple[int, int]]:
-    """Return for every request code, in order, how many requests there were and how many of them agree."""
+    """For every request code, in order, how many requests there were and how many of them agree."""
     codes: dict[int, tuple[int, int]] = {}
     for exchange in exchanges:
         requests, identical = codes.get(exchange.code, (0, 0))
@@ -232,11 +232,11 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
     if code == RequestCode.HEART_BEAT:
         return [("group", consumer.group_name) for consumer in consumers_of(command)]
     if code in WRITES:
-        return [LOG]
+        return [LOG_DOMAIN]
     if code in PULLS:
-        return [("group", group), LOG]
+        return [("group", group), LOG_DOMAIN]
     if code == RequestCode.QUERY_CONSUMER_OFFSET:
-        return [offset, LOG]
+        return [offset, LOG_DOMAIN]
     if code == RequestCode.UPDATE_CONSUMER_OFFSET:
         return [offset]
     if code in {RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ}:
@@ -245,7 +245,7 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
         return [("topic", str(fields.get("topic")))]
     if code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
         return [("group", str(fields.get("group")))]
-    domains: list[Domain] = [LOG] if code in READS else []
+    domains: list[Domain] = [LOG_DOMAIN] if code in READS else []
     if fields.get("consumerGroup") is not None:
         domains.append(("group", group))
     return domains
@@ -256,7 +256,7 @@ def _offset_of(fields: Mapping[str, str | None]) -> Domain:
 
 
 def consumers_of(command: RemotingCommand) -> list[ConsumerData]:
-    """Return what a heartbeat says of each consumer group; nothing for any other request, or one that is damaged."""
+    """What a heartbeat says of each consumer group; nothing for any other request, or one that is damaged."""
     try:
         return (
             HeartbeatData.decode(command.body or b"").consumer_data_set
@@ -275,7 +275,7 @@ def _lock_request(command: RemotingCommand) -> LockBatchRequestBody:
 
 
 def _put_at(answer: RemotingCommand) -> int | None:
-    """Return the commit log offset in an answer's offsetMsgId (of the first message in a batch), None without one."""
+    """The commit log offset in an answer's offsetMsgId (of the first message in a batch), None without one."""
     message_id = ((answer.ext_fields or {}).get("msgId") or "").split(",")[0]
     try:
         return int(message_id[-16:], 16)

@@ -2,7 +2,7 @@
 
 What an answer to a pull leaves out between the offset asked for and the one to go on from, the broker dropped; what it
 holds and the client's own tags do not name, the client dropped (4.8.0 `PullAPIWrapper.processPullResult`). Which layer
-of the broker dropped a message is not on the wire: a TAG subscription drops at layer 1; what SQL92 drops is told as
+of the broker dropped a message is not on the wire: a TAG subscription drops at layer 1; what SQL92 drops is shown as
 layer 2, also where a bit map of layer 1 may have done it.
 """
 
@@ -64,8 +64,8 @@ class _Pull:
         return SubscriptionData(header.topic, text, sub_version=version, expression_type=kind)
 
 
-class FrameAccount:
-    """What the frames of one account have told so far; `suffix` ends the names it calls short, `zero` is its begin.
+class RunFromFrames:
+    """What the frames of one account have shown so far; `suffix` ends the names it calls short, `zero` is its begin.
 
     `reached` by (group, topic, queue): the offset after all that was answered; `posts`: (who, group, topic) of pulls
     with a subscription; `tied`: (group, topic) with two subscriptions of one version. `given` are facts, too: what
@@ -98,11 +98,11 @@ class FrameAccount:
         self._frozen: set[int] = set()
 
     def short(self, name: object) -> str:
-        """Return a name as this account calls it."""
+        """A name as this account calls it."""
         return str(name).removesuffix(self._suffix)
 
     def broadcasts(self, group: str) -> bool:
-        """Tell whether every member of a group gets every message, as its last heartbeat said."""
+        """Whether every member of a group gets every message, as its last heartbeat said."""
         return self._modes.get(group) == MessageModel.BROADCASTING
 
     def read(self, lines: Sequence[RecordedLine]) -> None:
@@ -122,7 +122,7 @@ class FrameAccount:
                     self._command(line, line.command)
 
     def _client(self, client_id: str) -> str:
-        """Return a client's name; where names are short, it is without the host that its id begins with."""
+        """A client's name; where names are short, it is without the host that its id begins with."""
         return self.short(client_id.partition("@")[2]) if self._suffix else client_id
 
     def _fact(self, t: float, source: str, event: Event) -> None:
@@ -130,21 +130,21 @@ class FrameAccount:
         self.facts.append(Fact(round(t - self._zero, 1), source, event))
 
     def _close(self, line: RecordedLine) -> None:
-        who = self._clients.pop(line.conn)
+        client = self._clients.pop(line.conn)
         self._names.pop(line.conn, None)
         self._note(line.t, self._groups.close(line.conn))
-        if who not in self._clients.values():  # a tool pulls in groups that it never joins
-            self._disown(who, {group for _, group, _ in self._held})
+        if client not in self._clients.values():  # a tool pulls in groups that it never joins
+            self._disown(client, {group for _, group, _ in self._held})
 
     def _command(self, line: RecordedLine, command: RemotingCommand) -> None:
         if command.is_response and not line.to_broker:
             pull = self._pulls.pop((line.conn, command.opaque), None)
             following = command.decode_header(PullMessageResponseHeader).next_begin_offset
             if command.code in ANSWERED and following is not None:
-                found = decode_records(command.body or b"") if command.code == ResponseCode.SUCCESS else []
-                self.zeros += [message.store_timestamp - line.t for message in found]
+                messages = decode_records(command.body or b"") if command.code == ResponseCode.SUCCESS else []
+                self.zeros += [message.store_timestamp - line.t for message in messages]
                 if pull is not None and line.conn in self._clients:
-                    self._answer(line.t, pull, following, found)
+                    self._answer(line.t, pull, following, messages)
         elif command.is_response or not line.to_broker:
             return
         elif command.code == RequestCode.HEART_BEAT:
@@ -159,26 +159,26 @@ class FrameAccount:
         client_id = str(data.client_id)
         if not client_id or not data.consumer_data_set:
             return
-        who = self._clients[line.conn] = self._name(self._client(client_id), line.conn, data)
-        told: list[tuple[str, SubscriptionData]] = []
+        client = self._clients[line.conn] = self._name(self._client(client_id), line.conn, data)
+        reported: list[tuple[str, SubscriptionData]] = []
         for consumer in data.consumer_data_set:
             group = self.short(consumer.group_name)
             self._modes[group] = consumer.message_model
             subscriptions = consumer.subscription_data_set
-            told += [(group, subscription) for subscription in subscriptions]
+            reported += [(group, subscription) for subscription in subscriptions]
             self.version_zeros += [subscription.sub_version - line.t for subscription in subscriptions]
-            self._own[who, group] = {self.short(each.topic): each for each in subscriptions}
+            self._own[client, group] = {self.short(each.topic): each for each in subscriptions}
         groups = [self.short(consumer.group_name) for consumer in data.consumer_data_set]
         producers = [self.short(producer.group_name) for producer in data.producer_data_set]
-        self._fact(line.t, BROKER, Heartbeat(who, groups, producers, told))
-        self._note(line.t, self._groups.beat(line.conn, who, data, line.t))
+        self._fact(line.t, BROKER, Heartbeat(client, groups, producers, reported))
+        self._note(line.t, self._groups.beat(line.conn, client, data, line.t))
         for consumer in data.consumer_data_set:
-            for one in consumer.subscription_data_set:
-                slot = self._groups.held(consumer.group_name, str(one.topic))
-                if slot is not None and one.is_tied_with(slot):
-                    self.tied.add((self.short(consumer.group_name), self.short(one.topic)))
+            for data_of in consumer.subscription_data_set:
+                slot = self._groups.held(consumer.group_name, str(data_of.topic))
+                if slot is not None and data_of.is_tied_with(slot):
+                    self.tied.add((self.short(consumer.group_name), self.short(data_of.topic)))
 
-    def _name(self, who: str, conn: int, data: HeartbeatData) -> str:
+    def _name(self, client: str, conn: int, data: HeartbeatData) -> str:
         """The client's name; with its connection when another one has that name, and asks for something else.
 
         Two processes of one id are a mistake, and the broker has both: neither's wish ends the other's. Who was frozen
@@ -186,18 +186,18 @@ class FrameAccount:
         """
         if conn in self._names:
             return self._names[conn]
-        if any(self._clients[other] == who for other in self._names.keys() - self._frozen):
+        if any(self._clients[other] == client for other in self._names.keys() - self._frozen):
             for consumer in data.consumer_data_set:
-                asked = {self.short(one.topic): one.sub_string for one in consumer.subscription_data_set}
-                known = self._own.get((who, self.short(consumer.group_name)), {})
-                if any(asked.get(topic) != one.sub_string for topic, one in known.items()):
-                    who = f"{who} (connection {conn})"
+                texts = {self.short(data_of.topic): data_of.sub_string for data_of in consumer.subscription_data_set}
+                known = self._own.get((client, self.short(consumer.group_name)), {})
+                if any(texts.get(topic) != data_of.sub_string for topic, data_of in known.items()):
+                    client = f"{client} (connection {conn})"
                     break
-        self._names[conn] = who
-        return who
+        self._names[conn] = client
+        return client
 
     def _note(self, t: float, events: Iterable[Event]) -> None:
-        """Tell what changed in the groups of the broker."""
+        """What changed in the groups of the broker."""
         for event in events:
             if isinstance(event, SubscriptionChanged):
                 group, topic = self.short(event.group), self.short(event.topic)
@@ -208,52 +208,52 @@ class FrameAccount:
                 self._disown(event.client, {group})
                 self._fact(t, BROKER, Unregister(group, event.client))
 
-    def _request(self, line: RecordedLine, command: RemotingCommand, who: str) -> None:
+    def _request(self, line: RecordedLine, command: RemotingCommand, client: str) -> None:
         if command.code in PULLS:
-            self._pull(line, command, who)
+            self._pull(line, command, client)
         elif command.code == RequestCode.UPDATE_CONSUMER_OFFSET:
             commit = command.decode_header(UpdateConsumerOffsetRequestHeader)
             group, topic = self.short(commit.consumer_group), self.short(commit.topic)
             if None not in (commit.consumer_group, commit.topic, commit.queue_id, commit.commit_offset):
-                self._fact(line.t, BROKER, Commit(who, group, topic, commit.queue_id, commit.commit_offset))
+                self._fact(line.t, BROKER, Commit(client, group, topic, commit.queue_id, commit.commit_offset))
         elif command.code == RequestCode.UNREGISTER_CLIENT:
             left = command.decode_header(UnregisterClientRequestHeader).consumer_group
             if left:
                 self._note(line.t, self._groups.leave(line.conn, left))
 
-    def _pull(self, line: RecordedLine, command: RemotingCommand, who: str) -> None:
+    def _pull(self, line: RecordedLine, command: RemotingCommand, client: str) -> None:
         header = command.decode_header(PullMessageRequestHeader)
         if None in (header.consumer_group, header.topic, header.queue_id, header.queue_offset, header.sys_flag):
             return
         group, topic = self.short(header.consumer_group), self.short(header.topic)
-        pull = _Pull(who, group, topic, header, self._own.get((who, group), {}).get(topic))
+        pull = _Pull(client, group, topic, header, self._own.get((client, group), {}).get(topic))
         if pull.posted is not None:
-            self.posts.add((who, group, topic))
+            self.posts.add((client, group, topic))
         self._pulls[line.conn, command.opaque] = pull
         self._owns(line.t, pull)
 
     def _owns(self, t: float, pull: _Pull) -> None:
-        """Who pulls a queue owns it, and in a clustering group it is nobody else's any more."""
-        mine, asked = self._held[pull.who, pull.group, pull.topic], pull.header.queue_id
-        if asked in mine:
+        """Who pulls a queue owns it, and in a clustering group no other client owns it any more."""
+        mine, queue = self._held[pull.who, pull.group, pull.topic], pull.header.queue_id
+        if queue in mine:
             return
         if not self.broadcasts(pull.group):
-            for (who, group, topic), queues in self._held.items():
-                if (group, topic) == (pull.group, pull.topic) and asked in queues:
-                    queues.discard(asked)
-                    self._fact(t, who, Rebalance(who, group, topic, sorted(queues)))
-                    self.owners.get((group, topic, asked), {}).pop(who, None)
-        mine.add(asked)
+            for (client, group, topic), queues in self._held.items():
+                if (group, topic) == (pull.group, pull.topic) and queue in queues:
+                    queues.discard(queue)
+                    self._fact(t, client, Rebalance(client, group, topic, sorted(queues)))
+                    self.owners.get((group, topic, queue), {}).pop(client, None)
+        mine.add(queue)
         self._fact(t, pull.who, Rebalance(pull.who, pull.group, pull.topic, sorted(mine)))
 
-    def _disown(self, who: str, groups: set[str]) -> None:
-        for key in [key for key in self._held if key[0] == who and key[1] in groups]:
+    def _disown(self, client: str, groups: set[str]) -> None:
+        for key in [key for key in self._held if key[0] == client and key[1] in groups]:
             for queue in self._held.pop(key):
-                self.owners.get((*key[1:], queue), {}).pop(who, None)
+                self.owners.get((*key[1:], queue), {}).pop(client, None)
 
-    def _answer(self, t: float, pull: _Pull, following: int, found: Iterable[MessageExt]) -> None:
+    def _answer(self, t: float, pull: _Pull, following: int, answered: Iterable[MessageExt]) -> None:
         queue = pull.group, pull.topic, pull.header.queue_id
-        messages = {message.queue_offset: message for message in found}
+        messages = {message.queue_offset: message for message in answered}
         self.owners.setdefault(queue, {})[pull.who] = following
         self.reached[queue] = max(self.reached.get(queue, 0), following)
         slot = pull.posted or self._groups.held(pull.header.consumer_group, pull.header.topic)

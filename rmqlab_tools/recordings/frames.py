@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LineKind(Enum):
-    """What a line tells."""
+    """The kind of a line."""
 
     OPEN = auto()
     CLOSE = auto()
@@ -61,25 +61,29 @@ class Recording:
     namesrv_lines: list[RecordedLine] = field(default_factory=list)
 
 
-FRAMES = ("frames.jsonl", "frames.jsonl.gz")
+FRAMES_NAMES = ("frames.jsonl", "frames.jsonl.gz")
 MAX_MS = 366 * 24 * 3_600_000  # the broker's timers run all the time: nobody waits for more than a year of them
 
 
 def frames_folder(path: Path) -> Path | None:
-    """Return the folder of the recording that `path` names, a file or a folder; None if it is none, or has events."""
+    """The folder of the recording that `path` names, a file or a folder; None if it is none, or has events."""
     folder = path if is_dir(path) else path.parent
-    is_named = path.name in FRAMES if is_file(path) else not any(folder.glob("events*"))
-    return folder if is_named and any(is_file(folder / name) for name in FRAMES) else None
+    is_named = path.name in FRAMES_NAMES if is_file(path) else not any(folder.glob("events*"))
+    return folder if is_named and any(is_file(folder / name) for name in FRAMES_NAMES) else None
 
 
 def read_recording(folder: Path) -> Recording:
-    """Read a recorded set; raise `BadInput` for a folder, file, line or field that is not as described above."""
+    """Read a recorded set.
+
+    Raises:
+        BadInput: a folder, file, line or field that is not as described above.
+    """
     if not is_dir(folder):
         raise BadInput(
             _("{folder}: there is no such folder; a recorded set has broker.conf and frames.jsonl[.gz]", folder=folder)
         )
     properties = _properties(folder / "broker.conf")
-    plain, packed = (folder / name for name in FRAMES)
+    plain, packed = (folder / name for name in FRAMES_NAMES)
     path = packed if is_file(packed) or not is_file(plain) else plain
     text = read_text(path, "a folder with frames.jsonl or frames.jsonl.gz")
     recording = Recording(folder.resolve().name, properties)

@@ -1,8 +1,8 @@
 """A recording read as a run: facts and fates of real clients, as `frame_facts` and the events beside them tell them.
 
-Of a recording of `rmqlab tap` there are frames alone, and no frame tells what a listener made of a message. So what a
+Of a recording of `rmqlab tap` there are frames alone, and no frame says what a listener made of a message. So what a
 client was given, and what an offset went past unseen, has the fate `passed`; only what broker or client dropped is
-certain. A send whose place in its queue no answer tells (it is delayed, or half a transaction; it was one-way, or the
+certain. A send whose place in its queue no answer says (it is delayed, or half a transaction; it was one-way, or the
 answer is missing) is an event `unplaced`, and no message.
 """
 
@@ -33,14 +33,14 @@ from rmqlab.protocol.producer_headers import (
 from rmqlab.protocol.subscription_data import TAG
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.run.facts import SCENARIO, Fact, FactLog
-from rmqlab.run.fates import NOTHING, Fate, FateClassifier, GroupMember, MessageFate, SendRecord
+from rmqlab.run.fates import NOTHING_SUBSCRIBED, Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.run.recorded_events import Consumed, Recorded, TapCommit, TapSent, TopicDeleted, Unplaced
 from rmqlab.run.run import Run, recorded_events, sent_messages, tells_of
 from rmqlab.scenario.scenario import Scenario, Start, Subscribe, convert_scenario
 from rmqlab.scenario.schedule import Schedule
 from rmqlab_tools.recordings.drop_attribution import LikelyDroppers
 from rmqlab_tools.recordings.exchange import pair
-from rmqlab_tools.recordings.frame_facts import FrameAccount
+from rmqlab_tools.recordings.frame_facts import RunFromFrames
 from rmqlab_tools.recordings.frames import LineKind, read_recording
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Event
     from rmqlab_tools.recordings.frames import RecordedLine, Recording
 
-EVERYTHING = DEFAULT_RULES.assigned_expression(None)
+EVERY_TAG = DEFAULT_RULES.assigned_expression(None)
 
 
-def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[Run]:
-    """Yield the scenarios of a recorded set (all, or those of these ids) in their order.
+def read_runs(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[Run]:
+    """The scenarios of a recorded set (all, or those of these ids) in their order.
 
     Raises:
         BadInput: a file is missing or damaged, or an id is not in the set.
@@ -78,22 +78,22 @@ def recorded_accounts(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[R
     zeros = _zeros(events, lines)
     lines_of = _by_scenario(lines)
     for name in wanted:
-        account = FrameAccount(f"_{name}", zeros.get(name, 0.0))
+        account = RunFromFrames(f"_{name}", zeros.get(name, 0.0))
         account.read(lines_of.get(name, []))
         yield _run(scenarios[name], events[name], account)
 
 
 def _by_scenario(lines: Sequence[RecordedLine]) -> dict[str, list[RecordedLine]]:
-    """The lines of each scenario's connections, whose clients' ids end with its own; who was frozen is told to all."""
+    """The lines of each scenario's connections, whose clients' ids end with its own; who was frozen is known to all."""
     scenario_of = {line.conn: line.client.partition("@")[2].partition("_")[2] for line in lines if line.client}
-    found: dict[str, list[RecordedLine]] = {name: [] for name in scenario_of.values()}
+    by_scenario: dict[str, list[RecordedLine]] = {name: [] for name in scenario_of.values()}
     for line in lines:
         if line.kind is LineKind.CONTROL:
-            for each in found.values():
+            for each in by_scenario.values():
                 each.append(line)
         elif line.conn in scenario_of:
-            found[scenario_of[line.conn]].append(line)
-    return found
+            by_scenario[scenario_of[line.conn]].append(line)
+    return by_scenario
 
 
 def _scenario(folder: Path, name: str, events: Iterable[Event]) -> Scenario:
@@ -111,25 +111,27 @@ def _zeros(events: Mapping[str, list[Event]], lines: Iterable[RecordedLine]) -> 
     for line in lines:
         if line.command is None or not line.command.is_response:
             continue
-        found = sent.get(str((line.command.all_ext_fields() or {}).get("msgId")))
-        if found is not None:
-            name, t = found
+        sent_at = sent.get(str((line.command.all_ext_fields() or {}).get("msgId")))
+        if sent_at is not None:
+            name, t = sent_at
             zeros[name] = max(zeros.get(name, float("-inf")), line.t - t)
     return zeros
 
 
-def _run(scenario: Scenario, events: list[Event], account: FrameAccount) -> Run:
+def _run(scenario: Scenario, events: list[Event], account: RunFromFrames) -> Run:
     starts = {step.who: step for step in scenario.steps if isinstance(step, Start)}
     sent = sent_messages(scenario, events)
     facts = [*map(LikelyDroppers(account, sent).see, account.facts), *_consumed(events, starts)]
-    facts += [Fact(one["t"], SCENARIO, TopicDeleted(one["topic"])) for one in events if one["ev"] == "topicDeleted"]
+    facts += [
+        Fact(event["t"], SCENARIO, TopicDeleted(event["topic"])) for event in events if event["ev"] == "topicDeleted"
+    ]
     facts.sort(key=lambda fact: fact.t)
     fates = FateClassifier(facts, account.owners).fates(sent, _members_of_events(scenario, events, starts))
     return Run(scenario, events, FactLog(facts), fates, Schedule(scenario.id), zero=_zero(scenario, events))
 
 
 def _zero(scenario: Scenario, events: Iterable[Event]) -> int:
-    """When the topics were ready: the first start was made ``at`` ms later."""
+    """When the topics were ready: the first start was made `at` ms later."""
     at = next((step.at for step in scenario.steps if isinstance(step, Start)), 0)
     return next((round(event["t"]) - at for event in events if event["ev"] == "starting"), 0)
 
@@ -153,35 +155,35 @@ def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapp
     members: dict[str, GroupMember] = {}
     changes = [step for step in scenario.steps if isinstance(step, Subscribe)]
     for event in events:
-        who = str(event.get("who"))
+        name = str(event.get("who"))
         if event["ev"] == "starting":
-            step = starts.get(who)
+            step = starts.get(name)
             if step is None:
                 raise BadInput(
                     _(
                         "scenario {scenario} does not start {who}, whom an event 'starting' names",
                         scenario=f"{scenario.id!r}",
-                        who=f"{who!r}",
+                        who=f"{name!r}",
                     )
                 )
-            member = members[who] = GroupMember(who, step.group, step.broadcasts)
+            member = members[name] = GroupMember(name, step.group, step.broadcasts)
             member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
             if step.assign is not None:
-                member.assign(step.assign, event["t"], EVERYTHING)
-        elif event["ev"] == "unsubscribed" and who in members:
-            members[who].asked.append((event["t"], event["topic"], NOTHING, ""))
-        elif event["ev"] == "assigned" and who in members:
-            members[who].assign(event["queues"], event["t"], EVERYTHING)
+                member.assign(step.assign, event["t"], EVERY_TAG)
+        elif event["ev"] == "unsubscribed" and name in members:
+            members[name].asked.append((event["t"], event["topic"], NOTHING_SUBSCRIBED, ""))
+        elif event["ev"] == "assigned" and name in members:
+            members[name].assign(event["queues"], event["t"], EVERY_TAG)
         elif event["ev"] == "subscribed":
             change = next((step for step in changes if tells_of(event, step)), None)
-            if change is None or who not in members:
+            if change is None or name not in members:
                 raise BadInput(
                     _("scenario {scenario} has no step for the event {event}", scenario=f"{scenario.id!r}", event=event)
                 )
             changes.remove(change)  # the event names no topic, and the same may be asked for another one
-            members[who].asked.append((event["t"], change.topic, change.type, change.expr))
-        elif event["ev"] == "stopped" and who in members:
-            members[who].until = event["t"]
+            members[name].asked.append((event["t"], change.topic, change.type, change.expr))
+        elif event["ev"] == "stopped" and name in members:
+            members[name].until = event["t"]
     return list(members.values())
 
 
@@ -192,16 +194,16 @@ _STORED = frozenset({
 })  # fmt: skip
 
 
-def read_frames(folder: Path) -> tuple[Recording, FrameAccount]:
+def read_frames(folder: Path) -> tuple[Recording, RunFromFrames]:
     """Read all frames of a recording as one account, with all names as they are on the wire.
 
     Raises:
         BadInput: there is no such recording.
     """
     recording = read_recording(folder)
-    told = FrameAccount()
-    told.read(recording.lines)
-    return recording, told
+    account = RunFromFrames()
+    account.read(recording.lines)
+    return recording, account
 
 
 def tap_account(folder: Path) -> Run:
@@ -212,9 +214,9 @@ def tap_account(folder: Path) -> Run:
     Raises:
         BadInput: there is no such recording, or its frames have neither a consumer's heartbeat nor a message sent.
     """
-    recording, told = read_frames(folder)
+    recording, account = read_frames(folder)
     sends = list(_sends(recording.lines))
-    if not sends and not any(isinstance(fact.event, Heartbeat) for fact in told.facts):
+    if not sends and not any(isinstance(fact.event, Heartbeat) for fact in account.facts):
         raise BadInput(
             _(
                 "{folder}: no consumer beats in these frames and nobody sends, so there is nothing to tell",
@@ -222,63 +224,66 @@ def tap_account(folder: Path) -> Run:
             )
         )
     sent = [message for message, _ in sends if message is not None]
-    members = members_of_frames(told)
-    facts = [*map(LikelyDroppers(told, sent).see, told.facts), *told.given]
+    members = members_of_frames(account)
+    facts = [*map(LikelyDroppers(account, sent).see, account.facts), *account.given]
     facts.sort(key=lambda fact: fact.t)
-    fates = [_as_known(fate, told) for fate in FateClassifier(facts, told.owners).fates(sent, members)]
+    fates = [_as_known(fate, account) for fate in FateClassifier(facts, account.owners).fates(sent, members)]
     events = [event for _, event in sends] + [
-        _line(fact.t, TapCommit(*astuple(fact.event))) for fact in told.facts if isinstance(fact.event, Commit)
+        _line(fact.t, TapCommit(*astuple(fact.event))) for fact in account.facts if isinstance(fact.event, Commit)
     ]
     scenario = Scenario(recording.name, topics={}, steps=[])
     return Run(scenario, sorted(events, key=lambda event: event["t"]), FactLog(facts), fates)
 
 
-def _as_known(fate: MessageFate, told: FrameAccount) -> MessageFate:
-    """A look of a client that never beat, or that went another way than through the tap, tells nothing here."""
-    unseen = fate.fate in {Fate.WAITING, Fate.NO_OWNER} and fate.offset < told.reached.get(
+def _as_known(fate: MessageFate, account: RunFromFrames) -> MessageFate:
+    """A look of a client that never beat, or that went another way than through the tap, says nothing here."""
+    unseen = fate.fate in {Fate.WAITING, Fate.NO_OWNER} and fate.offset < account.reached.get(
         (fate.group, fate.topic, fate.queue), 0
     )
     return replace(fate, fate=Fate.PASSED) if unseen or fate.fate is Fate.SKIPPED_BY_OFFSET else fate
 
 
-def members_of_frames(told: FrameAccount) -> list[GroupMember]:
+def members_of_frames(account: RunFromFrames) -> list[GroupMember]:
     """Who was in a group, from its first heartbeat until it left; who came again is there a second time."""
-    found: list[GroupMember] = []
+    members: list[GroupMember] = []
     there: dict[tuple[str, str], GroupMember] = {}
-    for fact in told.facts:
+    for fact in account.facts:
         match fact.event:
-            case Heartbeat(client=who, subscriptions=subscriptions):
-                _end_missing(there, fact.t, who, subscriptions)
-                for group, one in subscriptions:
-                    if (who, group) not in there:
-                        there[who, group] = GroupMember(who, group, told.broadcasts(group))
-                        found.append(there[who, group])
-                    if one.topic is None or is_retry_topic(one.topic):
+            case Heartbeat(client=client, subscriptions=subscriptions):
+                _end_missing(there, fact.t, client, subscriptions)
+                for group, data in subscriptions:
+                    if (client, group) not in there:
+                        there[client, group] = GroupMember(client, group, account.broadcasts(group))
+                        members.append(there[client, group])
+                    if data.topic is None or is_retry_topic(data.topic):
                         continue
-                    member, asked = there[who, group], (one.topic, one.expression_type or TAG, one.sub_string or "")
-                    last = next((entry[1:] for entry in reversed(member.asked) if entry[1] == one.topic), None)
-                    if last != asked:
-                        member.asked.append((fact.t, *asked))
-            case Unregister(group=group, client=who) if (who, group) in there:
-                there.pop((who, group)).until = fact.t
-    return found
+                    member, subscription = (
+                        there[client, group],
+                        (data.topic, data.expression_type or TAG, data.sub_string or ""),
+                    )
+                    last = next((entry[1:] for entry in reversed(member.asked) if entry[1] == data.topic), None)
+                    if last != subscription:
+                        member.asked.append((fact.t, *subscription))
+            case Unregister(group=group, client=client) if (client, group) in there:
+                there.pop((client, group)).until = fact.t
+    return members
 
 
 def _end_missing(
     there: Mapping[tuple[str, str], GroupMember],
     t: float,
-    who: str,
+    beating: str,
     subscriptions: Iterable[tuple[str, SubscriptionData]],
 ) -> None:
-    """End the subscriptions of a client that its heartbeat at ``t`` names no more."""
-    told = {(group, one.topic) for group, one in subscriptions}
+    """End the subscriptions of a client that its heartbeat at `t` names no more."""
+    reported = {(group, data.topic) for group, data in subscriptions}
     for (client, group), member in there.items():
-        if client == who:
-            member.end_missing({topic for one, topic in told if one == group}, t)
+        if client == beating:
+            member.end_missing({topic for its_group, topic in reported if its_group == group}, t)
 
 
 def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, Event]]:
-    """Yield each message and its event, in the order of the answers; None for one whose place no answer tells."""
+    """Each message and its event, in the order of the answers; None for one whose place no answer has."""
     exchanges = pair(lines)
     for exchange in exchanges.by_answer.values():
         answer = exchange.expected
@@ -293,24 +298,24 @@ def _sends(lines: Iterable[RecordedLine]) -> Iterator[tuple[SendRecord | None, E
 def _stored(t: float, request: RemotingCommand, answer: RemotingCommand) -> Iterator[tuple[SendRecord | None, Event]]:
     header, messages = _messages(request)
     try:
-        told = answer.decode_header(SendMessageResponseHeader)
+        stored = answer.decode_header(SendMessageResponseHeader)
     except RemotingCommandException:
         return
-    if None in (told.queue_id, told.queue_offset):
+    if None in (stored.queue_id, stored.queue_offset):
         return
-    for number, (message, offset_id) in enumerate(zip(messages, str(told.msg_id).split(","), strict=False)):
+    for number, (message, offset_id) in enumerate(zip(messages, str(stored.msg_id).split(","), strict=False)):
         properties = message.properties
         is_half = header.sys_flag & TRANSACTION_MASK != TRANSACTION_NOT_TYPE
         if is_half or properties.get(PROPERTY_DELAY_TIME_LEVEL, "0") != "0":
             yield _unplaced(t, message)
             continue
-        offset = told.queue_offset + number
+        offset = stored.queue_offset + number
         body = (message.body or b"").decode("utf-8", "replace")
         unique = message.unique_id or offset_id
         yield (
-            SendRecord(message.topic, told.queue_id, offset, body, message.tags, unique, t, properties),
+            SendRecord(message.topic, stored.queue_id, offset, body, message.tags, unique, t, properties),
             _line(t, TapSent(
-                message.topic, told.queue_id, offset, body, message.tags, unique, offset_id, header.producer_group,
+                message.topic, stored.queue_id, offset, body, message.tags, unique, offset_id, header.producer_group,
             )),
         )  # fmt: skip
 
@@ -324,7 +329,7 @@ def _line(t: float, event: Recorded) -> Event:
 
 
 def _messages(request: RemotingCommand) -> tuple[SendMessageRequestHeader, list[Message]]:
-    """Return what a send says, and its messages; none if it cannot be read, then the broker refused it too."""
+    """What a send says, and its messages; none if it cannot be read, then the broker refused it too."""
     try:
         header = (
             request.decode_header(SendMessageRequestHeader)

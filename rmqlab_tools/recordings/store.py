@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from rmqlab.errors import BadInput
 from rmqlab.files import contents, exists, is_dir, is_file
 from rmqlab.language import _, joined
-from rmqlab.run.run import EVENTS
+from rmqlab.run.run import OUTCOME_EVENTS
 from rmqlab_tools.live.store_folder import StoreFolder
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 RECORDED = "golden/broker-4.8.0"
 PACKED = "store.tar.gz"
-LOG = "commitlog"
+COMMIT_LOG_FOLDER = "commitlog"
 CONF = "broker.conf"
 MOST_UNPACKED = 16 << 30
 """Bytes that an archive may hold: a larger store is unpacked by who has it, where room is."""
@@ -42,14 +42,17 @@ class OpenedStore(NamedTuple):
 
 @contextmanager
 def open_store(path: Path) -> Iterator[OpenedStore]:
-    """Give the store directory at `path`, in a folder there as `store/` or packed, or packed there (tar, zip).
+    """The store directory at `path`, in a folder there as `store/` or packed, or packed there (tar, zip).
 
-    What is packed is unpacked for as long as it is open. Raises `BadInput`.
+    What is packed is unpacked for as long as it is open.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
     """
-    if is_dir(path / LOG):
+    if is_dir(path / COMMIT_LOG_FOLDER):
         yield OpenedStore(path, None, _conf(path))
         return
-    if is_dir(path / "store" / LOG):
+    if is_dir(path / "store" / COMMIT_LOG_FOLDER):
         yield OpenedStore(path / "store", _events(path), _conf(path / "store"))
         return
     packed = path / PACKED if is_file(path / PACKED) else path
@@ -63,16 +66,16 @@ def open_store(path: Path) -> Iterator[OpenedStore]:
 
 
 def _events(path: Path) -> Path | None:
-    return next((path / name for name in EVENTS if exists(path / name)), None) if is_dir(path) else None
+    return next((path / name for name in OUTCOME_EVENTS if exists(path / name)), None) if is_dir(path) else None
 
 
 def _conf(store: Path) -> Path | None:
-    found = store.resolve().parent / CONF
-    return found if is_file(found) else None
+    path = store.resolve().parent / CONF
+    return path if is_file(path) else None
 
 
 def _unpack(packed: Path, into: Path) -> None:
-    """Unpack a tar or zip archive, as long as it stays within ``MOST_UNPACKED``, ``MOST_FILES`` and the free room."""
+    """Unpack a tar or zip archive, as long as it stays within `MOST_UNPACKED`, `MOST_FILES` and the free room."""
     room = _Room(packed, min(MOST_UNPACKED, shutil.disk_usage(into).free))
     try:
         if tarfile.is_tarfile(packed):
@@ -104,7 +107,11 @@ class _Room:
         self._bytes = self._files = 0
 
     def taken(self, member: T, size: int) -> T:
-        """The member, if there is still room for it; raises `BadInput` otherwise."""
+        """The member, if there is still room for it.
+
+        Raises:
+            BadInput: otherwise.
+        """
         self._bytes += size
         self._files += 1
         if self._bytes > self._most or self._files > MOST_FILES:
@@ -121,12 +128,16 @@ class _Room:
 
 
 def _inside(packed: Path, unpacked: Path) -> Path:
-    found = sorted(one.parent for one in unpacked.rglob(LOG) if one.is_dir())
-    if not found:
+    folders = sorted(log.parent for log in unpacked.rglob(COMMIT_LOG_FOLDER) if log.is_dir())
+    if not folders:
         raise BadInput(
-            _("{packed}: no folder {log} in it, so no store directory is packed there", packed=packed, log=f"{LOG!r}")
+            _(
+                "{packed}: no folder {log} in it, so no store directory is packed there",
+                packed=packed,
+                log=f"{COMMIT_LOG_FOLDER!r}",
+            )
         )
-    return found[0]
+    return folders[0]
 
 
 def _wrong(path: Path) -> str:
@@ -134,19 +145,25 @@ def _wrong(path: Path) -> str:
         return _(
             "{path}: there is no such file or folder; name a store directory, which has a folder {log}",
             path=path,
-            log=f"{LOG!r}",
+            log=f"{COMMIT_LOG_FOLDER!r}",
         )
     if not is_dir(path):
         return _(
             "{path}: neither a folder nor a file; name a store directory, or one packed as .tar.gz or .zip", path=path
         )
-    if path.name == LOG or any(one.name.isdecimal() and len(one.name) == 20 for one in contents(path)):
+    if path.name == COMMIT_LOG_FOLDER or any(
+        entry.name.isdecimal() and len(entry.name) == 20 for entry in contents(path)
+    ):
         return _(
             "{path}: this is a commit log; name its store directory, the folder it lies in: {parent}",
             path=path,
             parent=path.resolve().parent,
         )
-    inside = [one.name for one in contents(path) if any(exists(one / name) for name in (LOG, "store", PACKED))]
+    inside = [
+        entry.name
+        for entry in contents(path)
+        if any(exists(entry / name) for name in (COMMIT_LOG_FOLDER, "store", PACKED))
+    ]
     if inside:
         return _(
             "{path}: no store directory, but in it are some: {inside}; name one of them",
@@ -156,7 +173,7 @@ def _wrong(path: Path) -> str:
     return _(
         "{path}: no store directory, since it has no folder {log}, and no {packed}",
         path=path,
-        log=f"{LOG!r}",
+        log=f"{COMMIT_LOG_FOLDER!r}",
         packed=PACKED,
     )
 
@@ -173,9 +190,9 @@ def write_store(broker: Broker, folder: Path) -> Path:
     target.open()
     try:
         for queue in _files(broker):
-            for one in queue.mapped_files:
-                written = target.segments(queue.directory, one.file_from_offset, one.file_size)
-                written.append(bytes(one.start) + one.segment.read(0, one.segment.size))
+            for mapped_file in queue.mapped_files:
+                written = target.segments(queue.directory, mapped_file.file_from_offset, mapped_file.file_size)
+                written.append(bytes(mapped_file.start) + mapped_file.segment.read(0, mapped_file.segment.size))
         for table in broker.config_managers:
             target.persist(table)
     finally:

@@ -18,7 +18,7 @@ from rmqlab.message.java import utf16_key
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 from rmqlab.rules import DEFAULT_RULES, Rules
-from rmqlab_tools.search.expressions.satisfiability import BUDGET, NOT_TRUE, Can, Found, Search
+from rmqlab_tools.search.expressions.satisfiability import EVALUATION_BUDGET, NOT_TRUE, Can, Found, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ TOOL_WAITS_MS = 120_000
 
 
 class RunningConsumer(NamedTuple):
-    """What a member tells the admin tool: whether it pushes, when it started (epoch ms), its subscriptions."""
+    """What a member reports to the admin tool: whether it pushes, when it started (epoch ms), its subscriptions."""
 
     push: bool
     started: int
@@ -41,7 +41,10 @@ def analyze_subscription(group: Mapping[str, RunningConsumer], now: int) -> bool
     Source: `ConsumerRunningInfo.analyzeSubscription`. Only the member with the lowest client id is asked whether it
     pushes and has run for more than two minutes; when not, everything counts as the same, which is why the tool is
     silent at first. Then neighbours are compared by topic and text, versions left out, and a group without any
-    subscription is a mistake too. Raises `ValueError` for a group without members.
+    subscription is a mistake too.
+
+    Raises:
+        ValueError: a group without members.
     """
     if not group:
         raise ValueError("group has no members; give at least one client id with what it runs")
@@ -53,7 +56,7 @@ def analyze_subscription(group: Mapping[str, RunningConsumer], now: int) -> bool
 
 
 class Apart(NamedTuple):
-    """What tells two subscriptions apart.
+    """What distinguishes two subscriptions.
 
     `only_first` passes the first and not the second, `only_second` the reverse: properties of a message, its tag under
     `TAGS`. None: there is no such message (`proven`, of both directions) or none was found among `tried` cases.
@@ -75,14 +78,18 @@ class CannotTellError(ValueError):
 
 
 def lets_pass(subscription: SubscriptionData, properties: Mapping[str, str], rules: Rules = DEFAULT_RULES) -> bool:
-    """Whether a group that has this subscription alone gets a message; raises `CannotTellError`."""
+    """Whether a group that has this subscription alone gets a message.
+
+    Raises:
+        CannotTellError: the two cannot be distinguished for certain.
+    """
     if subscription.class_filter_mode:
         raise CannotTellError(f"{subscription.topic}: {subscription.sub_string} is a class filter")
     return Filter(subscription, rules).wants(properties)
 
 
 def tell_apart(
-    first: SubscriptionData, second: SubscriptionData, budget: int = BUDGET, rules: Rules = DEFAULT_RULES
+    first: SubscriptionData, second: SubscriptionData, budget: int = EVALUATION_BUDGET, rules: Rules = DEFAULT_RULES
 ) -> Apart:
     """Look in both directions, with at most `budget` conditions worked out in each; `rules` are the broker's.
 
@@ -94,16 +101,20 @@ def tell_apart(
         return Apart(None, None, proven=True, tried=0)
     forth, back = _Between(mine, other, budget), _Between(other, mine, budget)
     there, here = forth.find(Can.TRUE), back.find(Can.TRUE)
-    for found, passed, stopped in ((there, first, second), (here, second, first)):
-        message = found.properties
+    for example, passed, stopped in ((there, first, second), (here, second, first)):
+        message = example.properties
         if message is not None and not (lets_pass(passed, message, rules) and not lets_pass(stopped, message, rules)):
             raise AssertionError(f"{message} does not tell {passed.sub_string!r} from {stopped.sub_string!r}")
-    proven = all(found.proven or found.properties is not None for found in (there, here))
+    proven = all(direction.proven or direction.properties is not None for direction in (there, here))
     return Apart(there.properties, here.properties, proven, forth.tried + back.tried)
 
 
 def condition(subscription: SubscriptionData, rules: Rules = DEFAULT_RULES) -> Node:
-    """A subscription as a condition on a message's properties; raises `CannotTellError`."""
+    """A subscription as a condition on a message's properties.
+
+    Raises:
+        CannotTellError: the two cannot be distinguished for certain.
+    """
     if subscription.class_filter_mode:
         raise CannotTellError(f"{subscription.topic}: {subscription.sub_string} is a class filter")
     if subscription.is_tag:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.show.widgets import live as live
 
 # Where each form is. (A form must not have the name of a module of this folder.)
-FORMS = {
+PICTURE_FORMS = {
     "allotment_grid": "ribbons", "bars": "charts", "bit_array": "bits", "clock_lane": "clock_lanes",
     "controls": "widgets", "expression_tree": "expression_trees", "frame_flow": "clock_lanes", "funnel": "funnels",
     "heat_map": "charts", "lines": "line_charts", "live": "widgets", "queue_entry": "bits", "stacked": "figure",
@@ -37,11 +37,11 @@ FORMS = {
 
 def __getattr__(name: str) -> object:
     """Import a form when it is asked for."""
-    if name in FORMS:
-        return getattr(import_module(f"rmqlab_tools.show.{FORMS[name]}"), name)
+    if name in PICTURE_FORMS:
+        return getattr(import_module(f"rmqlab_tools.show.{PICTURE_FORMS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """The forms."""
-    return sorted(FORMS)
+    return sorted(PICTURE_FORMS)

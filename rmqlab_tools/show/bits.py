@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
@@ -16,14 +17,31 @@ from rmqlab_tools.show.tables import Table, as_rows
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-# Inches.
-BIT, BYTE_GAP, LINE, MARGIN, LEFT, TOP = 0.31, 0.12, 0.31, 0.12, 0.8, 0.5
-NAME_LINE, BITS_AT, FOUND_AT = 0.29, 2.6, 7.4
 IN_BYTE, BYTES_IN_LINE = 8, 4
-ARRAY_WIDTH = LEFT + BYTES_IN_LINE * (IN_BYTE * BIT + BYTE_GAP) + MARGIN
-MAX_NAMES, MAX_BITS, LONGEST = 12, 640, 22
+
+
+@dataclass(frozen=True)
+class BitArrayLayout:
+    """Sizes of an array of bits and of an entry, in inches."""
+
+    bit: float = 0.31
+    byte_gap: float = 0.12
+    line: float = 0.31
+    margin: float = 0.12
+    left: float = 0.8
+    top: float = 0.5
+    name_line: float = 0.29
+    bits_at: float = 2.6
+    found_at: float = 7.4
+
+
+BIT_ARRAY = BitArrayLayout()
+
+
+ARRAY_WIDTH = BIT_ARRAY.left + BYTES_IN_LINE * (IN_BYTE * BIT_ARRAY.bit + BIT_ARRAY.byte_gap) + BIT_ARRAY.margin
+MAX_BIT_NAMES, MAX_BITS, LONGEST_BIT_NAME = 12, 640, 22
 # Of an entry.
-BYTE, SIDE, MAX_BYTE_WIDTH, MAX_BYTES = 0.42, 0.15, 0.55, 16
+BYTE, SIDE, MAX_BYTE_WIDTH, MAX_ENTRY_BYTES = 0.42, 0.15, 0.55, 16
 
 
 class _Name(NamedTuple):
@@ -58,12 +76,12 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
         BadInput: a row without name or positions, or a position outside the array.
     """
     names = _names(as_rows(rows), size)
-    taken = _positions(bits, {place for one in names if one.sets for place in one.positions})
-    names = [one._replace(zeros=[place for place in one.positions if place not in taken]) for one in names]
-    setting = [one for one in names if one.sets]
-    colours = {one.name: TAG_COLOURS[number % len(TAG_COLOURS)] for number, one in enumerate(setting)}
+    taken = _positions(bits, {place for entry in names if entry.sets for place in entry.positions})
+    names = [entry._replace(zeros=[place for place in entry.positions if place not in taken]) for entry in names]
+    setting = [entry for entry in names if entry.sets]
+    colours = {entry.name: TAG_COLOURS[number % len(TAG_COLOURS)] for number, entry in enumerate(setting)}
     shown, count = _shown(names), min(size, MAX_BITS)
-    below = TOP + -(-count // (IN_BYTE * BYTES_IN_LINE)) * LINE + (0.55 if count < size else 0.25)
+    below = BIT_ARRAY.top + -(-count // (IN_BYTE * BYTES_IN_LINE)) * BIT_ARRAY.line + (0.55 if count < size else 0.25)
 
     def draw(canvas: Canvas) -> None:
         words = _(
@@ -74,18 +92,20 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
         )
         canvas.heading(words)
         for position in range(count):
-            owners = [one.name for one in setting if position in one.positions]
+            owners = [entry.name for entry in setting if position in entry.positions]
             _bit(canvas, position, position in taken, owners, colours)
         if count < size:
-            canvas.text(LEFT, below - 0.3, _("… and {size} more bits", size=size - count), ha="left", colour=GREY)
-        for number, one in enumerate(shown):
-            _line(canvas, below + NAME_LINE * number, one, colours)
+            canvas.text(
+                BIT_ARRAY.left, below - 0.3, _("… and {size} more bits", size=size - count), ha="left", colour=GREY
+            )
+        for number, entry in enumerate(shown):
+            _line(canvas, below + BIT_ARRAY.name_line * number, entry, colours)
         if len(shown) < len(names):
             words = _("… and {names} more names", names=len(names) - len(shown))
-            canvas.text(MARGIN, below + NAME_LINE * len(shown), words, ha="left", colour=GREY)
+            canvas.text(BIT_ARRAY.margin, below + BIT_ARRAY.name_line * len(shown), words, ha="left", colour=GREY)
 
-    svg = painted(ARRAY_WIDTH, below + NAME_LINE * (len(shown) + (len(shown) < len(names))) + 0.02, draw)
-    others = [one for one in names if not one.sets]
+    svg = painted(ARRAY_WIDTH, below + BIT_ARRAY.name_line * (len(shown) + (len(shown) < len(names))) + 0.02, draw)
+    others = [entry for entry in names if not entry.sets]
     alt = _(
         "{title}: {taken} of {size} bits are set, by {setting} of {names} names. Of the other "
         "{others}, {by_others} find all their bits set by others.",
@@ -95,13 +115,13 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
         setting=len(setting),
         names=len(names),
         others=len(others),
-        by_others=sum(one.by_others for one in others),
+        by_others=sum(entry.by_others for entry in others),
     )
     table = Table(
         _("{title} (marked: all its bits are set by others)", title=title),
         (_("name"), _("sets its bits"), _("its bits"), _("finds")),
-        [(one.name, "yes" if one.sets else _("no"), one.positions, one.found) for one in names],
-        frozenset(number for number, one in enumerate(names) if one.by_others),
+        [(entry.name, "yes" if entry.sets else _("no"), entry.positions, entry.found) for entry in names],
+        frozenset(number for number, entry in enumerate(names) if entry.by_others),
     )
     return Picture(svg, title=title, alt=alt, table=table)
 
@@ -135,43 +155,54 @@ def _positions(bits: bytes | Collection[int] | None, setting: set[int]) -> set[i
 
 def _shown(names: Sequence[_Name]) -> list[_Name]:
     """As many names as fit, in their order: half of them set bits, and of the others those that find all set first."""
-    setting = [one for one in names if one.sets]
-    others = sorted((one for one in names if not one.sets), key=lambda one: not one.by_others)
-    half = MAX_NAMES // 2
-    kept = setting[: max(half, MAX_NAMES - len(others))] + others[: max(half, MAX_NAMES - len(setting))]
-    return [one for one in names if one in kept]
+    setting = [entry for entry in names if entry.sets]
+    others = sorted((entry for entry in names if not entry.sets), key=lambda entry: not entry.by_others)
+    half = MAX_BIT_NAMES // 2
+    kept = setting[: max(half, MAX_BIT_NAMES - len(others))] + others[: max(half, MAX_BIT_NAMES - len(setting))]
+    return [entry for entry in names if entry in kept]
 
 
 def _bit(canvas: Canvas, position: int, is_set: bool, owners: Sequence[str], colours: Mapping[str, str]) -> None:
     line, column = divmod(position, BYTES_IN_LINE * IN_BYTE)
-    x, y = LEFT + column * BIT + column // IN_BYTE * BYTE_GAP, TOP + line * LINE
+    x, y = (
+        BIT_ARRAY.left + column * BIT_ARRAY.bit + column // IN_BYTE * BIT_ARRAY.byte_gap,
+        BIT_ARRAY.top + line * BIT_ARRAY.line,
+    )
     if column == 0:
-        canvas.text(LEFT - 0.1, y + LINE / 2, _("bit {position}", position=position), colour=GREY, ha="right")
+        canvas.text(
+            BIT_ARRAY.left - 0.1,
+            y + BIT_ARRAY.line / 2,
+            _("bit {position}", position=position),
+            colour=GREY,
+            ha="right",
+        )
     colour = (colours[owners[0]] if len(owners) == 1 else GREY) if is_set else PALE
     with canvas.saying(
         _("bit {position}: set{owners}", position=position, owners=" by " + joined(", ", owners) if owners else "")
         if is_set
         else _("bit {position}: 0{owners}", position=position, owners=" by " + joined(", ", owners) if owners else "")
     ):
-        canvas.block(x, y, BIT, LINE, colour, edge=WHITE, edge_width=1.2)
+        canvas.block(x, y, BIT_ARRAY.bit, BIT_ARRAY.line, colour, edge=WHITE, edge_width=1.2)
         if is_set:
-            canvas.text(x + BIT / 2, y + LINE / 2, str(max(1, len(owners))), colour=ink(colour), bold=True)
+            canvas.text(
+                x + BIT_ARRAY.bit / 2, y + BIT_ARRAY.line / 2, str(max(1, len(owners))), colour=ink(colour), bold=True
+            )
 
 
-def _line(canvas: Canvas, y: float, one: _Name, colours: Mapping[str, str]) -> None:
-    canvas.block(MARGIN, y - 0.09, 0.18, 0.18, colours.get(one.name, WHITE), edge=GREY, edge_width=0.8)
-    canvas.text(MARGIN + 0.28, y, cut(one.name, LONGEST), ha="left", bold=True)
-    places = joined(", ", one.positions)
+def _line(canvas: Canvas, y: float, entry: _Name, colours: Mapping[str, str]) -> None:
+    canvas.block(BIT_ARRAY.margin, y - 0.09, 0.18, 0.18, colours.get(entry.name, WHITE), edge=GREY, edge_width=0.8)
+    canvas.text(BIT_ARRAY.margin + 0.28, y, cut(entry.name, LONGEST_BIT_NAME), ha="left", bold=True)
+    places = joined(", ", entry.positions)
     canvas.text(
-        MARGIN + BITS_AT,
+        BIT_ARRAY.margin + BIT_ARRAY.bits_at,
         y,
-        _("sets {places}", places=places) if one.sets else _("looks at {places}", places=places),
+        _("sets {places}", places=places) if entry.sets else _("looks at {places}", places=places),
         ha="left",
     )
-    if one.by_others:
-        canvas.block(MARGIN + FOUND_AT - 0.26, y - 0.09, 0.18, 0.18, VERMILLION)
-    mark = "✗" if one.zeros else "✓"
-    canvas.text(MARGIN + FOUND_AT, y, f"{mark} {one.found}", ha="left", bold=one.by_others)
+    if entry.by_others:
+        canvas.block(BIT_ARRAY.margin + BIT_ARRAY.found_at - 0.26, y - 0.09, 0.18, 0.18, VERMILLION)
+    mark = "✗" if entry.zeros else "✓"
+    canvas.text(BIT_ARRAY.margin + BIT_ARRAY.found_at, y, f"{mark} {entry.found}", ha="left", bold=entry.by_others)
 
 
 class EntryField(NamedTuple):
@@ -195,11 +226,11 @@ def queue_entry(raw: bytes, *, code: str = "", unit: bytes | None = None) -> Pic
     if len(raw) != ENTRY.size:
         raise BadInput(_("queue_entry: {raw} bytes; an entry has {size}", raw=len(raw), size=ENTRY.size))
     offset, size, number = ENTRY.unpack(raw)
-    told = f"{number}{': ' if code else ''}{code}" if unit is None else _("address of the unit below")
+    meaning = f"{number}{': ' if code else ''}{code}" if unit is None else _("address of the unit below")
     parts = [
         EntryField(_("commit log offset"), raw[:8], SKY, str(offset)),
         EntryField("size", raw[8:12], YELLOW, _("{size} bytes", size=size)),
-        EntryField(_("tags code"), raw[12:], BLUE, told),
+        EntryField(_("tags code"), raw[12:], BLUE, meaning),
     ]
     behind = [] if unit is None else _unit(unit, code)
 
@@ -236,7 +267,7 @@ def _unit(unit: bytes, code: str) -> list[EntryField]:
 
 def _bytes(canvas: Canvas, y: float, parts: list[EntryField]) -> None:
     """Each byte in a box with its hexadecimal value, each field over a bracket; a long last field is cut."""
-    shown = [part.data if len(part.data) <= MAX_BYTES else part.data[: MAX_BYTES - 1] for part in parts]
+    shown = [part.data if len(part.data) <= MAX_ENTRY_BYTES else part.data[: MAX_ENTRY_BYTES - 1] for part in parts]
     size = min(MAX_BYTE_WIDTH, (WIDTH - 2 * SIDE - 0.3) / sum(map(len, shown)))
     left = SIDE
     for part, data in zip(parts, shown, strict=True):

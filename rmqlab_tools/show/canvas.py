@@ -34,21 +34,22 @@ CENTRE = 0.36  # of the letters' size: from the middle of a line of text down to
 ANCHORS: dict[Side, str] = {"left": "start", "center": "middle", "right": "end"}
 HATCH_PX = 7
 # How far letters go, in parts of their size; all others are as wide as "n".
-LETTERS = {"n": 0.635, "iljI.,:;|!'": 0.32, " tfr()[]-/": 0.4, "mwMW%@": 0.92, "ABCDEGHKNOQRSTUVXYZ=<>+": 0.73}
+LETTER_WIDTHS = {"n": 0.635, "iljI.,:;|!'": 0.32, " tfr()[]-/": 0.4, "mwMW%@": 0.92, "ABCDEGHKNOQRSTUVXYZ=<>+": 0.73}
 HEAD_PX, HEAD_HALF_PX = 8, 3.5  # of an arrow
 
 
 def text_width(text: str, size: float = MIN_TEXT) -> float:
-    """The width in inches that a text takes at most, at ``size`` points, in the reader's language."""
-    known = {letter: wide for letters, wide in LETTERS.items() for letter in letters}
+    """The width in inches that a text takes at most, at `size` points, in the reader's language."""
+    known = {letter: wide for letters, wide in LETTER_WIDTHS.items() for letter in letters}
     ems = (
-        1.0 if unicodedata.east_asian_width(one) in "WF" else known.get(one, LETTERS["n"]) for one in translate(text)
+        1.0 if unicodedata.east_asian_width(character) in "WF" else known.get(character, LETTER_WIDTHS["n"])
+        for character in translate(text)
     )
     return sum(ems) * size / 72
 
 
 def cut(text: str, most: int) -> str:
-    """A text of at most ``most`` letters; what is left out is marked.
+    """A text of at most `most` letters; what is left out is marked.
 
     >>> cut("a long text", 7)
     'a long…'
@@ -58,7 +59,7 @@ def cut(text: str, most: int) -> str:
 
 
 def fitted(text: str, width: float, *, at_end: bool = False) -> str:
-    """A text cut to ``width`` inches: its beginning, or its end; what is left out is marked."""
+    """A text cut to `width` inches: its beginning, or its end; what is left out is marked."""
     if text_width(text) <= width:
         return text
     while text and text_width(f"{text}…") > width:
@@ -71,12 +72,12 @@ def legend(
 ) -> tuple[list[Point], float]:
     """Where the entries of a legend begin, in rows between two edges, and how high all rows are.
 
-    Before and behind its words an entry has `room` in all; y is 0 in the first row.
+    Before and after its words an entry has `room` in all; y is 0 in the first row.
     """
     places: list[Point] = []
     x, y = left, 0.0
-    for one in words:
-        width = text_width(one) + room
+    for word in words:
+        width = text_width(word) + room
         if x + width > right and x > left:
             x, y = left, y + line
         places.append((x, y))
@@ -109,7 +110,7 @@ class Canvas:
 
     @contextmanager
     def saying(self, text: str) -> Iterator[None]:
-        """What is drawn inside says ``text`` when the pointer rests on it."""
+        """What is drawn inside says `text` when the pointer rests on it."""
         before, self._says = self._says, translate(text)
         yield
         self._says = before
@@ -127,7 +128,7 @@ class Canvas:
         monospace: bool = False,
         ground: str | None = None,
     ) -> None:
-        """Text centred at (x, y), or beginning or ending there (`ha`); ``ground`` is the colour behind its letters."""
+        """Text centred at (x, y), or beginning or ending there (`ha`); `ground` is the colour under its letters."""
         size, text = max(size, MIN_TEXT), translate(text)
         if ground is not None:
             wide, high = text_width(text, size), 1.3 * size / 72
@@ -163,7 +164,7 @@ class Canvas:
         layer: float = 1,
         corner: float = 0,
     ) -> None:
-        """A filled rectangle whose upper left corner is (x, y); ``corner`` is the radius of its corners."""
+        """A filled rectangle whose upper left corner is (x, y); `corner` is the radius of its corners."""
         place = (_px(x), _px(y), _px(width), _px(height))
         style: dict[str, Any] = {} if edge is None else {"stroke": edge, "stroke_width": _round(edge_width * PX_PER_PT)}
         if corner:
@@ -177,7 +178,7 @@ class Canvas:
         self.block(x - width / 2, y - height / 2, width, height, face, edge=edge, edge_width=1.6, layer=4, corner=0.06)
 
     def arrow(self, start: Point, end: Point, colour: str = BLACK, *, dashed: bool = False) -> None:
-        """An arrow from ``start`` to ``end``."""
+        """An arrow from `start` to `end`."""
         (x1, y1), (x2, y2) = ((_px(x), _px(y)) for x, y in (start, end))
         length = max(((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5, 1e-6)
         along, across = (x2 - x1) / length, (y2 - y1) / length
@@ -203,12 +204,12 @@ class Canvas:
         self._add(1, drawsvg.Lines(*self._flat(points), close=True, fill=colour))
 
     def _flat(self, points: Sequence[Point]) -> list[float]:
-        return [one for x, y in points for one in (_px(x), _px(y))]
+        return [number for x, y in points for number in (_px(x), _px(y))]
 
     def spot(
         self, x: float, y: float, size: float, face: str, *, edge: str | None = None, shape: Shape = "round"
     ) -> None:
-        """A mark at (x, y), ``size`` points across."""
+        """A mark at (x, y), `size` points across."""
         at_x, at_y, r = _px(x), _px(y), _round(size * PX_PER_PT / 2)
         line = {"stroke": edge or face, "stroke_width": 2}
         if shape == "round":
@@ -224,15 +225,15 @@ class Canvas:
                 "square": [(-r, -r), (r, -r), (r, r), (-r, r)], "diamond": [(0, -r), (r, 0), (0, r), (-r, 0)],
                 "down": [(-r, -r), (r, -r), (0, r)],
             }[shape]  # fmt: skip
-            points = [_round(one) for dx, dy in corners for one in (at_x + dx, at_y + dy)]
+            points = [_round(number) for dx, dy in corners for number in (at_x + dx, at_y + dy)]
             self._add(4, drawsvg.Lines(*points, close=True, fill=face, **line))
 
     def _pattern(self, hatch: str, colour: str) -> drawsvg.Pattern:
-        """The fill that draws ``hatch``, which is named by the characters it looks like, in ``colour``."""
+        """The fill that draws `hatch`, which is named by the characters it looks like, in `colour`."""
         name = f"hatch-{ord(hatch[0])}-{colour.removeprefix('#')}"
         if name not in self._patterns:
             end, middle = HATCH_PX, HATCH_PX / 2
-            found = drawsvg.Pattern(end, end, patternUnits="userSpaceOnUse", id=name)
+            pattern = drawsvg.Pattern(end, end, patternUnits="userSpaceOnUse", id=name)
             up, down = (0.0, end, end, 0.0), (0.0, 0.0, end, end)
             upright, flat = (middle, 0.0, middle, end), (0.0, middle, end, middle)
             kinds: dict[str, list[tuple[float, ...]]] = {
@@ -244,29 +245,29 @@ class Canvas:
             }
             lines = kinds.get(hatch[0], [])
             for ends in lines:
-                found.append(drawsvg.Line(*ends, stroke=colour, stroke_width=1.2))
+                pattern.append(drawsvg.Line(*ends, stroke=colour, stroke_width=1.2))
             if not lines:
-                found.append(drawsvg.Circle(middle, middle, 1.3, fill=colour))
-            self._patterns[name] = found
+                pattern.append(drawsvg.Circle(middle, middle, 1.3, fill=colour))
+            self._patterns[name] = pattern
         return self._patterns[name]
 
 
 class RunCanvas(Canvas):
     """A canvas for one reading of a run: each subscription and tag has its colour."""
 
-    def __init__(self, width: float, height: float, reading: RunView) -> None:
+    def __init__(self, width: float, height: float, view: RunView) -> None:
         """`width` and `height` of the sheet, in inches."""
         super().__init__(width, height)
-        self.reading = reading
-        self.colours = Colours(reading)
+        self.view = view
+        self.colours = Colours(view)
 
-    def asked(self, who: str) -> str:
+    def asked(self, client: str) -> str:
         """The colour of what a consumer asks for."""
-        return self.colours[self.reading.asked[who]]
+        return self.colours[self.view.asked[client]]
 
 
 def painted(width: float, height: float, draw: Callable[[Canvas], None]) -> str:
-    """SVG of what ``draw`` draws on an empty sheet of ``width`` by ``height`` inches."""
+    """SVG of what `draw` draws on an empty sheet of `width` by `height` inches."""
     canvas = Canvas(width, height)
     draw(canvas)
     return canvas.svg()

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
 from rmqlab_tools.show.canvas import WIDTH, painted, text_width
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.palette import BLACK, BLUE, GREY, ORANGE, VERDICTS, WHITE, ink
+from rmqlab_tools.show.palette import BLACK, BLUE, GREY, ORANGE, VERDICT_COLOURS, WHITE, ink
 from rmqlab_tools.show.tables import Table, as_rows, number_text
 
 if TYPE_CHECKING:
@@ -22,14 +23,28 @@ if TYPE_CHECKING:
     from rmqlab_tools.show.canvas import Canvas
 
 Row = Mapping[str, Any]
-# Inches.
-MARGIN, TITLE, BAR, BAR_GAP, FOOT = 0.1, 0.45, 0.27, 0.1, 0.1
-CELL_HEIGHT, MAX_CELL, AXIS_WORDS = 0.36, 1.4, 0.42
 # From pale to dark: the more, the darker.
 RAMP = ("#F2F2F2", "#D3E5F1", "#A6CBE4", "#6DAAD3", "#3B88BF", "#0072B2", "#00517F", "#00334F")
 # Of an axis of time.
 STEPS_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200)
 MAX_TICKS = 16
+
+
+@dataclass(frozen=True)
+class ChartLayout:
+    """Sizes of bars and heat maps, in inches."""
+
+    margin: float = 0.1
+    title: float = 0.45
+    bar: float = 0.27
+    bar_gap: float = 0.1
+    foot: float = 0.1
+    cell_height: float = 0.36
+    max_cell: float = 1.4
+    axis_words: float = 0.42
+
+
+CHART = ChartLayout()
 
 
 def bars(
@@ -54,45 +69,45 @@ def bars(
     Raises:
         BadInput: no rows, a column that is not there, or a value below zero.
     """
-    found = checked(rows, x, value, *filter(None, (low, high)))
-    ends = [row[high or value] for row in found]
-    if min(row[value] for row in found) < 0:
+    records = checked(rows, x, value, *filter(None, (low, high)))
+    ends = [row[high or value] for row in records]
+    if min(row[value] for row in records) < 0:
         raise BadInput(
             _(
                 "bars: {value} is below zero in {found}; a bar begins at 0",
                 value=value,
-                found=min(found, key=lambda row: row[value]),
+                found=min(records, key=lambda row: row[value]),
             )
         )
-    stand_out = [bool(marked and marked(row)) for row in found]
-    names = [f"▸ {row[x]}" if out else f"{row[x]}" for row, out in zip(found, stand_out, strict=True)]
-    words = [_with_spread(row, value, low, high, unit) for row in found]
-    left = MARGIN + max(text_width(name) for name in names) + 0.15
+    stand_out = [bool(marked and marked(row)) for row in records]
+    names = [f"▸ {row[x]}" if out else f"{row[x]}" for row, out in zip(records, stand_out, strict=True)]
+    words = [_with_spread(row, value, low, high, unit) for row in records]
+    left = CHART.margin + max(text_width(name) for name in names) + 0.15
     scale = (WIDTH - left - max(text_width(word) for word in words) - 0.4) / (max(ends) or 1)
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(title)
-        for number, row in enumerate(found):
-            y = TITLE + number * (BAR + BAR_GAP)
+        for number, row in enumerate(records):
+            y = CHART.title + number * (CHART.bar + CHART.bar_gap)
             colour = ORANGE if stand_out[number] else BLUE
             with canvas.saying(f"{_(str(row[x]))}: {words[number]}"):
-                canvas.text(left - 0.1, y + BAR / 2, names[number], ha="right", bold=stand_out[number])
-                canvas.block(left, y, max(0.02, row[value] * scale), BAR, colour)
+                canvas.text(left - 0.1, y + CHART.bar / 2, names[number], ha="right", bold=stand_out[number])
+                canvas.block(left, y, max(0.02, row[value] * scale), CHART.bar, colour)
                 if low and high:
                     ends_x = left + row[low] * scale, left + row[high] * scale
-                    canvas.polyline([(ends_x[0], y + BAR / 2), (ends_x[1], y + BAR / 2)], BLACK, width=2)
+                    canvas.polyline([(ends_x[0], y + CHART.bar / 2), (ends_x[1], y + CHART.bar / 2)], BLACK, width=2)
                     for end in ends_x:
-                        canvas.polyline([(end, y + BAR / 4), (end, y + 3 * BAR / 4)], BLACK, width=2)
-                canvas.text(left + row[high or value] * scale + 0.1, y + BAR / 2, words[number], ha="left")
+                        canvas.polyline([(end, y + CHART.bar / 4), (end, y + 3 * CHART.bar / 4)], BLACK, width=2)
+                canvas.text(left + row[high or value] * scale + 0.1, y + CHART.bar / 2, words[number], ha="left")
 
-    svg = painted(WIDTH, TITLE + len(found) * (BAR + BAR_GAP) + FOOT, draw)
-    bars = joined(", ", (f"{_(str(row[x]))} {word}" for row, word in zip(found, words, strict=True)))
+    svg = painted(WIDTH, CHART.title + len(records) * (CHART.bar + CHART.bar_gap) + CHART.foot, draw)
+    bars = joined(", ", (f"{_(str(row[x]))} {word}" for row, word in zip(records, words, strict=True)))
     alt = _("{title}: {bars}.", title=_(title), bars=bars)
     columns = [x, *dict.fromkeys(filter(None, (low, value, high)))]
     table = Table(
         title,
         [f"{name}, {unit}" if unit and name != x else name for name in columns],
-        [[row[name] for name in columns] for row in found],
+        [[row[name] for name in columns] for row in records],
         marked=frozenset(number for number, out in enumerate(stand_out) if out),
     )
     return Picture(svg, title=title, alt=alt, table=table)
@@ -123,42 +138,42 @@ def heat_map(
     Raises:
         BadInput: no rows, a column that is not there, or two rows for one cell.
     """
-    found = checked(rows, x, y, value)
-    at = {(row[x], row[y]): row for row in found}
-    if len(at) != len(found):
+    records = checked(rows, x, y, value)
+    at = {(row[x], row[y]): row for row in records}
+    if len(at) != len(records):
         raise BadInput(
             _(
                 "heat_map: {found} rows for {at} cells of {x} and {y}; give one row a cell",
-                found=len(found),
+                found=len(records),
                 at=len(at),
                 x=x,
                 y=y,
             )
         )
-    across, down = column_values(found, x), column_values(found, y)
-    numbers = [row[value] for row in found]
+    across, down = column_values(records, x), column_values(records, y)
+    numbers = [row[value] for row in records]
     least, most = min(numbers), max(numbers)
 
     def ground(number: Any) -> str:
         if colour is not None:
             return colour(number)
-        if number in VERDICTS:
-            return VERDICTS[number][1]
+        if number in VERDICT_COLOURS:
+            return VERDICT_COLOURS[number][1]
         return RAMP[round((number - least) / ((most - least) or 1) * (len(RAMP) - 1))]
 
     letters = text or _cell_text
-    left = MARGIN + max(text_width(_named(y, one)) for one in down) + 0.15
-    widest = max(text_width(letters(one)) for one in numbers) + 0.15
-    cell = min(max(MAX_CELL, widest), (WIDTH - left - MARGIN) / len(across))
-    top = TITLE + AXIS_WORDS
+    left = CHART.margin + max(text_width(_named(y, value_down)) for value_down in down) + 0.15
+    widest = max(text_width(letters(cell_value)) for cell_value in numbers) + 0.15
+    cell = min(max(CHART.max_cell, widest), (WIDTH - left - CHART.margin) / len(across))
+    top = CHART.title + CHART.axis_words
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(title)
-        canvas.text(left - 0.1, TITLE + AXIS_WORDS / 2, f"{x} →", ha="right", colour=GREY)
+        canvas.text(left - 0.1, CHART.title + CHART.axis_words / 2, f"{x} →", ha="right", colour=GREY)
         for column, over in enumerate(across):
-            canvas.text(left + (column + 0.5) * cell, TITLE + AXIS_WORDS / 2, number_text(over))
+            canvas.text(left + (column + 0.5) * cell, CHART.title + CHART.axis_words / 2, number_text(over))
         for line, under in enumerate(down):
-            mid = top + (line + 0.5) * CELL_HEIGHT
+            mid = top + (line + 0.5) * CHART.cell_height
             canvas.text(left - 0.1, mid, _named(y, under), ha="right")
             for column, over in enumerate(across):
                 if (over, under) not in at:
@@ -166,15 +181,15 @@ def heat_map(
                 row = at[over, under]
                 shown, face = letters(row[value]), ground(row[value])
                 with canvas.saying(f"{_named(x, over)}, {_named(y, under)}: {shown}"):
-                    place = (left + column * cell, mid - CELL_HEIGHT / 2, cell, CELL_HEIGHT)
+                    place = (left + column * cell, mid - CHART.cell_height / 2, cell, CHART.cell_height)
                     canvas.block(*place, face, edge=WHITE)
                     if text_width(shown) < cell:  # else the pointer and the table tell it
                         canvas.text(left + (column + 0.5) * cell, mid, shown, colour=ink(face))
                     if framed is not None and framed(row):
                         canvas.block(*place, "none", edge=BLACK, edge_width=2.2, layer=4)
 
-    svg = painted(WIDTH, top + len(down) * CELL_HEIGHT + FOOT, draw)
-    said = [f"{number_text(row[value])} ({_named(x, row[x])}, {_named(y, row[y])})" for row in found]
+    svg = painted(WIDTH, top + len(down) * CHART.cell_height + CHART.foot, draw)
+    said = [f"{number_text(row[value])} ({_named(x, row[x])}, {_named(y, row[y])})" for row in records]
     if isinstance(least, str):
         alt = alt or _("{title}: {bars}.", title=_(title), bars=joined(", ", said))
     else:
@@ -186,12 +201,12 @@ def heat_map(
 
 
 def _named(column: str, value: object) -> str:
-    """A value behind the name of its column, if it has one; each is translated by itself."""
+    """A value after the name of its column, if it has one; each is translated by itself."""
     return f"{_(column)} {_(number_text(value))}".strip()
 
 
 def _cell_text(value: Any) -> str:
-    return f"{VERDICTS[value][0]} {value}" if value in VERDICTS else number_text(value)
+    return f"{VERDICT_COLOURS[value][0]} {value}" if value in VERDICT_COLOURS else number_text(value)
 
 
 def checked(rows: object, *columns: str) -> list[Row]:
@@ -200,11 +215,11 @@ def checked(rows: object, *columns: str) -> list[Row]:
     Raises:
         BadInput: there are no rows, or one lacks a column.
     """
-    found = as_rows(rows)
-    if not found:
+    records = as_rows(rows)
+    if not records:
         raise BadInput(_("a chart needs rows; there are none"))
     for name in columns:
-        for row in found:
+        for row in records:
             if name not in row:
                 raise BadInput(
                     _(
@@ -214,7 +229,7 @@ def checked(rows: object, *columns: str) -> list[Row]:
                         row=joined(", ", row),
                     )
                 )
-    return found
+    return records
 
 
 def _with_spread(row: Row, value: str, low: str | None, high: str | None, unit: str) -> str:
@@ -228,7 +243,7 @@ def column_values(rows: Iterable[Row], name: str) -> list[Any]:
     """The values of a column: numbers from low to high, words as they come."""
     values: Iterable[Any] = dict.fromkeys(row[name] for row in rows)
     listed = list(values)
-    return sorted(listed) if all(isinstance(one, int | float) for one in listed) else listed
+    return sorted(listed) if all(isinstance(value, int | float) for value in listed) else listed
 
 
 class TimeScale(NamedTuple):

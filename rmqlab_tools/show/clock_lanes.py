@@ -7,6 +7,7 @@ last one, with the limit as a dashed line. A mark named "forgotten" ends the clo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
@@ -33,16 +34,33 @@ from rmqlab_tools.show.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# Inches.
-RIGHT_EDGE, TOP, AXIS, LEGEND = 0.25, 0.3, 0.34, 0.36
-LANE, CLOCK, BAND = 0.5, 0.95, 0.3
-FLOW_LEFT, FLOW_RIGHT, FLOW_TOP, FLOW_LINE, BOX = 1.9, 1.6, 0.62, 0.34, 0.26
 RESETS, STOPS = _("heartbeat"), _("forgotten")  # the clock of a lane
-RISES, CLOSE = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other
+RISES, CLOSE_MARKS = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other
 MARKS: tuple[tuple[Shape, str], ...] = (
     ("round", GREEN), ("cross", VERMILLION), ("down", ORANGE), ("square", BLUE), ("diamond", PURPLE), ("bar", GREY),
     ("square", YELLOW), ("round", SKY),
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ClockLanesLayout:
+    """Sizes of clock lanes and of a flow of frames, in inches."""
+
+    right_edge: float = 0.25
+    top: float = 0.3
+    axis: float = 0.34
+    legend: float = 0.36
+    lane: float = 0.5
+    clock: float = 0.95
+    band: float = 0.3
+    flow_left: float = 1.9
+    flow_right: float = 1.6
+    flow_top: float = 0.62
+    flow_line: float = 0.34
+    box: float = 0.26
+
+
+CLOCK_LANES = ClockLanesLayout()
 
 
 class LaneMark(NamedTuple):
@@ -81,71 +99,73 @@ def clock_lane(
     Raises:
         BadInput: no row, or a row without lane, time or name.
     """
-    marks = sorted((_mark(row) for row in rows), key=lambda one: one.t)
-    begin = float(min((one.t for one in marks), default=0) if start is None else start)
-    shown = [one for one in marks if one.end >= begin]
+    marks = sorted((_mark(row) for row in rows), key=lambda mark: mark.t)
+    begin = float(min((mark.t for mark in marks), default=0) if start is None else start)
+    shown = [mark for mark in marks if mark.end >= begin]
     if not shown:
         raise BadInput(_("clock_lane: no mark lies in the time that is to be drawn"))
-    end = max(float(max(one.end for one in marks)), begin + 1)
-    lanes = sorted({one.lane for one in shown})
-    found = list(dict.fromkeys(one.what for one in shown if one.until is None))
-    looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(dict.fromkeys([*kinds, *found]))}
-    reset = {one.lane for one in marks if one.what == RESETS and limit_ms is not None}
+    end = max(float(max(mark.end for mark in marks)), begin + 1)
+    lanes = sorted({mark.lane for mark in shown})
+    shown_kinds = list(dict.fromkeys(mark.what for mark in shown if mark.until is None))
+    looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(dict.fromkeys([*kinds, *shown_kinds]))}
+    reset = {mark.lane for mark in marks if mark.what == RESETS and limit_ms is not None}
     edge = max(0.9, *(text_width(str(lane)) + 0.25 for lane in lanes))
-    time = TimeScale(begin, end, edge, WIDTH - RIGHT_EDGE)
-    tops, floor = {}, TOP
+    time = TimeScale(begin, end, edge, WIDTH - CLOCK_LANES.right_edge)
+    tops, floor = {}, CLOCK_LANES.top
     for lane in lanes:
         tops[lane] = floor
-        floor += LANE + (CLOCK if lane in reset else 0)
-    places, below = legend(found, edge, WIDTH - 0.1, room=0.45)
+        floor += CLOCK_LANES.lane + (CLOCK_LANES.clock if lane in reset else 0)
+    places, below = legend(shown_kinds, edge, WIDTH - 0.1, room=0.45)
 
     def draw(canvas: Canvas) -> None:
         for lane, top in tops.items():
-            y = top + LANE / 2
+            y = top + CLOCK_LANES.lane / 2
             canvas.text(0.08, y, str(lane), ha="left", bold=True)
-            canvas.line((edge, WIDTH - RIGHT_EDGE), (y, y), PALE, 5)
+            canvas.line((edge, WIDTH - CLOCK_LANES.right_edge), (y, y), PALE, 5)
             if lane in reset:
-                _draw_clock(canvas, time, top + LANE, _runs(marks, lane, time), limit_ms or 1)
-        for one, level in _levels(shown, time):
-            y = tops[one.lane] + LANE / 2
-            with canvas.saying(f"{one.lane}, {one.t / 1_000:g} s: {one.what}"):
-                if one.until is None:
-                    shape, colour = looks[one.what]
-                    canvas.spot(time.x(one.t), y + RISES[level], 9, colour, shape=shape)
+                _draw_clock(canvas, time, top + CLOCK_LANES.lane, _runs(marks, lane, time), limit_ms or 1)
+        for mark, level in _levels(shown, time):
+            y = tops[mark.lane] + CLOCK_LANES.lane / 2
+            with canvas.saying(f"{mark.lane}, {mark.t / 1_000:g} s: {mark.what}"):
+                if mark.until is None:
+                    shape, colour = looks[mark.what]
+                    canvas.spot(time.x(mark.t), y + RISES[level], 9, colour, shape=shape)
                 else:
-                    _draw_band(canvas, time.x(one.t), time.x(one.until), y, one.what)
+                    _draw_band(canvas, time.x(mark.t), time.x(mark.until), y, mark.what)
         if begin <= 0 <= end:
-            canvas.line((time.x(0), time.x(0)), (TOP - 0.1, floor), VERMILLION, 1.2)
+            canvas.line((time.x(0), time.x(0)), (CLOCK_LANES.top - 0.1, floor), VERMILLION, 1.2)
         time.axis(canvas, floor)
-        for what, (x, under) in zip(found, places, strict=True):
-            y = floor + AXIS + LEGEND - 0.14 + under
+        for what, (x, under) in zip(shown_kinds, places, strict=True):
+            y = floor + CLOCK_LANES.axis + CLOCK_LANES.legend - 0.14 + under
             shape, colour = looks[what]
             canvas.spot(x + 0.08, y, 8, colour, shape=shape)
             canvas.text(x + 0.22, y, what, ha="left")
 
-    svg = painted(WIDTH, floor + AXIS + LEGEND + below - 0.1, draw)
-    told = joined("; ", (f"{lane}: {_told([one for one in shown if one.lane == lane], found)}" for lane in lanes))
+    svg = painted(WIDTH, floor + CLOCK_LANES.axis + CLOCK_LANES.legend + below - 0.1, draw)
+    in_lanes = joined(
+        "; ", (f"{lane}: {_told([mark for mark in shown if mark.lane == lane], shown_kinds)}" for lane in lanes)
+    )
     alt = _(
         "{title}. From {begin} to {end} s. {told}.",
         title=title,
         begin=f"{begin / 1000:g}",
         end=f"{end / 1000:g}",
-        told=told,
+        told=in_lanes,
     )
-    ends = ["" if one.until is None else (" " + _("to {until}", until=f"{one.until / 1000:g}")) for one in shown]
-    table = [(f"{one.t / 1_000:g}{until}", one.lane, one.what) for one, until in zip(shown, ends, strict=True)]
+    ends = ["" if mark.until is None else (" " + _("to {until}", until=f"{mark.until / 1000:g}")) for mark in shown]
+    table = [(f"{mark.t / 1_000:g}{until}", mark.lane, mark.what) for mark, until in zip(shown, ends, strict=True)]
     return Picture(svg, title=title, alt=alt, table=Table(title, (_("when, s"), _("lane"), _("what")), table))
 
 
 def _mark(row: Mapping[str, Any] | tuple[Any, ...]) -> LaneMark:
     try:
-        one = LaneMark(**row) if isinstance(row, Mapping) else LaneMark(*row)
+        mark = LaneMark(**row) if isinstance(row, Mapping) else LaneMark(*row)
     except TypeError as error:
         raise BadInput(
             _("clock_lane: {row} is no mark; right is lane, t, what and perhaps until", row=f"{row!r}")
         ) from error
-    _require_times("clock_lane", row, one.t, one.end)
-    return one
+    _require_times("clock_lane", row, mark.t, mark.end)
+    return mark
 
 
 def _require_times(form: str, row: object, *times: object) -> None:
@@ -157,12 +177,12 @@ def _runs(marks: Iterable[LaneMark], lane: str, time: TimeScale) -> list[tuple[f
     """From when to when the clock of a lane runs, in the time that is drawn."""
     runs: list[tuple[float, float]] = []
     since: float | None = None
-    for one in marks:
-        if one.lane != lane or one.what not in {RESETS, STOPS}:
+    for mark in marks:
+        if mark.lane != lane or mark.what not in {RESETS, STOPS}:
             continue
         if since is not None:
-            runs.append((since, one.t))
-        since = one.t if one.what == RESETS else None
+            runs.append((since, mark.t))
+        since = mark.t if mark.what == RESETS else None
     if since is not None:
         runs.append((since, max(time.end, since)))
     return [(since, until) for since, until in runs if until >= time.begin and since <= time.end]
@@ -170,30 +190,30 @@ def _runs(marks: Iterable[LaneMark], lane: str, time: TimeScale) -> list[tuple[f
 
 def _levels(shown: Iterable[LaneMark], time: TimeScale) -> list[tuple[LaneMark, int]]:
     """Each mark with its height in the lane: marks that are close stand one above the other, equal ones as one."""
-    found: list[tuple[LaneMark, int]] = []
+    placed: list[tuple[LaneMark, int]] = []
     last: dict[tuple[str, int], tuple[float, str]] = {}
-    for one in shown:
-        x, level = time.x(one.t), 0
-        while one.until is None and level < len(RISES) - 1 and (one.lane, level) in last:
-            before, what = last[one.lane, level]
-            if x - before > CLOSE or (what == one.what and x - before < CLOSE / 4):
+    for mark in shown:
+        x, level = time.x(mark.t), 0
+        while mark.until is None and level < len(RISES) - 1 and (mark.lane, level) in last:
+            before, what = last[mark.lane, level]
+            if x - before > CLOSE_MARKS or (what == mark.what and x - before < CLOSE_MARKS / 4):
                 break
             level += 1
-        if one.until is None:
-            last[one.lane, level] = (x, one.what)
-        found.append((one, level))
-    return found
+        if mark.until is None:
+            last[mark.lane, level] = (x, mark.what)
+        placed.append((mark, level))
+    return placed
 
 
 def _draw_band(canvas: Canvas, left: float, right: float, y: float, what: str) -> None:
-    canvas.block(left, y - BAND / 2, right - left, BAND, SKY, edge=WHITE, layer=2)
+    canvas.block(left, y - CLOCK_LANES.band / 2, right - left, CLOCK_LANES.band, SKY, edge=WHITE, layer=2)
     if right - left > text_width(what) + 0.06:
         canvas.text((left + right) / 2, y, what, colour=ink(SKY))
 
 
 def _draw_clock(canvas: Canvas, time: TimeScale, top: float, runs: Sequence[tuple[float, float]], limit: float) -> None:
     high = max([limit, *(min(until, time.end) - since for since, until in runs)]) * 1.05
-    floor, tall = top + CLOCK - 0.12, CLOCK - 0.12
+    floor, tall = top + CLOCK_LANES.clock - 0.12, CLOCK_LANES.clock - 0.12
     for since, until in runs:
         first, last = max(since, time.begin), min(until, time.end)
         edge = [(time.x(t), floor - tall * (t - since) / high) for t in (first, last)]
@@ -208,13 +228,13 @@ def _draw_clock(canvas: Canvas, time: TimeScale, top: float, runs: Sequence[tupl
 
 def _told(marks: Sequence[LaneMark], kinds: Iterable[str]) -> str:
     """What happens in a lane, in words."""
-    counts = {what: sum(one.what == what for one in marks) for what in kinds}
-    told = [
+    counts = {what: sum(mark.what == what for mark in marks) for what in kinds}
+    counted = [
         _("{what} {count} times", what=what, count=count) if count > 1 else what
         for what, count in counts.items()
         if count
     ]
-    return joined(", ", [*told, *(one.what for one in marks if one.until is not None)])
+    return joined(", ", [*counted, *(mark.what for mark in marks if mark.until is not None)])
 
 
 class Flow(NamedTuple):
@@ -242,20 +262,20 @@ def frame_flow(
     flows = [_flow(row) for row in rows]
     if not flows:
         raise BadInput(_("frame_flow: there is no frame to draw"))
-    columns = list(parties) or list(dict.fromkeys(one for flow in flows for one in (flow.source, flow.target)))
-    missing = {one for flow in flows for one in (flow.source, flow.target)} - set(columns)
+    columns = list(parties) or list(dict.fromkeys(party for flow in flows for party in (flow.source, flow.target)))
+    missing = {party for flow in flows for party in (flow.source, flow.target)} - set(columns)
     if missing:
         raise BadInput(_("frame_flow: parties lacks {missing}", missing=joined(", ", sorted(missing))))
-    high = FLOW_TOP + FLOW_LINE * len(flows) + 0.2
+    high = CLOCK_LANES.flow_top + CLOCK_LANES.flow_line * len(flows) + 0.2
     svg = painted(WIDTH, high, lambda canvas: _draw_flows(canvas, flows, columns, title))
-    told = [
-        f"{one.source}: {one.what}"
-        if one.source == one.target
-        else _("{source} to {target}: {what}", source=one.source, target=one.target, what=one.what)
-        for one in flows
+    sentences = [
+        f"{arrow.source}: {arrow.what}"
+        if arrow.source == arrow.target
+        else _("{source} to {target}: {what}", source=arrow.source, target=arrow.target, what=arrow.what)
+        for arrow in flows
     ]
-    table = Table(title, ("ms", _("from"), _("to"), _("what")), [(f"{one.t:.0f}", *one[1:]) for one in flows])
-    return Picture(svg, title=title, alt=_("{title}. {told}.", title=title, told=joined("; ", told)), table=table)
+    table = Table(title, ("ms", _("from"), _("to"), _("what")), [(f"{flow.t:.0f}", *flow[1:]) for flow in flows])
+    return Picture(svg, title=title, alt=_("{title}. {told}.", title=title, told=joined("; ", sentences)), table=table)
 
 
 def _flow(row: Any) -> Flow:
@@ -268,37 +288,39 @@ def _flow(row: Any) -> Flow:
             _("{response} to {what}", response=row.response, what=what) if row.response else what,
         )
     try:
-        one = Flow(**row) if isinstance(row, Mapping) else Flow(*row)
+        flow = Flow(**row) if isinstance(row, Mapping) else Flow(*row)
     except TypeError as error:
         raise BadInput(_("frame_flow: {row} is no frame; right is t, source, target, what", row=f"{row!r}")) from error
-    _require_times("frame_flow", row, one.t)
-    return one
+    _require_times("frame_flow", row, flow.t)
+    return flow
 
 
 def _draw_flows(canvas: Canvas, flows: Sequence[Flow], columns: Sequence[str], title: str) -> None:
-    gap = (WIDTH - FLOW_LEFT - FLOW_RIGHT) / max(len(columns) - 1, 1)
-    places: Mapping[str, float] = {name: FLOW_LEFT + gap * number for number, name in enumerate(columns)}
+    gap = (WIDTH - CLOCK_LANES.flow_left - CLOCK_LANES.flow_right) / max(len(columns) - 1, 1)
+    places: Mapping[str, float] = {name: CLOCK_LANES.flow_left + gap * number for number, name in enumerate(columns)}
     canvas.heading(title)
     for name, x in places.items():
-        canvas.line((x, x), (FLOW_TOP - 0.08, FLOW_TOP + FLOW_LINE * len(flows)), GREY, 1)
-        canvas.text(x, FLOW_TOP - 0.2, name, bold=True)
-    for number, one in enumerate(flows):
-        y = FLOW_TOP + FLOW_LINE * (number + 0.6)
-        canvas.text(0.08, y, f"{one.t:.0f} ms", ha="left", colour=GREY)
+        canvas.line(
+            (x, x), (CLOCK_LANES.flow_top - 0.08, CLOCK_LANES.flow_top + CLOCK_LANES.flow_line * len(flows)), GREY, 1
+        )
+        canvas.text(x, CLOCK_LANES.flow_top - 0.2, name, bold=True)
+    for number, flow in enumerate(flows):
+        y = CLOCK_LANES.flow_top + CLOCK_LANES.flow_line * (number + 0.6)
+        canvas.text(0.08, y, f"{flow.t:.0f} ms", ha="left", colour=GREY)
         with canvas.saying(
             _(
                 "{t} ms: {source} to {target}: {what}",
-                t=f"{one.t:.0f}",
-                source=one.source,
-                target=one.target,
-                what=one.what,
+                t=f"{flow.t:.0f}",
+                source=flow.source,
+                target=flow.target,
+                what=flow.what,
             )
         ):
-            start, end = places[one.source], places[one.target]
-            if one.source == one.target:
-                wide = text_width(one.what) + 0.2
-                canvas.chip(start, y, wide, BOX, PALE, GREY)
-                canvas.text(start, y, one.what)
+            start, end = places[flow.source], places[flow.target]
+            if flow.source == flow.target:
+                wide = text_width(flow.what) + 0.2
+                canvas.chip(start, y, wide, CLOCK_LANES.box, PALE, GREY)
+                canvas.text(start, y, flow.what)
                 continue
-            canvas.arrow((start, y + 0.06), (end, y + 0.06), ORANGE if one.what.startswith("NOTIFY") else BLUE)
-            canvas.text((start + end) / 2, y - 0.06, one.what, colour=BLACK, ground=WHITE)
+            canvas.arrow((start, y + 0.06), (end, y + 0.06), ORANGE if flow.what.startswith("NOTIFY") else BLUE)
+            canvas.text((start + end) / 2, y - 0.06, flow.what, colour=BLACK, ground=WHITE)

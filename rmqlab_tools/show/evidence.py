@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rmqlab.run.fates import MessageFate
 
 
-class Line(NamedTuple):
+class EvidenceLine(NamedTuple):
     """One piece of evidence: ms since the topics were ready, and what happened."""
 
     t: float
@@ -28,27 +28,27 @@ class Line(NamedTuple):
         return f"{seconds(self.t):>9}  {self.text}"
 
 
-def line(fact: Fact[Event], reading: RunView) -> Line:
-    """A fact in words; versions are told by the same clock as times."""
-    return Line(fact.t - reading.zero, fact.words(lambda version: seconds(reading.version(version))))
+def line(fact: Fact[Event], view: RunView) -> EvidenceLine:
+    """A fact in words; versions are shown by the same clock as times."""
+    return EvidenceLine(fact.t - view.zero, fact.words(lambda version: seconds(view.version(version))))
 
 
-def way_of(reading: RunView, body: str) -> list[Line]:
+def message_trail(view: RunView, body: str) -> list[EvidenceLine]:
     """The way of the message with this body: stored, pulled, dropped or delivered, passed by a committed offset.
 
     Raises:
         BadInput: no such message; the text names those that were sent.
     """
-    fate = next((one for one in reading.fates if one.body == body), None)
+    fate = next((fate_of for fate_of in view.fates if fate_of.body == body), None)
     if fate is None:
-        bodies = joined(", ", (one.body for one in reading.fates))
+        bodies = joined(", ", (fate_of.body for fate_of in view.fates))
         raise BadInput(
             _("no message {body} was sent in this run; sent: {bodies}", body=f"{body!r}", bodies=bodies or _("none"))
         )
-    met = sorted(_met(reading, fate), key=lambda one: one.t)
-    sent = next(event for event in reading.run.told("sent") if event["body"] == body)
+    met = sorted(_met(view, fate), key=lambda line: line.t)
+    sent = next(event for event in view.run.told("sent") if event["body"] == body)
     # The producer knows a round trip later; what the broker does with a message it does after storing it.
-    stored_at = min([sent["t"] - reading.zero, *(one.t for one in met)])
+    stored_at = min([sent["t"] - view.zero, *(line.t for line in met)])
     text = _(
         "the broker stores {body} ({tag}): queue {queue}, offset {offset}",
         body=body,
@@ -56,20 +56,20 @@ def way_of(reading: RunView, body: str) -> list[Line]:
         queue=fate.queue,
         offset=fate.offset,
     )
-    return [Line(stored_at, text), *met]
+    return [EvidenceLine(stored_at, text), *met]
 
 
-def _met(reading: RunView, fate: MessageFate) -> Iterator[Line]:
-    """Everything that names the message's queue and offset, and the first commit behind it."""
-    for fact in reading.facts(Event):
+def _met(view: RunView, fate: MessageFate) -> Iterator[EvidenceLine]:
+    """Everything that names the message's queue and offset, and the first commit after it."""
+    for fact in view.facts(Event):
         match fact.event:
             case Filtered(queue=fate.queue, offset=fate.offset):
-                yield line(fact, reading)
+                yield line(fact, view)
             case ClientFiltered(queue=fate.queue, offset=fate.offset) | Consumed(queue=fate.queue, offset=fate.offset):
-                yield line(fact, reading)
+                yield line(fact, view)
             case Pull(queue=fate.queue, offset=offset, next=int(following)) if offset <= fate.offset < following:
-                yield line(fact, reading)
-    commits = (fact for fact in reading.facts(Commit) if fact.event.queue == fate.queue)
+                yield line(fact, view)
+    commits = (fact for fact in view.facts(Commit) if fact.event.queue == fate.queue)
     first = next((fact for fact in commits if fact.event.offset > fate.offset), None)
     if first is not None:
-        yield line(first, reading)
+        yield line(first, view)

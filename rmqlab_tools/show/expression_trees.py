@@ -14,7 +14,7 @@ from rmqlab.language import _, joined, sentences
 from rmqlab_tools.search.expressions.answer import NOT_ASKED
 from rmqlab_tools.show.canvas import MIN_TEXT, WIDTH, cut, painted, text_width
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.palette import BLACK, GREY, PALE, VERDICTS, VERMILLION, WHITE, ink
+from rmqlab_tools.show.palette import BLACK, GREY, PALE, VERDICT_COLOURS, VERMILLION, WHITE, ink
 from rmqlab_tools.show.tables import Table
 
 if TYPE_CHECKING:
@@ -24,13 +24,27 @@ if TYPE_CHECKING:
     from rmqlab_tools.show.canvas import Canvas
 
 # Inches.
-TOP, FOOT, MARGIN = 0.72, 0.4, 0.15
-PAD, LEVEL, LINE, ROOM = 0.18, 0.3, 0.2, 0.1  # of a tree
 LETTER = 0.09  # of the expression's own line, at most
 CODE = 0.602 * MIN_TEXT / 72  # of a letter of one width
-WIDEST = 34  # letters in a box
-LONGEST = 110  # letters in one line
+WIDEST_TREE = 34  # letters in a box
+LONGEST_TREE_LINE = 110  # letters in one line
 HOLD = "\N{NO-BREAK SPACE}"  # blanks at the start of an SVG text are lost
+
+
+@dataclass(frozen=True)
+class ExpressionTreeLayout:
+    """Sizes of the tree of an expression, in inches."""
+
+    top: float = 0.72
+    foot: float = 0.4
+    margin: float = 0.15
+    pad: float = 0.18  # of a tree
+    level: float = 0.3
+    line: float = 0.2
+    room: float = 0.1
+
+
+EXPRESSION_TREE = ExpressionTreeLayout()
 
 
 def expression_tree(answer: Sql92) -> Picture:
@@ -44,20 +58,24 @@ def expression_tree(answer: Sql92) -> Picture:
         return _refused(answer)
     root = _branch(answer.tree)
     width, height = tree_size(root)
-    width = max(width + 2 * MARGIN, WIDTH, (min(len(answer.expression), LONGEST) + 2) * LETTER)
+    width = max(
+        width + 2 * EXPRESSION_TREE.margin, WIDTH, (min(len(answer.expression), LONGEST_TREE_LINE) + 2) * LETTER
+    )
     verdict, colour = _verdict(answer, answer.tree)
     message = "" if answer.properties is None else _("message: {properties}", properties=_shown(answer.properties))
 
     def paint(canvas: Canvas) -> None:
         _source(canvas, answer)
-        canvas.text(MARGIN, 0.47, message, ha="left")
-        draw_tree(canvas, root, MARGIN, TOP)
+        canvas.text(EXPRESSION_TREE.margin, 0.47, message, ha="left")
+        draw_tree(canvas, root, EXPRESSION_TREE.margin, EXPRESSION_TREE.top)
         if verdict:
-            canvas.block(MARGIN, TOP + height + 0.12, 0.14, 0.2, colour)
-            canvas.text(MARGIN + 0.24, TOP + height + 0.22, verdict, ha="left", bold=True)
+            canvas.block(EXPRESSION_TREE.margin, EXPRESSION_TREE.top + height + 0.12, 0.14, 0.2, colour)
+            canvas.text(
+                EXPRESSION_TREE.margin + 0.24, EXPRESSION_TREE.top + height + 0.22, verdict, ha="left", bold=True
+            )
 
-    svg = painted(width, TOP + height + FOOT, paint)
-    told = (
+    svg = painted(width, EXPRESSION_TREE.top + height + EXPRESSION_TREE.foot, paint)
+    came_to = (
         (
             " "
             + _(
@@ -72,11 +90,11 @@ def expression_tree(answer: Sql92) -> Picture:
     ignored = (" " + _('The text "{ignored}" is ignored in silence.', ignored=answer.ignored)) if answer.ignored else ""
     rows = [(_cut(part.name), _cut(part.text), part.came_to) for part in _walk(answer.tree)]
     table = Table(_("Parts of the expression and what they came to"), (_("part"), _("text"), _("came to")), rows)
-    title = _("Tree of {expression}", expression=answer.expression[:LONGEST])
+    title = _("Tree of {expression}", expression=answer.expression[:LONGEST_TREE_LINE])
     return Picture(
         svg,
         title=title,
-        alt=_("Read as {read_as}.{told}{ignored}", read_as=answer.read_as, told=told, ignored=ignored),
+        alt=_("Read as {read_as}.{told}{ignored}", read_as=answer.read_as, told=came_to, ignored=ignored),
         table=table,
     )
 
@@ -84,8 +102,8 @@ def expression_tree(answer: Sql92) -> Picture:
 def _verdict(answer: Sql92, root: ExpressionPart) -> tuple[str, str]:
     if answer.value is None:
         return "", WHITE
-    kind = root.kind if root.kind in VERDICTS else "false"
-    mark, colour = VERDICTS[kind]
+    kind = root.kind if root.kind in VERDICT_COLOURS else "false"
+    mark, colour = VERDICT_COLOURS[kind]
     does = _("returns") if answer.matches else _("drops")
     return _(
         "{mark} {came_to}: the broker {does} the message",
@@ -96,29 +114,29 @@ def _verdict(answer: Sql92, root: ExpressionPart) -> tuple[str, str]:
 
 
 def _branch(part: ExpressionPart) -> Branch:
-    title, told = _cut(part.name), _cut(part.came_to)
-    children = [_branch(one) for one in part.parts]
+    title, came_to = _cut(part.name), _cut(part.came_to)
+    children = [_branch(below) for below in part.parts]
     if part.kind == NOT_ASKED:
         return Branch(title, (NOT_ASKED,), WHITE, faint=True, children=children)
-    if part.kind in VERDICTS:
-        mark, colour = VERDICTS[part.kind]
-        return Branch(title, (f"{mark} {told}",), colour, children=children)
-    is_literal = not part.kind or part.name.startswith(told)
-    return Branch(title, () if is_literal else (f"= {told}",), PALE, children=children)
+    if part.kind in VERDICT_COLOURS:
+        mark, colour = VERDICT_COLOURS[part.kind]
+        return Branch(title, (f"{mark} {came_to}",), colour, children=children)
+    is_literal = not part.kind or part.name.startswith(came_to)
+    return Branch(title, () if is_literal else (f"= {came_to}",), PALE, children=children)
 
 
 def _walk(part: ExpressionPart) -> Iterator[ExpressionPart]:
     yield part
-    for one in part.parts:
-        yield from _walk(one)
+    for below in part.parts:
+        yield from _walk(below)
 
 
 def _source(canvas: Canvas, answer: Sql92) -> None:
     """The expression, with what is never read in grey."""
     text, ignored = answer.expression.replace("\n", " "), answer.ignored
     read = text[: len(text) - len(ignored)] if ignored and text.endswith(ignored) else text
-    if len(text) > LONGEST:
-        read, ignored = cut(text, LONGEST), ""
+    if len(text) > LONGEST_TREE_LINE:
+        read, ignored = cut(text, LONGEST_TREE_LINE), ""
     _code(canvas, 0.2, read, bold=True)
     if ignored:
         _code(
@@ -131,8 +149,8 @@ def _source(canvas: Canvas, answer: Sql92) -> None:
 
 
 def _code(canvas: Canvas, y: float, text: str, *, at: int = 0, **style: Any) -> None:
-    """A line in letters of one width, that begins behind `at` letters."""
-    canvas.text(MARGIN + at * CODE, y, text, ha="left", monospace=True, **style)
+    """A line in letters of one width, that begins after `at` letters."""
+    canvas.text(EXPRESSION_TREE.margin + at * CODE, y, text, ha="left", monospace=True, **style)
 
 
 def _refused(answer: Sql92) -> Picture:
@@ -140,17 +158,21 @@ def _refused(answer: Sql92) -> Picture:
     text, offset = answer.expression, answer.offset
     start = text.rfind("\n", 0, offset or 0) + 1
     line, column = text[start:].partition("\n")[0], (offset or 0) - start
-    skip = max(column - LONGEST // 2, 0) if len(line) > LONGEST else 0
-    told = [str(answer.error), *([f"Meant? {answer.meant}"] if answer.meant else [])]
-    folded = [line for one in [*told, _("The consumer's start fails.")] for line in wrap(one, LONGEST)]
+    skip = max(column - LONGEST_TREE_LINE // 2, 0) if len(line) > LONGEST_TREE_LINE else 0
+    texts = [str(answer.error), *([f"Meant? {answer.meant}"] if answer.meant else [])]
+    folded = [
+        line for paragraph in [*texts, _("The consumer's start fails.")] for line in wrap(paragraph, LONGEST_TREE_LINE)
+    ]
 
     def paint(canvas: Canvas) -> None:
-        _code(canvas, 0.2, line[skip : skip + LONGEST], bold=True)
+        _code(canvas, 0.2, line[skip : skip + LONGEST_TREE_LINE], bold=True)
         if offset is not None:
             _code(canvas, 0.38, "^", at=column - skip, colour=VERMILLION)
-        for number, one in enumerate(folded):
+        for number, line_shown in enumerate(folded):
             first = number == 0
-            canvas.text(MARGIN, 0.62 + 0.2 * number, ("✗ " if first else "") + one, ha="left", bold=first)
+            canvas.text(
+                EXPRESSION_TREE.margin, 0.62 + 0.2 * number, ("✗ " if first else "") + line_shown, ha="left", bold=first
+            )
 
     svg = painted(WIDTH, 0.72 + 0.2 * len(folded), paint)
     table = Table(
@@ -159,7 +181,10 @@ def _refused(answer: Sql92) -> Picture:
         [(_("refused because"), answer.error), (_("meant?"), answer.meant)],
     )
     return Picture(
-        svg, title=_("Refused: {text}", text=text[:LONGEST] or _("nothing")), alt=sentences(*folded), table=table
+        svg,
+        title=_("Refused: {text}", text=text[:LONGEST_TREE_LINE] or _("nothing")),
+        alt=sentences(*folded),
+        table=table,
     )
 
 
@@ -168,12 +193,12 @@ def _shown(properties: Mapping[str, str]) -> str:
 
 
 def _cut(text: str) -> str:
-    return cut(text.replace("\n", " "), WIDEST)
+    return cut(text.replace("\n", " "), WIDEST_TREE)
 
 
 @dataclass(slots=True)
 class Branch:
-    """A box: its first line (bold), further lines, its colour; ``faint`` boxes are dashed."""
+    """A box: its first line (bold), further lines, its colour; `faint` boxes are dashed."""
 
     title: str
     lines: tuple[str, ...] = ()
@@ -184,24 +209,24 @@ class Branch:
     @property
     def width(self) -> float:
         """Inches."""
-        return max(0.3, *map(text_width, (self.title, *self.lines))) + PAD
+        return max(0.3, *map(text_width, (self.title, *self.lines))) + EXPRESSION_TREE.pad
 
     @property
     def height(self) -> float:
         """Inches, of the box alone."""
-        return LINE * (1 + len(self.lines)) + 0.1
+        return EXPRESSION_TREE.line * (1 + len(self.lines)) + 0.1
 
 
 def tree_size(root: Branch) -> tuple[float, float]:
     """Width and height of the tree in inches."""
     columns = _columns(root)
-    return sum(columns) + LEVEL * (len(columns) - 1), _depth(root)
+    return sum(columns) + EXPRESSION_TREE.level * (len(columns) - 1), _depth(root)
 
 
 def draw_tree(canvas: Canvas, root: Branch, x: float, y: float) -> None:
     """Draw the tree with its upper left corner at (x, y)."""
     columns = _columns(root)
-    lefts = [x + sum(columns[:level]) + LEVEL * level for level in range(len(columns))]
+    lefts = [x + sum(columns[:level]) + EXPRESSION_TREE.level * level for level in range(len(columns))]
     _draw_branch(canvas, root, lefts, y, 0)
 
 
@@ -216,11 +241,11 @@ def _columns(root: Branch) -> list[float]:
 
 
 def _depth(branch: Branch) -> float:
-    return max(branch.height + ROOM, sum(_depth(child) for child in branch.children))
+    return max(branch.height + EXPRESSION_TREE.room, sum(_depth(child) for child in branch.children))
 
 
 def _draw_branch(canvas: Canvas, branch: Branch, lefts: list[float], top: float, level: int) -> float:
-    """Draw a box and those behind it; return the y of its middle."""
+    """Draw a box and those after it; return the y of its middle."""
     depth = _depth(branch)
     spread = sum(_depth(child) for child in branch.children)
     below = top + (depth - spread) / 2
@@ -232,7 +257,7 @@ def _draw_branch(canvas: Canvas, branch: Branch, lefts: list[float], top: float,
     _box(canvas, branch, lefts[level], middle)
     right = lefts[level] + branch.width
     for child, at in zip(branch.children, middles, strict=True):
-        elbow = lefts[level + 1] - LEVEL / 2
+        elbow = lefts[level + 1] - EXPRESSION_TREE.level / 2
         xs, ys = [right, elbow, elbow, lefts[level + 1]], [middle, middle, at, at]
         corners = list(zip(xs, ys, strict=True))
         canvas.polyline(corners, GREY, width=1.2, dashed=child.faint, layer=0.5)
@@ -246,8 +271,8 @@ def _box(canvas: Canvas, branch: Branch, left: float, middle: float) -> None:
         left, middle - height / 2, width, height, branch.colour, edge=edge, edge_width=1.2, dashed=branch.faint
     )
     colour = GREY if branch.faint else ink(branch.colour)
-    y = middle - height / 2 + 0.05 + LINE / 2
+    y = middle - height / 2 + 0.05 + EXPRESSION_TREE.line / 2
     canvas.text(left + width / 2, y, branch.title, colour=colour, bold=True)
     for line in branch.lines:
-        y += LINE
+        y += EXPRESSION_TREE.line
         canvas.text(left + width / 2, y, line, colour=colour)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.show.tables import Table
 
-SVG = "image/svg+xml"
+SVG_MIME = "image/svg+xml"
 FOLDED = _("This picture in words and as a table")
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 WIDEST_PX = 1100  # JupyterLab's column in a window of 1280 pixels, with its list of files folded
@@ -28,7 +28,7 @@ _PLACE = re.compile(r'width="([\d.]+)"\s+height="([\d.]+)"\s+viewBox="0 0 ([\d.]
 
 
 class Picture:
-    """What a notebook shows: ``svg`` text, ``alt`` (what a listener must know), ``table`` (the same for a reader).
+    """What a notebook shows: `svg` text, `alt` (what a listener must know), `table` (the same for a reader).
 
     Shown in a notebook it gives the SVG, and below it, folded, description and table.
     """
@@ -50,7 +50,7 @@ class Picture:
         return f"{self.title}\n{self.alt}"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return {SVG: self.svg, "text/plain": repr(self)}
+        return {SVG_MIME: self.svg, "text/plain": repr(self)}
 
     def words(self) -> str:
         """Description and table as folded HTML."""
@@ -89,17 +89,17 @@ def _described(svg: str, title: str, alt: str) -> str:
 def stacked(title: str, *pictures: Picture, labels: Sequence[str] = ()) -> Picture:
     """The pictures from top to bottom, their descriptions one after another, with the table of the first one.
 
-    ``labels`` stand above the pictures, in their order, and before their descriptions; an empty one is left out.
+    `labels` stand above the pictures, in their order, and before their descriptions; an empty one is left out.
     """
     parts: list[str] = []
     width = height = 0.0
-    told: list[str] = []
+    descriptions: list[str] = []
     for picture, label in zip(pictures, [*labels, *[""] * len(pictures)], strict=False):
         if label:
             place = f'x="8" y="{height + LABEL - 8:g}" font-size="14" font-weight="bold"'
             parts.append(f"<text {place}>{html.escape(translate(label))}</text>")
             height += LABEL
-        told.append(f"{_(label)}: {picture.alt}" if label else picture.alt)
+        descriptions.append(f"{_(label)}: {picture.alt}" if label else picture.alt)
         size = _PLACE.search(picture.svg)
         if size is None:
             raise ValueError(f"picture {picture.title!r} has no size and viewBox: only pictures of ours can be stacked")
@@ -111,4 +111,6 @@ def stacked(title: str, *pictures: Picture, labels: Sequence[str] = ()) -> Pictu
         f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}" font-family="{FONTS}" xmlns="http://www.w3.org/2000/svg" version="1.1">'
     )
-    return Picture(f"{head}{''.join(parts)}</svg>\n", title=title, alt=sentences(*told), table=pictures[0].table)
+    return Picture(
+        f"{head}{''.join(parts)}</svg>\n", title=title, alt=sentences(*descriptions), table=pictures[0].table
+    )

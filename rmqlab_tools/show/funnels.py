@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     from rmqlab.protocol.subscription_data import SubscriptionData
 
-# Inches.
-LEFT, COLUMN, BAR, LANE, TOP, GAP, MIN_INSIDE = 3.1, 1.78, 0.9, 0.85, 0.62, 0.26, 0.2
 HEADS = (
     ("stored", _("consume queue entries")),
     (_("layer 1"), _("looks at the entry")),
@@ -28,11 +27,27 @@ HEADS = (
     ("client", _("compares the tag")),
     ("delivered", ""),
 )
-LONGEST, MAX_NAMES = 34, 8
+LONGEST_SUBSCRIPTION, MAX_FUNNELS = 34, 8
 GOES_ON = FateStyle(PALE, "", "", "")  # a bar of messages that have not stopped yet
 # Of the two checks.
 MAX_TAG, LONGEST_SET = 20, 40
 RETURNED = _("✓ returned to the client")
+
+
+@dataclass(frozen=True)
+class FunnelLayout:
+    """Sizes of a funnel, in inches."""
+
+    left: float = 3.1
+    column: float = 1.78
+    bar: float = 0.9
+    lane: float = 0.85
+    top: float = 0.62
+    gap: float = 0.26
+    min_inside: float = 0.2
+
+
+FUNNEL = FunnelLayout()
 
 
 class Stage(StrEnum):
@@ -43,7 +58,7 @@ class Stage(StrEnum):
     CLIENT = "client"
 
 
-STAGES = {
+FUNNEL_STAGES = {
     Fate.DROPPED_BY_BROKER_TAG: Stage.LAYER_1,
     Fate.DROPPED_BY_BROKER_BITMAP: Stage.LAYER_1,
     Fate.DROPPED_BY_BROKER_SQL: Stage.LAYER_2,
@@ -75,7 +90,7 @@ class Lane(NamedTuple):
             for stage in Stage
             if self.stops(stage)
         ]
-        told = [
+        parts = [
             _("of {stored} messages", stored=self.stored),
             *stopped,
             _("{stops} arrive", stops=len(self.stops(None))),
@@ -84,7 +99,7 @@ class Lane(NamedTuple):
             "{group} ({subscription}): {told}.",
             group=self.group,
             subscription=self.subscription,
-            told=joined(", ", told),
+            told=joined(", ", parts),
         )
 
 
@@ -104,13 +119,17 @@ def funnel(fates: object, *, title: str = _("Messages through both layers and th
 
     def draw(canvas: Canvas) -> None:
         for number, (head, words) in enumerate(HEADS):
-            x = LEFT + COLUMN * number + BAR / 2
+            x = FUNNEL.left + FUNNEL.column * number + FUNNEL.bar / 2
             canvas.text(x, 0.2, head, size=10.5, bold=True)
             canvas.text(x, 0.42, words, colour=GREY)
         for number, lane in enumerate(lanes):
-            _draw(canvas, lane, TOP + number * (LANE + GAP), LANE / most)
+            _draw(canvas, lane, FUNNEL.top + number * (FUNNEL.lane + FUNNEL.gap), FUNNEL.lane / most)
 
-    svg = painted(LEFT + COLUMN * (len(HEADS) - 1) + BAR + 0.25, TOP + (LANE + GAP) * len(lanes), draw)
+    svg = painted(
+        FUNNEL.left + FUNNEL.column * (len(HEADS) - 1) + FUNNEL.bar + 0.25,
+        FUNNEL.top + (FUNNEL.lane + FUNNEL.gap) * len(lanes),
+        draw,
+    )
     alt = sentences(*(lane.sentence() for lane in lanes)) if lanes else _("No message was judged.")
     headers = (
         _("group"),
@@ -134,7 +153,7 @@ def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
             raise BadInput(
                 _("funnel: a row is {dict}; right is a row of lab.fates(), with group, body and fate", dict=dict(row))
             ) from error
-        if fate is not Fate.DELIVERED and fate not in STAGES:
+        if fate is not Fate.DELIVERED and fate not in FUNNEL_STAGES:
             raise BadInput(
                 _(
                     "funnel: message {body} is {value} in group {group}: no filter has judged it",
@@ -143,7 +162,7 @@ def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
                     group=f"{group!r}",
                 )
             )
-        stage = STAGES.get(fate)
+        stage = FUNNEL_STAGES.get(fate)
         lane = lanes.setdefault(group, Lane(group, str(row.get("subscription")), {}, {}))
         lane.ends.setdefault(stage, []).append(body)
         if stage is not None:
@@ -152,16 +171,18 @@ def _lanes(rows: list[Mapping[str, Any]]) -> list[Lane]:
 
 
 def _draw(canvas: Canvas, lane: Lane, top: float, unit: float) -> None:
-    canvas.text(0.1, top + LANE / 2 - 0.12, lane.group, ha="left", bold=True)
+    canvas.text(0.1, top + FUNNEL.lane / 2 - 0.12, lane.group, ha="left", bold=True)
     with canvas.saying(_("{group} subscribes {subscription}", group=lane.group, subscription=lane.subscription)):
-        canvas.text(0.1, top + LANE / 2 + 0.12, cut(lane.subscription, LONGEST), ha="left", monospace=True)
+        canvas.text(
+            0.1, top + FUNNEL.lane / 2 + 0.12, cut(lane.subscription, LONGEST_SUBSCRIPTION), ha="left", monospace=True
+        )
     passed = lane.stored
     with canvas.saying(_("{passed} messages are stored", passed=passed)):
-        _bar(canvas, LEFT, top, passed, unit, GOES_ON)
+        _bar(canvas, FUNNEL.left, top, passed, unit, GOES_ON)
     for number, stage in enumerate(Stage, 1):
-        x = LEFT + COLUMN * number
+        x = FUNNEL.left + FUNNEL.column * number
         stops = lane.stops(stage)
-        _band(canvas, x - COLUMN + BAR, x, top, (passed - len(stops)) * unit)
+        _band(canvas, x - FUNNEL.column + FUNNEL.bar, x, top, (passed - len(stops)) * unit)
         passed -= len(stops)
         with canvas.saying(_("{passed} of {group} pass {stage}", passed=passed, group=lane.group, stage=stage)):
             _bar(canvas, x, top, passed, unit, GOES_ON)
@@ -177,9 +198,9 @@ def _draw(canvas: Canvas, lane: Lane, top: float, unit: float) -> None:
                 )
             ):
                 _bar(canvas, x, top + passed * unit, len(stops), unit, look, stops=True)
-    x = LEFT + COLUMN * (len(HEADS) - 1)
+    x = FUNNEL.left + FUNNEL.column * (len(HEADS) - 1)
     arrived = lane.stops(None)
-    _band(canvas, x - COLUMN + BAR, x, top, passed * unit)
+    _band(canvas, x - FUNNEL.column + FUNNEL.bar, x, top, passed * unit)
     with canvas.saying(
         _("{arrived} of {group} delivered: {named}", arrived=len(arrived), group=lane.group, named=_named(arrived))
     ):
@@ -193,14 +214,14 @@ def _bar(
     height, text, colour = count * unit, f"{look.mark} {count}".strip(), look.colour
     if count:
         edge = None if stops else GREY if colour == PALE else colour
-        canvas.block(x, top, BAR, height, colour, edge=edge, edge_width=0.8, hatch=look.hatch)
-    if height >= MIN_INSIDE:
+        canvas.block(x, top, FUNNEL.bar, height, colour, edge=edge, edge_width=0.8, hatch=look.hatch)
+    if height >= FUNNEL.min_inside:
         ground = colour if look.hatch else None
-        canvas.text(x + BAR / 2, top + height / 2, text, colour=ink(colour), ground=ground, bold=True)
+        canvas.text(x + FUNNEL.bar / 2, top + height / 2, text, colour=ink(colour), ground=ground, bold=True)
     elif stops:
-        canvas.text(x + BAR + 0.06, top + height / 2, text, ha="left", bold=True)
+        canvas.text(x + FUNNEL.bar + 0.06, top + height / 2, text, ha="left", bold=True)
     else:
-        canvas.text(x + BAR / 2, top - 0.1, text, bold=True)
+        canvas.text(x + FUNNEL.bar / 2, top - 0.1, text, bold=True)
 
 
 def _band(canvas: Canvas, start: float, end: float, top: float, height: float) -> None:
@@ -210,8 +231,8 @@ def _band(canvas: Canvas, start: float, end: float, top: float, height: float) -
 
 
 def _named(names: list[str]) -> str:
-    more = (" " + _("and {names} more", names=len(names) - MAX_NAMES)) if len(names) > MAX_NAMES else ""
-    return joined(", ", names[:MAX_NAMES]) + more
+    more = (" " + _("and {names} more", names=len(names) - MAX_FUNNELS)) if len(names) > MAX_FUNNELS else ""
+    return joined(", ", names[:MAX_FUNNELS]) + more
 
 
 def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
@@ -228,21 +249,21 @@ def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
         BadInput: a row lacks one of these.
     """
     heads = (_("code"), _("broker"), _("client"))
-    cells, told = [], []
+    cells, ends = [], []
     for row in checked(rows, "tag", "code", "broker", "client"):
         name, end = _name(row["tag"]), Fate.DELIVERED if row["client"] else Fate.DROPPED_BY_CLIENT
         answers = [str(row["code"]), RETURNED, _in_words(end)]
         if not row["broker"]:
             answers[1:] = [_in_words(Fate.DROPPED_BY_BROKER_TAG)]
         cells += [
-            {"tag": name or _("none"), "at": head, "fate": one} for head, one in zip(heads, answers, strict=False)
+            {"tag": name or _("none"), "at": head, "fate": answer} for head, answer in zip(heads, answers, strict=False)
         ]
-        told.append(f"{name or _('no tag')} {_end(row)}.")
+        ends.append(f"{name or _('no tag')} {_end(row)}.")
     codes, texts = (
-        cut(joined(", ", sorted(one)) or _("none"), LONGEST_SET)
-        for one in (subscription.code_set, subscription.tags_set)
+        cut(joined(", ", sorted(names)) or _("none"), LONGEST_SET)
+        for names in (subscription.code_set, subscription.tags_set)
     )
-    asked = cut(repr(subscription.sub_string), LONGEST_SET)
+    expression = cut(repr(subscription.sub_string), LONGEST_SET)
     colours = {_in_words(fate): look.colour for fate, look in LOOKS.items()}
     return heat_map(
         cells,
@@ -251,12 +272,12 @@ def tag_checks(rows: object, subscription: SubscriptionData) -> Picture:
         value="fate",
         title=_(
             "Subscription {asked}: the broker has the codes {codes}, the client the texts {texts}",
-            asked=asked,
+            asked=expression,
             codes=codes,
             texts=texts,
         ),
         colour=lambda fate: colours.get(fate, PALE),
-        alt=_("Subscription {asked}: {told}", asked=asked, told=sentences(*told)),
+        alt=_("Subscription {asked}: {told}", asked=expression, told=sentences(*ends)),
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
 from rmqlab_tools.show.canvas import WIDTH, Canvas, Shape, legend, painted, text_width
-from rmqlab_tools.show.charts import MARGIN, TITLE, Row, checked, column_values
+from rmqlab_tools.show.charts import CHART, Row, checked, column_values
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
 from rmqlab_tools.show.tables import Table, number_text
@@ -16,11 +17,21 @@ from rmqlab_tools.show.tables import Table, number_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# Inches.
-PANEL_HEIGHT, PANEL_GAP, HEAD_ROW = 2.6, 0.25, 0.34
 LINES: tuple[tuple[str, Shape], ...] = (
     (BLUE, "round"), (ORANGE, "square"), (GREEN, "down"), (VERMILLION, "diamond"), (PURPLE, "cross"), (SKY, "bar"),
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LineChartLayout:
+    """Sizes of panels of lines, in inches."""
+
+    panel_height: float = 2.6
+    panel_gap: float = 0.25
+    head_row: float = 0.34
+
+
+LINE_CHART = LineChartLayout()
 
 
 def lines(
@@ -42,38 +53,38 @@ def lines(
     Raises:
         BadInput: no rows, a column that is not there, or two rows for one place.
     """
-    found = checked(rows, x, value, *filter(None, (line, panel)))
+    records = checked(rows, x, value, *filter(None, (line, panel)))
     words = {name: name for name in (x, value, line, panel) if name} | {"law": _("expected")} | dict(names or {})
-    at = {(row[panel] if panel else None, row[line] if line else None, row[x]): row for row in found}
-    if len(at) != len(found):
+    at = {(row[panel] if panel else None, row[line] if line else None, row[x]): row for row in records}
+    if len(at) != len(records):
         raise BadInput(
             _(
                 "lines: {found} rows for {at} places; choose rows, or give line= and panel=",
-                found=len(found),
+                found=len(records),
                 at=len(at),
             )
         )
-    panels, along, over = (column_values(found, name) if name else [None] for name in (panel, line, x))
-    low, high = (pick(row[value] for row in found) for pick in (min, max))
-    most = high if law is None else max(high, *(law(row) for row in found))
+    panels, along, over = (column_values(records, name) if name else [None] for name in (panel, line, x))
+    low, high = (pick(row[value] for row in records) for pick in (min, max))
+    most = high if law is None else max(high, *(law(row) for row in records))
     step = _round_step(most / 5)
     ticks = [step * number for number in range(max(1, math.ceil(most / step - 1e-9)) + 1)]
-    left = MARGIN + max(text_width(number_text(one)) for one in ticks) + 0.15
-    wide = (WIDTH - left - 2 * MARGIN - PANEL_GAP * (len(panels) - 1)) / len(panels)
-    top = TITLE + HEAD_ROW * (2 if panel else 1)
-    floor = top + PANEL_HEIGHT
-    told = [f"{words[line]} {number_text(one)}" if line else words[value] for one in along]
-    labels = [*told, words["law"]] if law else told if line else []
+    left = CHART.margin + max(text_width(number_text(tick_value)) for tick_value in ticks) + 0.15
+    wide = (WIDTH - left - 2 * CHART.margin - LINE_CHART.panel_gap * (len(panels) - 1)) / len(panels)
+    top = CHART.title + LINE_CHART.head_row * (2 if panel else 1)
+    floor = top + LINE_CHART.panel_height
+    labels_of_lines = [f"{words[line]} {number_text(value_along)}" if line else words[value] for value_along in along]
+    labels = [*labels_of_lines, words["law"]] if law else labels_of_lines if line else []
     places, below = legend(labels, left, WIDTH, room=0.7)
 
     def y_of(number: float) -> float:
-        return floor - PANEL_HEIGHT * number / ticks[-1]
+        return floor - LINE_CHART.panel_height * number / ticks[-1]
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(title)
-        canvas.text(MARGIN, TITLE + 0.1, words[value], ha="left", colour=GREY)
-        for number, one in enumerate(panels):
-            draw_panel(canvas, one, left + number * (wide + PANEL_GAP))
+        canvas.text(CHART.margin, CHART.title + 0.1, words[value], ha="left", colour=GREY)
+        for number, panel_value in enumerate(panels):
+            draw_panel(canvas, panel_value, left + number * (wide + LINE_CHART.panel_gap))
         canvas.text(left + (WIDTH - left) / 2, floor + 0.46, words[x])
         for order, (name, (begin, under)) in enumerate(zip(labels, places, strict=True)):
             y, ends = floor + 0.78 + under, (begin, begin + 0.4)
@@ -93,14 +104,14 @@ def lines(
             if edge == left:
                 canvas.text(edge - 0.08, y_of(tick), number_text(tick), ha="right", colour=GREY)
         gap = wide / len(over)
-        x_of = {one: edge + gap * (number + 0.5) for number, one in enumerate(over)}
+        x_of = {over_value: edge + gap * (number + 0.5) for number, over_value in enumerate(over)}
         # Where ticks would run into each other, every second (third, ...) one is written.
-        every = math.ceil((max(text_width(number_text(one)) for one in over) + 0.12) / gap)
-        for one in over[::every]:
-            canvas.text(x_of[one], floor + 0.17, number_text(one), colour=GREY)
+        stride = math.ceil((max(text_width(number_text(over_value)) for over_value in over) + 0.12) / gap)
+        for over_value in over[::stride]:
+            canvas.text(x_of[over_value], floor + 0.17, number_text(over_value), colour=GREY)
         for order, name in enumerate(along):
             colour, shape = LINES[order % len(LINES)]
-            mine = [at[of, name, one] for one in over if (of, name, one) in at]
+            mine = [at[of, name, over_value] for over_value in over if (of, name, over_value) in at]
             if law is not None and order == 0:
                 expected = [(x_of[row[x]], y_of(law(row))) for row in mine]
                 canvas.polyline(expected, GREY, width=1.6, dashed=True, layer=1)
@@ -119,11 +130,17 @@ def lines(
         low=number_text(low),
         high=number_text(high),
     )
-    headers = [*(words[name] for name in (panel, line) if name), *(f"{words[x]} {number_text(one)}" for one in over)]
+    headers = [
+        *(words[name] for name in (panel, line) if name),
+        *(f"{words[x]} {number_text(over_value)}" for over_value in over),
+    ]
     table_rows = [
         [
-            *(one for one, column in ((of, panel), (name, line)) if column),
-            *(number_text(at[of, name, one][value]) if (of, name, one) in at else None for one in over),
+            *(group_value for group_value, column in ((of, panel), (name, line)) if column),
+            *(
+                number_text(at[of, name, over_value][value]) if (of, name, over_value) in at else None
+                for over_value in over
+            ),
         ]
         for of in panels
         for name in along
@@ -140,5 +157,5 @@ def _round_step(least: float) -> float:
     if least <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(least))
-    found: float = next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
-    return found
+    rounded: float = next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
+    return rounded

@@ -1,7 +1,7 @@
-"""A run as text that fits behind the # of a page's address: scenario, choices, rules, settings, and where one looks.
+"""A run as text that fits after the # of a page's address: scenario, choices, rules, settings, and where one looks.
 
 Whoever opens the link runs the same simulation: the events are the same bytes in a browser and on the command line.
-The text is JSON, packed by zlib, in the letters of base64url; ``pack`` and ``unpack`` do that for any JSON value.
+The text is JSON, packed by zlib, in the letters of base64url; `pack` and `unpack` do that for any JSON value.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Run
     from rmqlab.sim.cluster import ClusterConfig
 
-FORMAT = "rmqlab-link/1"
-MAX_BYTES = 2_000_000  # unpacked: a page must not be filled by a short link
-MOST_STEPS, MOST_MEMBERS, MOST_MESSAGES = 1_000, 100, 10_000
+LINK_FORMAT = "rmqlab-link/1"
+MAX_LINK_BYTES = 2_000_000  # unpacked: a page must not be filled by a short link
+MOST_STEPS, MOST_MEMBERS, MOST_LINK_MESSAGES = 1_000, 100, 10_000
 """Of a link's scenario: whoever opens one waits while it runs."""
-FIELDS = ("format", "scenario", "seed", "schedule", "version", "settings", "step")
+LINK_FIELDS = ("format", "scenario", "seed", "schedule", "version", "settings", "step")
 DIGEST_LETTERS = 16
 
 
@@ -47,7 +47,7 @@ def pack(value: object) -> str:
 
 
 def unpack(text: str, where: str = "link") -> Any:
-    """The JSON value in a link: a whole address, what stands behind its #, or the packed text alone.
+    """The JSON value in a link: a whole address, what stands after its #, or the packed text alone.
 
     Raises:
         BadInput: it was cut off or changed; the text says where it stops to make sense.
@@ -68,7 +68,7 @@ def unpack(text: str, where: str = "link") -> Any:
         ) from error
     unpacker = zlib.decompressobj()
     try:
-        plain = unpacker.decompress(data, MAX_BYTES)
+        plain = unpacker.decompress(data, MAX_LINK_BYTES)
     except zlib.error as error:
         raise BadInput(
             _("{where}: it was changed or is no link of a lab ({error}); copy the whole link", where=where, error=error)
@@ -78,7 +78,7 @@ def unpack(text: str, where: str = "link") -> Any:
             _(
                 "{where}: more than {max_bytes} bytes are packed in it; a link of a lab is smaller",
                 where=where,
-                max_bytes=f"{MAX_BYTES:,}",
+                max_bytes=f"{MAX_LINK_BYTES:,}",
             )
         )
     if not unpacker.eof:
@@ -111,14 +111,23 @@ class Link:
         Raises:
             BadInput: a field is missing, unknown or of another kind; the text names it.
         """
-        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+        if not isinstance(fields, dict) or fields.get("format") != LINK_FORMAT:
             raise BadInput(
-                _('{where}: "format" must be "{format}"; this is a link to something else', where=where, format=FORMAT)
+                _(
+                    '{where}: "format" must be "{format}"; this is a link to something else',
+                    where=where,
+                    format=LINK_FORMAT,
+                )
             )
         for name in fields:
-            if name not in FIELDS:
+            if name not in LINK_FIELDS:
                 raise BadInput(
-                    _('{where}: "{name}" is unknown{near}', where=where, name=name, near=did_you_mean(name, FIELDS))
+                    _(
+                        '{where}: "{name}" is unknown{near}',
+                        where=where,
+                        name=name,
+                        near=did_you_mean(name, LINK_FIELDS),
+                    )
                 )
         for name in ("seed", "step"):
             if type(fields.get(name, 0)) is not int:
@@ -162,12 +171,12 @@ class Link:
 
     @classmethod
     def read(cls, text: str, where: str = "link") -> Link:
-        """The link in an address, or in what stands behind its #; raises as `unpack` and `of`."""
+        """The link in an address, or in what stands after its #; raises as `unpack` and `of`."""
         return cls.of(unpack(text, where), where)
 
     def to_builtins(self) -> dict[str, Any]:
         """The dicts and lists of its JSON form; what is as usual is left out."""
-        plain: dict[str, Any] = {"format": FORMAT, "scenario": self.scenario.to_builtins()}
+        plain: dict[str, Any] = {"format": LINK_FORMAT, "scenario": self.scenario.to_builtins()}
         if self.schedule is not None:
             plain["schedule"] = json.loads(self.schedule.to_json())
         if self.version != DEFAULT_VERSION:
@@ -177,11 +186,15 @@ class Link:
         return plain | {name: value for name in ("seed", "step") if (value := getattr(self, name)) is not None}
 
     def text(self) -> str:
-        """What stands behind the # of an address."""
+        """What stands after the # of an address."""
         return pack(self.to_builtins())
 
     def cluster(self) -> ClusterConfig:
-        """The cluster that runs it. Raises `BadInput` for a setting that the broker does not know."""
+        """The cluster that runs it.
+
+        Raises:
+            BadInput: a setting that the broker does not know.
+        """
         return cluster_of(self.settings, RULES[self.version])
 
     def run(self) -> Run:
@@ -203,7 +216,7 @@ def _check_size(scenario: Scenario, where: str) -> None:
     for count, most, what in (
         (len(scenario.steps), MOST_STEPS, _("steps")),
         (members, MOST_MEMBERS, _("members")),
-        (messages, MOST_MESSAGES, _("messages")),
+        (messages, MOST_LINK_MESSAGES, _("messages")),
     ):
         if count > most:
             raise BadInput(

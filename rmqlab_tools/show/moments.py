@@ -39,10 +39,10 @@ class MomentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One row of the swimlane at ``t`` ms: ``who`` takes part beside the broker, ``text`` says what happens there.
+    """One row of the swimlane at `t` ms: `who` takes part beside the broker, `text` says what happens there.
 
-    ``at_broker`` is what happens in the broker's lane. ``slot`` is the subscription in force afterwards. A beat has
-    ``taken``; a message has ``fate``. ``order`` is the place among the run's facts: it decides where times
+    `at_broker` is what happens in the broker's lane. `slot` is the subscription in force afterwards. A beat has
+    `taken`; a message has `fate`. `order` is the place among the run's facts: it decides where times
     are equal, as they are for all that happens while the clock stands still.
     """
 
@@ -65,72 +65,70 @@ class Scene:
     moments: list[Moment]
 
 
-def scenes(reading: RunView, *, unusual: bool = False) -> list[Scene]:
+def scenes(view: RunView, *, unusual: bool = False) -> list[Scene]:
     """The story in scenes: each start, the messages, the offsets; empty scenes are left out.
 
-    With ``unusual`` the choices that make this run another one than the usual are moments too.
+    With `unusual` the choices that make this run another one than the usual are moments too.
     """
     moments = sorted(
         [
-            *(_unusual(reading) if unusual else ()),
-            *_faults(reading),
-            *_beats(reading),
-            *_notifications(reading),
-            *_rebalances(reading),
+            *(_unusual(view) if unusual else ()),
+            *_faults(view),
+            *_beats(view),
+            *_notifications(view),
+            *_rebalances(view),
         ],
         key=attrgetter("order"),
     )
     starts = [
-        (event["t"] - reading.zero, event["who"])
-        for event in reading.run.events
-        if event["ev"] == "starting" and event["who"] in reading.asked and reading.is_member(event["who"], event["t"])
+        (event["t"] - view.zero, event["who"])
+        for event in view.run.events
+        if event["ev"] == "starting" and event["who"] in view.asked and view.is_member(event["who"], event["t"])
     ]
-    found = []
-    for index, (since, who) in enumerate(starts):
+    story = []
+    for index, (since, name) in enumerate(starts):
         until = starts[index + 1][0] if index + 1 < len(starts) else float("inf")
         later = _(", {seconds} later", seconds=seconds(since - starts[index - 1][0])) if index else ""
         # what was chosen before the first start belongs to it
         mine = [moment for moment in moments if (since if index else -math.inf) <= moment.t < until]
-        if who in reading.starts_with:
-            found.append(
+        if name in view.starts_with:
+            story.append(
                 Scene(
                     _(
                         "{who} starts{later}: asks for {starts_with}",
-                        who=who,
+                        who=name,
                         later=later,
-                        starts_with=reading.starts_with[who],
+                        starts_with=view.starts_with[name],
                     ),
                     mine,
                 )
             )
         else:
-            found.append(Scene(_("{who} starts{later}", who=who, later=later), mine))
+            story.append(Scene(_("{who} starts{later}", who=name, later=later), mine))
     by_time = attrgetter("t")
-    found.append(
-        Scene(joined(": ", (counted(reading), summary(reading.fates))), sorted(_messages(reading), key=by_time))
-    )
-    found.append(Scene(_("Offsets move on, whatever became of the messages"), sorted(_commits(reading), key=by_time)))
-    return [scene for scene in found if scene.moments]
+    story.append(Scene(joined(": ", (counted(view), summary(view.fates))), sorted(_messages(view), key=by_time)))
+    story.append(Scene(_("Offsets move on, whatever became of the messages"), sorted(_commits(view), key=by_time)))
+    return [scene for scene in story if scene.moments]
 
 
-def _slot_after(reading: RunView, order: float) -> str | None:
-    """The group's subscription in the broker behind this place among the facts."""
-    return next((slot.expression for slot in reversed(reading.slots) if slot.order <= order), None)
+def _slot_after(view: RunView, order: float) -> str | None:
+    """The group's subscription in the broker after this place among the facts."""
+    return next((slot.expression for slot in reversed(view.slots) if slot.order <= order), None)
 
 
-def slot_at(reading: RunView, t: float) -> str | None:
-    """The group's subscription in the broker at ``t`` (changes at ``t`` included)."""
-    return next((slot.expression for slot in reversed(reading.slots) if slot.t <= t), None)
+def slot_at(view: RunView, t: float) -> str | None:
+    """The group's subscription in the broker at `t` (changes at `t` included)."""
+    return next((slot.expression for slot in reversed(view.slots) if slot.t <= t), None)
 
 
-def telling_beats(reading: RunView) -> Iterator[tuple[Beat, Beat]]:
+def telling_beats(view: RunView) -> Iterator[tuple[Beat, Beat]]:
     """All heartbeats that took the slot, and the first one of each consumer that another's kept out.
 
     Each comes with the heartbeat that holds the slot afterwards.
     """
     refused: set[str] = set()
     holder: Beat | None = None
-    for beat in reading.beats:
+    for beat in view.beats:
         if beat.taken:
             holder = beat
         elif holder is None or holder.who == beat.who or beat.who in refused:
@@ -140,8 +138,8 @@ def telling_beats(reading: RunView) -> Iterator[tuple[Beat, Beat]]:
         yield beat, holder
 
 
-def _beats(reading: RunView) -> Iterator[Moment]:
-    for beat, holder in telling_beats(reading):
+def _beats(view: RunView) -> Iterator[Moment]:
+    for beat, holder in telling_beats(view):
         older = _("the same version") if beat.version == holder.version else _("an older version")
         verdict = (
             _("slot := {expression}", expression=short(beat.expression))
@@ -153,64 +151,64 @@ def _beats(reading: RunView) -> Iterator[Moment]:
             expression=short(beat.expression),
             seconds=seconds(beat.version),
         )
-        slot = beat.expression if beat.taken else _slot_after(reading, beat.order)
+        slot = beat.expression if beat.taken else _slot_after(view, beat.order)
         yield Moment(beat.t, MomentKind.BEAT, (beat.who,), text, verdict, slot, beat.taken, order=beat.order)
 
 
-def _unusual(reading: RunView) -> Iterator[Moment]:
+def _unusual(view: RunView) -> Iterator[Moment]:
     from rmqlab_tools.search.explorer.explanation import deviation
 
-    for choice in reading.run.unusual:
-        text, slot = deviation(choice, reading.run.schedule.timing), _slot_after(reading, choice.order)
-        t = float(choice.t or 0) - reading.zero
+    for choice in view.run.unusual:
+        text, slot = deviation(choice, view.run.schedule.timing), _slot_after(view, choice.order)
+        t = float(choice.t or 0) - view.zero
         yield Moment(t, MomentKind.CHOICE, (), "", text, slot, order=choice.order - 0.5)
 
 
-def _faults(reading: RunView) -> Iterator[Moment]:
-    for event in reading.run.events:
+def _faults(view: RunView) -> Iterator[Moment]:
+    for event in view.run.events:
         if event["ev"] == "control":
             what, _ignored, rest = str(event["line"]).partition(" @")
-            who, t = rest.partition(" ")[0], event["t"] - reading.zero
-            mine = (who,) if who in reading.asked else ()
-            facts = reading.run.facts
+            client, t = rest.partition(" ")[0], event["t"] - view.zero
+            mine = (client,) if client in view.asked else ()
+            facts = view.run.facts
             order = next((place for place, fact in enumerate(facts) if round(fact.t) >= event["t"]), len(facts)) - 0.25
-            slot = _slot_after(reading, order)
+            slot = _slot_after(view, order)
             yield Moment(
                 t, MomentKind.FAULT, mine, what if mine else "", "" if mine else event["line"], slot, order=order
             )
 
 
-def _notifications(reading: RunView) -> Iterator[Moment]:
-    told: dict[float, list[Fact[Notify]]] = {}
-    for fact in reading.facts(Notify):
-        told.setdefault(fact.t - reading.zero, []).append(fact)
-    for t, facts in told.items():
+def _notifications(view: RunView) -> Iterator[Moment]:
+    by_time: dict[float, list[Fact[Notify]]] = {}
+    for fact in view.facts(Notify):
+        by_time.setdefault(fact.t - view.zero, []).append(fact)
+    for t, facts in by_time.items():
         if len(facts) > 1:  # the first member is told of itself: no story in it
-            clients, order = tuple(fact.event.client for fact in facts), reading.place(facts[-1])
-            slot = _slot_after(reading, order)
+            clients, order = tuple(fact.event.client for fact in facts), view.place(facts[-1])
+            slot = _slot_after(view, order)
             yield Moment(t, MomentKind.NOTIFY, clients, _("look again"), _("members changed (40)"), slot, order=order)
 
 
-def _rebalances(reading: RunView) -> Iterator[Moment]:
-    stamps = {(fact.source, fact.t): fact for fact in reading.facts(Restamp)}
-    for fact in reading.facts(Rebalance):
+def _rebalances(view: RunView) -> Iterator[Moment]:
+    stamps = {(fact.source, fact.t): fact for fact in view.facts(Restamp)}
+    for fact in view.facts(Rebalance):
         stamp = stamps.get((fact.source, fact.t))
-        told = [_("owns {ranges}", ranges=ranges(fact.event.queues) or _("nothing"))]
-        told += [_("new stamp {seconds}", seconds=seconds(reading.version(stamp.event.version)))] if stamp else []
-        t, text, order = fact.t - reading.zero, joined("; ", told), reading.place(fact)
-        yield Moment(t, MomentKind.REBALANCE, (fact.source,), text, "", _slot_after(reading, order), order=order)
+        parts = [_("owns {ranges}", ranges=ranges(fact.event.queues) or _("nothing"))]
+        parts += [_("new stamp {seconds}", seconds=seconds(view.version(stamp.event.version)))] if stamp else []
+        t, text, order = fact.t - view.zero, joined("; ", parts), view.place(fact)
+        yield Moment(t, MomentKind.REBALANCE, (fact.source,), text, "", _slot_after(view, order), order=order)
 
 
-def _messages(reading: RunView) -> Iterator[Moment]:
-    dropped = reading.facts(ClientFiltered)
+def _messages(view: RunView) -> Iterator[Moment]:
+    dropped = view.facts(ClientFiltered)
     compared = {(fact.source, fact.event.queue, fact.event.offset) for fact in dropped}
-    for fate in reading.fates:
-        t = fate.t - reading.zero
-        who = (fate.culprit,) if fate.culprit else ()
+    for fate in view.fates:
+        t = fate.t - view.zero
+        clients = (fate.culprit,) if fate.culprit else ()
         at_broker = _("{body}  {tag}  queue {queue}", body=fate.body, tag=fate.tag or _("no tag"), queue=fate.queue)
-        slot = slot_at(reading, t)
+        slot = slot_at(view, t)
         text = _why(fate, compared=(fate.culprit, fate.queue, fate.offset) in compared)
-        yield Moment(t, MomentKind.MESSAGE, who, text, at_broker, slot, fate=fate.fate)
+        yield Moment(t, MomentKind.MESSAGE, clients, text, at_broker, slot, fate=fate.fate)
 
 
 def _why(fate: MessageFate, *, compared: bool) -> str:
@@ -234,22 +232,22 @@ def _why(fate: MessageFate, *, compared: bool) -> str:
             return LOOKS[fate.fate].words
 
 
-def _commits(reading: RunView) -> Iterator[Moment]:
+def _commits(view: RunView) -> Iterator[Moment]:
     """The commit of each consumer after which the offsets of its queues move no more."""
-    ends = {queue: maximum for queue, (_, maximum) in reading.offsets.items()}
+    ends = {queue: maximum for queue, (_, maximum) in view.offsets.items()}
     done: dict[str, dict[int, Fact[Commit]]] = {}
-    for fact in reading.facts(Commit):
+    for fact in view.facts(Commit):
         commit, mine = fact.event, done.setdefault(fact.event.client, {})
         if commit.queue not in mine or mine[commit.queue].event.offset != commit.offset:
             mine[commit.queue] = fact
-    for who in reading.names:
-        queues = [queue for queue, owners in reading.owners.items() if who in owners]
-        last = [fact for queue, fact in done.get(who, {}).items() if queue in queues]
+    for name in view.names:
+        queues = [queue for queue, owners in view.owners.items() if name in owners]
+        last = [fact for queue, fact in done.get(name, {}).items() if queue in queues]
         if queues and len(last) == len(queues):
-            t = max(fact.t for fact in last) - reading.zero
+            t = max(fact.t for fact in last) - view.zero
             passed = sum(fact.event.offset for fact in last)
             behind = sum(ends.get(queue, 0) for queue in queues) - passed
             text = _(
                 "queues {ranges}: {passed} passed, lag {behind}", ranges=ranges(queues), passed=passed, behind=behind
             )
-            yield Moment(t, MomentKind.COMMIT, (who,), text, _("committed by {who}", who=who), slot_at(reading, t))
+            yield Moment(t, MomentKind.COMMIT, (name,), text, _("committed by {who}", who=name), slot_at(view, t))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined, ngettext
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
     from rmqlab_tools.search.explorer.choice_graph import Decision
     from rmqlab_tools.search.explorer.exploration import Exploration, FoundOutcome
 
-COLOURS = (ORANGE, BLUE, SKY, YELLOW)  # by number of the outcome; the most frequent one is B's
-MAX_SHOWN = 6
+OUTCOME_COLOURS = (ORANGE, BLUE, SKY, YELLOW)  # by number of the outcome; the most frequent one is B's
+MAX_OUTCOMES_DRAWN = 6
 LEADS = 0.6  # an outcome that is at least so likely gives a box its colour
-BAR, ROW, NAME, GAP, MARGIN, NUMBER = 7.3, 0.27, 2.7, 0.3, 0.15, 1.0
 _ASKS = {
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: (_("asks who is there"), _("learns who is there")),
     RequestCode.QUERY_CONSUMER_OFFSET: (_("asks for an offset"), _("learns an offset")),
@@ -35,46 +35,63 @@ _ASKS = {
 _MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<code>\d+)")
 
 
+@dataclass(frozen=True)
+class OutcomeTreeLayout:
+    """Sizes of a tree of outcomes, in inches."""
+
+    bar: float = 7.3
+    row: float = 0.27
+    name: float = 2.7
+    gap: float = 0.3
+    margin: float = 0.15
+    number: float = 1.0
+
+
+OUTCOME_TREE = OutcomeTreeLayout()
+
+
 def outcome_tree(explored: Exploration) -> Picture:
     """Each outcome's share, however it is counted, and below it the tree of choices, when the space was exhausted."""
-    shown = explored.outcomes[:MAX_SHOWN]
-    texts = [found.words for found in shown]
+    shown = explored.outcomes[:MAX_OUTCOMES_DRAWN]
+    texts = [outcome.words for outcome in shown]
     winners = _winners(explored)
     root = None if explored.decisions is None else _branch(explored.decisions, _("the run begins"), winners)
     width, height = (0.0, 0.0) if root is None else tree_size(root)
     counts: dict[str, list[float]] = {}
     if explored.exhausted:
-        orders = sum(found.schedules or 0 for found in explored.outcomes)
-        counts[_("each option of each choice alike")] = [found.share or 0.0 for found in shown]
-        counts[_("each order alike")] = [(found.schedules or 0) / orders for found in shown]
+        orders = sum(outcome.schedules or 0 for outcome in explored.outcomes)
+        counts[_("each option of each choice alike")] = [outcome.share or 0.0 for outcome in shown]
+        counts[_("each order alike")] = [(outcome.schedules or 0) / orders for outcome in shown]
     if explored.sampled:
         name = _("{sampled} runs with times as on a network", sampled=explored.sampled)
-        counts[name] = [found.sampled / explored.sampled for found in shown]
-    block = ROW * (len(counts) + 1) + GAP
-    total = max(width, NAME + BAR + NUMBER) + 2 * MARGIN
-    top = MARGIN + GAP + block * len(shown)
+        counts[name] = [outcome.sampled / explored.sampled for outcome in shown]
+    block = OUTCOME_TREE.row * (len(counts) + 1) + OUTCOME_TREE.gap
+    total = max(width, OUTCOME_TREE.name + OUTCOME_TREE.bar + OUTCOME_TREE.number) + 2 * OUTCOME_TREE.margin
+    top = OUTCOME_TREE.margin + OUTCOME_TREE.gap + block * len(shown)
 
     def paint(canvas: Canvas) -> None:
-        canvas.text(MARGIN, MARGIN, _head(explored), ha="left", colour=GREY)
-        y = MARGIN + GAP
+        canvas.text(OUTCOME_TREE.margin, OUTCOME_TREE.margin, _head(explored), ha="left", colour=GREY)
+        y = OUTCOME_TREE.margin + OUTCOME_TREE.gap
         for number, text in enumerate(texts):
-            canvas.chip(MARGIN + 0.12, y, 0.2, 0.2, _colour(number), BLACK)
+            canvas.chip(OUTCOME_TREE.margin + 0.12, y, 0.2, 0.2, _colour(number), BLACK)
             lost = _("{text}: {lost} messages lost", text=text, lost=len(shown[number].lost))
-            canvas.text(MARGIN + 0.32, y, lost, ha="left", bold=True)
+            canvas.text(OUTCOME_TREE.margin + 0.32, y, lost, ha="left", bold=True)
             for row, (way, shares) in enumerate(counts.items(), 1):
-                _bar(canvas, y + row * ROW, way, shares[number], _colour(number))
+                _bar(canvas, y + row * OUTCOME_TREE.row, way, shares[number], _colour(number))
             y += block
         if root is not None:
-            canvas.text(MARGIN, top, _("Which choices move the odds: the first ones"), ha="left", bold=True)
-            draw_tree(canvas, root, MARGIN, top + 0.15)
+            canvas.text(
+                OUTCOME_TREE.margin, top, _("Which choices move the odds: the first ones"), ha="left", bold=True
+            )
+            draw_tree(canvas, root, OUTCOME_TREE.margin, top + 0.15)
 
-    svg = painted(total, top + height + 0.15 + MARGIN, paint)
+    svg = painted(total, top + height + 0.15 + OUTCOME_TREE.margin, paint)
     rows = [
-        (text, *(f"{shares[number]:.1%}" for shares in counts.values()), len(found.lost), _schedules(found))
-        for number, (text, found) in enumerate(zip(texts, shown, strict=True))
+        (text, *(f"{shares[number]:.1%}" for shares in counts.values()), len(outcome.lost), _schedules(outcome))
+        for number, (text, outcome) in enumerate(zip(texts, shown, strict=True))
     ]
     headers = (_("who got which messages"), *counts, _("messages lost"), _("schedules"))
-    told = joined(
+    in_words = joined(
         "; ",
         (
             joined(": ", (row[0], joined(", ", (f"{way} {cell}" for way, cell in zip(counts, row[1:], strict=False)))))
@@ -82,9 +99,11 @@ def outcome_tree(explored: Exploration) -> Picture:
         ),
     )
     places = () if explored.decisions is None else explored.decisions.branches
-    first = joined(", ", (_("{made} first: {odds}", made=_short(one.made), odds=_odds(one, winners)) for one in places))
+    first = joined(
+        ", ", (_("{made} first: {odds}", made=_short(place.made), odds=_odds(place, winners)) for place in places)
+    )
     tree = (" " + _("The first choice that matters: {first}.", first=first)) if first else ""
-    alt = f"{_head(explored)}. {told}.{tree}"
+    alt = f"{_head(explored)}. {in_words}.{tree}"
     return Picture(
         svg, title=_("Every order, and how it ends"), alt=alt, table=Table(_("Outcomes and shares"), headers, rows)
     )
@@ -92,26 +111,28 @@ def outcome_tree(explored: Exploration) -> Picture:
 
 def _head(explored: Exploration) -> str:
     count = len(explored.outcomes)
-    more = _(", the {max_shown} most frequent shown", max_shown=MAX_SHOWN) if count > MAX_SHOWN else ""
+    more = (
+        _(", the {max_shown} most frequent shown", max_shown=MAX_OUTCOMES_DRAWN) if count > MAX_OUTCOMES_DRAWN else ""
+    )
     runs = explored.searched + explored.sampled
     how = _("all there are") if explored.exhausted else _("not exhausted after {runs} runs", runs=runs)
     return ngettext("{count} outcome ({how}{more})", "{count} outcomes ({how}{more})", count, how=how, more=more)
 
 
-def _schedules(found: FoundOutcome) -> str | None:
-    return None if found.schedules is None else f"{found.schedules:,}"
+def _schedules(outcome: FoundOutcome) -> str | None:
+    return None if outcome.schedules is None else f"{outcome.schedules:,}"
 
 
 def _winners(explored: Exploration) -> list[str]:
-    """What each outcome is called in a box: by the only one who gets something, if that tells them apart."""
-    alone = [sorted({who for who, *_ in found.outcome.consumed}) for found in explored.outcomes]
-    if all(len(who) == 1 for who in alone) and len({who[0] for who in alone}) == len(alone):
-        return [_("{who} wins", who=who[0]) for who in alone]
+    """What each outcome is called in a box: by the only one who gets something, if that distinguishes them."""
+    alone = [sorted({clients for clients, *_ in outcome.outcome.consumed}) for outcome in explored.outcomes]
+    if all(len(clients) == 1 for clients in alone) and len({clients[0] for clients in alone}) == len(alone):
+        return [_("{who} wins", who=clients[0]) for clients in alone]
     return [_("outcome {number}", number=number) for number in range(1, len(alone) + 1)]
 
 
 def _branch(place: Decision, title: str, winners: Sequence[str]) -> Branch:
-    children = [_branch(one, _short(one.made), winners) for one in place.branches]
+    children = [_branch(below, _short(below.made), winners) for below in place.branches]
     leader = max(place.odds, key=lambda number: place.odds[number])
     colour = _colour(leader) if place.odds[leader] >= LEADS else PALE
     return Branch(
@@ -134,18 +155,20 @@ def _words(text: str) -> str:
         return text
     code = int(match["code"])
     known = _ASKS.get(RequestCode(code)) if code in RequestCode.__members__.values() else None
-    asked = (match["way"] == ">") != bool(match["answer"])
+    is_request = (match["way"] == ">") != bool(match["answer"])
     if known is None:
-        return f"{match['who']}: {code}" if asked else _("{who}: {code} answered", who=match["who"], code=code)
+        return f"{match['who']}: {code}" if is_request else _("{who}: {code} answered", who=match["who"], code=code)
     return f"{match['who']} {known[0 if match['way'] == '>' else 1]}"
 
 
 def _bar(canvas: Canvas, y: float, way: str, share: float, colour: str) -> None:
-    canvas.text(NAME, y, way, ha="right", colour=BLACK)
-    canvas.block(NAME + 0.1, y - 0.08, BAR, 0.16, PALE)
-    canvas.block(NAME + 0.1, y - 0.08, BAR * share, 0.16, colour)
-    canvas.text(NAME + 0.2 + BAR, y, f"{share:.1%}", ha="left", colour=GREY if not share else BLACK)
+    canvas.text(OUTCOME_TREE.name, y, way, ha="right", colour=BLACK)
+    canvas.block(OUTCOME_TREE.name + 0.1, y - 0.08, OUTCOME_TREE.bar, 0.16, PALE)
+    canvas.block(OUTCOME_TREE.name + 0.1, y - 0.08, OUTCOME_TREE.bar * share, 0.16, colour)
+    canvas.text(
+        OUTCOME_TREE.name + 0.2 + OUTCOME_TREE.bar, y, f"{share:.1%}", ha="left", colour=GREY if not share else BLACK
+    )
 
 
 def _colour(number: int) -> str:
-    return COLOURS[number] if number < len(COLOURS) else GREEN
+    return OUTCOME_COLOURS[number] if number < len(OUTCOME_COLOURS) else GREEN

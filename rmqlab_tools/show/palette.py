@@ -26,7 +26,7 @@ WHITE, GREY, PALE = "#FFFFFF", "#6E6E6E", "#F2F2F2"
 # Tags in order of appearance. Green, vermillion and purple are left to the fates.
 TAG_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
 # What a condition comes to: its mark and colour.
-VERDICTS = {"true": ("✓", GREEN), "false": ("✗", VERMILLION), "null": ("?", SKY), "error": ("!", PURPLE)}
+VERDICT_COLOURS = {"true": ("✓", GREEN), "false": ("✗", VERMILLION), "null": ("?", SKY), "error": ("!", PURPLE)}
 
 
 class FateStyle(NamedTuple):
@@ -55,51 +55,51 @@ LOOKS = {
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance of ``#RRGGBB``, 0 (black) to 1 (white)."""
+    """Relative luminance of `#RRGGBB`, 0 (black) to 1 (white)."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     low = 0.04045  # below it sRGB is linear
     linear = [c / 12.92 if c <= low else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, other: str) -> float:
     """Contrast ratio of two colours, 1 to 21."""
-    low, high = sorted((luminance(one), luminance(other)))
+    low, high = sorted((luminance(colour), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 def ink(ground: str) -> str:
-    """Black or white, whichever is easier to read on ``ground``."""
+    """Black or white, whichever is easier to read on `ground`."""
     return max((BLACK, WHITE), key=lambda colour: contrast(colour, ground))
 
 
 class Colours(dict[str | None, str]):
     """A colour for each subscription and each message tag of a run, in order of appearance; grey beyond the fifth."""
 
-    def __init__(self, reading: RunView) -> None:
+    def __init__(self, view: RunView) -> None:
         """The consumers' subscriptions come first, in order of names."""
         super().__init__()
-        for expression in [*map(reading.asked.get, reading.names), *(fate.tag for fate in reading.fates)]:
+        for expression in [*map(view.asked.get, view.names), *(fate.tag for fate in view.fates)]:
             if expression not in self:
                 self[expression] = TAG_COLOURS[len(self)] if len(self) < len(TAG_COLOURS) else GREY
 
     def __missing__(self, expression: str | None) -> str:
-        """What nobody asked for and no message has."""
+        """What no member asked for and no message has."""
         return GREY
 
 
-def counted(reading: RunView) -> str:
+def counted(view: RunView) -> str:
     """How many messages there are, or copies of messages where each member gets its own."""
     return (
-        _("{fates} copies", fates=len(reading.fates))
-        if reading.broadcasting
-        else _("{fates} messages", fates=len(reading.fates))
+        _("{fates} copies", fates=len(view.fates))
+        if view.broadcasting
+        else _("{fates} messages", fates=len(view.fates))
     )
 
 
 def by_fate(fates: Iterable[MessageFate]) -> list[tuple[FateStyle, str]]:
     """The look of each fate that occurs, and how many messages met it, in words."""
-    counts = Counter(one.fate for one in fates)
+    counts = Counter(message_fate.fate for message_fate in fates)
     return [(LOOKS[fate], f"{counts[fate]} {LOOKS[fate].words}") for fate in Fate if fate in counts]
 
 

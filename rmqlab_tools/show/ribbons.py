@@ -1,10 +1,11 @@
 """Who owns which queue: ribbons over time, and a grid of before and after a change.
 
-One colour a member; two owners at once and nobody at all stand out.
+One colour a member; two owners at once and no owner stand out.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
@@ -22,13 +23,10 @@ if TYPE_CHECKING:
     from rmqlab.run.ownership import OwnersRecord
     from rmqlab.run.run import Run
 
-# Inches.
-LEFT_EDGE, RIGHT_EDGE = 1.35, 0.2
-EVENTS, TOLD, TOP, ROW, THICK = 0.36, 0.72, 0.96, 0.42, 0.32
-COLOURS = (BLUE, ORANGE, SKY, YELLOW, PURPLE, GREEN)
+OWNER_COLOURS = (BLUE, ORANGE, SKY, YELLOW, PURPLE, GREEN)
 DARK_RED = "#A63F00"  # text: 4.5:1 and more on white
 MAX_TOLD = 400
-SHORT_MS = 1_000  # shorter than that is a matter of the table
+SHORT_STRETCH_MS = 1_000  # shorter than that is a matter of the table
 LEVELS = 2  # labels of happenings that come close stand above each other
 # Of the grid.
 NONE = "–"  # nobody owns a queue
@@ -36,24 +34,40 @@ MEMBER_COLOURS = (BLUE, ORANGE, SKY, YELLOW, GREEN, VERMILLION)
 NEWCOMER = PURPLE
 
 
+@dataclass(frozen=True)
+class RibbonsLayout:
+    """Sizes of ribbons of owners, in inches."""
+
+    left_edge: float = 1.35
+    right_edge: float = 0.2
+    events: float = 0.36
+    told: float = 0.72
+    top: float = 0.96
+    row: float = 0.42
+    thick: float = 0.32
+
+
+RIBBONS = RibbonsLayout()
+
+
 def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """A ribbon for each queue of a group's topic (the first ones by default), from the first start to the end."""
     life = Ownership(run, group, topic)
     stretches = life.stretches()
-    time = TimeScale(life.zero, max(life.end, life.zero + 1), LEFT_EDGE, WIDTH - RIGHT_EDGE)
-    width, place, floor = time.right - time.left, time.x, TOP + life.queues * ROW
+    time = TimeScale(life.zero, max(life.end, life.zero + 1), RIBBONS.left_edge, WIDTH - RIBBONS.right_edge)
+    width, place, floor = time.right - time.left, time.x, RIBBONS.top + life.queues * RIBBONS.row
 
     def draw(canvas: Canvas) -> None:
         _happenings(canvas, life, place, floor)
-        canvas.text(0.08, TOLD, _("told (code 40)"), ha="left")
+        canvas.text(0.08, RIBBONS.told, _("told (code 40)"), ha="left")
         for t in life.told[:MAX_TOLD]:
-            canvas.line((place(t), place(t)), (TOLD - 0.09, TOLD + 0.09), ORANGE, 2)
+            canvas.line((place(t), place(t)), (RIBBONS.told - 0.09, RIBBONS.told + 0.09), ORANGE, 2)
         if not life.told:
-            canvas.text(LEFT_EDGE + width / 2, TOLD, _("nobody is told anything"), colour=DARK_RED)
+            canvas.text(RIBBONS.left_edge + width / 2, RIBBONS.told, _("nobody is told anything"), colour=DARK_RED)
         for queue in range(life.queues):
-            y = TOP + queue * ROW
-            canvas.text(0.08, y + THICK / 2, _("queue {queue}", queue=queue), ha="left")
-            canvas.block(LEFT_EDGE, y, width, THICK, PALE)
+            y = RIBBONS.top + queue * RIBBONS.row
+            canvas.text(0.08, y + RIBBONS.thick / 2, _("queue {queue}", queue=queue), ha="left")
+            canvas.block(RIBBONS.left_edge, y, width, RIBBONS.thick, PALE)
         for stretch in stretches:
             words = _(
                 "queue {queue}: {owners} for {duration}",
@@ -75,47 +89,47 @@ def duration(ms: float) -> str:
     """Milliseconds as text: ms below one second, else seconds."""
     if ms < 1:
         return _("under 1 ms") if ms else _("never")
-    return f"{ms:.0f} ms" if ms < SHORT_MS else f"{ms / 1_000:.1f} s"
+    return f"{ms:.0f} ms" if ms < SHORT_STRETCH_MS else f"{ms / 1_000:.1f} s"
 
 
 def _happenings(canvas: Canvas, life: Ownership, place: Callable[[float], float], floor: float) -> None:
-    canvas.text(0.08, EVENTS, _("what happens"), ha="left")
+    canvas.text(0.08, RIBBONS.events, _("what happens"), ha="left")
     ends = [0.0] * LEVELS
     for event in life.events:
         x = place(event.t)
-        canvas.line((x, x), (EVENTS + 0.1, floor), GREY, 0.9)
+        canvas.line((x, x), (RIBBONS.events + 0.1, floor), GREY, 0.9)
         words = f"{event.who} {event.what}"
         long = text_width(words)
         at = min(x, WIDTH - 0.1 - long)
         level = next((number for number, end in enumerate(ends) if end <= at), None)
         if level is not None:
             ends[level] = at + long + 0.08
-            canvas.text(at, EVENTS - 0.2 * level, words, ha="left", bold=True)
+            canvas.text(at, RIBBONS.events - 0.2 * level, words, ha="left", bold=True)
 
 
-def _stretch(canvas: Canvas, life: Ownership, one: OwnersRecord, place: Callable[[float], float]) -> None:
-    left, right, y = place(one.since), place(one.until), TOP + one.queue * ROW
+def _stretch(canvas: Canvas, life: Ownership, stretch: OwnersRecord, place: Callable[[float], float]) -> None:
+    left, right, y = place(stretch.since), place(stretch.until), RIBBONS.top + stretch.queue * RIBBONS.row
     wide = right - left
-    if not one.members:
-        if one.until - one.since >= SHORT_MS:
-            canvas.block(left, y, wide, THICK, WHITE, edge=VERMILLION, edge_width=1.3, dashed=True, layer=2)
+    if not stretch.members:
+        if stretch.until - stretch.since >= SHORT_STRETCH_MS:
+            canvas.block(left, y, wide, RIBBONS.thick, WHITE, edge=VERMILLION, edge_width=1.3, dashed=True, layer=2)
             text = NOBODY if wide > text_width(NOBODY) + 0.05 else "–"
             if wide > text_width("–") + 0.05:
-                canvas.text(left + wide / 2, y + THICK / 2, text, colour=DARK_RED)
+                canvas.text(left + wide / 2, y + RIBBONS.thick / 2, text, colour=DARK_RED)
         return
-    names = one.owners.split(" and ")
-    thin = THICK / len(names)
-    for number, who in enumerate(names):
-        colour, top = COLOURS[life.members.index(who) % len(COLOURS)], y + number * thin
+    names = stretch.owners.split(" and ")
+    thin = RIBBONS.thick / len(names)
+    for number, name in enumerate(names):
+        colour, top = OWNER_COLOURS[life.members.index(name) % len(OWNER_COLOURS)], y + number * thin
         canvas.block(left, top, wide, thin, colour, edge=WHITE, edge_width=0.6)
-        if len(names) == 1 and wide > text_width(who) + 0.04:
-            canvas.text((left + right) / 2, top + thin / 2, who, colour=ink(colour))
+        if len(names) == 1 and wide > text_width(name) + 0.04:
+            canvas.text((left + right) / 2, top + thin / 2, name, colour=ink(colour))
     if len(names) > 1:
         both = " + ".join(names)
         if wide > text_width(both) + 0.1:
-            canvas.text((left + right) / 2, y + THICK / 2, both, ground=WHITE)
-        if one.until - one.since >= SHORT_MS:
-            canvas.block(left, y - 0.02, wide, THICK + 0.04, "none", edge=VERMILLION, edge_width=2.2, layer=4)
+            canvas.text((left + right) / 2, y + RIBBONS.thick / 2, both, ground=WHITE)
+        if stretch.until - stretch.since >= SHORT_STRETCH_MS:
+            canvas.block(left, y - 0.02, wide, RIBBONS.thick + 0.04, "none", edge=VERMILLION, edge_width=2.2, layer=4)
 
 
 def _pauses(canvas: Canvas, life: Ownership, place: Callable[[float], float]) -> None:
@@ -124,12 +138,20 @@ def _pauses(canvas: Canvas, life: Ownership, place: Callable[[float], float]) ->
             since, until = max(span.since, event.t), min(span.until, event.t + event.ms)
             if span.who == event.who and since < until:
                 left, right = place(since), place(until)
-                canvas.block(left, TOP + span.queue * ROW, right - left, THICK, "none", hatch="//", layer=3)
+                canvas.block(
+                    left,
+                    RIBBONS.top + span.queue * RIBBONS.row,
+                    right - left,
+                    RIBBONS.thick,
+                    "none",
+                    hatch="//",
+                    layer=3,
+                )
 
 
 def _longest(stretches: Sequence[OwnersRecord], *, doubles: bool) -> str:
-    chosen = [one for one in stretches if (one.members > 1 if doubles else not one.members)]
-    return duration(max((one.until - one.since for one in chosen), default=0))
+    chosen = [stretch for stretch in stretches if (stretch.members > 1 if doubles else not stretch.members)]
+    return duration(max((stretch.until - stretch.since for stretch in chosen), default=0))
 
 
 def _summary(life: Ownership, stretches: Sequence[OwnersRecord]) -> str:
@@ -160,9 +182,9 @@ def _alt(life: Ownership, stretches: Sequence[OwnersRecord]) -> str:
     last = joined(
         ", ",
         (
-            _("queue {queue}: {owners}", queue=one.queue, owners=one.owners)
-            for one in stretches
-            if one.until == life.end
+            _("queue {queue}: {owners}", queue=stretch.queue, owners=stretch.owners)
+            for stretch in stretches
+            if stretch.until == life.end
         ),
     )
     return _(
@@ -177,13 +199,13 @@ def _alt(life: Ownership, stretches: Sequence[OwnersRecord]) -> str:
 def _table(life: Ownership, stretches: Sequence[OwnersRecord]) -> Table:
     rows = [
         (
-            one.queue, one.owners, f"{(one.since - life.zero) / 1_000:.3f}", f"{(one.until - life.zero) / 1_000:.3f}",
-            duration(one.until - one.since),
+            stretch.queue, stretch.owners, f"{(stretch.since - life.zero) / 1_000:.3f}",
+            f"{(stretch.until - life.zero) / 1_000:.3f}", duration(stretch.until - stretch.since),
         )
-        for one in stretches
+        for stretch in stretches
     ]  # fmt: skip
     most = len(life.members) if life.view.broadcasting else 1
-    marked = frozenset(number for number, one in enumerate(stretches) if not 1 <= one.members <= most)
+    marked = frozenset(number for number, stretch in enumerate(stretches) if not 1 <= stretch.members <= most)
     headers = (_("queue"), _("owner"), _("from, s"), _("to, s"), _("for"))
     return Table(_("Who owned which queue (marked: two owners, or none)"), headers, rows, marked)
 
@@ -191,7 +213,7 @@ def _table(life: Ownership, stretches: Sequence[OwnersRecord]) -> Table:
 def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = _("Who owns which queue")) -> Picture:
     """Owners of the queues 0, 1, 2, ... before and after a change.
 
-    Each row has a `name` and two lists, `before` and `after`, with the owner of each queue: "" is nobody, "A+B" are
+    Each row has a `name` and two lists, `before` and `after`, with the owner of each queue: "" is no owner, "A+B" are
     two. Queues that have another owner afterwards are framed.
 
     >>> allotment_grid([{"name": "in turn", "before": ["A", "B", "A"], "after": ["A", "B", "N"]}]).alt
@@ -200,17 +222,17 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = _("Who own
     Raises:
         BadInput: no row, or lists of different lengths.
     """
-    cells, told, queues = [], [], set()
+    cells, sentences, queues = [], [], set()
     colours = dict[str, str]()
     for row in checked(rows, "name", "before", "after"):
         name, before, after = str(row["name"]), list(row["before"]), list(row["after"])
         queues |= {len(before), len(after)}
         if len(queues) > 1:
             break
-        for who in sorted({who for owners in before for who in owners.split("+") if who}):
-            colours.setdefault(who, MEMBER_COLOURS[len(colours) % len(MEMBER_COLOURS)])
-        changed = [one != other for one, other in zip(before, after, strict=True)]
-        told.append(
+        for owner in sorted({owner for owners in before for owner in owners.split("+") if owner}):
+            colours.setdefault(owner, MEMBER_COLOURS[len(colours) % len(MEMBER_COLOURS)])
+        changed = [was != other for was, other in zip(before, after, strict=True)]
+        sentences.append(
             _(
                 "{name}: {line}, then {line2}; {changed} moved",
                 name=name,
@@ -224,8 +246,8 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = _("Who own
             (after, _("{name} after: {changed} moved", name=name, changed=sum(changed))),
         ):
             cells += [
-                {"": when, "queue": queue, "owner": who or NONE, "moved": owners is after and changed[queue]}
-                for queue, who in enumerate(owners)
+                {"": when, "queue": queue, "owner": owner or NONE, "moved": owners is after and changed[queue]}
+                for queue, owner in enumerate(owners)
             ]
     if len(queues) != 1:
         raise BadInput(
@@ -237,11 +259,11 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = _("Who own
         y="",
         value="owner",
         title=_("{title}; framed: the queue moved", title=title),
-        colour=lambda who: WHITE if who == NONE else colours.get(who.partition("+")[0], NEWCOMER),
+        colour=lambda owner: WHITE if owner == NONE else colours.get(owner.partition("+")[0], NEWCOMER),
         framed=lambda cell: cell["moved"],
-        alt=_("{title}: {pop} queues. {told}.", title=title, pop=queues.pop(), told=joined(". ", told)),
+        alt=_("{title}: {pop} queues. {told}.", title=title, pop=queues.pop(), told=joined(". ", sentences)),
     )
 
 
 def _line(owners: Sequence[str]) -> str:
-    return " ".join(who or NONE for who in owners)
+    return " ".join(owner or NONE for owner in owners)

@@ -68,7 +68,7 @@ _ORIGIN = re.compile(r"\d\.\d\.\d (`[A-Z].*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class RuleDifference:
-    """A rule that two versions do not share: its name in `Rules` (of `Wire` behind `wire.`), and what it decides.
+    """A rule that two versions do not share: its name in `Rules` (of `Wire` after `wire.`), and what it decides.
 
     `old` and `new` are what it decides in each, in words or as a value; `method` is the class and method of RocketMQ.
     """

@@ -6,6 +6,7 @@ side in the order they arrived, whatever the time between them; the version is w
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined
@@ -23,85 +24,106 @@ if TYPE_CHECKING:
     from rmqlab.run.fates import MessageFate
     from rmqlab.run.run import Run
 
-# Inches.
-LEFT, HEADLINE, TOP, BOX, GAP, FOOT, MAX_COLUMN = 1.1, 0.36, 1.0, 0.5, 0.06, 0.4, 2.6
-ROOMY, NARROW = 1.55, 0.8  # what a column needs for all its words, and for the word "queue"
 # Of the slot.
-SLOT_LEFT, MAX_SLOT_COLUMN, SLOT_TOP, LANE, RIBBON = 1.5, 1.6, 0.34, 0.52, 0.44
-MAX_BEATS = 8  # in one picture
+MAX_BEATS_DRAWN = 8  # in one picture
 BOLD = 1.15  # how much wider bold letters are
+
+
+@dataclass(frozen=True)
+class FateGridLayout:
+    """Sizes of a grid of fates and of the slot below it, in inches."""
+
+    left: float = 1.1
+    headline: float = 0.36
+    top: float = 1.0
+    box: float = 0.5
+    gap: float = 0.06
+    foot: float = 0.4
+    max_column: float = 2.6
+    roomy: float = 1.55  # what a column needs for all its words, and for the word "queue"
+    narrow: float = 0.8
+    slot_left: float = 1.5
+    max_slot_column: float = 1.6
+    slot_top: float = 0.34
+    lane: float = 0.52
+    ribbon: float = 0.44
+
+
+FATE_GRID = FateGridLayout()
 
 
 def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """What became of every message of a topic in a group, by queue and tag, with owners and offsets."""
-    reading = RunView(run, group, topic)
-    depth = sum(_depth(row.values()) for row in cells(reading).values())
-    looks = by_fate(reading.fates)
-    words = [f"{look.mark} {told}" for look, told in looks]
+    view = RunView(run, group, topic)
+    depth = sum(_depth(row.values()) for row in cells(view).values())
+    looks = by_fate(view.fates)
+    words = [f"{look.mark} {counted}" for look, counted in looks]
     places, below = legend(words, 0.08, WIDTH + 0.2, room=0.44)
-    foot = TOP + depth + FOOT
-    canvas = RunCanvas(WIDTH, foot + below + 0.1, reading)
-    _draw(canvas, min(MAX_COLUMN, (WIDTH - LEFT - 0.1) / max(1, reading.queues)))
+    foot = FATE_GRID.top + depth + FATE_GRID.foot
+    canvas = RunCanvas(WIDTH, foot + below + 0.1, view)
+    _draw(canvas, min(FATE_GRID.max_column, (WIDTH - FATE_GRID.left - 0.1) / max(1, view.queues)))
     for (look, _ignored), text, (x, y) in zip(looks, words, places, strict=True):
         canvas.block(x, foot + y, 0.16, 0.16, look.colour, hatch=look.hatch)
         canvas.text(x + 0.24, foot + y + 0.08, text, ha="left")
     if not looks:
         canvas.text(0.08, foot + 0.08, _("no message was sent"), ha="left", colour=GREY)
-    return Picture(canvas.svg(), title=_("What became of each message"), alt=_alt(reading), table=_table(reading))
+    return Picture(canvas.svg(), title=_("What became of each message"), alt=_alt(view), table=_table(view))
 
 
-def cells(reading: RunView) -> dict[str | None, dict[int, list[MessageFate]]]:
+def cells(view: RunView) -> dict[str | None, dict[int, list[MessageFate]]]:
     """Messages by tag, then by queue, in order of their offsets; tags in sending order."""
-    found: dict[str | None, dict[int, list[MessageFate]]] = {}
-    for fate in reading.fates:
-        found.setdefault(fate.tag, {}).setdefault(fate.queue, []).append(fate)
-    for row in found.values():
+    by_tag: dict[str | None, dict[int, list[MessageFate]]] = {}
+    for fate in view.fates:
+        by_tag.setdefault(fate.tag, {}).setdefault(fate.queue, []).append(fate)
+    for row in by_tag.values():
         for stack in row.values():
             stack.sort(key=lambda fate: fate.offset)
-    return found
+    return by_tag
 
 
 def _depth(stacks: Iterable[list[MessageFate]]) -> float:
-    return max(map(len, stacks)) * BOX + 2 * GAP
+    return max(map(len, stacks)) * FATE_GRID.box + 2 * FATE_GRID.gap
 
 
 def _draw(canvas: RunCanvas, column: float) -> None:
-    reading = canvas.reading
-    canvas.text(0.08, HEADLINE / 2, headline(reading), size=13, ha="left", bold=True)
-    for queue in range(reading.queues):
+    view = canvas.view
+    canvas.text(0.08, FATE_GRID.headline / 2, headline(view), size=13, ha="left", bold=True)
+    for queue in range(view.queues):
         _header(canvas, queue, column)
-    y = TOP
-    for tag, row in cells(reading).items():
+    y = FATE_GRID.top
+    for tag, row in cells(view).items():
         depth = _depth(row.values())
         colour = canvas.colours[tag]
-        canvas.block(0.05, y + GAP, LEFT - 0.15, depth - 2 * GAP, colour)
+        canvas.block(0.05, y + FATE_GRID.gap, FATE_GRID.left - 0.15, depth - 2 * FATE_GRID.gap, colour)
         label = tag or _("no tag")
-        canvas.text(0.05 + (LEFT - 0.15) / 2, y + depth / 2, label, size=11, colour=ink(colour), bold=True)
+        canvas.text(0.05 + (FATE_GRID.left - 0.15) / 2, y + depth / 2, label, size=11, colour=ink(colour), bold=True)
         for queue, stack in row.items():
             for place, fate in enumerate(stack):
                 with canvas.saying(_in_words(fate)):
-                    _box(canvas, fate, LEFT + queue * column, y + GAP + place * BOX, column)
+                    _box(
+                        canvas, fate, FATE_GRID.left + queue * column, y + FATE_GRID.gap + place * FATE_GRID.box, column
+                    )
         y += depth
-    for queue, (committed, maximum) in sorted(reading.offsets.items()):
+    for queue, (committed, maximum) in sorted(view.offsets.items()):
         behind = maximum - committed if isinstance(committed, int) else "?"
-        if reading.broadcasting:  # each member keeps its own offsets: the broker knows of no lag
-            text = _("next offset {maximum}", maximum=maximum) if column >= ROOMY else str(maximum)
+        if view.broadcasting:  # each member keeps its own offsets: the broker knows of no lag
+            text = _("next offset {maximum}", maximum=maximum) if column >= FATE_GRID.roomy else str(maximum)
         else:
             text = (
                 _("offset {committed} of {maximum}: lag {behind}", committed=committed, maximum=maximum, behind=behind)
-                if column >= ROOMY
+                if column >= FATE_GRID.roomy
                 else f"{committed}/{maximum}"
             )
-        canvas.text(LEFT + (queue + 0.5) * column, y + 0.15, text)
+        canvas.text(FATE_GRID.left + (queue + 0.5) * column, y + 0.15, text)
 
 
 def _header(canvas: RunCanvas, queue: int, column: float) -> None:
-    x = LEFT + queue * column
-    owners = canvas.reading.owners.get(queue, [])
+    x = FATE_GRID.left + queue * column
+    owners = canvas.view.owners.get(queue, [])
     colour = canvas.asked(owners[0]) if len(owners) == 1 else PALE
-    canvas.block(x + GAP / 2, HEADLINE + 0.06, column - GAP, 0.5, colour)
-    name = _("queue {queue}", queue=queue) if column >= NARROW else f"q{queue}"
-    if column < ROOMY:
+    canvas.block(x + FATE_GRID.gap / 2, FATE_GRID.headline + 0.06, column - FATE_GRID.gap, 0.5, colour)
+    name = _("queue {queue}", queue=queue) if column >= FATE_GRID.narrow else f"q{queue}"
+    if column < FATE_GRID.roomy:
         owned = joined(", ", owners) or _("nobody's")
     else:
         owned = (
@@ -111,14 +133,16 @@ def _header(canvas: RunCanvas, queue: int, column: float) -> None:
             if owners
             else _("nobody's")
         )
-    canvas.text(x + column / 2, HEADLINE + 0.21, name, colour=ink(colour), bold=True)
-    canvas.text(x + column / 2, HEADLINE + 0.43, owned, colour=ink(colour))
+    canvas.text(x + column / 2, FATE_GRID.headline + 0.21, name, colour=ink(colour), bold=True)
+    canvas.text(x + column / 2, FATE_GRID.headline + 0.43, owned, colour=ink(colour))
 
 
 def _box(canvas: RunCanvas, fate: MessageFate, x: float, y: float, column: float) -> None:
     look = LOOKS[fate.fate]
-    canvas.block(x + GAP / 2, y + 0.02, column - GAP, BOX - 0.04, look.colour, hatch=look.hatch)
-    wide = column >= ROOMY
+    canvas.block(
+        x + FATE_GRID.gap / 2, y + 0.02, column - FATE_GRID.gap, FATE_GRID.box - 0.04, look.colour, hatch=look.hatch
+    )
+    wide = column >= FATE_GRID.roomy
     body = fate.body if wide else fate.body.removeprefix("MsgStr")
     words = f"{look.mark} {_(_where(fate))}" if wide else look.mark
     # Letters stand on plain colour, not on hatching.
@@ -128,8 +152,8 @@ def _box(canvas: RunCanvas, fate: MessageFate, x: float, y: float, column: float
 
 
 def _in_words(fate: MessageFate) -> str:
-    """What the pointer is told of a message."""
-    told = _(
+    """What the pointer shows of a message."""
+    sentence = _(
         "{body}, {tag}, queue {queue} offset {offset}: {words}",
         body=fate.body,
         tag=fate.tag or _("no tag"),
@@ -138,9 +162,9 @@ def _in_words(fate: MessageFate) -> str:
         words=LOOKS[fate.fate].words,
     )
     return (
-        told
+        sentence
         if fate.subscription is None
-        else _("{told}; the subscription that decided: {subscription}", told=told, subscription=fate.subscription)
+        else _("{told}; the subscription that decided: {subscription}", told=sentence, subscription=fate.subscription)
     )
 
 
@@ -156,56 +180,57 @@ def _where(fate: MessageFate) -> str:
             return LOOKS[fate.fate].words
 
 
-def headline(reading: RunView) -> str:
+def headline(view: RunView) -> str:
     """The outcome in one line."""
-    delivered = sum(fate.fate is Fate.DELIVERED for fate in reading.fates)
-    lost = sum(fate.lost for fate in reading.fates)
-    if reading.broadcasting:
+    delivered = sum(fate.fate is Fate.DELIVERED for fate in view.fates)
+    lost = sum(fate.lost for fate in view.fates)
+    if view.broadcasting:
         return _(
             "{delivered} of {fates} copies delivered, {lost} lost; each member gets its own copies",
             delivered=delivered,
-            fates=len(reading.fates),
+            fates=len(view.fates),
             lost=lost,
         )
-    unasked = sum(not fate.asked for fate in reading.fates)
+    unasked = sum(not fate.asked for fate in view.fates)
     nobody = _(", {unasked} that nobody asked for", unasked=unasked) if unasked else ""
-    lag = sum(end - done for done, end in reading.offsets.values() if isinstance(done, int))
+    lag = sum(end - done for done, end in view.offsets.values() if isinstance(done, int))
     return _(
         "{delivered} of {fates} delivered, {lost} lost{nobody}, lag {lag}",
         delivered=delivered,
-        fates=len(reading.fates),
+        fates=len(view.fates),
         lost=lost,
         nobody=nobody,
         lag=lag,
     )
 
 
-def _alt(reading: RunView) -> str:
+def _alt(view: RunView) -> str:
     owned: dict[str, list[int]] = {}
-    for queue, owners in sorted(reading.owners.items()):
+    for queue, owners in sorted(view.owners.items()):
         for owner in owners:
             owned.setdefault(owner, []).append(queue)
-    told = joined(
-        "; ", (_("{who} owns queues {mine}", who=who, mine=joined(", ", mine)) for who, mine in sorted(owned.items()))
+    owning = joined(
+        "; ",
+        (_("{who} owns queues {mine}", who=client, mine=joined(", ", mine)) for client, mine in sorted(owned.items())),
     )
     return _(
         "{headline}. Grid of {queues} queues by message tag: {told}. {counted}: {summary}.",
-        headline=headline(reading),
-        queues=reading.queues,
-        told=told or _("nobody owns a queue"),
-        counted=counted(reading),
-        summary=summary(reading.fates),
+        headline=headline(view),
+        queues=view.queues,
+        told=owning or _("nobody owns a queue"),
+        counted=counted(view),
+        summary=summary(view.fates),
     )
 
 
-def _table(reading: RunView) -> Table:
+def _table(view: RunView) -> Table:
     """One row for each message, in sending order."""
     rows = [
         (
-            fate.body, fate.tag, fate.queue, fate.offset, joined(", ", reading.owners.get(fate.queue, [])) or None,
+            fate.body, fate.tag, fate.queue, fate.offset, joined(", ", view.owners.get(fate.queue, [])) or None,
             LOOKS[fate.fate].words, fate.culprit, fate.subscription,
         )
-        for fate in reading.fates
+        for fate in view.fates
     ]  # fmt: skip
     headers = (
         _("message"),
@@ -217,40 +242,46 @@ def _table(reading: RunView) -> Table:
         _("at"),
         _("subscription that decided"),
     )
-    lost = frozenset(number for number, fate in enumerate(reading.fates) if fate.lost)
+    lost = frozenset(number for number, fate in enumerate(view.fates) if fate.lost)
     return Table(_("Messages and their fates (marked: lost)"), headers, rows, lost)
 
 
 def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
     """Who wrote the group's subscription of a topic, when, with which version; and whose heartbeat was ignored."""
-    reading = RunView(run, group, topic)
-    canvas = RunCanvas(WIDTH, SLOT_TOP + LANE * len(reading.names) + RIBBON + FOOT, reading)
+    view = RunView(run, group, topic)
+    canvas = RunCanvas(
+        WIDTH, FATE_GRID.slot_top + FATE_GRID.lane * len(view.names) + FATE_GRID.ribbon + FATE_GRID.foot, view
+    )
     _draw_slot(canvas)
     title = _("The group's one subscription in the broker")
-    return Picture(canvas.svg(), title=title, alt=_slot_alt(reading), table=_slot_table(reading))
+    return Picture(canvas.svg(), title=title, alt=_slot_alt(view), table=_slot_table(view))
 
 
 def _draw_slot(canvas: RunCanvas) -> None:
-    told = [beat for beat, _ in telling_beats(canvas.reading)]
-    beats = told[-MAX_BEATS:]
-    column = min(MAX_SLOT_COLUMN, (WIDTH - SLOT_LEFT - 0.15) / max(len(beats), 1))
-    lanes = {name: SLOT_TOP + LANE * (index + 0.5) for index, name in enumerate(canvas.reading.names)}
-    ribbon = SLOT_TOP + LANE * len(lanes)
-    right = SLOT_LEFT + column * max(len(beats), 1) + 0.05
+    telling = [beat for beat, _ in telling_beats(canvas.view)]
+    beats = telling[-MAX_BEATS_DRAWN:]
+    column = min(FATE_GRID.max_slot_column, (WIDTH - FATE_GRID.slot_left - 0.15) / max(len(beats), 1))
+    lanes = {name: FATE_GRID.slot_top + FATE_GRID.lane * (index + 0.5) for index, name in enumerate(canvas.view.names)}
+    ribbon = FATE_GRID.slot_top + FATE_GRID.lane * len(lanes)
+    right = FATE_GRID.slot_left + column * max(len(beats), 1) + 0.05
     taken = [index + 0.5 for index, beat in enumerate(beats) if beat.taken]
     # What the slot holds last is written from the middle of a column on: a long text needs the room of several.
     wide = 0.13 + BOLD * text_width(short(beats[int(taken[-1])].expression)) if taken else 0
-    if taken and SLOT_LEFT + column * taken[-1] + wide > WIDTH:
-        column, right = (WIDTH - SLOT_LEFT - wide) / taken[-1], WIDTH
+    if taken and FATE_GRID.slot_left + column * taken[-1] + wide > WIDTH:
+        column, right = (WIDTH - FATE_GRID.slot_left - wide) / taken[-1], WIDTH
     for name, y in lanes.items():
         colour = canvas.asked(name)
-        canvas.block(0.08, y - 0.17, SLOT_LEFT - 0.3, 0.34, colour)
-        canvas.text(0.08 + (SLOT_LEFT - 0.3) / 2, y, f"{name}: {short(canvas.reading.asks[name])}", colour=ink(colour))
-        canvas.line((SLOT_LEFT - 0.1, right), (y, y), PALE, 6)
-    canvas.text(0.08, ribbon + RIBBON / 2, _("slot in broker"), ha="left", bold=True)
-    some = _("version, last {beats} of {told}:", beats=len(beats), told=len(told))
-    canvas.text(0.08, SLOT_TOP / 2, some if told[MAX_BEATS:] else _("version:"), colour=GREY, ha="left")
-    canvas.text(0.08, ribbon + RIBBON + 0.17, _("arrived:"), colour=GREY, ha="left")
+        canvas.block(0.08, y - 0.17, FATE_GRID.slot_left - 0.3, 0.34, colour)
+        canvas.text(
+            0.08 + (FATE_GRID.slot_left - 0.3) / 2, y, f"{name}: {short(canvas.view.asks[name])}", colour=ink(colour)
+        )
+        canvas.line((FATE_GRID.slot_left - 0.1, right), (y, y), PALE, 6)
+    canvas.text(0.08, ribbon + FATE_GRID.ribbon / 2, _("slot in broker"), ha="left", bold=True)
+    note = _("version, last {beats} of {told}:", beats=len(beats), told=len(telling))
+    canvas.text(
+        0.08, FATE_GRID.slot_top / 2, note if telling[MAX_BEATS_DRAWN:] else _("version:"), colour=GREY, ha="left"
+    )
+    canvas.text(0.08, ribbon + FATE_GRID.ribbon + 0.17, _("arrived:"), colour=GREY, ha="left")
     for index, beat in enumerate(beats):
         answer = _("takes the slot") if beat.taken else "ignored"
         with canvas.saying(
@@ -263,35 +294,42 @@ def _draw_slot(canvas: RunCanvas) -> None:
                 answer=answer,
             )
         ):
-            _beat(canvas, beat, SLOT_LEFT + column * (index + 0.5), lanes[beat.who], ribbon)
+            _beat(canvas, beat, FATE_GRID.slot_left + column * (index + 0.5), lanes[beat.who], ribbon)
     _segments(canvas, beats, ribbon, right, column)
 
 
 def _beat(canvas: RunCanvas, beat: Beat, x: float, y: float, ribbon: float) -> None:
     colour = canvas.colours[beat.expression]
     face = colour if beat.taken else WHITE
-    canvas.text(x, SLOT_TOP / 2, seconds(beat.version))
+    canvas.text(x, FATE_GRID.slot_top / 2, seconds(beat.version))
     canvas.spot(x, y, 15, face, edge=colour)
     canvas.text(x, y, "✓" if beat.taken else "✗", colour=ink(face))
     if beat.taken:
         canvas.arrow((x, y + 0.13), (x, ribbon))
     else:
         canvas.text(x + 0.16, y, _("ignored"), ha="left")
-    canvas.text(x, ribbon + RIBBON + 0.17, seconds(beat.t), colour=GREY)
+    canvas.text(x, ribbon + FATE_GRID.ribbon + 0.17, seconds(beat.t), colour=GREY)
 
 
 def _segments(canvas: RunCanvas, beats: list[Beat], ribbon: float, right: float, column: float) -> None:
-    writers = [(SLOT_LEFT + column * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
+    writers = [(FATE_GRID.slot_left + column * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
     for number, (start, beat) in enumerate(writers):
         end = writers[number + 1][0] if number + 1 < len(writers) else right
         colour = canvas.colours[beat.expression]
-        canvas.block(start, ribbon, end - start, RIBBON, colour, edge=WHITE, edge_width=1.5)
-        canvas.text(start + 0.08, ribbon + RIBBON / 2, short(beat.expression), colour=ink(colour), ha="left", bold=True)
+        canvas.block(start, ribbon, end - start, FATE_GRID.ribbon, colour, edge=WHITE, edge_width=1.5)
+        canvas.text(
+            start + 0.08,
+            ribbon + FATE_GRID.ribbon / 2,
+            short(beat.expression),
+            colour=ink(colour),
+            ha="left",
+            bold=True,
+        )
 
 
-def _slot_alt(reading: RunView) -> str:
-    writers = [beat for beat in reading.beats if beat.taken]
-    ignored = [beat for beat, _ in telling_beats(reading) if not beat.taken]
+def _slot_alt(view: RunView) -> str:
+    writers = [beat for beat in view.beats if beat.taken]
+    ignored = [beat for beat, _ in telling_beats(view) if not beat.taken]
     said = joined(
         "; ",
         (
@@ -316,14 +354,14 @@ def _slot_alt(reading: RunView) -> str:
     return _("{parts}.", parts=joined(". ", filter(None, parts)))
 
 
-def _slot_table(reading: RunView) -> Table:
+def _slot_table(view: RunView) -> Table:
     """Every heartbeat with the topic, those left out of the picture included."""
     rows = [
         (
             seconds(beat.t), beat.who, beat.expression, seconds(beat.version),
             _("takes the slot") if beat.taken else _("ignored: the version is not higher"),
         )
-        for beat in reading.beats
+        for beat in view.beats
     ]  # fmt: skip
     headers = (_("arrived"), _("from"), _("subscription"), _("version"), _("broker"))
     return Table(_("Heartbeats as the broker got them"), headers, rows)

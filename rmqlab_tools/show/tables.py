@@ -26,10 +26,10 @@ details { border-top: 1px solid #bbb; padding: 0.3em 0 } summary { cursor: point
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headers. ``caption`` says what the table is; the first column heads its row.
+    """Rows under headers. `caption` says what the table is; the first column heads its row.
 
-    ``marked`` holds the numbers of rows that stand out (a difference, a loss); they get a mark as well as a ground.
-    A ``folded`` table shows its caption until the reader opens it. Headers that are ``names``, which code uses, are the
+    `marked` holds the numbers of rows that stand out (a difference, a loss); they get a mark as well as a ground.
+    A `folded` table shows its caption until the reader opens it. Headers that are `names`, which code uses, are the
     same in every language.
     """
 
@@ -119,21 +119,21 @@ def table(
     Raises:
         BadInput: these are no rows.
     """
-    found = as_rows(rows, headers)
-    columns = list(headers or dict.fromkeys(name for row in found for name in row))
-    stand_out = frozenset(number for number, row in enumerate(found) if marked is not None and marked(row))
-    cells = [[row.get(name) for name in columns] for row in found]
+    records = as_rows(rows, headers)
+    columns = list(headers or dict.fromkeys(name for row in records for name in row))
+    stand_out = frozenset(number for number, row in enumerate(records) if marked is not None and marked(row))
+    cells = [[row.get(name) for name in columns] for row in records]
     names = headers is None and all(str(name).isidentifier() for name in columns)
     return Table(caption, columns, cells, stand_out, folded, names)
 
 
-def page_of(title: str, told: str, parts: Iterable[str], *, is_fine: bool) -> str:
+def page_of(title: str, summary: str, parts: Iterable[str], *, is_fine: bool) -> str:
     """A page of its own that loads nothing: the title, what it comes to in a line, and parts in HTML."""
     head = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width'>",
         f"<title>{html.escape(title)}</title><style>{PAGE_STYLE}</style></head><body>",
-        f"<h1>{html.escape(title)}</h1><p class='{'yes' if is_fine else 'no'}'>{told}</p>",
+        f"<h1>{html.escape(title)}</h1><p class='{'yes' if is_fine else 'no'}'>{summary}</p>",
     ]
     return visible("\n".join(map(str, [*head, *parts, "</body></html>\n"])))
 
@@ -171,7 +171,7 @@ def as_rows(rows: Any, headers: Sequence[str] | None = None) -> list[Mapping[str
 
 
 def number_text(value: object) -> str:
-    """A value for a label: numbers from 10,000 up in groups of three, at most three places behind the point."""
+    """A value for a label: numbers from 10,000 up in groups of three, at most three places after the point."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return _text(value)
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{round(value, 3):g}"
@@ -194,8 +194,8 @@ def _text(value: object) -> str:
         case float():
             return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}"
         case dict():
-            return joined("; ", (f"{key}: {_text(one)}" for key, one in value.items()))
-        case list() if any(isinstance(one, list) for one in value):
+            return joined("; ", (f"{key}: {_text(item)}" for key, item in value.items()))
+        case list() if any(isinstance(item, list) for item in value):
             return joined("; ", map(_text, value))
         case list():
             return joined(", ", map(_text, value)) or _("none")

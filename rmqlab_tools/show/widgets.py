@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined, translate
-from rmqlab_tools.show.figure import SVG, Picture
+from rmqlab_tools.show.figure import SVG_MIME, Picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.show.tables import Table
 
-WIDGET = "application/vnd.jupyter.widget-view+json"
+WIDGET_VIEW_MIME = "application/vnd.jupyter.widget-view+json"
 LIVE = "live"
-MODES = (LIVE, "static")
+WIDGET_MODES = (LIVE, "static")
 Mode = Literal["live", "static"]
 Choices = Mapping[str, Any] | Sequence[Any] | str
 BUSY = "Computing ..."
-REFUSED = _("That cannot be run:")
+REFUSED_WORDS = _("That cannot be run:")
 
 
 class Controls:
-    """A picture and the controls that draw it anew. ``view`` is its HTML, ``widgets`` are the controls by name."""
+    """A picture and the controls that draw it anew. `view` is its HTML, `widgets` are the controls by name."""
 
     def __init__(self, draw: Callable[..., Any], widgets: Mapping[str, ValueWidget], first: Any) -> None:
-        """``first`` is what `draw` gave for the first values."""
+        """`first` is what `draw` gave for the first values."""
         import ipywidgets
 
         self._draw = draw
@@ -66,9 +66,12 @@ class Controls:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """The controls where a kernel runs, the first picture elsewhere."""
-        view: dict[str, Any] = {WIDGET: self.box._repr_mimebundle_()[WIDGET], "text/plain": repr(self)}
+        view: dict[str, Any] = {
+            WIDGET_VIEW_MIME: self.box._repr_mimebundle_()[WIDGET_VIEW_MIME],
+            "text/plain": repr(self),
+        }
         if isinstance(self._first, Picture):
-            return view | {SVG: self._first.svg}
+            return view | {SVG_MIME: self._first.svg}
         return view | {"text/html": _html(self._first)}
 
     def _ipython_display_(self) -> None:
@@ -78,9 +81,11 @@ class Controls:
 
         display(self._repr_mimebundle_(), raw=True)
         if isinstance(self._first, Picture):
-            nothing = ipywidgets.HTML()._repr_mimebundle_()[WIDGET]  # with a kernel the words are in the view above
+            nothing = ipywidgets.HTML()._repr_mimebundle_()[
+                WIDGET_VIEW_MIME
+            ]  # with a kernel the words are in the view above
             words = {"text/html": self._first.words(), "text/plain": self._first.table.text()}
-            display({WIDGET: nothing, **words}, raw=True)
+            display({WIDGET_VIEW_MIME: nothing, **words}, raw=True)
 
 
 class Live:
@@ -90,7 +95,7 @@ class Live:
     """
 
     def __init__(self, table: Table, name: str) -> None:
-        """``name`` says what it is, for the line of text."""
+        """`name` says what it is, for the line of text."""
         self.table, self.name = table, name
 
     def __repr__(self) -> str:
@@ -101,7 +106,7 @@ class Live:
         import ipywidgets
 
         bundle: dict[str, Any] = ipywidgets.HTML(_html(self.table))._repr_mimebundle_()
-        return {WIDGET: bundle[WIDGET], "text/plain": repr(self)}
+        return {WIDGET_VIEW_MIME: bundle[WIDGET_VIEW_MIME], "text/plain": repr(self)}
 
 
 def controls(
@@ -118,8 +123,8 @@ def controls(
     Raises:
         BadInput: another mode, no control, or a start that is no choice.
     """
-    if mode not in MODES:
-        raise BadInput(_("mode is {mode}; it is one of {modes}", mode=f"{mode!r}", modes=joined(", ", MODES)))
+    if mode not in WIDGET_MODES:
+        raise BadInput(_("mode is {mode}; it is one of {modes}", mode=f"{mode!r}", modes=joined(", ", WIDGET_MODES)))
     if not values:
         raise BadInput(_("controls: nothing to choose; give values, such as queues=range(1, 9)"))
     begins = dict(start or {})
@@ -173,7 +178,7 @@ def _options(name: str, choices: Choices) -> dict[str, Any] | None:
     """Words and values of a control; None for a field to write in."""
     if isinstance(choices, str):
         return None
-    options = dict(choices) if isinstance(choices, Mapping) else {_words(one): one for one in choices}
+    options = dict(choices) if isinstance(choices, Mapping) else {_words(choice): choice for choice in choices}
     if not options:
         raise BadInput(_("controls: {name} has no values to choose from", name=name))
     return options
@@ -198,7 +203,9 @@ def _widget(name: str, choices: Choices, options: Mapping[str, Any] | None, firs
         return ipywidgets.Text(value=first, continuous_update=False, **common)
     kind = ipywidgets.SelectionSlider if isinstance(choices, range) else ipywidgets.Dropdown
     given = {"continuous_update": False} if kind is ipywidgets.SelectionSlider else {}
-    return kind(options=[(translate(words), one) for words, one in options.items()], value=first, **given, **common)
+    return kind(
+        options=[(translate(words), choice) for words, choice in options.items()], value=first, **given, **common
+    )
 
 
 def _html(shown: Any) -> str:
@@ -211,4 +218,4 @@ def _html(shown: Any) -> str:
 
 
 def _alert(text: str) -> str:
-    return f'<p role="alert"><strong>{_(REFUSED)}</strong> {html.escape(translate(text))}</p>'
+    return f'<p role="alert"><strong>{_(REFUSED_WORDS)}</strong> {html.escape(translate(text))}</p>'

@@ -34,7 +34,7 @@ def read_store(
     columns: Sequence[str] | None = None,
     **options: str | float | bool,
 ) -> DataFrame:
-    """Return one table of the store directory `path` as a frame; `columns` of the commit log, None for all of them.
+    """One table of the store directory `path` as a frame; `columns` of the commit log, None for all of them.
 
     >>> import rmqlab, tempfile
     >>> lab = rmqlab.Lab(topics={"T": 2})
@@ -55,19 +55,19 @@ def read_store(
         )
     require("spark")
     from rmqlab_tools.spark.files.store_tables import config_damage
-    from rmqlab_tools.spark.store_source import FORMAT, register
+    from rmqlab_tools.spark.store_source import SOURCE_FORMAT, register
 
     register(session)
     for says in config_damage(path, table):
         warnings.warn(says, stacklevel=2)
-    reader = session.read.format(FORMAT).option("table", table)
+    reader = session.read.format(SOURCE_FORMAT).option("table", table)
     if columns is not None:
         reader = reader.option("columns", ",".join(columns))
     return reader.options(**options).load(str(path))
 
 
 def wants(expression: str, kind: str = "TAG", *, tags: str = "tags", properties: Properties = "properties") -> Column:
-    """Tell for each message of a frame whether a consumer that subscribes to `expression` gets it; never NULL.
+    """Whether a consumer that subscribes to `expression` gets each message of a frame; never NULL.
 
     By the core's own rules: `kind` is TAG (both its steps) or SQL92. `tags` names the column of tags; `properties` a
     map column, or it finds the column of a property by its name. Both defaults are those of `read_store`::
@@ -104,8 +104,8 @@ class Room(ModuleType):
     def __call__(self, address: str | None = None) -> SparkSession:
         """Open a session: at `address`, else where RMQLAB_SPARK says, else on this machine (`local[*]`).
 
-        A notebook and a terminal are told what is waited for. On this machine it is one JVM that starts quickly; a job
-        for big stores makes a session of its own, and ``rmqlab.read_store`` teaches that to read stores.
+        A notebook and a terminal show what is waited for. On this machine it is one JVM that starts quickly; a job
+        for big stores makes a session of its own, and `rmqlab.read_store` teaches that to read stores.
 
         Raises:
             BadInput: packages or Java are missing, or nothing answers at the address; the text says what to do.

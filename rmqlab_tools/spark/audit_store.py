@@ -71,13 +71,13 @@ def audit(
     Raises:
         BadInput: no store, or nothing in it to audit; subscriptions or deliveries that cannot be read; no Spark.
     """
-    found = open_audit(store, subscriptions=subscriptions, delivered=delivered, groups=groups or (), session=session)
+    result = open_audit(store, subscriptions=subscriptions, delivered=delivered, groups=groups or (), session=session)
     try:
-        found.compute()
+        result.compute()
     except Exception:
-        found.close()
+        result.close()
         raise
-    return found
+    return result
 
 
 def open_audit(
@@ -93,31 +93,34 @@ def open_audit(
     until: int | None = None,
     **options: Any,
 ) -> AuditResult:
-    """An audit before its work is done: `compute` does it. Raises `BadInput` as `audit` does.
+    """An audit before its work is done: `compute` does it.
 
     `each_message`: keep the fate of every message (None: if the log is small). `conf` is the broker's, if it does not
     lie beside the store. `since` and `until` are store times, epoch ms. `options` are those of `AuditOptions`.
+
+    Raises:
+        BadInput: as `audit` does.
     """
     require("spark")
     from rmqlab.message.java import LONG_MAX, LONG_MIN
     from rmqlab_tools.recordings.store import open_store
-    from rmqlab_tools.spark.audit.audit import NOTHING, Audit, AuditOptions
+    from rmqlab_tools.spark.audit.audit import NO_SUBSCRIPTIONS, Audit, AuditOptions
     from rmqlab_tools.spark.audit.subscriptions import both
     from rmqlab_tools.spark.files.commit_log_files import log_files
 
     with ExitStack() as stack:
         folder, events, beside = stack.enter_context(open_store(Path(store)))
-        told = NOTHING
-        for one in (events, subscriptions):
-            if one is not None:
-                told = both(told, _subscriptions(one))
+        known_subscriptions = NO_SUBSCRIPTIONS
+        for given in (events, subscriptions):
+            if given is not None:
+                known_subscriptions = both(known_subscriptions, _subscriptions(given))
         # Frames report nothing of what was stored before the recorder ran, or after.
-        first, last = told.span or (LONG_MIN, LONG_MAX)
+        first, last = known_subscriptions.span or (LONG_MIN, LONG_MAX)
         logs = (*([str(events)] if events else []), *_delivered(delivered, stack))
         small = sum(file.size for file in log_files(folder)) <= KEPT_BYTES
         chosen = AuditOptions(
             groups=tuple(groups),
-            subscriptions=told,
+            subscriptions=known_subscriptions,
             delivered=logs,
             since=first if since is None else since,
             until=last if until is None else until,
@@ -125,7 +128,14 @@ def open_audit(
             each_message=small if each_message is None else each_message,
             **options,
         )
-        known = [name for name, is_known in ((_("subscriptions"), told.asked), (_("deliveries"), logs)) if is_known]
+        known = [
+            name
+            for name, is_known in (
+                (_("subscriptions"), known_subscriptions.client_subscriptions),
+                (_("deliveries"), logs),
+            )
+            if is_known
+        ]
         done = Audit(session or _own_session, folder, chosen)
         return AuditResult(done, joined(" and ", known) or _("the store alone"), stack.pop_all())
 
@@ -137,13 +147,17 @@ class AuditResult:
     """
 
     def __init__(self, audit: Audit, known: str, files: ExitStack) -> None:
-        """`known` says what is known; `files` are closed when nobody needs them any more."""
+        """`known` says what is known; `files` are closed when they are not needed any more."""
         self._audit = audit
         self.known = known
         self._close = weakref.finalize(self, files.close)
 
     def compute(self) -> None:
-        """Do all of the work now. Raises `BadInput` if somebody cut the log meanwhile."""
+        """Do all of the work now.
+
+        Raises:
+            BadInput: if somebody cut the log meanwhile.
+        """
         try:
             _ignored = self.groups, self.damage
         except Exception:
@@ -197,11 +211,11 @@ class AuditResult:
             BadInput: the audit knows no such group, or it lost nothing.
         """
         topic = topic_of(self.groups, group)
-        plans = {(one["group"], one["topic"]): one for one in self.plans()}
-        found = plans.get((group, topic))
-        if found is None or not found["messages"]:
+        plans = {(item["group"], item["topic"]): item for item in self.plans()}
+        planned = plans.get((group, topic))
+        if planned is None or not planned["messages"]:
             raise BadInput(_("group {group} lost nothing: there is nothing to send again", group=f"{group!r}"))
-        return found
+        return planned
 
     def plans(self) -> list[dict[str, Any]]:
         """The plans of all groups and topics that lost something, or may have."""
@@ -247,16 +261,21 @@ class AuditResult:
         from rmqlab_tools.spark.audit.pictures import loss_by_second
 
         topic = topic_of(self.groups, group)
-        held = self._audit.options.subscriptions.held.get((group, topic), [])
+        history = self._audit.options.subscriptions.broker_subscriptions.get((group, topic), [])
         rows = self.messages.where((F.col("group") == group) & (F.col("topic") == topic))
-        messages, slots = rows.toArrow().to_pylist(), [(one.since, one.expression) for one in held]
+        messages, slots = (
+            rows.toArrow().to_pylist(),
+            [(subscription.since, subscription.expression) for subscription in history],
+        )
         return loss_by_second(self.known, group, self.groups[group][topic], messages, slots)
 
     def as_json(self) -> dict[str, Any]:
         """The result for programs, as `rmqlab audit --json` writes it."""
-        witnessed = {group: list(clients) for group, clients in sorted(self._audit.witnessed.items())}
-        found = {"groups": self.groups, "damage": self.damage, "witnessed": witnessed}
-        return found | ({"config_damage": self.config_damage} if self.config_damage else {})
+        groups_with_evidence = {
+            group: list(clients) for group, clients in sorted(self._audit.groups_with_evidence.items())
+        }
+        record = {"groups": self.groups, "damage": self.damage, "witnessed": groups_with_evidence}
+        return record | ({"config_damage": self.config_damage} if self.config_damage else {})
 
     def lines(self) -> list[str]:
         """The result as text: damaged files of `config/`, each group and topic, remarks, what is damaged in the log."""
@@ -294,7 +313,7 @@ def _delivered(given: Given | Sequence[str | Path] | None, stack: ExitStack) -> 
     if given is None or isinstance(given, str | Path):
         return [] if given is None else [str(given)]
     rows = list(given) if isinstance(given, Sequence) else _rows(given)
-    paths = [str(one) for one in rows if isinstance(one, str | Path)]
+    paths = [str(item) for item in rows if isinstance(item, str | Path)]
     if len(paths) == len(rows):
         return paths
     path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rmqlab-given-"))) / "delivered.jsonl"
@@ -322,13 +341,13 @@ def _is_empty(value: object) -> bool:
 
 
 def settings_of(conf: Path | None) -> dict[str, Any]:
-    """Give what the broker's settings decide in an audit, as `AuditOptions` names it."""
+    """What the broker's settings decide in an audit, as `AuditOptions` names it."""
     from rmqlab.sim.cluster import read_cluster_config
 
     if conf is None:
         return {}
-    told = read_cluster_config(conf, strict=False)
+    settings = read_cluster_config(conf, strict=False)
     return {
-        "in_memory_percent": told.store.access_message_in_memory_max_ratio,
-        "notify_consumer_ids_changed": told.broker.notify_consumer_ids_changed_enable,
+        "in_memory_percent": settings.store.access_message_in_memory_max_ratio,
+        "notify_consumer_ids_changed": settings.broker.notify_consumer_ids_changed_enable,
     }

@@ -34,12 +34,12 @@ def _schema(record: type[tuple[Any, ...]]) -> pa.Schema:
     hints = get_type_hints(record)
     fields = [("id", pa.string())]
     for attribute, column in zip(hints, records.columns_of(record), strict=True):
-        plain = next(one for one in _ARROW if hints[attribute] in (one, one | None))
+        plain = next(kind for kind in _ARROW if hints[attribute] in (kind, kind | None))
         fields.append((column, pa.int32() if column == "queue" else _ARROW[plain]))
     return pa.schema(fields)
 
 
-TABLES: Final = {name: _schema(record) for name, (record, _) in records.TABLES.items()}
+EVENT_TABLES: Final = {name: _schema(record) for name, (record, _) in records.TABLES.items()}
 
 
 def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
@@ -50,19 +50,19 @@ def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
     Raises:
         BadInput: the folder cannot be written.
     """
-    counts = dict.fromkeys(TABLES, 0)
-    partial = {name: folder / f".{name}.parquet.part" for name in TABLES}
+    counts = dict.fromkeys(EVENT_TABLES, 0)
+    partial = {name: folder / f".{name}.parquet.part" for name in EVENT_TABLES}
     writers: dict[str, pq.ParquetWriter] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, schema in TABLES.items():
+        for name, schema in EVENT_TABLES.items():
             writers[name] = pq.ParquetWriter(partial[name], schema, compression="zstd")
         for account in accounts:
             for name, (_record, read) in records.TABLES.items():
-                columns = TABLES[name].names
+                columns = EVENT_TABLES[name].names
                 rows = [dict(zip(columns, (account.scenario.id, *row), strict=True)) for row in read(account)]
                 counts[name] += len(rows)
-                writers[name].write_table(pa.Table.from_pylist(rows, TABLES[name]))
+                writers[name].write_table(pa.Table.from_pylist(rows, EVENT_TABLES[name]))
         for name, writer in writers.items():
             writer.close()
             partial[name].replace(folder / f"{name}.parquet")
@@ -79,7 +79,7 @@ def write_events(accounts: Iterable[Run], folder: Path) -> dict[str, int]:
     return counts
 
 
-VIEWS: Final = ("funnel", "losses", "rebalances", "heartbeats")
+EVENT_VIEWS: Final = ("funnel", "losses", "rebalances", "heartbeats")
 
 
 def view_sql(name: str) -> str:
@@ -88,8 +88,10 @@ def view_sql(name: str) -> str:
     Raises:
         BadInput: there is no such view.
     """
-    if name not in VIEWS:
-        raise BadInput(_("view {name} is not known; there are {views}", name=f"{name!r}", views=joined(", ", VIEWS)))
+    if name not in EVENT_VIEWS:
+        raise BadInput(
+            _("view {name} is not known; there are {views}", name=f"{name!r}", views=joined(", ", EVENT_VIEWS))
+        )
     return files("rmqlab_tools.spark").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
 
 
@@ -100,7 +102,7 @@ def views(spark: SparkSession, folder: str | Path) -> dict[str, DataFrame]:
         BadInput: a table is not there; the text says how the folder is made.
     """
     folder = Path(folder)
-    for name in TABLES:
+    for name in EVENT_TABLES:
         path = folder / f"{name}.parquet"
         if not path.is_file():
             raise BadInput(
@@ -112,9 +114,9 @@ def views(spark: SparkSession, folder: str | Path) -> dict[str, DataFrame]:
                 )
             )
         spark.read.parquet(str(path)).createOrReplaceTempView(name)
-    found = {}
-    for name in VIEWS:
+    frames = {}
+    for name in EVENT_VIEWS:
         frame = spark.sql(view_sql(name))
         frame.createOrReplaceTempView(name)
-        found[name] = frame
-    return found
+        frames[name] = frame
+    return frames

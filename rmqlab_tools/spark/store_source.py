@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from rmqlab_tools.spark.files.commit_log_files import LogFile
     from rmqlab_tools.spark.files.log_reader import LogReader
 
-FORMAT: Final = "rocketmq"
+SOURCE_FORMAT: Final = "rocketmq"
 COMMIT_LOG: Final = "commitlog"
-TABLES: Final = (COMMIT_LOG, *SCHEMAS)
+SOURCE_TABLES: Final = (COMMIT_LOG, *SCHEMAS)
 _PROPERTY_COLUMN: Final = re.compile(re.escape(PROPERTY_PREFIX) + "[^\x01\x02]+", re.DOTALL)
 _MIN_SPLIT: Final = 64 << 20
 _MIN_PARTITIONS: Final = 4
@@ -75,22 +75,22 @@ class RocketMQStore(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the format."""
-        return FORMAT
+        """The name of the format."""
+        return SOURCE_FORMAT
 
     def schema(self) -> StructType:
-        """Return the columns asked for, else all of the table's."""
+        """The columns asked for, else all of the table's."""
         return from_arrow_schema(self._options.schema())
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader for a batch query."""
+        """A reader for a batch query."""
         options = self._options.with_schema(schema)
         if options.table != COMMIT_LOG:
             return PlainTable(options)
         return LogTable(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Return a reader for a stream, of the commit log alone."""
+        """A reader for a stream, of the commit log alone."""
         options = self._options.with_schema(schema)
         if options.table != COMMIT_LOG:
             raise BadInput(
@@ -124,15 +124,15 @@ class LogTable(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the ranges to read."""
+        """The ranges to read."""
         files = log_files(self._options.root)
         total = sum(file.size for file in files)
         split = self._options.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
         ranges = log_ranges(files, split, self._options.low, self._options.high)
-        return _partitions(together(((one, one.high - one.low) for one in ranges), split))
+        return _partitions(together(((part, part.high - part.low) for part in ranges), split))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one task's ranges."""
+        """The rows of one task's ranges."""
         yield from _rows(self._options, partition)
 
 
@@ -143,11 +143,11 @@ class PlainTable(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return groups of files."""
+        """Groups of files."""
         return _partitions(pieces(self._options.root, self._options.table, _PIECE))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one group of files."""
+        """The rows of one group of files."""
         options = self._options
         for batch in read_piece(options.root, options.table, partition.value or (), options.hash_slots):
             yield batch.select(list(options.columns))
@@ -168,7 +168,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        """Return where a new query begins."""
+        """Where a new query begins."""
         files = log_files(self._options.root)
         first = files[0].base if files else 0
         if self._options.starting == "earliest":
@@ -177,7 +177,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"offset": end}
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
-        """Return the limit of one batch."""
+        """The limit of one batch."""
         return ReadMaxBytes(self._options.max_bytes) if self._options.max_bytes else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -185,29 +185,31 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = _log_end(log_files(self._options.root), self.initialOffset()["offset"])
 
     def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
-        """Return the end of what has been written whole. A record that is still being written is left for later."""
+        """The end of what has been written whole. A record that is still being written is left for later."""
         if start is None:
             start = {"offset": self._reached} if self._reached is not None else self.initialOffset()
         begin = start["offset"]
         most = self._options.max_bytes if limit is None else getattr(limit, "max_bytes", None)
-        until = min((one for one in (self._target, begin + most if most else None) if one is not None), default=None)
+        until = min(
+            (bound for bound in (self._target, begin + most if most else None) if bound is not None), default=None
+        )
         self._reached = max(begin, _log_end(log_files(self._options.root), begin, until))
         return {"offset": self._reached}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Return the ranges between two offsets. One that begins within a file begins at a record.
+        """The ranges between two offsets. One that begins within a file begins at a record.
 
-        Files that the broker deleted before they were read are told as missing.
+        Files that the broker deleted before they were read are reported as missing.
         """
         files = log_files(self._options.root)
         begin, until = start["offset"], end["offset"]
         first = min(files[0].base if files else until, until)
         gone = [LogRange(None, begin, first)] if begin < first else []
-        found = gone + log_ranges(files, 1 << 62, begin, until)
-        return _partitions([(part._replace(begin=part.low) if part.file else part,) for part in found])
+        ranges = gone + log_ranges(files, 1 << 62, begin, until)
+        return _partitions([(part._replace(begin=part.low) if part.file else part,) for part in ranges])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one task's ranges."""
+        """The rows of one task's ranges."""
         yield from _rows(self._options, partition)
 
 
@@ -220,9 +222,11 @@ class Options:
             raise BadInput(_("the store directory is missing: load(PATH)"))
         self.root = store_directory(known["path"])
         self.table = known.get("table", COMMIT_LOG).lower()
-        if self.table not in TABLES:
-            raise BadInput(_("no table {table}{near}", table=f"{self.table!r}", near=there_are(self.table, TABLES)))
-        self._types = TYPES if self.table == COMMIT_LOG else {one.name: one.type for one in SCHEMAS[self.table]}
+        if self.table not in SOURCE_TABLES:
+            raise BadInput(
+                _("no table {table}{near}", table=f"{self.table!r}", near=there_are(self.table, SOURCE_TABLES))
+            )
+        self._types = TYPES if self.table == COMMIT_LOG else {field.name: field.type for field in SCHEMAS[self.table]}
         self.columns = _list(known, "columns") or tuple(self._types)
         self.split_bytes = _number(known, "splitBytes")
         self.hash_slots = _number(known, "hashSlotNum")
@@ -261,27 +265,31 @@ class Options:
                 )
 
     def schema(self) -> pa.Schema:
-        """Return the columns and their types."""
+        """The columns and their types."""
         return pa.schema([(name, self._types.get(name, pa.string())) for name in self.columns])
 
     def with_schema(self, schema: StructType) -> Options:
-        """Return these options for the columns of a schema that Spark was given; raise `BadInput`."""
-        self._check([one.name for one in schema])
-        self.columns = tuple(one.name for one in schema)
-        for one, ours in zip(schema, self.schema(), strict=True):
-            if to_arrow_type(one.dataType) != ours.type:
+        """These options for the columns of a schema that Spark was given.
+
+        Raises:
+            BadInput: it cannot be used; the text says what and why.
+        """
+        self._check([field.name for field in schema])
+        self.columns = tuple(field.name for field in schema)
+        for field, ours in zip(schema, self.schema(), strict=True):
+            if to_arrow_type(field.dataType) != ours.type:
                 raise BadInput(
                     _(
                         "column {name} is {type}, not {simpleString}",
-                        name=f"{one.name!r}",
+                        name=f"{field.name!r}",
                         type=ours.type,
-                        simpleString=one.dataType.simpleString(),
+                        simpleString=field.dataType.simpleString(),
                     )
                 )
         return self
 
     def log_reader(self) -> LogReader:
-        """Return what reads the commit log.
+        """What reads the commit log.
 
         Only the tasks need it, and what it loads: Spark asks for a schema and for partitions in processes of their own.
         """
@@ -302,13 +310,13 @@ def _number(known: Mapping[str, str], name: str, least: int = 1) -> int | None:
 
 
 def _list(known: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return tuple(one.strip() for one in known.get(name, "").split(",") if one.strip())
+    return tuple(item.strip() for item in known.get(name, "").split(",") if item.strip())
 
 
 def _wanted(known: Mapping[str, str]) -> RecordFilter:
-    """Return the records that the options ask for."""
+    """The records that the options ask for."""
     queues = _list(known, "queues")
-    if not all(one.isdecimal() for one in queues):
+    if not all(queue.isdecimal() for queue in queues):
         raise BadInput(
             _("queues {queues}: numbers of queues with commas between are needed", queues=f"{known['queues']!r}")
         )

@@ -13,7 +13,7 @@ from rmqlab.scenario import scenario as scenarios
 from rmqlab_tools.cli.arguments import FORMATS, parts
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.search.lint.members import GROUP_FIELDS, MEMBER_FIELDS
-from rmqlab_tools.spark.audit.subscription_file import FIELDS, read_subscriptions
+from rmqlab_tools.spark.audit.subscription_file import LINE_FIELDS, read_subscriptions
 
 
 @pytest.mark.parametrize("verb", FORMATS)
@@ -53,7 +53,8 @@ def test_lint_finds_who_differs(file, status, capsys):
 @pytest.mark.parametrize("file", ["subscriptions"], indirect=True)
 def test_an_audit_reads_every_line(file):
     found = read_subscriptions(file)
-    assert [len(rows) for rows in (found.asked["orders", "Orders"], found.held["orders", "Orders"])] == [2, 1]
+    key = "orders", "Orders"
+    assert (len(found.client_subscriptions[key]), len(found.broker_subscriptions[key])) == (2, 1)
     assert found.present["orders"][0].clients == ("A", "B")
 
 
@@ -66,7 +67,7 @@ def test_pages_name_every_field():
     known = {field.encode_name for struct in structs for field in msgspec.structs.fields(struct)}
     assert known | set(scenarios._KINDS) <= named("scenario")
     assert {*GROUP_FIELDS, *MEMBER_FIELDS} <= named("members")
-    assert {*FIELDS} - {"held"} <= named("subscriptions")
+    assert {*LINE_FIELDS} - {"held"} <= named("subscriptions")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import rmqlab
 from rmqlab_tools.cli import VERBS
 from rmqlab_tools.cli.cli import main
-from rmqlab_tools.live.teller import Teller
+from rmqlab_tools.live.rate_limited_log import RateLimitedLog
 
 ODD = "x\x1b[2J\u202e"
 SHOWN = r"x\x1b[2J\u202e"
@@ -65,7 +65,7 @@ def test_nothing_outside_acts(verb, capfd, tmp_path, monkeypatch):
 def test_lines_of_a_server_are_visible_too():
     read, write = os.pipe()
     with os.fdopen(write, "w") as stream:
-        teller = Teller(stream)
+        teller = RateLimitedLog(stream)
         teller.tell(f"G: {ODD} joins\nforged")
         teller.close()
     with os.fdopen(read) as told:

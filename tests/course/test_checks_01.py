@@ -9,7 +9,7 @@ import pytest
 import rmqlab
 from rmqlab_tools.course.check import checks
 from rmqlab_tools.course.checks_01 import HUNTED, played, predicted, unfair
-from rmqlab_tools.course.mutants import WRONG
+from rmqlab_tools.course.mutants import WRONG_RULES
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ FATES = {
     "dropped by the broker": ["MsgStr1", "MsgStr3", "MsgStr5", "MsgStr7"],
     "dropped by a client": ["MsgStr0", "MsgStr4"],
 }
-BUGS = {name: next(iter(WRONG[name])) for name in HUNTED}
+BUGS = {name: next(iter(WRONG_RULES[name])) for name in HUNTED}
 
 
 def every_queue(current_cid, mq_all, cid_all):
@@ -70,7 +70,7 @@ RIGHT = [
     ("01-bug-hunt", lambda: BUGS),
 ]
 # A wrong answer, and words of its hint, its rule and its evidence.
-WRONG = [
+WRONG_RULES = [
     ("01-predict", dict, "Give a dict", "exactly one fate", ""),
     ("01-predict", lambda: FATES | {"delivered": ["MsgStr2"]}, "says nothing about MsgStr6", "one fate", ""),
     ("01-predict", lambda: FATES | {"delivered": ["MsgStr2", "MsgStr6", "MsgStr1"]}, "stands twice", "one fate", ""),
@@ -121,7 +121,7 @@ WRONG = [
 
 
 def test_every_check_has_a_right_answer_and_wrong_ones():
-    assert set(checks("01")) == {name for name, _ in RIGHT} == {name for name, *_ in WRONG}
+    assert set(checks("01")) == {name for name, _ in RIGHT} == {name for name, *_ in WRONG_RULES}
 
 
 @pytest.mark.parametrize(("name", "answer"), RIGHT, ids=[name for name, _ in RIGHT])
@@ -129,7 +129,7 @@ def test_right_answer(name, answer):
     assert repr(rmqlab.check(name, answer())).startswith(f"{name}: right. ")
 
 
-@pytest.mark.parametrize(("name", "answer", "hint", "rule", "evidence"), WRONG)
+@pytest.mark.parametrize(("name", "answer", "hint", "rule", "evidence"), WRONG_RULES)
 def test_wrong_answer_gets_a_hint_then_the_rule_then_the_evidence(name, answer, hint, rule, evidence):
     given = answer()
     first = repr(rmqlab.check(name, given))

@@ -6,7 +6,7 @@ import pytest
 
 import rmqlab
 from rmqlab_tools.course.checks_06 import CLIENTS, MAX_BEATS, SUSPECTS, _picture, group, marks, story
-from rmqlab_tools.course.mutants import WRONG, broken
+from rmqlab_tools.course.mutants import WRONG_RULES, broken
 from rmqlab_tools.show.clock_lanes import clock_lane
 
 pytestmark = pytest.mark.slow
@@ -98,7 +98,7 @@ def test_an_expiry_just_below_three_periods_costs_a_member_its_place_now_and_the
 
 
 def test_the_hunt():
-    right = {name: next(iter(WRONG[name])) for name in ("kelp", "larch")}
+    right = {name: next(iter(WRONG_RULES[name])) for name in ("kelp", "larch")}
     assert judged("06-hunt", right)
     for name, rule in right.items():
         for wrong in set(SUSPECTS) - {rule}:

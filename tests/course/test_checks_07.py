@@ -8,7 +8,7 @@ import pytest
 
 import rmqlab
 from rmqlab_tools.course.checks_07 import SUSPECTS
-from rmqlab_tools.course.mutants import WRONG
+from rmqlab_tools.course.mutants import WRONG_RULES
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ def test_newcomers():
 
 
 def test_the_hunt():
-    right = {name: next(iter(WRONG[name])) for name in ("olive", "poppy")}
+    right = {name: next(iter(WRONG_RULES[name])) for name in ("olive", "poppy")}
     assert judged("07-hunt", right)
     for name, rule in right.items():
         for wrong in set(SUSPECTS) - {rule}:

@@ -99,9 +99,9 @@ def test_same_tags_lose_nothing_in_any_order():
 @pytest.mark.row("S-86")
 def test_a_fast_clock_wins_whoever_starts_first():
     for order in itertools.permutations("AB"):
-        reading = RunView(EightMessages(start_order=order, skew_ms={"A": 3_600_000}).run())
-        assert reading.slots[-1].who == "A"
-        assert {slot.who for slot in reading.slots if slot.t > 1_000} == {"A"}
+        view = RunView(EightMessages(start_order=order, skew_ms={"A": 3_600_000}).run())
+        assert view.slots[-1].who == "A"
+        assert {slot.who for slot in view.slots if slot.t > 1_000} == {"A"}
 
 
 @pytest.mark.row("S-05")

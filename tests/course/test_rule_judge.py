@@ -15,7 +15,7 @@ from rmqlab_tools.course import order_judge, rule_judge
 from rmqlab_tools.course.answers import BY_HAND
 from rmqlab_tools.course.check import THEIRS, CheckFailed
 from rmqlab_tools.course.order_judge import must_hold_in_every_order
-from rmqlab_tools.course.rule_judge import CASES, Case, must_agree_in_cases, rule_text, vector_cases
+from rmqlab_tools.course.rule_judge import RULE_CASES, RuleCase, must_agree_in_cases, rule_text, vector_cases
 from rmqlab_tools.search.explorer.properties import no_loss
 
 RULES = rmqlab.RULES["4.8.0"]
@@ -177,7 +177,7 @@ def test_a_wrong_rule_gets_its_first_case(field, mine, text):
     assert failed.rule == rule_text(field)
 
 
-@pytest.mark.parametrize("field", CASES)
+@pytest.mark.parametrize("field", RULE_CASES)
 def test_the_rules_agree_with_their_own_cases_and_vectors(field):
     """So does whatever asks them: each case is right, and then it is told what it is."""
     real = getattr(RULES, field)
@@ -232,10 +232,10 @@ def test_mistakes_are_told_plainly():
 
 
 def test_cases_of_ones_own():
-    assert differs_in_a_case("is_latest", lambda held, pull: held > pull, [Case((1, 2)), Case((3, 2))]) is None
+    assert differs_in_a_case("is_latest", lambda held, pull: held > pull, [RuleCase((1, 2)), RuleCase((3, 2))]) is None
     assert (
         "held_version=2, pull_version=2"
-        in differs_in_a_case("is_latest", lambda held, pull: held > pull, [Case((2, 2))]).problem
+        in differs_in_a_case("is_latest", lambda held, pull: held > pull, [RuleCase((2, 2))]).problem
     )
 
 
@@ -295,7 +295,7 @@ def test_what_stops_in_a_run_is_told():
 
 
 def test_a_lab_that_is_too_large_is_named(monkeypatch):
-    monkeypatch.setattr(order_judge, "BUDGET", 5)
+    monkeypatch.setattr(order_judge, "ORDER_BUDGET", 5)
     with pytest.raises(ValueError, match="more orders than 5 runs can try"):
         broken_order([lab(2)], RULES.replace(client_keeps=keeps_all))
 

@@ -11,7 +11,7 @@ from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import Connection, ConsumerConnection, ConsumerRunningInfo, ProcessQueueInfo
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription
-from rmqlab_tools.doctor.snapshot import BrokerSeen, GroupSeen, Look, MemberSeen, PassedEntries, QueueSeen
+from rmqlab_tools.doctor.snapshot import BrokerSeen, ClusterSnapshot, GroupSeen, MemberSeen, PassedEntries, QueueSeen
 
 NOW = 1_700_000_000_000
 STARTED = NOW - 3_600_000
@@ -108,7 +108,7 @@ def group_seen(name, members, topics, brokers, slot=None, committed=100, end=100
 
 def look(members=(), queues=4, *, topics=("T",), brokers=("broker-a",), at=NOW, settings=None, group="G", **more):
     """A look at one group; `more` goes to `group_seen`."""
-    seen = Look("127.0.0.1:9876", at, took_ms=100)
+    seen = ClusterSnapshot("127.0.0.1:9876", at, took_ms=100)
     for broker in brokers:
         seen.brokers[broker] = BrokerSeen(broker, "C", "10.0.0.9:10911", "V4_8_0", dict(settings or {}), {})
     for topic in topics:

@@ -11,7 +11,7 @@ from rmqlab.checkout import folder
 from rmqlab_tools.doctor.snapshot_json import look_from_json
 
 if TYPE_CHECKING:
-    from rmqlab_tools.doctor.snapshot import Look
+    from rmqlab_tools.doctor.snapshot import ClusterSnapshot
 
 PROPERTIES = (
     "messageModel", "consumeFromWhere", "postSubscriptionWhenPull", "consumerGroup", "pullInterval", "pullBatchSize",
@@ -58,6 +58,6 @@ def text_of(look: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(f" {json.dumps(name)}: {part}" for name, part in parts.items()) + "\n}\n"
 
 
-def recorded_look(servers: str, number: int) -> Look:
+def recorded_look(servers: str, number: int) -> ClusterSnapshot:
     """The first or second look at the scene on the real "4.8.0" or "5.3.3"."""
     return look_from_json(json.loads((folder("data") / "doctor" / f"{servers}-{number}.json").read_text("utf-8")))

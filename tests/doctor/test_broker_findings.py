@@ -6,7 +6,7 @@ import pytest
 
 from rmqlab_tools.doctor.diagnosis import diagnose
 from rmqlab_tools.doctor.finding import State
-from rmqlab_tools.doctor.snapshot import Look, Unanswered
+from rmqlab_tools.doctor.snapshot import ClusterSnapshot, Unanswered
 from tests.doctor.conftest import NOW, M, look
 
 USUAL = {
@@ -81,7 +81,7 @@ def test_clients_of_another_version_than_the_brokers():
 
 
 def test_a_broker_that_the_name_server_forgot():
-    empty = Look("127.0.0.1:9876", NOW)
+    empty = ClusterSnapshot("127.0.0.1:9876", NOW)
     found = diagnose(empty, look([M("A")]))
     assert ([one.kind for one in found.cluster], found.status) == (["no_broker"], 4)
     assert "no longer lists broker-a" in found.cluster[0].says

@@ -18,8 +18,8 @@ from rmqlab_tools.cli import VERBS
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.doctor.decoder import coded, decode, entries, match, templates
 from rmqlab_tools.doctor.decoder_entry import EFFECTS
-from rmqlab_tools.doctor.explain import LONGEST, explain_lines
-from rmqlab_tools.doctor.finding import KINDS
+from rmqlab_tools.doctor.explain import LONGEST_QUERY, explain_lines
+from rmqlab_tools.doctor.finding import FINDING_KINDS
 from rmqlab_tools.doctor.line_template import template
 from rmqlab_tools.doctor.printed import printed_value
 
@@ -41,7 +41,7 @@ def test_what_entries_name_is_there(root):
     for one in EVERY.values():
         assert set(one.rules) <= rules, one.id
         assert set(one.rows) <= rows, one.id
-        assert set(one.findings) <= set(KINDS), one.id
+        assert set(one.findings) <= set(FINDING_KINDS), one.id
         assert set(one.see) <= set(EVERY) - {one.id}, one.id
         assert set(re.findall(r"`rmqlab ([a-z0-9]+)", one.do + one.means)) <= set(VERBS), one.id
         assert bool(one.texts) != bool(one.name), one.id
@@ -256,7 +256,7 @@ LOG = [
     changed("tagA", "tagB").replace("10:30:00", "10:30:02"),
     "java.lang.Exception: a line of a trace",
     "2021-09-05 10:30:09 WARN Pull - the consumer's group info not exist, group: H",
-    "x" * (3 * LONGEST),
+    "x" * (3 * LONGEST_QUERY),
     "2021-09-05 10:30:10 INFO main - \udcff".encode("utf-8", "surrogateescape").decode("latin-1"),
 ]
 

@@ -13,7 +13,7 @@ from rmqlab.protocol.bodies import Connection, ConsumerConnection, ConsumerRunni
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab_tools.cli.cli import main
-from rmqlab_tools.doctor.evidence.json_forms import FORMS
+from rmqlab_tools.doctor.evidence.json_forms import JSON_FORMS
 from rmqlab_tools.doctor.evidence.recognisers import TEXT_FORMS
 from rmqlab_tools.doctor.evidence.sections import closing, sections
 from rmqlab_tools.doctor.finding import State
@@ -449,9 +449,9 @@ def test_a_pipe_and_a_windows_file(tmp_path, capsys, monkeypatch):
 
 
 def test_kinds_of_the_tables_are_there_once_each():
-    json_kinds = [form.kind for form in FORMS]
+    json_kinds = [form.kind for form in JSON_FORMS]
     assert len(json_kinds) == len(set(json_kinds))
-    assert all(form.title and callable(form.read) for form in (*FORMS, *TEXT_FORMS))
+    assert all(form.title and callable(form.read) for form in (*JSON_FORMS, *TEXT_FORMS))
 
 
 def test_where_a_value_closes():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rmqlab_tools.doctor.history import LookHistory
+from rmqlab_tools.doctor.history import SnapshotHistory
 from tests.doctor.conftest import NOW, M, look
 
 MEMBERS = [M("A", {"T": "tagA"}), M("B", {"T": "tagB"})]
 
 
 def test_flips_are_what_the_slot_says_and_not_its_stamp():
-    history = LookHistory()
+    history = SnapshotHistory()
     for number, holder in enumerate(["A", "B", "B", "A"]):
         history.saw(look(MEMBERS, at=NOW + number * 20_000, slot=holder))
     assert history.flips("G", "T") == (2, 4, 2.0)
@@ -19,13 +19,13 @@ def test_flips_are_what_the_slot_says_and_not_its_stamp():
 
 
 def test_one_look_knows_no_rate():
-    history = LookHistory()
+    history = SnapshotHistory()
     history.saw(look(MEMBERS))
     assert history.flips("G", "T") == (0, 1, None)
 
 
 def test_flips_older_than_ten_minutes_are_forgotten():
-    history = LookHistory()
+    history = SnapshotHistory()
     for number, holder in enumerate(["A", "B"]):
         history.saw(look(MEMBERS, at=NOW + number * 10_000, slot=holder))
     history.saw(look(MEMBERS, at=NOW + 700_000, slot="B"))
@@ -33,7 +33,7 @@ def test_flips_older_than_ten_minutes_are_forgotten():
 
 
 def test_a_member_that_falls_silent_keeps_the_time_of_its_last_answer():
-    history = LookHistory()
+    history = SnapshotHistory()
 
     def silence(members, at):
         seen = look(members, at=at)

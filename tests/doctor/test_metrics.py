@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from rmqlab.errors import BadInput
 from rmqlab_tools.doctor.diagnosis import diagnose
-from rmqlab_tools.doctor.history import LookHistory
+from rmqlab_tools.doctor.history import SnapshotHistory
 from rmqlab_tools.doctor.metrics import GroupCollector, serve_metrics
 from tests.doctor.conftest import NOW, M, look, passed
 
@@ -33,7 +33,7 @@ def samples(port):
 
 
 def test_numbers_of_the_last_look():
-    doctor, history = SimpleNamespace(diagnosis=None), LookHistory()
+    doctor, history = SimpleNamespace(diagnosis=None), SnapshotHistory()
     collector, port = serve_metrics(doctor, 0)
     assert samples(port) == {}
     for number, holder in enumerate(["A", "B"]):

@@ -9,7 +9,7 @@ import pytest
 
 from rmqlab_tools.doctor.diagnosis import diagnose
 from rmqlab_tools.doctor.finding import Certainty, State
-from rmqlab_tools.doctor.history import LookHistory
+from rmqlab_tools.doctor.history import SnapshotHistory
 from rmqlab_tools.search.plan.planner import plan
 from rmqlab_tools.search.plan.procedures import Setting
 from tests.doctor.conftest import NOW, STARTED, M, finding, kinds, look
@@ -84,7 +84,7 @@ def test_flips_are_at_least_what_was_seen():
     assert one.evidence["flips"] == {"seen": 1, "looks": 2, "per_minute": None}
     assert "changed at least 1 time in 2 looks" in one.says
 
-    history = LookHistory()
+    history = SnapshotHistory()
     for number, slot in enumerate("ABA"):
         history.saw(look(pair, slot=slot, at=NOW + number * 30_000))
     one = finding(diagnose(look(pair), history=history), "different_subscriptions")

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rmqlab.checkout import folder
-from rmqlab_tools.doctor.finding import KINDS
+from rmqlab_tools.doctor.finding import FINDING_KINDS
 
 FOUND = {
     "S-03": "different_topics", "S-05": "idle_members", "S-06": "different_models", "S-07": "different_subscriptions",
@@ -46,16 +46,16 @@ NOT_SEEN = {
 
 @pytest.mark.parametrize("row", FOUND)
 def test_a_trap_is_named_with_its_row(row):
-    rows, _ = KINDS[FOUND[row]]
+    rows, _ = FINDING_KINDS[FOUND[row]]
     assert row in rows.split()
 
 
 def test_every_kind_stands_for_rows_of_the_mission_and_is_said_somewhere():
     known = set(re.findall(r"\b[SFH]-\d+\b", (folder("data") / "mission" / "rows.tsv").read_text("utf-8")))
-    assert {row for rows, _ in KINDS.values() for row in rows.split()} | set(NOT_SEEN) <= known
+    assert {row for rows, _ in FINDING_KINDS.values() for row in rows.split()} | set(NOT_SEEN) <= known
     assert not set(FOUND) & set(NOT_SEEN)
     modules = "".join(path.read_text("utf-8") for path in (folder("rmqlab_tools") / "doctor").rglob("*_findings.py"))
-    assert {kind for kind in KINDS if f'"{kind}"' not in modules} == set()
-    assert all(advice for name, (_, advice) in KINDS.items() if name not in {
+    assert {kind for kind in FINDING_KINDS if f'"{kind}"' not in modules} == set()
+    assert all(advice for name, (_, advice) in FINDING_KINDS.items() if name not in {
         "heartbeat_table_only", "no_committed_offset", "client_versions"
     })  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab_tools.cli.printing import Printer
 from rmqlab_tools.doctor.diagnosis import diagnose
-from rmqlab_tools.doctor.history import LookHistory
+from rmqlab_tools.doctor.history import SnapshotHistory
 from rmqlab_tools.doctor.watch import PIPE_WIDTH, table, watch
 from tests.doctor.conftest import NOW, M, look
 
@@ -25,7 +25,7 @@ class Scripted:
     """A doctor that sees the given looks."""
 
     def __init__(self, looks):
-        self.history, self.diagnosis, self._looks, self.waited = LookHistory(), None, iter(looks), []
+        self.history, self.diagnosis, self._looks, self.waited = SnapshotHistory(), None, iter(looks), []
 
     def look(self):
         seen = next(self._looks)

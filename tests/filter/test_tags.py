@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.filter.filter import both_steps
+from rmqlab.filter.filter import match_in_two_layers
 from rmqlab.protocol.subscription_data import build_subscription_data
 from rmqlab.rules import client_keeps, is_matched_by_consume_queue
 
@@ -19,8 +19,8 @@ def subscribe(text, *, class_filter=False):
 
 @pytest.mark.row("S-15")
 def test_case_counts():
-    assert both_steps(subscribe("TagB"), "tagB") == (3552232, False, False)
-    assert both_steps(subscribe("tagB"), "tagB").delivered
+    assert match_in_two_layers(subscribe("TagB"), "tagB") == (3552232, False, False)
+    assert match_in_two_layers(subscribe("tagB"), "tagB").delivered
 
 
 @pytest.mark.row("S-10")
@@ -28,14 +28,14 @@ def test_case_counts():
 def test_the_order_of_tags_does_not_matter(tag):
     one, other = subscribe("Tag1||Tag2"), subscribe("Tag2||Tag1")
     assert one.code_set == {2598903, 2598904}
-    assert both_steps(one, tag) == both_steps(other, tag)
+    assert match_in_two_layers(one, tag) == match_in_two_layers(other, tag)
     assert one != other
 
 
 @pytest.mark.row("F-50", "F-56")
 def test_a_message_without_a_tag_has_code_0_and_is_filtered():
-    assert both_steps(subscribe("TagA"), None) == (0, False, False)
-    assert both_steps(subscribe("*"), None).delivered
+    assert match_in_two_layers(subscribe("TagA"), None) == (0, False, False)
+    assert match_in_two_layers(subscribe("*"), None).delivered
 
 
 @pytest.mark.row("F-56")
@@ -52,9 +52,9 @@ def test_the_entrys_64_bits_are_narrowed_to_32():
 @pytest.mark.row("F-51", "F-52", "F-53")
 @pytest.mark.parametrize(("wanted", "sent"), [("Aa", "BB"), ("AaAa", "BBBB")])
 def test_the_broker_returns_what_collides_and_the_client_drops_it(wanted, sent):
-    steps = both_steps(subscribe(wanted), sent)
+    steps = match_in_two_layers(subscribe(wanted), sent)
     assert (steps.broker, steps.client) == (True, False)
-    assert both_steps(subscribe(wanted), wanted).delivered
+    assert match_in_two_layers(subscribe(wanted), wanted).delivered
 
 
 @pytest.mark.row("F-95")
@@ -68,12 +68,12 @@ def test_the_clients_second_check(text, tag, kept):
 
 @pytest.mark.row("F-55", "F-95")
 def test_class_mode_keeps_everything_in_both_steps():
-    assert both_steps(subscribe("TagA", class_filter=True), "other").delivered
+    assert match_in_two_layers(subscribe("TagA", class_filter=True), "other").delivered
 
 
 @given(st.text(), st.lists(st.text(min_size=1), min_size=1))
 def test_step_one_never_drops_what_step_two_would_keep(tag, tags):
     subscription = subscribe("||".join([*tags, "x"]))
-    steps = both_steps(subscription, tag)
+    steps = match_in_two_layers(subscription, tag)
     if steps.client and tag:
         assert steps.broker

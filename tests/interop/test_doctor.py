@@ -20,7 +20,7 @@ import rmqlab
 from rmqlab_tools.doctor.diagnosis import diagnose
 from rmqlab_tools.doctor.finding import State
 from rmqlab_tools.doctor.read_client import READ_CODES, ReadClient
-from rmqlab_tools.doctor.snapshot import LookOptions
+from rmqlab_tools.doctor.snapshot import SnapshotOptions
 from rmqlab_tools.doctor.snapshot_json import look_to_json
 from rmqlab_tools.doctor.take_snapshot import take_look
 from rmqlab_tools.live.endpoint import Endpoint
@@ -34,7 +34,7 @@ from tests.doctor.scene import JAVA_4, JAVA_5, ORDERS, SQL_GROUPS, Member, group
 pytestmark = pytest.mark.skipif(find_spec("rocketmq") is None, reason="no C++ client: pip install rocketmq")
 SERVERS = ["4.8.0", "5.3.3", "serve"]
 SETTINGS = {"enablePropertyFilter": "true"}
-ASKED = LookOptions(member_timeout_ms=3_000)  # a busy machine is late
+ASKED = SnapshotOptions(member_timeout_ms=3_000)  # a busy machine is late
 
 
 @dataclass
@@ -187,7 +187,7 @@ def test_mqadmin_sees_no_difference(scene, capsys):
 @pytest.mark.parametrize("scene", ["4.8.0"], indirect=True)
 def test_a_fault_that_comes_and_goes_is_seen_at_once(scene):
     """A member with another tag joins a healthy group and leaves it again."""
-    asked = LookOptions(groups=("OneTag",), member_timeout_ms=3_000)
+    asked = SnapshotOptions(groups=("OneTag",), member_timeout_ms=3_000)
     java, questions = scene.running.java[JAVA_4], scene.running.questions
     namesrv = scene.running.namesrv
 
@@ -211,7 +211,7 @@ def test_a_fault_that_comes_and_goes_is_seen_at_once(scene):
 
 def test_a_filter_that_is_switched_off_is_seen_at_once(scene):
     """`enablePropertyFilter` goes off while SQL92 consumers run: their pulls are refused from then on."""
-    asked = LookOptions(groups=tuple(sorted(SQL_GROUPS)), member_timeout_ms=3_000)
+    asked = SnapshotOptions(groups=tuple(sorted(SQL_GROUPS)), member_timeout_ms=3_000)
     scene.running.questions.set(enablePropertyFilter="false")
     try:
         diagnosis = diagnose(look_once(scene.running.namesrv, asked))
@@ -224,7 +224,7 @@ def test_a_filter_that_is_switched_off_is_seen_at_once(scene):
 
 def test_a_cluster_that_dies_in_the_middle_is_named(scene):
     """The broker ends while a look asks it: the look comes to its end, and says who did not answer."""
-    running, slow = scene.running, LookOptions(rate=10, timeout_ms=500, member_timeout_ms=300)
+    running, slow = scene.running, SnapshotOptions(rate=10, timeout_ms=500, member_timeout_ms=300)
 
     async def look():
         async with ReadClient(running.namesrv, slow) as client:

@@ -16,7 +16,7 @@ import pytest
 
 import rmqlab
 from rmqlab import BadInput
-from rmqlab.sim.lanes import EndlessBurstError
+from rmqlab.sim.frame_queues import EndlessBurstError
 
 RULES = rmqlab.RULES["4.8.0"]
 ROOT = Path(__file__).parents[2]

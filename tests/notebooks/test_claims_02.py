@@ -8,8 +8,8 @@ import rmqlab
 from rmqlab.message.java import string_hash
 from rmqlab.run.fates import Fate
 from rmqlab_tools.course.checks_02 import HUNTED
-from rmqlab_tools.course.mutants import WRONG
-from rmqlab_tools.show.funnels import STAGES, Stage
+from rmqlab_tools.course.mutants import WRONG_RULES
+from rmqlab_tools.show.funnels import FUNNEL_STAGES, Stage
 
 LESSON = "02_tags"
 SETTING = (
@@ -55,7 +55,7 @@ def test_nothing_else_is_claimed(unproved):
 )
 def test_sixty_messages(shown):
     assert len(THREE) == 3
-    assert [len(list(Stage)), Stage.LAYER_1] == [3, STAGES[Fate.DROPPED_BY_BROKER_TAG]]
+    assert [len(list(Stage)), Stage.LAYER_1] == [3, FUNNEL_STAGES[Fate.DROPPED_BY_BROKER_TAG]]
     assert "of 60 messages, 20 stop at layer 1, 40 arrive" in shown["run"]
     assert shown["run"].count("of 60 messages") == 3
     assert shown["run"].count("stop at layer 2") == shown["run"].count("stop at client") == 1  # heads of the table
@@ -159,4 +159,4 @@ def test_hints():
 
 @pytest.mark.claim('rmqlab.broken("moss") gives the rules of 4.8.0, of which one is wrong.')
 def test_one_rule_is_wrong_in_each():
-    assert [len(WRONG[name]) for name in HUNTED] == [1, 1, 1]
+    assert [len(WRONG_RULES[name]) for name in HUNTED] == [1, 1, 1]

@@ -10,7 +10,7 @@ import rmqlab
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.compiler import ParseCache
 from rmqlab_tools.course.checks_03 import HUNTED, REPAIRS, THROWS, comparisons
-from rmqlab_tools.course.mutants import WRONG
+from rmqlab_tools.course.mutants import WRONG_RULES
 
 LESSON = "03_sql92"
 SETTING = (
@@ -281,4 +281,4 @@ def test_five_repairs():
     "topaz: a message whose condition is true stops at the client, because that client wants a tag that it named, and a condition names none.",
 )
 def test_one_rule_is_wrong_in_each():
-    assert [len(WRONG[name]) for name in HUNTED] == [1, 1, 1]
+    assert [len(WRONG_RULES[name]) for name in HUNTED] == [1, 1, 1]

@@ -20,8 +20,8 @@ from rmqlab.events import Heartbeat, OffsetPersist
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.run.fates import Fate
 from rmqlab_tools.course.checks_11 import HELD_MS, SEARCHED, SPLIT, TAGS
-from rmqlab_tools.recordings.recording_reader import recorded_accounts
-from rmqlab_tools.spark.audit.audit_report import CERTAINTIES
+from rmqlab_tools.recordings.recording_reader import read_runs
+from rmqlab_tools.spark.audit.audit_report import CERTAINTY_WORDS
 
 LESSON = "11_audit"
 SETTING = (
@@ -59,7 +59,7 @@ def rows(text):
 @pytest.fixture(scope="module")
 def told():
     """Every scenario of the recording as the frames tell it."""
-    return {one.scenario.id: one for one in recorded_accounts(folder("data") / "golden" / "broker-4.8.0" / "audit")}
+    return {one.scenario.id: one for one in read_runs(folder("data") / "golden" / "broker-4.8.0" / "audit")}
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_sql_and_the_audit_say_the_same():
     "Things worth finding: a group that lost nothing; a group where the client dropped the messages.",
 )
 def test_certainties_and_stages(shown, told):
-    assert len(CERTAINTIES) == 3
+    assert len(CERTAINTY_WORDS) == 3
     assert re.search(r"implied\s+dropped_by_broker_tag\s+279", shown["certainty"])
     assert re.search(r"proved\s+delivered\s+61", shown["certainty"])
     assert rows(shown["audit"])["G_p-audit-011"][2] == 0

@@ -10,7 +10,7 @@ import pytest
 from rmqlab.checkout import ROOT
 from rmqlab.language import SETTING as LANGUAGE
 from rmqlab_tools.course.in_language import translated
-from rmqlab_tools.spark.session import SETTING
+from rmqlab_tools.spark.session import ADDRESS_SETTING
 from tests.proof.catalogue.english import left_in_english
 from tests.proof.exercises import exercise_of, exercise_path
 from tests.proof.notebook_files import execute, page, read
@@ -117,7 +117,7 @@ def test_every_solution_passed_its_check(solution):
 def test_lesson_runs_with_other_parameters(lesson, request, monkeypatch, tmp_path):
     """In a folder that has nothing to do with the lesson: its data is found all the same."""
     if lesson.stem in AT_CONNECT:
-        monkeypatch.setenv(SETTING, request.getfixturevalue("connect"))
+        monkeypatch.setenv(ADDRESS_SETTING, request.getfixturevalue("connect"))
     parameters, words = OTHERS.get(lesson.stem, ({"mode": "static"}, ""))
     done = papermill.execute_notebook(
         str(lesson),

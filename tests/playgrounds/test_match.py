@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab.filter.filter import both_steps
+from rmqlab.filter.filter import match_in_two_layers
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.show.link import pack
 
@@ -81,7 +81,7 @@ def test_the_command_line_and_the_python_say_what_the_page_says(lab, tmp_path_fa
 @given(expression=TAGS, tag=st.sampled_from(["", "tagA", "tagB", "Aa", "BB"]))
 def test_tags_pass_both_steps_as_the_package_says(lab, expression, tag):
     answer = lab("match").answer(state("TAG", expression, tag))
-    steps = both_steps(rmqlab.tags(expression), tag or None)
+    steps = match_in_two_layers(rmqlab.tags(expression), tag or None)
     assert (answer["verdict"]["word"] == "arrives") == steps.delivered
     assert answer["steps"][0]["passes"] == steps.broker
     assert answer["steps"][2]["passes"] == (steps.client if steps.broker else None)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.files import atomic_write
 from rmqlab_tools.java_runtime import archive_options, archive_path, find_java, home_from_wheel
 from rmqlab_tools.processes import end_child
-from rmqlab_tools.spark.session import PACKAGE, QUICK, open_session, provide_java
+from rmqlab_tools.spark.session import PACKAGE_FOLDER, QUICK, open_session, provide_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
@@ -48,13 +48,13 @@ def make_archive() -> Path | None:
     if path.is_file():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    known = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    known = [str(PACKAGE_FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     with suppress(OSError, subprocess.SubprocessError), atomic_write(path) as part:
         environ = {**os.environ, SETTING: f"-XX:ArchiveClassesAtExit={part} -Xlog:disable"}
         subprocess.run(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-m", "tests.proof.class_archive", MAKE],
             env={**environ, "PYTHONPATH": os.pathsep.join(known)},
-            capture_output=True, check=True, timeout=_LONGEST_S, cwd=PACKAGE.parent,
+            capture_output=True, check=True, timeout=_LONGEST_S, cwd=PACKAGE_FOLDER.parent,
         )  # fmt: skip
     return path if path.is_file() else None
 

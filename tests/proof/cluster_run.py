@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab_tools.spark.session import PACKAGE, SAFE_PATH, provide_java
+from rmqlab_tools.spark.session import PACKAGE_FOLDER, SAFE_PATH, provide_java
 from tests.proof.class_archive import with_archive
 from tests.proof.spark_servers import HOST, ConnectServer, StandaloneCluster
 
@@ -139,13 +139,18 @@ def run_python(arguments: Sequence[str], address: str, more: Mapping[str, str] |
     """
     environ = {
         **os.environ,
-        "PYTHONPATH": str(PACKAGE.parent),
+        "PYTHONPATH": str(PACKAGE_FOLDER.parent),
         SAFE_PATH: "1",
         "PYSPARK_PYTHON": sys.executable,
         **(more or {}),
     }
     done = subprocess.run(  # noqa: S603 - our own interpreter and module
-        [sys.executable, *arguments], env=environ, capture_output=True, text=True, check=False, cwd=PACKAGE.parent
+        [sys.executable, *arguments],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PACKAGE_FOLDER.parent,
     )
     if done.returncode not in _CHECK:
         last = "\n  ".join((done.stderr or done.stdout).strip().splitlines()[-5:])

@@ -28,7 +28,7 @@ from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 from rmqlab.store.message_store import MessageStore
-from rmqlab_tools.show.funnels import STAGES, Stage
+from rmqlab_tools.show.funnels import FUNNEL_STAGES, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -134,7 +134,7 @@ class Step:
     @property
     def stage(self) -> Stage | None:
         """Where it stops; None when it is delivered."""
-        return STAGES.get(self.fate)
+        return FUNNEL_STAGES.get(self.fate)
 
 
 @dataclass(frozen=True, slots=True)

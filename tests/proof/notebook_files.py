@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
-from rmqlab_tools.course.notebooks import KERNEL, WIDGET, Notebook, clean, tags
+from rmqlab_tools.course.notebooks import KERNEL, WIDGET_MIME, Notebook, clean, tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ NARROW = """
   body, .jp-Notebook { padding: 4px; margin: 0 }
 }
 """
-__all__ = ["KERNEL", "WIDGET", "Notebook", "clean", "tags"]  # what others take from here too
+__all__ = ["KERNEL", "WIDGET_MIME", "Notebook", "clean", "tags"]  # what others take from here too
 _IMAGE = re.compile(r'<img [^>]*src="data:image/svg\+xml;base64,(?P<data>[\w+/=]+)"[^>]*>')
 
 

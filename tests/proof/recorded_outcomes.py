@@ -26,7 +26,7 @@ from rmqlab.sim.scenario_inputs import named_scenarios
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
-from rmqlab_tools.recordings.frames import FRAMES, read_recording
+from rmqlab_tools.recordings.frames import FRAMES_NAMES, read_recording
 from rmqlab_tools.search.explorer.timings import RaceChooser, race_timing
 from tests.proof.replay.replay import recorded_rules
 
@@ -220,7 +220,9 @@ def compare(
 def rules_of_set(folder: Path) -> Rules:
     """The rules of the version that a recorded set's broker names in its frames; the usual ones without frames."""
     return (
-        recorded_rules(read_recording(folder)) if any((folder / name).is_file() for name in FRAMES) else DEFAULT_RULES
+        recorded_rules(read_recording(folder))
+        if any((folder / name).is_file() for name in FRAMES_NAMES)
+        else DEFAULT_RULES
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
-from rmqlab.run.run import EVENTS
+from rmqlab.run.run import OUTCOME_EVENTS
 from rmqlab_tools.recordings.store import PACKED, RECORDED, _inside, _unpack
 
 
@@ -17,7 +17,7 @@ class RecordedStore:
     def __init__(self, recording: str | Path = "audit") -> None:
         """Unpack the set of that name, or the one in that folder. Raises `BadInput` when it has no store."""
         source = recording if isinstance(recording, Path) else folder("data") / RECORDED / recording
-        self.events = source / EVENTS[0]
+        self.events = source / OUTCOME_EVENTS[0]
         self._temporary = tempfile.TemporaryDirectory(prefix="rmqlab-store-")
         try:
             _unpack(source / PACKED, Path(self._temporary.name))

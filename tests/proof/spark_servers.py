@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rmqlab.errors import BadInput
 from rmqlab_tools.spark.session import (
+    ADDRESS_SETTING,
     DEFAULT,
     MODULES,
-    PACKAGE,
+    PACKAGE_FOLDER,
     SAFE_PATH,
-    SETTING,
     SUBMITTED,
     provide_java,
     require_modules,
@@ -101,7 +101,7 @@ class _Servers:
         self.folder = Path(tempfile.mkdtemp(prefix="rmqlab-spark-"))
         self.processes: list[_Process] = []
         self._java: list[str] = []
-        known = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        known = [str(PACKAGE_FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         # Spark's shell scripts look it up; without it neither launcher nor worker finds the jars
         scala = next((jar.name.split("_")[1].split("-")[0] for jar in self.home.glob("jars/spark-core_*.jar")), "")
         self.environment = {
@@ -256,7 +256,7 @@ class SharedJvm:
         self.environment = {
             SUBMITTED: str(reached.port),
             "PYSPARK_GATEWAY_SECRET": reached.auth_token,
-            SETTING: os.environ.get(SETTING, DEFAULT),
+            ADDRESS_SETTING: os.environ.get(ADDRESS_SETTING, DEFAULT),
         }
 
     def free(self) -> None:

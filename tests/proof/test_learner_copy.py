@@ -18,7 +18,7 @@ from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab_tools.course import learner_copy
 from rmqlab_tools.course.learner_copy import (
-    INDEX,
+    INDEX_NOTEBOOK,
     folder_in,
     index_lesson,
     install_kernels,
@@ -77,7 +77,7 @@ def test_what_a_learner_has_is_never_written_over(tree):
 def test_the_index_leads_to_lessons_and_says_what_is_done(tree):
     folder = tree / "my-lessons"
     make_copy(tree / "notebooks", folder)
-    text = read(folder / INDEX)["cells"][0]["source"]
+    text = read(folder / INDEX_NOTEBOOK)["cells"][0]["source"]
     row = "| [01 Eight · 八](01_eight.ipynb) | Who gets what? | 20, then 10 for the tasks | "
     assert row + "[1 tasks](exercises/01_eight_tasks.ipynb) | 0 of 1 |" in text
     task = read(folder / "exercises" / "01_eight_tasks.ipynb")
@@ -85,7 +85,7 @@ def test_the_index_leads_to_lessons_and_says_what_is_done(tree):
     task["cells"][0]["outputs"] = [right]
     write(folder / "exercises" / "01_eight_tasks.ipynb", task)
     make_copy(tree / "notebooks", folder)
-    index = read(folder / INDEX)
+    index = read(folder / INDEX_NOTEBOOK)
     assert "| all |" in index["cells"][0]["source"]
     assert "1 of 1" in str(execute(index, folder)["cells"][2]["outputs"])
 
@@ -111,7 +111,7 @@ def test_a_copy_in_chinese_has_the_same_code_but_for_texts_and_each_leads_to_the
         for book, here in ((mine, path), (theirs, chinese / path.relative_to(folder))):
             link = re.search(r"\]\((\.\./[^)]*)\)(?: · 中文)?$", book["cells"][0]["source"])
             assert (here.parent / link[1]).resolve() in {path, chinese / path.relative_to(folder)} - {here}
-    index = read(chinese / INDEX)["cells"][0]["source"]
+    index = read(chinese / INDEX_NOTEBOOK)["cells"][0]["source"]
     assert index.count("\n| [") == len(LESSONS)
     assert "中文" in index.splitlines()[-1]
 
@@ -130,11 +130,11 @@ def test_a_kernel_of_a_language_speaks_it(tmp_path):
 def test_an_index_with_notes_of_ones_own_stays(tree):
     folder = tree / "my-lessons"
     make_copy(tree / "notebooks", folder)
-    index = read(folder / INDEX)
+    index = read(folder / INDEX_NOTEBOOK)
     index["cells"][1]["source"] = "note"
-    write(folder / INDEX, index)
+    write(folder / INDEX_NOTEBOOK, index)
     make_copy(tree / "notebooks", folder)
-    assert read(folder / INDEX)["cells"][1]["source"] == "note"
+    assert read(folder / INDEX_NOTEBOOK)["cells"][1]["source"] == "note"
 
 
 def test_a_lesson_that_changed_since_is_marked(tree):
@@ -211,9 +211,9 @@ def test_a_copy_that_was_stopped_half_way_is_gone_on_with(tree, monkeypatch):
     assert (folder / ".gitignore").read_text() == "*\n"
     assert learner_copy.learner_folder(tree) == folder
     assert len(make_copy(tree / "notebooks", folder).written) == 2
-    (folder / INDEX).unlink()
+    (folder / INDEX_NOTEBOOK).unlink()
     make_copy(tree / "notebooks", learner_copy.learner_folder(tree))
-    assert (folder / INDEX).is_file()
+    assert (folder / INDEX_NOTEBOOK).is_file()
     (tree / ".cache").mkdir()
     (tree / ".cache" / ".gitignore").write_text("# Automatically created by a tool.\n*\n")
     with pytest.raises(BadInput, match="holds something else"):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.scenario.schedule import Chooser, Timing
     from rmqlab.sim.cluster import ClusterConfig
-    from rmqlab.sim.network import Connection
+    from rmqlab.sim.network import VirtualConnection
 
 SETS = ("base", "base-2", "bitmap", "noprop", "lite", "lite-2", "random")
 SEEDS = 200
@@ -132,7 +132,7 @@ def simulated_frames(
     asked: dict[tuple[int, int], int] = {}
     found: list[SeenFrame] = []
 
-    def see(connection: Connection, direction: str, command: RemotingCommand, sent_us: int, due_us: int) -> None:
+    def see(connection: VirtualConnection, direction: str, command: RemotingCommand, sent_us: int, due_us: int) -> None:
         if connection.server.name != simulation.cluster.broker_address:
             return
         upward = direction == C2S

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.filter.filter import both_steps
+from rmqlab.filter.filter import match_in_two_layers
 from rmqlab.message.java import string_hash
 from rmqlab.message.message import Message
 from rmqlab.protocol.subscription_data import (
@@ -54,7 +54,7 @@ def test_separators_alone_are_an_error_in_javas_words(text):
 
 @pytest.mark.row("F-06")
 def test_blanks_between_separators_match_nothing_at_the_broker_while_the_client_keeps_everything():
-    steps = both_steps(build_subscription_data("G", "T", " || "), "TagA")
+    steps = match_in_two_layers(build_subscription_data("G", "T", " || "), "TagA")
     assert (steps.broker, steps.client, steps.delivered) == (False, True, False)
 
 
@@ -95,7 +95,7 @@ def test_sixty_messages_by_tag(subscription, received):
     by_setter = Message("T", b"Hello world")
     by_setter.tags = "TagA"
     assert by_setter.properties["TAGS"] == messages[0].properties["TAGS"] == "TagA"
-    assert sum(both_steps(subscription, message.tags).delivered for message in messages) == received
+    assert sum(match_in_two_layers(subscription, message.tags).delivered for message in messages) == received
 
 
 def test_subscriptions_compare_as_in_java():

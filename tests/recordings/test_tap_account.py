@@ -23,9 +23,9 @@ from rmqlab.run.run import sent_messages
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 from rmqlab_tools.recordings.drop_attribution import LikelyDroppers
-from rmqlab_tools.recordings.frame_facts import FrameAccount
+from rmqlab_tools.recordings.frame_facts import RunFromFrames
 from rmqlab_tools.recordings.frames import LineKind, RecordedLine, read_recording
-from rmqlab_tools.recordings.recording_reader import members_of_frames, read_frames, recorded_accounts, tap_account
+from rmqlab_tools.recordings.recording_reader import members_of_frames, read_frames, read_runs, tap_account
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +77,7 @@ def test_losses_that_frames_alone_tell_are_losses_with_the_events_too(recorded):
     folder, bare = recorded
     with_events = {
         (f"{fate.group}_{one.scenario.id}", f"{fate.topic}_{one.scenario.id}", fate.queue, fate.offset): fate.fate
-        for one in recorded_accounts(folder) for fate in one.fates if fate.lost
+        for one in read_runs(folder) for fate in one.fates if fate.lost
     }  # fmt: skip
     alone, passed = {}, set()
     for fate in tap_account(bare).fates:
@@ -93,7 +93,7 @@ def test_losses_that_frames_alone_tell_are_losses_with_the_events_too(recorded):
 
 def test_a_pull_that_lacks_a_field_and_a_damaged_answer_are_passed_over(golden):
     lines = read_recording(golden / "broker-4.8.0" / "noprop").lines
-    account = FrameAccount()
+    account = RunFromFrames()
     broken = {"field": 0, "answer": 0}
     for line in lines:
         command = line.command
@@ -179,7 +179,7 @@ def test_no_subscription_is_said_to_drop_what_it_lets_pass(recorded):
     """Frames of two connections may stand in another order than the broker acted in, and two versions may be equal."""
     folder, bare = recorded
     drops = 0
-    for run in recorded_accounts(folder):
+    for run in read_runs(folder):
         sent = sent_messages(run.scenario, run.events)
         properties = {(one.topic, one.queue, one.offset): one.properties for one in sent}
         assert drops_that_cannot_be(run, properties) == []
@@ -201,7 +201,7 @@ def test_who_dropped_is_open_where_several_or_none_may_have():
     for others, dropper in (
         ([], None), (["tagA || tagB"], None), (["tagB"], "tagB"), (["tagB", "tagB"], "tagB"), (["tagB", "tagC"], None)
     ):  # fmt: skip
-        likely = LikelyDroppers(FrameAccount(), sent)
+        likely = LikelyDroppers(RunFromFrames(), sent)
         for number, text in enumerate(others):
             likely.see(heard(str(number), text))
         assert likely.see(drop).event.subscription == dropper
@@ -209,7 +209,7 @@ def test_who_dropped_is_open_where_several_or_none_may_have():
 
 def test_two_clients_of_one_id_are_two_and_one_that_was_frozen_is_one():
     def account(*, frozen):
-        told = FrameAccount()
+        told = RunFromFrames()
         told.read([
             RecordedLine(1, 0, LineKind.FRAME, 1, True, heartbeat("A", "tagA", 1)),
             *([RecordedLine(2, 5, LineKind.CONTROL, control="freeze", conns=(1,))] if frozen else []),

@@ -8,7 +8,7 @@ from rmqlab.errors import BadInput
 from rmqlab.events import Event, SubscriptionChanged
 from rmqlab.run.run_view import RunView, ranges, seconds, short
 from rmqlab_tools.course.articles.eight_messages import EightMessages
-from rmqlab_tools.show.evidence import line, way_of
+from rmqlab_tools.show.evidence import line, message_trail
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def reading():
 
 
 def texts(reading, body):
-    return [one.text for one in way_of(reading, body)]
+    return [one.text for one in message_trail(reading, body)]
 
 
 @pytest.mark.row("S-51", "S-55")
@@ -51,13 +51,13 @@ def test_versions_are_told_by_the_clock_of_the_run(reading):
 
 def test_way_is_in_order_of_time(reading):
     for fate in reading.fates:
-        times = [one.t for one in way_of(reading, fate.body)]
+        times = [one.t for one in message_trail(reading, fate.body)]
         assert times == sorted(times)
 
 
 def test_unknown_message_is_named(reading):
     with pytest.raises(BadInput, match=r"no message 'MsgStr9'.*MsgStr0, MsgStr1"):
-        way_of(reading, "MsgStr9")
+        message_trail(reading, "MsgStr9")
 
 
 def test_every_kind_of_fact_has_words(reading):

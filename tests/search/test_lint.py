@@ -13,7 +13,7 @@ import rmqlab
 from rmqlab.checkout import folder
 from rmqlab.errors import BadInput
 from rmqlab.events import SubscriptionChanged
-from rmqlab.filter.filter import twin_of
+from rmqlab.filter.filter import colliding_tag
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.run.fates import Fate
@@ -205,7 +205,7 @@ def test_a_twin_has_the_same_hash_and_reaches_members_with_sql92():
     assert found.verdict is LintVerdict.CONSISTENT
     assert any("such as 'uBgA' for 'tagA'" in note for note in found.notes)
     assert string_hash("uBgA") == string_hash("tagA")
-    assert [twin_of(tag) for tag in ("Aa", "a", "")] == ["BB", None, None]
+    assert [colliding_tag(tag) for tag in ("Aa", "a", "")] == ["BB", None, None]
 
 
 def test_a_thousand_members_are_no_trouble():

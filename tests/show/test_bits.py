@@ -9,7 +9,7 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.filter.bloom import BloomFilter
-from rmqlab_tools.show.bits import MAX_NAMES
+from rmqlab_tools.show.bits import MAX_BIT_NAMES
 
 DEFAULT = BloomFilter.create_by_fn(20, 32)
 
@@ -43,7 +43,7 @@ def test_bits_that_others_have_set_stand_out():
     assert picture.table.marked == frozenset({32})
     assert "Of the other 1, 1 find all their bits set by others." in picture.alt
     assert "G13" in words(picture)
-    assert f"… and {33 - MAX_NAMES} more names" in words(picture)
+    assert f"… and {33 - MAX_BIT_NAMES} more names" in words(picture)
     large = BloomFilter.create_by_fn(1, 200)
     huge = rmqlab.show.bit_array(owners("CID_A", bloom=large), size=large.m, title="Large")
     assert any(text.startswith("… and") and text.endswith("more bits") for text in words(huge))

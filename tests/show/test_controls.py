@@ -9,7 +9,7 @@ import pytest
 
 import rmqlab
 from rmqlab.errors import BadInput
-from rmqlab_tools.show.widgets import WIDGET, Controls
+from rmqlab_tools.show.widgets import WIDGET_VIEW_MIME, Controls
 
 
 def draw(*, queues, order="AB", text="x"):
@@ -28,7 +28,7 @@ def test_a_cell_has_one_output_with_the_first_picture():
     controls = box(start={"queues": 4})
     bundle = controls._repr_mimebundle_()
     assert isinstance(controls, Controls)
-    assert set(bundle) == {WIDGET, "image/svg+xml", "text/plain"}
+    assert set(bundle) == {WIDGET_VIEW_MIME, "image/svg+xml", "text/plain"}
     assert bundle["text/plain"] == "t\nt: ABx 4."
     assert bundle["image/svg+xml"] in controls.view.value
     assert "x0" not in bundle["text/plain"]  # no address
@@ -70,7 +70,7 @@ def test_tables_records_and_frames_can_be_drawn_too():
     lab = rmqlab.Lab(topics={"T": 1})
     lab.send("T", ["a"])
     controls = rmqlab.show.controls(lambda n: lab.messages() if n else [1], n=[1, 0])
-    assert set(controls._repr_mimebundle_()) == {WIDGET, "text/html", "text/plain"}
+    assert set(controls._repr_mimebundle_()) == {WIDGET_VIEW_MIME, "text/html", "text/plain"}
     controls.widgets["n"].value = 0
     assert controls.view.value == "<pre>[1]</pre>"
 
@@ -78,7 +78,7 @@ def test_tables_records_and_frames_can_be_drawn_too():
 def test_a_live_table_stores_no_figure():
     shown = rmqlab.show.live("Times of this run", [{"ns": 12.5}])
     assert repr(shown) == "Times of this run appear here when the notebook runs."
-    assert set(shown._repr_mimebundle_()) == {WIDGET, "text/plain"}
+    assert set(shown._repr_mimebundle_()) == {WIDGET_VIEW_MIME, "text/plain"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_bad_calls_name_what_would_be_right(arguments, words):
 
 
 def test_the_forms_of_the_room_can_be_found():
-    assert dir(rmqlab.show) == sorted(rmqlab.show.FORMS)
+    assert dir(rmqlab.show) == sorted(rmqlab.show.PICTURE_FORMS)
     assert all(callable(getattr(rmqlab.show, name)) and getattr(rmqlab.show, name).__doc__ for name in dir(rmqlab.show))
     with pytest.raises(AttributeError, match="no attribute 'pie'"):
         _ = rmqlab.show.pie
@@ -109,7 +109,7 @@ def test_a_page_without_a_kernel_has_the_words_and_the_table_too(monkeypatch):
     monkeypatch.setattr("IPython.display.display", lambda bundle, raw: shown.append(bundle))
     box()._ipython_display_()
     picture, words = shown
-    assert set(picture) == {WIDGET, "image/svg+xml", "text/plain"}
-    assert set(words) == {WIDGET, "text/html", "text/plain"}
-    assert words[WIDGET] != picture[WIDGET]  # where a kernel runs, an empty view
+    assert set(picture) == {WIDGET_VIEW_MIME, "image/svg+xml", "text/plain"}
+    assert set(words) == {WIDGET_VIEW_MIME, "text/html", "text/plain"}
+    assert words[WIDGET_VIEW_MIME] != picture[WIDGET_VIEW_MIME]  # where a kernel runs, an empty view
     assert "t: ABx 1." in words["text/html"]

@@ -13,7 +13,7 @@ from IPython.core.formatters import DisplayFormatter
 import rmqlab
 from rmqlab_tools.course.articles.eight_messages import EightMessages
 from rmqlab_tools.show.canvas import painted, text_width
-from rmqlab_tools.show.figure import SVG, Picture
+from rmqlab_tools.show.figure import SVG_MIME, Picture
 from rmqlab_tools.show.run_pictures import fate_grid, slot_timeline
 from rmqlab_tools.show.swimlane import swimlane
 from rmqlab_tools.show.tables import Table
@@ -145,7 +145,7 @@ def test_alt_has_no_default():
 
 def test_what_a_notebook_gets():
     picture = Picture(painted(1, 1, lambda canvas: canvas.heading("T")), title="T & t", alt="A < a", table=TABLE)
-    assert picture._repr_mimebundle_() == {SVG: picture.svg, "text/plain": "T & t\nA < a"}
+    assert picture._repr_mimebundle_() == {SVG_MIME: picture.svg, "text/plain": "T & t\nA < a"}
     assert "<p>A &lt; a</p><table>" in picture.words()
     assert picture.svg in picture.html()
 
@@ -161,7 +161,7 @@ def test_a_notebook_shows_picture_and_words(monkeypatch):
     picture = Picture(painted(1, 1, lambda canvas: canvas.heading("T")), title="T", alt="A", table=TABLE)
     formatter = DisplayFormatter()
     formatter.ipython_display_formatter(picture)
-    assert [sorted(data) for data in shown] == [[SVG, "text/plain"], ["text/html", "text/plain"]]
+    assert [sorted(data) for data in shown] == [[SVG_MIME, "text/plain"], ["text/html", "text/plain"]]
 
 
 @pytest.mark.parametrize(("drawn", "shown"), [((400, 120), (400, 120)), ((1_640, 400), (1100, 268))])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab_tools.cli.cli import main
-from rmqlab_tools.show.link import FORMAT, Link, digest, pack, unpack
+from rmqlab_tools.show.link import LINK_FORMAT, Link, digest, pack, unpack
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -54,7 +54,7 @@ def test_any_json_value_comes_back(value):
 
 @given(SCENARIOS, st.none() | st.integers(0, 99), st.sampled_from(list(rmqlab.RULES)), st.none() | st.integers(1, 9))
 def test_a_link_comes_back_whole(scenario, seed, version, step):
-    fields = {"format": FORMAT, "scenario": scenario, "version": version, "settings": {"longPollingEnable": False}}
+    fields = {"format": LINK_FORMAT, "scenario": scenario, "version": version, "settings": {"longPollingEnable": False}}
     fields |= {name: value for name, value in (("seed", seed), ("step", step)) if value is not None}
     link = Link.of(fields)
     again = Link.read(link.text())
@@ -64,7 +64,7 @@ def test_a_link_comes_back_whole(scenario, seed, version, step):
 
 def test_a_link_opens_to_the_same_bytes_here_and_on_the_command_line(tmp_path, capsys):
     for more in ({}, {"seed": 5}):
-        link = Link.of({"format": FORMAT, "scenario": SCENARIO, **more})
+        link = Link.of({"format": LINK_FORMAT, "scenario": SCENARIO, **more})
         run = link.run()
         out = tmp_path / "events.jsonl"
         assert main(["simulate", "--link", f"loss.html#{link.text()}", "--out", str(out)]) == 0
@@ -73,7 +73,7 @@ def test_a_link_opens_to_the_same_bytes_here_and_on_the_command_line(tmp_path, c
 
 
 def test_a_link_with_a_schedule_repeats_the_run_it_was_made_of():
-    seeded = Link.of({"format": FORMAT, "scenario": SCENARIO, "seed": 7}).run()
+    seeded = Link.of({"format": LINK_FORMAT, "scenario": SCENARIO, "seed": 7}).run()
     assert seeded.schedule.taken  # else there is nothing to repeat
     link = Link(seeded.scenario, schedule=seeded.schedule)
     assert Link.read(link.text()).run().lines() == seeded.lines()
@@ -121,7 +121,7 @@ def test_a_rule_of_ones_own_is_in_no_link():
         lab_of_two(rules=rules).link()
 
 
-GOOD = pack({"format": FORMAT, "scenario": SCENARIO})
+GOOD = pack({"format": LINK_FORMAT, "scenario": SCENARIO})
 BOMB = base64.urlsafe_b64encode(zlib.compress(b" " * 9_000_000)).decode("ascii")
 
 
@@ -136,16 +136,16 @@ BOMB = base64.urlsafe_b64encode(zlib.compress(b" " * 9_000_000)).decode("ascii")
         (BOMB, "more than 2,000,000 bytes"),
         (base64.urlsafe_b64encode(zlib.compress(b"{")).decode("ascii"), "not JSON"),
         (pack([1]), '"format" must be "rmqlab-link/1"'),
-        (pack({"format": FORMAT}), "scenario"),
-        (pack({"format": FORMAT, "scenario": SCENARIO, "sede": 1}), "did you mean seed"),
-        (pack({"format": FORMAT, "scenario": SCENARIO, "seed": "1"}), '"seed" is \'1\''),
-        (pack({"format": FORMAT, "scenario": SCENARIO, "version": "9"}), "there are those of 4.8.0"),
-        (pack({"format": FORMAT, "scenario": SCENARIO, "version": []}), "there are those of 4.8.0"),
-        (pack({"format": FORMAT, "scenario": SCENARIO, "settings": {"longPolingEnable": 1}}), "longPollingEnable"),
-        (pack({"format": FORMAT, "scenario": SCENARIO, "settings": 3}), '"settings" is 3'),
-        (pack({"format": FORMAT, "scenario": SCENARIO, "seed": 1, "schedule": {}}), "one of them decides"),
-        (pack({"format": FORMAT, "scenario": SCENARIO, "schedule": {}}), "rmqlab-schedule/1"),
-        (pack({"format": FORMAT, "scenario": SCENARIO | {"topics": {"T": 0}}}), "topics.T is 0"),
+        (pack({"format": LINK_FORMAT}), "scenario"),
+        (pack({"format": LINK_FORMAT, "scenario": SCENARIO, "sede": 1}), "did you mean seed"),
+        (pack({"format": LINK_FORMAT, "scenario": SCENARIO, "seed": "1"}), '"seed" is \'1\''),
+        (pack({"format": LINK_FORMAT, "scenario": SCENARIO, "version": "9"}), "there are those of 4.8.0"),
+        (pack({"format": LINK_FORMAT, "scenario": SCENARIO, "version": []}), "there are those of 4.8.0"),
+        (pack({"format": LINK_FORMAT, "scenario": SCENARIO, "settings": {"longPolingEnable": 1}}), "longPollingEnable"),
+        (pack({"format": LINK_FORMAT, "scenario": SCENARIO, "settings": 3}), '"settings" is 3'),
+        (pack({"format": LINK_FORMAT, "scenario": SCENARIO, "seed": 1, "schedule": {}}), "one of them decides"),
+        (pack({"format": LINK_FORMAT, "scenario": SCENARIO, "schedule": {}}), "rmqlab-schedule/1"),
+        (pack({"format": LINK_FORMAT, "scenario": SCENARIO | {"topics": {"T": 0}}}), "topics.T is 0"),
     ],
 )  # fmt: skip
 def test_a_bad_link_is_told_in_one_line(text, told, capsys):

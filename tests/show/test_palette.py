@@ -44,8 +44,8 @@ def test_tags_do_not_look_like_what_happens_to_messages():
 
 
 def test_subscriptions_and_tags_share_colours():
-    reading = RunView(EightMessages(tags={"A": "tagA", "B": "*"}, sending_order="ABCDEFGH").run())
-    colours = Colours(reading)
+    view = RunView(EightMessages(tags={"A": "tagA", "B": "*"}, sending_order="ABCDEFGH").run())
+    colours = Colours(view)
     assert colours["tagA"] == TAG_COLOURS[0]
     assert colours["*"] == TAG_COLOURS[1]
     assert colours["tagH"] == colours["never seen"] == palette.GREY

@@ -47,8 +47,8 @@ def test_grid_table_says_the_same(run):
 
 
 def test_grid_stacks_messages_of_one_queue_and_tag():
-    reading = RunView(EightMessages(queues=2, sending_order="ABABABAB", first_queue=0).run())
-    cells = run_pictures.cells(reading)
+    view = RunView(EightMessages(queues=2, sending_order="ABABABAB", first_queue=0).run())
+    cells = run_pictures.cells(view)
     assert {
         tag: {queue: [fate.body for fate in stack] for queue, stack in row.items()} for tag, row in cells.items()
     } == {
@@ -70,14 +70,14 @@ def test_narrow_grid_has_short_labels():
 
 @pytest.mark.row("S-77", "S-78", "S-84")
 def test_slot_shows_who_took_it_and_who_was_ignored(run):
-    reading = RunView(run)
-    assert [(beat.who, beat.expression, beat.taken) for beat, _ in telling_beats(reading)] == [
+    view = RunView(run)
+    assert [(beat.who, beat.expression, beat.taken) for beat, _ in telling_beats(view)] == [
         ("A", "tagA", True), ("A", "tagA", True), ("B", "tagB", True), ("A", "tagA", True), ("B", "tagB", True),
         ("A", "tagA", False),
     ]  # fmt: skip
     picture = run_pictures.slot_timeline(run)
     assert picture.alt.endswith("A's heartbeat of 60.008 s is ignored. It ends as tagB.")
-    assert len(picture.table.rows) == len(reading.beats) == 10
+    assert len(picture.table.rows) == len(view.beats) == 10
 
 
 @pytest.mark.row("S-86")

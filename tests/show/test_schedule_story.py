@@ -74,10 +74,10 @@ def test_an_offset_that_goes_back_is_committed_last_when_it_is_there_again():
         Fact(t, "broker", SimpleNamespace(client="A", queue=0, offset=offset))
         for t, offset in ((1, 5), (2, 3), (3, 5), (4, 5))
     ]
-    reading = SimpleNamespace(
+    view = SimpleNamespace(
         names=["A"], owners={0: ["A"]}, offsets={0: (5, 5)}, slots=[], zero=0, facts=lambda _: commits
     )
-    (moment,) = _commits(reading)
+    (moment,) = _commits(view)
     assert (moment.t, moment.text) == (3, "queues 0: 5 passed, lag 0")
 
 

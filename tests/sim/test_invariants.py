@@ -31,7 +31,7 @@ from rmqlab.scenario.scenario import Start, Subscribe, read_scenarios
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.course.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab_tools.course.checks_01 import hunted
-from rmqlab_tools.course.mutants import WRONG
+from rmqlab_tools.course.mutants import WRONG_RULES
 from rmqlab_tools.course.mutants import broken as broken_rules
 
 pytestmark = pytest.mark.slow
@@ -257,12 +257,12 @@ def violations(reading):
 
 # The rules that are replaced, by the invariant that this breaks.
 BREAKS = {
-    "client-checks-its-own-tags": WRONG["amber"],
-    "older-version-is-ignored": WRONG["basalt"],
-    "offsets-move-past-dropped-messages": WRONG["coral"],
-    "newer-slot-serves-everybody": WRONG["dune"],
-    "client-ids-decide-ownership": WRONG["ember"],
-    "broker-compares-tag-codes": WRONG["flint"],
+    "client-checks-its-own-tags": WRONG_RULES["amber"],
+    "older-version-is-ignored": WRONG_RULES["basalt"],
+    "offsets-move-past-dropped-messages": WRONG_RULES["coral"],
+    "newer-slot-serves-everybody": WRONG_RULES["dune"],
+    "client-ids-decide-ownership": WRONG_RULES["ember"],
+    "broker-compares-tag-codes": WRONG_RULES["flint"],
     "queue-change-stamps-anew": {"stamp_sub_version": lambda old, _: old},
     "equal-version-keeps-the-slot": {"update_subscription": equal_version_wins},
     "new-tags-notify-nobody": {"is_notified": new_tags_notify},

@@ -12,7 +12,7 @@ from rmqlab.run.run import recorded_events
 from rmqlab.scenario.scenario import parse_scenario, read_scenarios
 from rmqlab.scenario.schedule import ScheduledChooser, Timing
 from rmqlab.sim.simulate import simulate
-from rmqlab_tools.search.explorer.timings import KINDS, LATE_TIMING, RACE_TIMING, RaceChooser
+from rmqlab_tools.search.explorer.timings import CHOICE_KINDS, LATE_TIMING, RACE_TIMING, RaceChooser
 from tests.proof.recorded_outcomes import RecordedVerdict, compare, survey
 
 pytestmark = pytest.mark.slow
@@ -67,9 +67,9 @@ def test_even_seeds_have_nobody_late_and_odd_ones_leave_some_kinds_out():
     late = {seed: set() for seed in range(40)}
     for seed in late:
         run = simulate(two("a", "b"), chooser=RaceChooser(seed), timing=LATE_TIMING)
-        late[seed] = {kind for kind in KINDS for choice in run.choices if choice.taken and kind in choice.label}
+        late[seed] = {kind for kind in CHOICE_KINDS for choice in run.choices if choice.taken and kind in choice.label}
     assert not any(late[seed] for seed in late if seed % 2 == 0)
-    assert set().union(*late.values()) == set(KINDS)
+    assert set().union(*late.values()) == set(CHOICE_KINDS)
     assert any(len(kinds) == 1 for kinds in late.values())
 
 
@@ -82,7 +82,7 @@ def test_a_late_start_or_thread_reaches_what_the_real_clients_did(name, scenario
     (result,) = compare(recorded, [one])
     assert result.verdict is RecordedVerdict.REACHED
     labels = {label for label, _ in result.survey.reached[result.recorded].schedule.taken.values()}
-    assert any(kind in label for kind in KINDS for label in labels)
+    assert any(kind in label for kind in CHOICE_KINDS for label in labels)
 
 
 def test_the_search_ends_when_the_wanted_outcome_and_a_race_are_found():

@@ -253,7 +253,7 @@ def test_what_a_trace_does_not_name_is_likely_lost_and_not_certainly(spark, tmp_
     assert one["by_certainty"] == {"proved": {"delivered": 2}, "unknown": {"passed": 1}}
     assert one["unknown_because"] == {"the subscription lets it pass, and the evidence names no delivery": 1}
     assert one["lost_ids"] == []
-    assert audit.witnessed == {"G": ("c",)}
+    assert audit.groups_with_evidence == {"G": ("c",)}
     audit.close()
 
 

@@ -26,17 +26,17 @@ from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.run.fates import LOSING, Fate
 from rmqlab_tools.live.wire.frame_codec import encode_frame
 from rmqlab_tools.spark.audit import scan
-from rmqlab_tools.spark.audit.audit import NOTHING, Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import NO_SUBSCRIPTIONS, Audit, AuditOptions
 from rmqlab_tools.spark.audit.event_subscriptions import of_events
-from rmqlab_tools.spark.audit.owners import SETTLED_MS, Owners
+from rmqlab_tools.spark.audit.owners import REBALANCE_LAG_MS, Owners
 from rmqlab_tools.spark.audit.scan import DETAIL, Scan
 from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
 from rmqlab_tools.spark.audit.subscriptions import (
     ALWAYS,
     AVG_BY_CIRCLE,
     NEVER,
-    Asked,
-    HeldSubscription,
+    BrokerSubscription,
+    ClientSubscription,
     Present,
     Subscriptions,
 )
@@ -121,7 +121,8 @@ def lost(rows):
 def lines(known):
     """What a person writes into a file of subscriptions: who asked for what, a line each, and nothing of times."""
     asked = {
-        key: [Asked(one.client, one.type, one.expression) for one in all_of] for key, all_of in known.asked.items()
+        key: [ClientSubscription(one.client, one.type, one.expression) for one in all_of]
+        for key, all_of in known.client_subscriptions.items()
     }
     return Subscriptions(asked, {}, frozenset(asked), {})
 
@@ -185,14 +186,17 @@ def test_what_nobody_kept_at_the_end_of_a_piece_is_left_open(tmp_path, monkeypat
         monkeypatch.setattr(scan, "_MAX_ROWS", 0)
     key, dropped, unknown = ("G", "T"), (Fate.DROPPED_BY_CLIENT, "implied"), (Fate.PASSED, "unknown")
     for b_came, expected in ((95_000, [unknown] * 3), (125_000, [unknown if pieces else dropped] * 2 + [dropped])):
-        asked = [Asked("A", "TAG", "tagA", until=b_came, since=0), Asked("B", "TAG", "tagB", since=b_came)]
+        asked = [
+            ClientSubscription("A", "TAG", "tagA", until=b_came, since=0),
+            ClientSubscription("B", "TAG", "tagB", since=b_came),
+        ]
         present = {"G": [Present(0, ("A",)), Present(b_came, ("B",))]}
-        known = Subscriptions({key: asked}, {key: [HeldSubscription("TAG", "tagB", 0)]}, frozenset({key}), present)
+        known = Subscriptions({key: asked}, {key: [BrokerSubscription("TAG", "tagB", 0)]}, frozenset({key}), present)
         assert list(judged_in(tmp_path, known).values()) == expected
 
 
 def test_a_store_alone_says_of_no_message_that_it_was_delivered_or_lost(recorded):
-    rows = recorded.judged(NOTHING)
+    rows = recorded.judged(NO_SUBSCRIPTIONS)
     assert rows
     assert {row["certainty"] for row in rows} == {"unknown"}
 
@@ -204,7 +208,7 @@ def test_who_knows_less_is_told_less_and_nothing_wrong(recorded, judged, forgott
     if forgotten == "lines":
         known = lines(known)
     if forgotten in {"held", "both"}:
-        known = known._replace(held={})
+        known = known._replace(broker_subscriptions={})
     if forgotten in {"present", "both"}:
         known = known._replace(present={})
     rows = recorded.judged(known)
@@ -217,7 +221,7 @@ def test_two_members_with_different_tags_are_never_told_that_everything_arrived(
     """Each message is refused by one of the two. The eight messages are such a group: two lines cannot say which."""
     apart = {
         key[0]
-        for key, asked in recorded.subscriptions.asked.items()
+        for key, asked in recorded.subscriptions.client_subscriptions.items()
         if {one.expression for one in asked} == {"tagA", "tagB"}
     }
     rows = [row for row in recorded.judged(lines(recorded.subscriptions)) if row["group"] in apart]
@@ -230,8 +234,8 @@ def test_the_eight_messages():
     recording = Recorded("base")
     group, topic = "G_p-article-000", "T_p-article-000"
     assert len(recording.got[group]) == 2
-    asked = {(group, topic): [Asked("A", "TAG", "tagA"), Asked("B", "TAG", "tagB")]}
-    for known in (NOTHING, Subscriptions(asked, {}, frozenset(asked), {})):
+    asked = {(group, topic): [ClientSubscription("A", "TAG", "tagA"), ClientSubscription("B", "TAG", "tagB")]}
+    for known in (NO_SUBSCRIPTIONS, Subscriptions(asked, {}, frozenset(asked), {})):
         rows = [row for row in recording.judged(known) if row["group"] == group]
         assert [(row["fate"], row["certainty"]) for row in rows] == [("passed", "unknown")] * 8
     rows = [row for row in recording.judged(recording.subscriptions) if row["group"] == group]
@@ -247,7 +251,7 @@ def test_what_all_members_ask_for_is_delivered_whoever_looked_at_it(tmp_path):
     log.write(tmp_path)
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable": {"T@G": {"0": 2}}}')
-    asked = {("G", "T"): [Asked("", "TAG", "*"), Asked("", "TAG", "tagA")]}
+    asked = {("G", "T"): [ClientSubscription("", "TAG", "*"), ClientSubscription("", "TAG", "tagA")]}
     said = judged_in(tmp_path, Subscriptions(asked, {}, frozenset(asked), {}))
     assert list(said.values()) == [(Fate.DELIVERED, "implied"), (Fate.PASSED, "unknown")]
 
@@ -261,7 +265,7 @@ def test_frames_alone_tell_what_heartbeats_say_and_nothing_wrong(recorded, golde
     known = read_subscriptions(folder)
     assert known == read_subscriptions(folder / "frames.jsonl.gz")
     texts = [
-        {key: {(one.type, one.expression) for one in asked} for key, asked in each.asked.items()}
+        {key: {(one.type, one.expression) for one in asked} for key, asked in each.client_subscriptions.items()}
         for each in (known, recorded.subscriptions)
     ]
     assert texts[0] == {key: asked - NOT_SENT.get(key, set()) for key, asked in texts[1].items()}
@@ -273,7 +277,7 @@ def test_frames_alone_tell_what_heartbeats_say_and_nothing_wrong(recorded, golde
 
 
 def owners(present, asked=(), queues=4):
-    return Owners("G", "T", queues, [Present(*one) for one in present], [Asked(*one) for one in asked])
+    return Owners("G", "T", queues, [Present(*one) for one in present], [ClientSubscription(*one) for one in asked])
 
 
 def numbers(*values):
@@ -324,7 +328,7 @@ def test_the_others_take_less_than_half_of_what_is_allowed_to_notice_a_change_of
                     same = [stamp for view in after if view["clients"] == now["clients"] for stamp in stamps(view)]
                     took.append(max([changed, *same]) - changed)
     assert len(took) == 228
-    assert max(took) == 198 < SETTLED_MS / 2
+    assert max(took) == 198 < REBALANCE_LAG_MS / 2
 
 
 def test_the_owner_before_may_pull_until_it_has_heard_of_the_next():
@@ -354,13 +358,13 @@ def test_a_subscription_may_have_been_in_force_between_two_looks_at_the_broker(t
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable": {"T@G": {"0": 3}}}')
     asked = [
-        Asked("A", "TAG", "tagC", until=100_000, since=0),
-        Asked("A", "TAG", "tagB", since=100_000),
-        Asked("B", "TAG", "tagA", until=100_011, since=0),
-        Asked("B", "TAG", "tagA", since=100_011),
+        ClientSubscription("A", "TAG", "tagC", until=100_000, since=0),
+        ClientSubscription("A", "TAG", "tagB", since=100_000),
+        ClientSubscription("B", "TAG", "tagA", until=100_011, since=0),
+        ClientSubscription("B", "TAG", "tagA", since=100_011),
     ]
     key = ("G", "T")
-    held, present = {key: [HeldSubscription("TAG", "tagA", 0)]}, {"G": [Present(0, ("A", "B"))]}
+    held, present = {key: [BrokerSubscription("TAG", "tagA", 0)]}, {"G": [Present(0, ("A", "B"))]}
     known = Subscriptions({key: asked}, held, frozenset({key}), present)
     said = judged_in(tmp_path, known)
     assert [certainty for _, certainty in said.values()] == ["implied", "unknown", "implied"]
@@ -372,7 +376,7 @@ def test_no_owner_is_not_implied_of_what_another_members_tag_lets_pass(tmp_path)
     log.add(queue_offset=0, properties={"TAGS": "Aa"}, stored=60_000)
     log.add(queue_offset=1, properties={"TAGS": "tagA"}, stored=60_001)
     log.write(tmp_path)
-    asked = {("G", "T"): [Asked("A", "SQL92", "a = 'x'"), Asked("C", "TAG", "BB")]}
+    asked = {("G", "T"): [ClientSubscription("A", "SQL92", "a = 'x'"), ClientSubscription("C", "TAG", "BB")]}
     said = judged_in(tmp_path, Subscriptions(asked, {}, frozenset(asked), {}))
     assert said == {(0, 0): (Fate.NO_OWNER, "unknown"), (0, 1): (Fate.NO_OWNER, "implied")}
 
@@ -399,7 +403,7 @@ def test_two_stamps_of_the_same_ms_leave_open_what_the_broker_held(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines + beats))
         (tmp_path / name / "broker.conf").write_text("")
-    held = {name: read_subscriptions(tmp_path / name).held for name in ("apart", "tied")}
+    held = {name: read_subscriptions(tmp_path / name).broker_subscriptions for name in ("apart", "tied")}
     assert [one.expression for one in held["apart"]["G", "T"]] == ["tagA", "tagB"]
     assert held["tied"] == {}
 
@@ -409,7 +413,7 @@ def test_a_tag_and_a_condition_of_the_same_text_and_stamp_are_tied_too(tmp_path)
     lines += [beat(10.0, 1, "A", "a", 1_000), beat(10.0, 2, "B", "a", 1_000, kind="SQL92")]
     (tmp_path / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "broker.conf").write_text("")
-    assert read_subscriptions(tmp_path).held == {}
+    assert read_subscriptions(tmp_path).broker_subscriptions == {}
 
 
 def test_two_processes_of_one_id_both_ask(tmp_path):
@@ -418,7 +422,7 @@ def test_two_processes_of_one_id_both_ask(tmp_path):
     lines += [beat(10.0, 1, "A", "tagA", 1_000), beat(20.0, 2, "A", "tagB", 2_000), beat(30.0, 3, "A", "tagA", 1_000)]
     (tmp_path / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "broker.conf").write_text("")
-    asked = read_subscriptions(tmp_path).asked["G", "T"]
+    asked = read_subscriptions(tmp_path).client_subscriptions["G", "T"]
     assert [(one.client, one.expression, one.until == NEVER) for one in asked] == [
         ("A", "tagA", True),
         ("A (connection 2)", "tagB", True),
@@ -441,7 +445,7 @@ def test_a_step_that_waited_for_the_one_before_was_made_later_than_it_was_meant_
         {"t": 10_004, "ev": "subscribed", "who": "B", "expr": "tagB"},
     ]  # fmt: skip
     known = of_events(("", {"id": "x", **event}) for event in told)
-    assert [(one.client, one.since, one.until) for one in known.asked["G_x", "T_x"]] == [
+    assert [(one.client, one.since, one.until) for one in known.client_subscriptions["G_x", "T_x"]] == [
         ("A", 52_500, 53_500), ("B", 60_001, 60_003), ("B", 60_003, NEVER)
     ]  # fmt: skip
     assert known.paused == {"G_x": [(60_002, 63_002)]}

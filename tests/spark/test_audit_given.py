@@ -134,7 +134,7 @@ def test_events_lie_in_one_file_or_in_one_for_each_scenario(tmp_path):
     found = read_subscriptions(tmp_path / "events")
     assert found == read_subscriptions(whole) == read_subscriptions(tmp_path / "events" / "s-1.jsonl")
     key = "G_s-1", "T_s-1"
-    assert [(one.type, one.expression, one.until) for one in found.asked[key]] == [
+    assert [(one.type, one.expression, one.until) for one in found.client_subscriptions[key]] == [
         ("TAG", "tagA", 10_600),
         ("SQL92", "a > 3", 1 << 62),
     ]
@@ -172,7 +172,10 @@ def test_scenarios_tell_who_asked_for_what_and_not_when(tmp_path):
     steps = scenario()[0]["scenario"]["steps"]
     found = read_subscriptions(written(tmp_path / "scenarios.jsonl", {"id": "s-1", "topics": {"T": 4}, "steps": steps}))
     key, never = ("G_s-1", "T_s-1"), 1 << 62
-    assert [(one.expression, one.until) for one in found.asked[key]] == [("tagA", never), ("a > 3", never)]
+    assert [(one.expression, one.until) for one in found.client_subscriptions[key]] == [
+        ("tagA", never),
+        ("a > 3", never),
+    ]
     assert found.reset == {key: (never,)}
     assert key in found.complete
 

@@ -18,7 +18,7 @@ from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
 from rmqlab_tools.spark.audit.log_extent import require_messages
 from rmqlab_tools.spark.audit.scan import Scan
 from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
-from rmqlab_tools.spark.audit.subscriptions import Asked, HeldSubscription, Present, Subscriptions, both
+from rmqlab_tools.spark.audit.subscriptions import BrokerSubscription, ClientSubscription, Present, Subscriptions, both
 from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
 from tests.proof.log_maker import LogMaker
 from tests.proof.recorded_store import RecordedStore
@@ -155,7 +155,7 @@ def test_events_beside_a_store_stay_when_a_line_about_another_group_is_given(tmp
     told = read_subscriptions(recording.events)
     line = {"group": "G_p-article-000", "topic": "T_p-article-000", "expr": "tagA", "client": "A"}
     given = both(told, read_subscriptions(written(tmp_path / "s.jsonl", {**line, "group": "other"})))
-    for name in ("asked", "held", "present", "reset"):
+    for name in ("client_subscriptions", "broker_subscriptions", "present", "reset"):
         assert getattr(told, name).items() <= getattr(given, name).items()
     assert given.complete == told.complete | {("other", "T_p-article-000")}
 
@@ -173,18 +173,24 @@ def test_events_beside_a_store_stay_when_a_line_about_another_group_is_given(tmp
 def test_both_are_all_that_is_said_in_order_of_time_and_once():
     key = ("G", "T")
     one = Subscriptions(
-        {key: [Asked("A", "TAG", "a")]}, {key: [HeldSubscription("TAG", "a", 5)]}, frozenset(), {}, {key: (1,)}
+        {key: [ClientSubscription("A", "TAG", "a")]},
+        {key: [BrokerSubscription("TAG", "a", 5)]},
+        frozenset(),
+        {},
+        {key: (1,)},
     )
     other = Subscriptions(
-        {key: [Asked("A", "TAG", "a"), Asked("B", "TAG", "b")]},
-        {key: [HeldSubscription("TAG", "b", 3)]},
+        {key: [ClientSubscription("A", "TAG", "a"), ClientSubscription("B", "TAG", "b")]},
+        {key: [BrokerSubscription("TAG", "b", 3)]},
         frozenset({key}),
         {"G": [Present(2, ("A",))]},
         {key: (1, 2)},
     )
     found = both(one, other)
-    assert found.asked == {key: [Asked("A", "TAG", "a"), Asked("B", "TAG", "b")]}
-    assert found.held == {key: [HeldSubscription("TAG", "b", 3), HeldSubscription("TAG", "a", 5)]}
+    assert found.client_subscriptions == {
+        key: [ClientSubscription("A", "TAG", "a"), ClientSubscription("B", "TAG", "b")]
+    }
+    assert found.broker_subscriptions == {key: [BrokerSubscription("TAG", "b", 3), BrokerSubscription("TAG", "a", 5)]}
     assert found.complete == {key}
     assert found.present == {"G": [Present(2, ("A",))]}
     assert found.reset == {key: (1, 2)}

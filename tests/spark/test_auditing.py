@@ -19,7 +19,7 @@ from rmqlab.errors import BadInput
 from rmqlab.run.fates import Fate
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.java_runtime import find_java
-from rmqlab_tools.recordings.recording_reader import recorded_accounts
+from rmqlab_tools.recordings.recording_reader import read_runs
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +143,7 @@ def test_the_audit_of_the_recording_agrees_with_the_frames_on_the_wire(spark, go
     """Two ways that share nothing but the rules: the files of the broker, and what went over its connections."""
     recording = golden / "broker-4.8.0" / "audit"
     found = rmqlab.audit(recording, session=spark)
-    told = Counter(
-        f"{fate.group}_{one.scenario.id}" for one in recorded_accounts(recording) for fate in one.fates if fate.lost
-    )
+    told = Counter(f"{fate.group}_{one.scenario.id}" for one in read_runs(recording) for fate in one.fates if fate.lost)
     lost = {group: one["lost"] for group, topics in found.groups.items() for one in topics.values() if one["lost"]}
     assert lost == dict(told)
     with pytest.raises(BadInput, match="lost nothing"):

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
 from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
-from rmqlab_tools.spark.audit.subscriptions import Asked, Subscriptions
+from rmqlab_tools.spark.audit.subscriptions import ClientSubscription, Subscriptions
 from rmqlab_tools.spark.files import record_columns
 from rmqlab_tools.spark.files import record_kernel as kernel
 from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
@@ -42,7 +42,7 @@ def test_what_is_written_between_two_looks_is_a_record_and_no_damage(tmp_path, m
     (part,) = log_ranges(log_files(tmp_path), 1 << 40)
     rows = [row for batch in LogReader(("physicalOffset", "corrupt")).read(part) for row in batch.to_pylist()]
     assert rows == [{"physicalOffset": offset, "corrupt": None} for offset in log.offsets]
-    assert looks[0] in {kernel.EMPTY, kernel.BAD}
+    assert looks[0] in {kernel.EMPTY, kernel.BAD_RECORD}
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_an_audit_judges_what_was_stored_when_it_began(live):
     (root / "config").mkdir()
     offsets = root / "config" / "consumerOffset.json"
     offsets.write_text('{"offsetTable": {"T@G": {"0": 3}}}')
-    given = Subscriptions({("G", "T"): [Asked("", "TAG", "*")]}, {}, frozenset({("G", "T")}), {})
+    given = Subscriptions({("G", "T"): [ClientSubscription("", "TAG", "*")]}, {}, frozenset({("G", "T")}), {})
     (*_, path) = (path for path in sorted((root / "commitlog").iterdir()) if any(path.read_bytes()))
     whole = path.read_bytes()
     at = log.offsets[-1] - int(path.name)

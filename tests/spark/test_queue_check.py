@@ -109,7 +109,16 @@ def test_no_record_that_was_hit_is_passed_over_in_silence(store, log, records, s
 def test_a_judge_sees_the_same_messages_with_and_without_the_check(store):
     group, topic = "G_p-audit-006", "T_p-audit-006"
     owners = Owners(group, topic, 0, [], [])
-    inference = FateInference(group, topic, {}, [], [], complete=False, owners=owners, has_evidence=False)
+    inference = FateInference(
+        group=group,
+        topic=topic,
+        committed={},
+        client_subscriptions=[],
+        broker_subscriptions=[],
+        complete=False,
+        owners=owners,
+        has_evidence=False,
+    )
     found = []
     for root in (None, str(store)):
         scan = Scan({inference.topic: [inference]}, LONG_MIN, LONG_MAX, True, root)

@@ -22,7 +22,7 @@ from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION
 from rmqlab.message.properties import properties_to_string, string_to_properties
 from rmqlab_tools.spark.filters.sql92_columns import native
-from rmqlab_tools.spark.filters.sql92_dictionary import FALSE, OUTCOMES, DictionaryFilter, code_of
+from rmqlab_tools.spark.filters.sql92_dictionary import FALSE_CODE, OUTCOMES, DictionaryFilter, code_of
 from rmqlab_tools.spark.filters.subscription_columns import columns_of, wants
 from tests.proof.agree.adversarial import rows
 from tests.proof.agree.spark_columns import outcome_code
@@ -195,7 +195,7 @@ def test_a_condition_without_a_property_is_the_same_for_all(spark):
     assert collect(frame, [passes("1 = 1", MAP), passes("1 > 2", MAP), outcome_code("-1 > 2", MAP)]) == [
         [True, True],
         [False, False],
-        [FALSE, FALSE],
+        [FALSE_CODE, FALSE_CODE],
     ]
 
 

@@ -13,14 +13,14 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 from rmqlab.errors import BadInput
 from rmqlab_tools.live import config_load
 from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
-from rmqlab_tools.spark.audit.subscriptions import Asked, Subscriptions
+from rmqlab_tools.spark.audit.subscriptions import ClientSubscription, Subscriptions
 from rmqlab_tools.spark.audit_store import AuditResult
 from rmqlab_tools.spark.files.commit_log_files import cut_since, log_files, log_ranges
 from rmqlab_tools.spark.files.log_reader import LogReader, log_end
 from rmqlab_tools.spark.files.store_tables import SCHEMAS, StoreConfig, pieces, read_piece
 from tests.proof.log_maker import LogMaker
 
-GIVEN = Subscriptions({("G", "T"): [Asked("", "TAG", "*")]}, {}, frozenset({("G", "T")}), {})
+GIVEN = Subscriptions({("G", "T"): [ClientSubscription("", "TAG", "*")]}, {}, frozenset({("G", "T")}), {})
 MESSAGES = 12
 COMMITTED = 9
 

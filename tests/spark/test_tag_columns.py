@@ -13,7 +13,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from rmqlab.filter.filter import both_steps
+from rmqlab.filter.filter import match_in_two_layers
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import string_to_properties
 from rmqlab.protocol.subscription_data import build_subscription_data
@@ -73,7 +73,7 @@ def test_both_steps_on_odd_tags(spark, text, class_filter):
         (F.lit(False) if class_filter else wants(text, tags="tag")).alias("wanted"),
     ).toArrow()
     for tag, one in zip(tags, told.to_pylist(), strict=True):
-        steps = both_steps(subscription, tag)
+        steps = match_in_two_layers(subscription, tag)
         wanted = not class_filter and steps.delivered
         expected = {"broker": steps.broker, "client": steps.client, "wanted": wanted}
         assert one == expected, tag

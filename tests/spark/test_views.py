@@ -11,11 +11,11 @@ from rmqlab.errors import BadInput
 from rmqlab.run.fates import Fate
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.course.articles.eight_messages import EightMessages
-from rmqlab_tools.recordings.recording_reader import recorded_accounts
+from rmqlab_tools.recordings.recording_reader import read_runs
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab_tools.spark.events import TABLES, VIEWS, view_sql, views, write_events
+from rmqlab_tools.spark.events import EVENT_TABLES, EVENT_VIEWS, view_sql, views, write_events
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +27,11 @@ def eight():
 def found(spark, eight, golden, tmp_path_factory):
     """The views over the eight messages, simulated and recorded, and over other recorded scenarios; by name."""
     folder = tmp_path_factory.mktemp("events")
-    recorded = list(recorded_accounts(golden / "broker-4.8.0" / "base"))
+    recorded = list(read_runs(golden / "broker-4.8.0" / "base"))
     counts = write_events([eight, *recorded], folder)
     assert counts["fates"] == len(eight.fates) + sum(len(one.fates) for one in recorded)
     frames = views(spark, folder)
-    return {name: [row.asDict() for row in frames[name].collect()] for name in VIEWS} | {"accounts": recorded}
+    return {name: [row.asDict() for row in frames[name].collect()] for name in EVENT_VIEWS} | {"accounts": recorded}
 
 
 def of(rows, name):
@@ -125,7 +125,7 @@ def test_the_verb_writes_tables_and_prints_a_view(spark, golden, tmp_path, capsy
     source = str(golden / "broker-4.8.0" / "base")
     told = ["--id", "p-article-000", "--view", "losses", "--json", str(json_file)]
     assert main(["events", source, "--out", str(folder), *told]) == 0
-    assert sorted(path.name for path in folder.iterdir()) == sorted(f"{name}.parquet" for name in TABLES)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(f"{name}.parquet" for name in EVENT_TABLES)
     found = json.loads(json_file.read_text())
     assert found["tables"]["messages"] == 8
     assert len(found["views"]["losses"]) == 6
@@ -136,7 +136,7 @@ def test_scenarios_are_simulated_the_same_way_each_time(golden, tmp_path):
     for name in ("a", "b"):
         source = str(golden / "broker-4.8.0" / "base" / "scenarios.jsonl")
         assert main(["events", source, "--id", "p-article-000", "--seed", "3", "--out", str(tmp_path / name)]) == 0
-    for table in TABLES:
+    for table in EVENT_TABLES:
         one, other = ((tmp_path / name / f"{table}.parquet").read_bytes() for name in ("a", "b"))
         assert one == other
 

@@ -35,7 +35,7 @@ _NO_PROPERTIES: Mapping[str, str] = {}
 
 
 class CompiledSql92:
-    """An expression the broker accepts: its `text`, its tree `root`, the first token behind it (`rest`).
+    """An expression the broker accepts: its `text`, its tree `root`, the first token after it (`rest`).
 
     `too_deep`: it can be compiled, but evaluating it overflows the JVM's stack.
     """
@@ -52,10 +52,11 @@ class CompiledSql92:
         self._evaluate: Closure | None = closure(root) if levels <= _DEEPEST_CLOSURE else None
 
     def evaluate(self, properties: Mapping[str, str] | None, /) -> Value:
-        """Give the value for a message with these properties (None: no properties at all).
+        """The value for a message with these properties (None: no properties at all).
 
-        Raises the `JavaError` that 4.8.0 throws: a `RuntimeException` around a `NumberFormatException`, a
-        `ClassCastException`, or a `StackOverflowError` for a tree of more than `DEEPEST_EVALUATION` levels.
+        Raises:
+            JavaError: what 4.8.0 throws: a `RuntimeException` around a `NumberFormatException`, a
+                `ClassCastException`, or a `StackOverflowError` for a tree of more than `DEEPEST_EVALUATION` levels.
         """
         if self.too_deep:
             raise stack_overflow_error()
@@ -68,11 +69,11 @@ class CompiledSql92:
 
     @property
     def ignored(self) -> str:
-        """The text behind the longest valid prefix, which 4.8.0 never reads (row F-27)."""
+        """The text after the longest valid prefix, which 4.8.0 never reads (row F-27)."""
         return "" if self.rest.kind is Kind.EOF else as_units(self.text)[self.rest.start :]
 
     def matches(self, properties: Mapping[str, str] | None) -> bool:
-        """Tell whether the broker lets the message pass: only for the value true, not for null or an error."""
+        """Whether the broker lets the message pass: only for the value true, not for null or an error."""
         try:
             return self.evaluate(properties) is True
         except JavaError:
@@ -109,7 +110,12 @@ class ParseCache:
         return self._parsed.cache_info().currsize
 
     def compile(self, expression: str | None, version: Version = DEFAULT_VERSION) -> CompiledSql92:
-        """Compile, or repeat an earlier result. Raises `MQFilterException`, and `NullExpressionError` for None."""
+        """Compile, or repeat an earlier result.
+
+        Raises:
+            MQFilterException: None.
+            NullExpressionError: None.
+        """
         if expression is None:
             raise NullExpressionError(_("SQL92: there is no expression; give one such as \"TAGS = 'TagA'\""))
         result = self.prepared.get((expression, version)) or self._parsed(expression, version)
@@ -122,8 +128,8 @@ def compiled_or_refused(expression: str, version: Version = DEFAULT_VERSION) -> 
     """Compile, or return why not; what is longer than `LONGEST_EXPRESSION` overflows our stack, so to say."""
     if len(expression) > LONGEST_EXPRESSION:
         count, most = f"{len(expression):,}", f"{LONGEST_EXPRESSION:,}"
-        told = _("SQL92: {count} characters; an expression has at most {most} here", count=count, most=most)
-        return MQFilterException(stack_overflow_error(), told, 0, 0)
+        text = _("SQL92: {count} characters; an expression has at most {most} here", count=count, most=most)
+        return MQFilterException(stack_overflow_error(), text, 0, 0)
     try:
         return compile_sql92(expression, version)
     except MQFilterException as refusal:
@@ -131,7 +137,11 @@ def compiled_or_refused(expression: str, version: Version = DEFAULT_VERSION) -> 
 
 
 def compile_sql92(expression: str, version: Version = DEFAULT_VERSION) -> CompiledSql92:
-    """Compile without a cache. Raises `MQFilterException`."""
+    """Compile without a cache.
+
+    Raises:
+        MQFilterException: an expression that the broker refuses.
+    """
     try:
         root, rest = parse(expression, version)
     except JavaError as reason:
@@ -146,11 +156,11 @@ def _refusal(expression: str, reason: JavaError) -> MQFilterException:
         return MQFilterException(reason, f"SQL92: {explanation}", 0, 0)
     line, column = position(as_units(expression), offset)
     if isinstance(reason, SyntaxFault):
-        told = _("read {found}, where {any_of} could stand", found=reason.found, any_of=_any_of(reason.expected))
+        text = _("read {found}, where {any_of} could stand", found=reason.found, any_of=_any_of(reason.expected))
     else:
-        told = reason.text or reason.java_name
+        text = reason.text or reason.java_name
     return MQFilterException(
-        reason, _("SQL92: line {line}, column {column}: {told}", line=line, column=column, told=told), line, column
+        reason, _("SQL92: line {line}, column {column}: {told}", line=line, column=column, told=text), line, column
     )
 
 

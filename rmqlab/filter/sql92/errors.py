@@ -128,12 +128,12 @@ class NullExpressionError(ExpressionRefused):
 
 
 def shown(characters: str) -> str:
-    """Characters for people: as they are in quotes, or by their number if nobody would see them.
+    """Characters for people: as they are in quotes, or by their number if a reader would not see them.
 
-    Examples: ``＞`` gives ``'＞'``, a blank that does not break ``U+00A0``; of a character beyond U+FFFF the two halves
+    Examples: `＞` gives `'＞'`, a blank that does not break `U+00A0`; of a character beyond U+FFFF the two halves
     that Java has may be given.
     """
     whole = characters.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if whole.isprintable() and whole.strip():
         return repr(whole)
-    return " ".join(f"U+{ord(one):04X}" for one in whole)
+    return " ".join(f"U+{ord(character):04X}" for character in whole)

@@ -29,7 +29,7 @@ from rmqlab.filter.sql92.nodes import (
     chain,
 )
 from rmqlab.filter.sql92.values import (
-    ANSWERS,
+    COMPARISON_TESTS,
     Long,
     Value,
     compare_doubles,
@@ -75,7 +75,7 @@ def _cast(value: Value) -> Value:
 
 
 def negated(value: Value) -> Value:
-    """Give `-value` in the value's own class; null for what is no number."""
+    """`-value` in the value's own class; null for what is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return Long(-value) if isinstance(value, Long) else -value
@@ -87,16 +87,16 @@ def _text_test(node: TextTest, value: Value) -> bool:
         return False
     match node.operator:
         case "CONTAINS":
-            found = node.search in value
+            is_match = node.search in value
         case "STARTSWITH":
-            found = value.startswith(node.search)
+            is_match = value.startswith(node.search)
         case _:
-            found = value.endswith(node.search)
-    return found is not node.negated
+            is_match = value.endswith(node.search)
+    return is_match is not node.negated
 
 
 def closure(node: Node) -> Closure:
-    """Give the function of a tree. Recursive: call it only for trees whose `nesting` is moderate."""
+    """The function of a tree. Recursive: call it only for trees whose `nesting` is moderate."""
     match node:
         case Property():
             name = node.name
@@ -119,7 +119,7 @@ def closure(node: Node) -> Closure:
 
 
 def nesting(root: Node) -> tuple[int, int]:
-    """Give the levels of the functions (a chain of one connective counts as one) and the levels of the tree."""
+    """The levels of the functions (a chain of one connective counts as one) and the levels of the tree."""
     order = list(root.walk())
     levels: dict[int, tuple[int, int]] = {}
     for node in reversed(order):
@@ -166,7 +166,7 @@ def _many(closures: Sequence[Closure], *, decisive: bool) -> Closure:
 
 
 def _comparison(node: Comparison) -> Closure:
-    answer, symbol = ANSWERS[node.symbol], node.symbol
+    answer, symbol = COMPARISON_TESTS[node.symbol], node.symbol
     left, right = node.left, node.right
     if isinstance(left, Property) and isinstance(right, Constant):
         return _against_number(left.name, answer, right.value)
@@ -263,9 +263,9 @@ def evaluate_in_steps(root: Node, properties: Mapping[str, str] | None) -> Evalu
         try:
             if len(stack) > DEEPEST_EVALUATION:
                 raise stack_overflow_error()
-            asked = work.throw(error) if error is not None else work.send(value)
+            child = work.throw(error) if error is not None else work.send(value)
             value = error = None
-            stack.append((asked, _work(asked, properties or {})))
+            stack.append((child, _work(child, properties or {})))
         except StopIteration as done:
             value, error = done.value, None
         except JavaError as thrown:

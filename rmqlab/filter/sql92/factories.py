@@ -11,7 +11,11 @@ from rmqlab.filter.sql92.values import compare, java_text
 
 
 def as_boolean(node: Node) -> Node:
-    """Give `node` as a condition: a property is cast; a value that is none raises a `ParseException`."""
+    """Give `node` as a condition: a property is cast; a value that is none is a fault.
+
+    Raises:
+        ParseException: `node` is a value that is no condition.
+    """
     if node.is_boolean:
         return node
     if isinstance(node, Property):

@@ -1,4 +1,4 @@
-"""The tree of a compiled expression. Nodes say what they are; what they are worth is told by `evaluation`.
+"""The tree of a compiled expression. Nodes say what they are; `evaluation` says what they are worth.
 
 Source of kinds and printed forms: 4.8.0's `expression` package (`Expression.toString`), 5.3.3's for the text tests.
 """
@@ -55,7 +55,7 @@ class Node:
         return "".join(printed)
 
     def walk(self) -> Iterator[Node]:
-        """Give this node and all below it, operands after their operator, left before right."""
+        """This node and all below it, operands after their operator, left before right."""
         waiting: list[Node] = [self]
         while waiting:
             node = waiting.pop()
@@ -157,7 +157,7 @@ class _Unary(Node):
 
 
 def chain(node: And | Or) -> list[Node]:
-    """Give the terms of `a OR b OR c`, which leans to the left, from left to right."""
+    """The terms of `a OR b OR c`, which leans to the left, from left to right."""
     terms: list[Node] = []
     current: Node = node
     while type(current) is type(node):
@@ -167,7 +167,7 @@ def chain(node: And | Or) -> list[Node]:
 
 
 def is_between(node: Node) -> bool:
-    """Tell whether an AND or OR was written as BETWEEN or NOT BETWEEN: both sides ask about the same operand."""
+    """Whether an AND or OR was written as BETWEEN or NOT BETWEEN: both sides ask about the same operand."""
     if not isinstance(node, And | Or):
         return False
     left, right = node.operands
@@ -218,7 +218,7 @@ class In(_Unary):
 
     @property
     def in_hash_set(self) -> bool:
-        """Tell whether 4.8.0 keeps the elements in a HashSet: without duplicates, in its own order."""
+        """Whether 4.8.0 keeps the elements in a HashSet: without duplicates, in its own order."""
         return len(self.elements) >= _HASH_SET_FROM
 
     def parts(self) -> tuple[str | Node, ...]:

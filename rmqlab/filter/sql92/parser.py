@@ -92,7 +92,11 @@ class _Pending(NamedTuple):
 
 
 def parse(expression: str, version: Version = DEFAULT_VERSION) -> Parsed:
-    """Parse the longest valid prefix of `expression`. Raises the `JavaError` that 4.8.0's parser throws."""
+    """Parse the longest valid prefix of `expression`.
+
+    Raises:
+        JavaError: that 4.8.0's parser throws.
+    """
     tokens = Tokens(expression, version)
     parser = _Parser(tokens, version)
     root = parser.read_expression()
@@ -124,7 +128,11 @@ class _Parser:
                     return node
 
     def skip_operand(self, used: int) -> None:
-        """Read one operand with its prefixes, `used` of the stack being taken. Raises the fault of wrong syntax."""
+        """Read one operand with its prefixes, `used` of the stack being taken.
+
+        Raises:
+            SyntaxFault: wrong syntax.
+        """
         self._used = used
         while True:
             node = self._operand()
@@ -272,7 +280,7 @@ class _Parser:
         return _at(pending.token, _joined, pending, node) if self._builds else _NOTHING
 
     def _take(self, kind: Kind, *also: Kind) -> Token:
-        """Take a token that must be `kind`; `also` could have stood there too, and is told in the fault."""
+        """Take a token that must be `kind`; `also` could have stood there too, and stands in the fault."""
         token = self._tokens[self.index]
         if token.kind is not kind:
             raise self._fault((kind, *also))
@@ -287,12 +295,12 @@ class _Parser:
         """The `ParseException` for the token at `index`, in JavaCC's words."""
         token = self._tokens[self.index]
         line, column = position(self._tokens.text, token.start)
-        found = IMAGES[token.kind]
+        encountered = IMAGES[token.kind]
         if token.kind is not Kind.EOF:
-            found = f' {found} "{escaped(token.image)} "'
+            encountered = f' {encountered} "{escaped(token.image)} "'
         images = [IMAGES[kind] for kind in sorted(expected)]
         text = (
-            f'Encountered "{found}" at line {line}, column {column}.\n'
+            f'Encountered "{encountered}" at line {line}, column {column}.\n'
             f"Was expecting{' one of' if len(images) > 1 else ''}:\n    "
             + "".join(f"{image} ...\n    " for image in images)
         )

@@ -67,7 +67,7 @@ SYMBOLS: Final[Mapping[str, Kind]] = {
 _ADDED = (Kind.CONTAINS, Kind.STARTSWITH, Kind.ENDSWITH)
 _OLD_WORDS = {kind.name: kind for kind in Kind if Kind.NOT <= kind <= Kind.IS}
 _WORDS = _OLD_WORDS | {kind.name: kind for kind in _ADDED}
-WORDS: Final[Mapping[Version, Mapping[str, Kind]]] = {"4.8.0": _OLD_WORDS, "5.3.3": _WORDS, "5.5.0": _WORDS}
+KEYWORDS: Final[Mapping[Version, Mapping[str, Kind]]] = {"4.8.0": _OLD_WORDS, "5.3.3": _WORDS, "5.5.0": _WORDS}
 IMAGES: Final[Mapping[Kind, str]] = {
     Kind.EOF: "<EOF>",
     Kind.DECIMAL: "<DECIMAL_LITERAL>",
@@ -81,7 +81,7 @@ IMAGES: Final[Mapping[Kind, str]] = {
 
 def tests_texts(version: Version) -> bool:
     """Whether a version has CONTAINS, STARTSWITH and ENDSWITH."""
-    return all(kind.name in WORDS[version] for kind in _ADDED)
+    return all(kind.name in KEYWORDS[version] for kind in _ADDED)
 
 
 # The same for people.
@@ -124,13 +124,17 @@ class Tokens:
 
     def __init__(self, expression: str, version: Version) -> None:
         self.text = as_units(expression)
-        self._words = WORDS[version]
+        self._words = KEYWORDS[version]
         self._made: list[Token] = []
         self._end = 0
         self._last_break = max(self.text.rfind("\n"), self.text.rfind("\r"))
 
     def __getitem__(self, index: int) -> Token:
-        """Give a token; after the last one only `EOF` follows. Raises the `TokenMgrError` of what is no token."""
+        """A token; after the last one only `EOF` follows.
+
+        Raises:
+            TokenMgrError: what is no token.
+        """
         while len(self._made) <= index:
             self._made.append(self._next())
         return self._made[index]
@@ -142,11 +146,11 @@ class Tokens:
         start = self._end if skipped is None else skipped.end()
         if start == len(self.text):
             return Token(Kind.EOF, "", start, start)
-        found = _TOKEN.match(self.text, start)
-        if found is None:
+        match = _TOKEN.match(self.text, start)
+        if match is None:
             raise _token_mgr_error(self.text, start)
-        self._end = found.end()
-        image, group = found[0], found.lastgroup
+        self._end = match.end()
+        image, group = match[0], match.lastgroup
         if group == "ID":
             kind = self._words.get(image.upper(), Kind.ID)
         else:
@@ -155,7 +159,7 @@ class Tokens:
 
 
 def position(text: str, offset: int) -> tuple[int, int]:
-    """Give line and column as 4.8.0 counts them: from 1, a tab up to the next multiple of 8.
+    """Line and column as 4.8.0 counts them: from 1, a tab up to the next multiple of 8.
 
     An offset at the end of the text counts as its last character; an empty text has line 0, column 0.
     """
@@ -175,7 +179,7 @@ def position(text: str, offset: int) -> tuple[int, int]:
 
 
 def escaped(text: str) -> str:
-    """Give `text` as 4.8.0 shows it in messages: control characters and everything beyond ASCII escaped."""
+    """`text` as 4.8.0 shows it in messages: control characters and everything beyond ASCII escaped."""
     shown = []
     for char in text:
         if char in _ESCAPES:
@@ -186,13 +190,13 @@ def escaped(text: str) -> str:
 
 
 def string_value(image: str) -> str:
-    """Give the text a string literal stands for: without its quotes, doubled quotes halved."""
+    """The text a string literal stands for: without its quotes, doubled quotes halved."""
     text = image[1:-1].replace("''", "'")
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def as_units(expression: str) -> str:
-    """Give the expression as Java sees it: a character beyond U+FFFF is two."""
+    """The expression as Java sees it: a character beyond U+FFFF is two."""
     if not expression or max(expression) <= "\uffff":
         return expression
     return "".join(map(chr, utf16_units(expression)))
@@ -203,12 +207,12 @@ def _token_mgr_error(text: str, start: int) -> SyntaxFault:
     rest = text[start:]
     if rest[0] == "'" or rest.startswith("/*"):
         read = len(rest)
-        found = _("a text without its closing quote") if rest[0] == "'" else _("a comment without its end")
+        what = _("a text without its closing quote") if rest[0] == "'" else _("a comment without its end")
         expected: tuple[str, ...] = ("'",) if rest[0] == "'" else ("*/",)
     else:
         read = 2 if rest[0] in "/." and len(rest) > 1 else 1
         # of a character beyond U+FFFF Java reads the first half alone
-        found = shown(rest[: 2 if "\ud800" <= rest[0] < "\udc00" else 1])
+        what = shown(rest[: 2 if "\ud800" <= rest[0] < "\udc00" else 1])
         is_point = rest[0] == "." and not (start and text[start - 1].isalnum())
         expected = (_("a digit after the point") if is_point else _("a value, an operator or a bracket"),)
     line, column = position(text, start + read - 1)
@@ -218,4 +222,4 @@ def _token_mgr_error(text: str, start: int) -> SyntaxFault:
     else:
         after, encountered = rest[: read - 1], f'"{escaped(rest[read - 1])}" ({ord(rest[read - 1])}), '
     message = f'Lexical error at line {line}, column {column}.  Encountered: {encountered}after : "{escaped(after)}"'
-    return SyntaxFault("TokenMgrError", message, start, found, expected)
+    return SyntaxFault("TokenMgrError", message, start, what, expected)

@@ -42,7 +42,7 @@ class Long(int):
 
 Value = bool | int | Long | float | str | None
 Known = bool | int | float | str  # a value that is there; Long is an int
-ANSWERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
+COMPARISON_TESTS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
     "<": operator.lt,
@@ -51,7 +51,11 @@ ANSWERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
 
 
 def parse_integer(text: str) -> int:
-    """Give `Integer.valueOf(text)`. Raises the `NumberFormatException`."""
+    """`Integer.valueOf(text)`.
+
+    Raises:
+        NumberFormatException: a text that is no number.
+    """
     if len(text) <= _QUICK and text.isascii() and text.isdigit():
         return int(text)
     try:
@@ -61,7 +65,11 @@ def parse_integer(text: str) -> int:
 
 
 def parse_long(text: str) -> Long:
-    """Give `Long.valueOf(text)`. Raises the `NumberFormatException`."""
+    """`Long.valueOf(text)`.
+
+    Raises:
+        NumberFormatException: a text that is no number.
+    """
     try:
         return Long(java.parse_long(text))
     except NumberFormatError as error:
@@ -69,9 +77,10 @@ def parse_long(text: str) -> Long:
 
 
 def parse_double(text: str) -> float:
-    """Give `Double.valueOf(text)`: trimmed, ASCII digits, hex floats, a trailing f or d, NaN and Infinity.
+    """`Double.valueOf(text)`: trimmed, ASCII digits, hex floats, a trailing f or d, NaN and Infinity.
 
-    Raises the `NumberFormatException`.
+    Raises:
+        NumberFormatException: a text that is no number.
     """
     trimmed = trim(text)
     if _DECIMAL.fullmatch(trimmed):
@@ -87,9 +96,10 @@ def parse_double(text: str) -> float:
 
 
 def decimal_literal(image: str) -> int:
-    """Give the value of a decimal literal: `Integer` when it fits, else `Long`.
+    """The value of a decimal literal: `Integer` when it fits, else `Long`.
 
-    Raises the `NumberFormatException` of one beyond `Long`.
+    Raises:
+        NumberFormatException: one beyond `Long`.
     """
     digits = image.rstrip("lL")
     if len(digits) > _LONGEST or int(digits) > LONG_MAX:
@@ -99,9 +109,10 @@ def decimal_literal(image: str) -> int:
 
 
 def float_literal(image: str) -> float:
-    """Give the value of a floating point literal.
+    """The value of a floating point literal.
 
-    Raises a `RuntimeException` beyond `Double`; 4.8.0 refuses zero as well, as smaller than `Double.MIN_VALUE`.
+    Raises:
+        RuntimeException: beyond `Double`; 4.8.0 refuses zero as well, as smaller than `Double.MIN_VALUE`.
     """
     value = float(image)
     if value == float("inf"):
@@ -112,7 +123,7 @@ def float_literal(image: str) -> float:
 
 
 def java_text(value: Value) -> str:
-    """Give `String.valueOf(value)` of Java."""
+    """`String.valueOf(value)` of Java."""
     match value:
         case None:
             return "null"
@@ -124,7 +135,7 @@ def java_text(value: Value) -> str:
 
 
 def class_name(value: Value) -> str:
-    """Give the Java class of a value, for people."""
+    """The Java class of a value, for people."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -142,11 +153,14 @@ def _from_hex(text: str) -> float:
 
 
 def compare(left: Known, right: Known) -> int:
-    """Give a number below, at or above 0, as 4.8.0's `__compare` does with string conversion on.
+    """A number below, at or above 0, as 4.8.0's `__compare` does with string conversion on.
 
     A text is converted to the other side's class; numbers go up from Integer over Long to Double; anything else
-    of two classes is -1. Raises a `RuntimeException` around the `NumberFormatException` of a text that cannot
-    be converted, and the `ClassCastException` of a Boolean at the left of a text.
+    of two classes is -1.
+
+    Raises:
+        RuntimeException: a text that cannot be converted (around the `NumberFormatException`).
+        ClassCastException: a Boolean at the left of a text.
     """
     if isinstance(left, str) != isinstance(right, str):
         left, right = _convert(left, right)
@@ -160,7 +174,7 @@ def compare(left: Known, right: Known) -> int:
 
 
 def compare_doubles(left: float, right: float) -> int:
-    """Give `Double.compare`: NaN is equal to itself and above everything, -0.0 is below 0.0."""
+    """`Double.compare`: NaN is equal to itself and above everything, -0.0 is below 0.0."""
     if left < right:
         return -1
     if left > right:
@@ -181,7 +195,7 @@ def is_ordered(symbol: str, left: Value, right: Value) -> bool | None:
         except JavaError as error:
             text = f"It's illegal to compare string by '>=', '>', '<', '<='. lv={left}, rv={right}"
             raise runtime_error_from(error, text) from error
-    return ANSWERS[symbol](compare(left, right), 0)
+    return COMPARISON_TESTS[symbol](compare(left, right), 0)
 
 
 def is_equal(left: Value, right: Value) -> bool | None:
@@ -214,7 +228,7 @@ def _as_class_of(sample: Known, text: str) -> Known:
 
 
 def _rank(number: float) -> int:
-    """Put what neither < nor > tells apart into order: -0.0, the numbers, NaN."""
+    """Put what neither < nor > distinguishes into order: -0.0, the numbers, NaN."""
     if number != number:  # noqa: PLR0124 - NaN
         return 1
     return -1 if number == 0 and struct.pack(">d", number)[0] else 0

@@ -33,7 +33,7 @@ SOON_MS = 100  # a beat that follows from something comes sooner
 
 
 def figure_of(run: Run, name: str) -> object:
-    """A figure of a run: one of ``_FIXED``, the count of a fate, or one of ``_OF`` with what it is about behind it."""
+    """A figure of a run: one of `_FIXED`, the count of a fate, or one of `_OF` with what it is about after it."""
     if name in _FIXED:
         return _FIXED[name](run)
     if name in set(Fate):
@@ -55,18 +55,22 @@ def _topic_changes(run: Run) -> int:
     return sum((fact.event.old is None) != (fact.event.new is None) for fact in run.facts.of(SubscriptionChanged))
 
 
-def _by(run: Run, who: str, kind: type[E]) -> list[Fact[E]]:
-    return [fact for fact in run.facts.of(kind) if fact.source == who]
+def _by(run: Run, client: str, kind: type[E]) -> list[Fact[E]]:
+    return [fact for fact in run.facts.of(kind) if fact.source == client]
 
 
-def _owned(run: Run, who: str) -> list[int]:
-    """Queues of the last ``alloc``."""
-    last = [event["queues"] for event in run.told("alloc") if event["who"] == who][-1:]
+def _owned(run: Run, client: str) -> list[int]:
+    """Queues of the last `alloc`."""
+    last = [event["queues"] for event in run.told("alloc") if event["who"] == client][-1:]
     return [queue for queues in last for topic, ids in queues.items() if not topic.startswith(RETRY) for queue in ids]
 
 
-def _places(run: Run, who: str) -> list[str]:
-    return sorted(f"{one['body']} q{one['queue']}/{one['offset']}" for one in run.told("consume") if one["who"] == who)
+def _places(run: Run, client: str) -> list[str]:
+    return sorted(
+        f"{event['body']} q{event['queue']}/{event['offset']}"
+        for event in run.told("consume")
+        if event["who"] == client
+    )
 
 
 def _fate(run: Run, body: str) -> list[str]:
@@ -77,64 +81,64 @@ def _fate(run: Run, body: str) -> list[str]:
 # Heartbeats: all in seconds, from what the clients sent and the broker did.
 
 
-def _beats(run: Run, who: str) -> list[float]:
+def _beats(run: Run, client: str) -> list[float]:
     """When a client's timer sent heartbeats, s since its start; not those after a change of its queues."""
-    start = next(event["t"] for event in run.told("starting") if event["who"] == who)
-    stamped = [fact.t for fact in _by(run, who, Restamp)]
+    start = next(event["t"] for event in run.told("starting") if event["who"] == client)
+    stamped = [fact.t for fact in _by(run, client, Restamp)]
     times = [
         fact.t - start
-        for fact in _by(run, who, HeartbeatSent)
+        for fact in _by(run, client, HeartbeatSent)
         if fact.t - start > SOON_MS and not any(0 <= fact.t - t < SOON_MS for t in stamped)
     ]
     return [t / 1_000 for t in times]
 
 
-def _periods(run: Run, who: str) -> list[int]:
-    beats = [round(t) for t in _beats(run, who)]
+def _periods(run: Run, client: str) -> list[int]:
+    beats = [round(t) for t in _beats(run, client)]
     return sorted({later - earlier for earlier, later in pairwise(beats)})
 
 
-def _silence(run: Run, who: str) -> float:
+def _silence(run: Run, client: str) -> float:
     """From the last heartbeat that the broker heard to the moment it took the client out of its groups."""
-    gone = _removed(run, who)
-    heard = [fact.t for fact in _at_broker(run, who, Heartbeat) if fact.t < gone]
+    gone = _removed(run, client)
+    heard = [fact.t for fact in _at_broker(run, client, Heartbeat) if fact.t < gone]
     return round((gone - heard[-1]) / 1_000, 3)
 
 
-def _removed(run: Run, who: str) -> float:
+def _removed(run: Run, client: str) -> float:
     groups = set(run.scenario.groups())
     return next(
-        fact.t for kind in (Expired, Unregister) for fact in _at_broker(run, who, kind) if fact.event.group in groups
+        fact.t for kind in (Expired, Unregister) for fact in _at_broker(run, client, kind) if fact.event.group in groups
     )
 
 
-def _at_broker(run: Run, who: str, kind: type[M]) -> list[Fact[M]]:
-    return [fact for fact in run.facts.of(kind) if fact.event.client == who]
+def _at_broker(run: Run, client: str, kind: type[M]) -> list[Fact[M]]:
+    return [fact for fact in run.facts.of(kind) if fact.event.client == client]
 
 
-def _takeover(run: Run, who: str) -> float:
+def _takeover(run: Run, client: str) -> float:
     """From the removal to the first change of another member's queues."""
-    gone = _removed(run, who)
-    took = next(fact.t for fact in run.facts.of(Rebalance) if fact.source != who and fact.t >= gone)
+    gone = _removed(run, client)
+    took = next(fact.t for fact in run.facts.of(Rebalance) if fact.source != client and fact.t >= gone)
     return round((took - gone) / 1_000, 3)
 
 
-def _notices_after(run: Run, who: str) -> int:
-    """Members told that the group changed, from the removal until the next one has changed its queues."""
-    gone = _removed(run, who)
-    return sum(gone <= fact.t < gone + _takeover(run, who) * 1_000 for fact in run.facts.of(Notify))
+def _notices_after(run: Run, client: str) -> int:
+    """Members notified that the group changed, from the removal until the next one has changed its queues."""
+    gone = _removed(run, client)
+    return sum(gone <= fact.t < gone + _takeover(run, client) * 1_000 for fact in run.facts.of(Notify))
 
 
 def _notices_at(run: Run, second: str) -> list[str]:
-    """Who was told within a second of the step at that second."""
+    """Who was notified within a second of the step at that second."""
     begin = next(run.told("starting"))["t"] + int(second) * 1_000
     return sorted({fact.event.client for fact in run.facts.of(Notify) if begin <= fact.t < begin + 1_000})
 
 
-def _pushes(run: Run, who: str) -> list[int]:
+def _pushes(run: Run, client: str) -> list[int]:
     """Registrations with the name server in the same ms as each of the first three heartbeats of a client."""
     times = [fact.t for fact in run.facts.of(Registration)]
-    return [sum(0 <= t - beat.t < 1 for t in times) for beat in _at_broker(run, who, Heartbeat)[:3]]
+    return [sum(0 <= t - beat.t < 1 for t in times) for beat in _at_broker(run, client, Heartbeat)[:3]]
 
 
 _FIXED: dict[str, Callable[[Run], object]] = {

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Run
     from rmqlab.sim.simulate import Simulation
 
-SENT = ("queueId", "queueOffset", "msgId", "offsetMsgId")
+SENT_FIELDS = ("queueId", "queueOffset", "msgId", "offsetMsgId")
 # A value in Java's print: a list, a map, a quoted text, or anything up to the next comma.
 _FIELD = re.compile(r"(\w+)=(\[[^\]]*\]|\{[^}]*\}|'[^']*'|[^,\]}]+)")
 _NESTED = re.compile(r"toString\(\)=Message\{")
 NOT_PRINTED = _("(not printed)")
-PROPERTIES = "properties."
+PROPERTY_PREFIX = "properties."
 
 
 class FigureKind(StrEnum):
@@ -74,8 +74,8 @@ class Figure(NamedTuple):
 
 def printed() -> dict[str, Any]:
     """The article's prints: "sent" (eight send results as dicts), "printed" (lines by consumer)."""
-    found: dict[str, Any] = json.loads((carried("articles") / "E1.json").read_text(encoding="utf-8"))
-    return found
+    prints: dict[str, Any] = json.loads((carried("articles") / "E1.json").read_text(encoding="utf-8"))
+    return prints
 
 
 def send_figures(run: Run) -> list[Figure]:
@@ -85,13 +85,13 @@ def send_figures(run: Run) -> list[Figure]:
     return [
         Figure(f"{theirs['body']} {name}", theirs[name], ours[names.get(name, name)])
         for theirs, ours in zip(printed()["sent"], here, strict=False)
-        for name in SENT
+        for name in SENT_FIELDS
     ]
 
 
-def lines_of(run: Run, who: str) -> list[str]:
+def lines_of(run: Run, consumer: str) -> list[str]:
     """What a consumer's listener printed, as the article's program prints it."""
-    consumed = [fact for fact in run.facts.of(Consumed) if fact.source == who]
+    consumed = [fact for fact in run.facts.of(Consumed) if fact.source == consumer]
     return [f"Receive New Messages: [{fact.event.message}]" for fact in consumed]
 
 
@@ -101,7 +101,7 @@ def fields_of(line: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     for name, value in _FIELD.findall(flat):
         if value.startswith("{"):
-            fields |= {f"{PROPERTIES}{key}": text for key, text in _FIELD.findall(value[1:-1])}
+            fields |= {f"{PROPERTY_PREFIX}{key}": text for key, text in _FIELD.findall(value[1:-1])}
         else:
             fields[name] = value
     return fields
@@ -109,34 +109,34 @@ def fields_of(line: str) -> dict[str, str]:
 
 def consumer_figures(run: Run) -> dict[str, list[Figure]]:
     """How many messages each consumer printed; then a group for each message, and one for its properties."""
-    found: dict[str, list[Figure]] = {"printed": []}
-    for who, theirs in printed()["printed"].items():
-        ours = lines_of(run, who)
-        found["printed"].append(Figure(_("messages printed by {who}", who=who), len(theirs), len(ours)))
+    figures: dict[str, list[Figure]] = {"printed": []}
+    for consumer, theirs in printed()["printed"].items():
+        ours = lines_of(run, consumer)
+        figures["printed"].append(Figure(_("messages printed by {who}", who=consumer), len(theirs), len(ours)))
         for number, line in enumerate(theirs, 1):
             here = fields_of(ours[number - 1]) if number <= len(ours) else {}
             for name, value in fields_of(line).items():
-                field = name.removeprefix(PROPERTIES)
+                field = name.removeprefix(PROPERTY_PREFIX)
                 group = (
-                    _("{who}'s message {number}", who=who, number=number)
+                    _("{who}'s message {number}", who=consumer, number=number)
                     if field == name
-                    else _("{who}'s message {number}, properties", who=who, number=number)
+                    else _("{who}'s message {number}, properties", who=consumer, number=number)
                 )
-                found.setdefault(group, []).append(Figure(field, value, here.get(name)))
-    return found
+                figures.setdefault(group, []).append(Figure(field, value, here.get(name)))
+    return figures
 
 
 def conclusions(run: Run) -> list[Figure]:
     """The article's five conclusions and its summary, each as a value that our run has too."""
-    reading = RunView(run)
-    by_queue = [
-        sorted(str(fate.tag) for fate in reading.fates if fate.queue == queue) for queue in range(reading.queues)
-    ]
+    view = RunView(run)
+    by_queue = [sorted(str(fate.tag) for fate in view.fates if fate.queue == queue) for queue in range(view.queues)]
     consumed = {
-        who: sorted({str(fate.tag) for fate in reading.fates if fate.culprit == who and fate.fate is Fate.DELIVERED})
-        for who in reading.names
+        client: sorted({str(fate.tag) for fate in view.fates if fate.culprit == client and fate.fate is Fate.DELIVERED})
+        for client in view.names
     }
-    owned = {who: sorted(queue for queue, owners in reading.owners.items() if who in owners) for who in reading.names}
+    owned = {
+        client: sorted(queue for queue, owners in view.owners.items() if client in owners) for client in view.names
+    }
     starts = [event["who"] for event in run.told("starting")]
     return [
         Figure(_("1. tags in each of the four queues"), [["tagA", "tagB"]] * 4, by_queue),
@@ -144,11 +144,11 @@ def conclusions(run: Run) -> list[Figure]:
         Figure(_("3. queues of A and of B"), {"A": [0, 1], "B": [2, 3]}, owned),
         Figure(_("4. tags consumed in A's queues"), [], consumed.get("A")),
         Figure(_("5. tags consumed in B's queues"), ["tagB"], consumed.get("B")),
-        Figure(_("summary: the group's subscription"), "tagB", reading.slots[-1].expression if reading.slots else None),
+        Figure(_("summary: the group's subscription"), "tagB", view.slots[-1].expression if view.slots else None),
     ]
 
 
-ZONE = timezone(timedelta(hours=8))  # the client's: the month that its ids count from began there
+ARTICLE_ZONE = timezone(timedelta(hours=8))  # the client's: the month that its ids count from began there
 
 
 def set_up(simulation: Simulation) -> list[Figure]:
@@ -172,11 +172,13 @@ def set_up(simulation: Simulation) -> list[Figure]:
 def all_sends(simulation: Simulation) -> list[Figure]:
     """The fields that all eight send results have alike."""
     sent, results = printed()["sent"], simulation.recorder.results
-    queues = [one.message_queue for one in results]
+    queues = [result.message_queue for result in results]
     return [
         Figure(_("send results"), len(sent), len(results)),
         Figure(
-            _("their sendStatus"), _distinct(sent, "sendStatus"), sorted({one.send_status.value for one in results})
+            _("their sendStatus"),
+            _distinct(sent, "sendStatus"),
+            sorted({result.send_status.value for result in results}),
         ),
         Figure(_("their topic"), _distinct(sent, "topic"), sorted({queue.topic for queue in queues})),
         Figure(_("their brokerName"), _distinct(sent, "brokerName"), sorted({queue.broker_name for queue in queues})),
@@ -184,25 +186,25 @@ def all_sends(simulation: Simulation) -> list[Figure]:
 
 
 def _distinct(sent: list[dict[str, str]], name: str) -> list[str]:
-    return sorted({one[name] for one in sent})
+    return sorted({result[name] for result in sent})
 
 
 def derived(simulation: Simulation) -> list[Figure]:
     """Commit log offset, birth, checksum and size of the six messages of which the article prints no such thing."""
     store = simulation.cluster.broker.message_store
     sent = printed()["sent"]
-    offsets = [decode_message_id(one["offsetMsgId"]).offset for one in sent]
+    offsets = [decode_message_id(result["offsetMsgId"]).offset for result in sent]
     received = {fields_of(line)["msgId"] for lines in printed()["printed"].values() for line in lines}
     figures: list[Figure] = []
-    for number, (one, event) in enumerate(zip(sent, _sent(simulation), strict=False)):
-        body = one["body"]
-        if one["offsetMsgId"] in received:
+    for number, (result, event) in enumerate(zip(sent, _sent(simulation), strict=False)):
+        body = result["body"]
+        if result["offsetMsgId"] in received:
             continue
         stored = store.look_message_by_offset(decode_message_id(event["offsetMsgId"]).offset)
         if stored is None:
             figures.append(_follows(_("{body} in the store", body=body), True, False))
             continue
-        born = time_of(one["msgId"], stored.store_timestamp, ZONE)
+        born = time_of(result["msgId"], stored.store_timestamp, ARTICLE_ZONE)
         figures += [
             _follows(_("{body} commitLogOffset", body=body), offsets[number], stored.commit_log_offset),
             _follows(_("{body} bornTimestamp", body=body), born, stored.born_timestamp),

@@ -27,8 +27,8 @@ from rmqlab_tools.search.explorer.timings import MOVED_SHARE, RACE_TIMING
 if TYPE_CHECKING:
     from rmqlab.run.run import Run
 
-TOPIC = "SUBSCRIBE_TEST"
-GROUP = "SUBSCRIBE_TEST_CONSUMER_GROUP"
+ARTICLE_TOPIC = "SUBSCRIBE_TEST"
+ARTICLE_GROUP = "SUBSCRIBE_TEST_CONSUMER_GROUP"
 PRODUCER_GROUP = "SUBSCRIBE_TEST_PRODUCER_GROUP"
 SEND_TIMEOUT_MS = 15_000
 CLIENT_IP = "172.16.0.103"
@@ -40,22 +40,22 @@ BROKER_SKEW_MS = 165  # MsgStr5 was stored 166 ms after it was born, and a frame
 BASE_OFFSET = 98_843_386_814
 PORT = 62_659
 
-SETTLE_MS = 5_000  # from the last start to the first message: nothing moves any more
+CALM_BEFORE_SENDS_MS = 5_000  # from the last start to the first message: nothing moves any more
 FINAL_MS = 25_000  # from the first message to the last look: a hold of 15 s, a check every 5 s, a commit every 5 s
 
 # Microseconds: the usual delay, then those of three frames of the article's run.
-USUAL, SEND_OF_4, ANSWER_WITH_4, ANSWER_WITH_5 = 1_000, 16_000, 86_000, 30_000
+USUAL_DELAY_US, SEND_OF_4, ANSWER_WITH_4, ANSWER_WITH_5 = 1_000, 16_000, 86_000, 30_000
 
 
 @dataclass(frozen=True, slots=True)
 class EightMessages:
-    """The experiment's settings; ``run`` runs it.
+    """The experiment's settings; `run` runs it.
 
-    ``start_order``: who starts first, then who; ``gap_ms`` lies between the starts. ``client_ids``: "ip@pid" of each
-    consumer. ``tags``: what each one subscribes. ``sending_order``: the tags of the messages in order, as a list, or as
-    a text in which the letter X stands for tagX. ``first_queue``: where the first message goes. ``skew_ms``: how far
-    each consumer's clock is ahead. ``seed``: None for delays that are always the same, a number for those of a real
-    machine, drawn from it. ``rules``: those of broker and clients.
+    `start_order`: who starts first, then who; `gap_ms` lies between the starts. `client_ids`: "ip@pid" of each
+    consumer. `tags`: what each one subscribes. `sending_order`: the tags of the messages in order, as a list, or as
+    a text in which the letter X stands for tagX. `first_queue`: where the first message goes. `skew_ms`: how far
+    each consumer's clock is ahead. `seed`: None for delays that are always the same, a number for those of a real
+    machine, drawn from it. `rules`: those of broker and clients.
     """
 
     start_order: Sequence[str] = ("A", "B")
@@ -78,19 +78,24 @@ class EightMessages:
         """The scenario, as a line of a scenario file would have it."""
         steps: list[Step] = []
         at = 0
-        for number, who in enumerate(self.start_order):
+        for number, name in enumerate(self.start_order):
             at = number * self.gap_ms
             steps.append(
-                Start(at, who=who, group=GROUP, subscribe={TOPIC: Subscription(type="TAG", expr=self.tags[who])})
+                Start(
+                    at,
+                    who=name,
+                    group=ARTICLE_GROUP,
+                    subscribe={ARTICLE_TOPIC: Subscription(type="TAG", expr=self.tags[name])},
+                )
             )
-        at += SETTLE_MS
+        at += CALM_BEFORE_SENDS_MS
         steps.append(Alloc(at))
         for number, tag in enumerate(self.message_tags()):
             again, place = divmod(number, len(BORN_AFTER_MS))
             after = again * 2 * BORN_AFTER_MS[-1] + BORN_AFTER_MS[place] + (ROUTE_MS if number else 0)
-            steps.append(Send(at + after, topic=TOPIC, messages=[OutgoingMessage(f"MsgStr{number}", tag)]))
+            steps.append(Send(at + after, topic=ARTICLE_TOPIC, messages=[OutgoingMessage(f"MsgStr{number}", tag)]))
         steps.append(Offsets(max(at + FINAL_MS, steps[-1].at)))
-        return Scenario("eight-messages", {TOPIC: self.queues}, steps)
+        return Scenario("eight-messages", {ARTICLE_TOPIC: self.queues}, steps)
 
     def run(self) -> Run:
         """Run the experiment in virtual time."""
@@ -100,7 +105,7 @@ class EightMessages:
         """The experiment before it runs: to step by hand, or to look into the broker afterwards."""
         scenario = self.scenario()
         if self.seed is None:
-            timing = Timing((USUAL, SEND_OF_4, ANSWER_WITH_4, ANSWER_WITH_5))
+            timing = Timing((USUAL_DELAY_US, SEND_OF_4, ANSWER_WITH_4, ANSWER_WITH_5))
             times: Chooser = _ArticlesDelays()
         else:
             timing, times = RACE_TIMING, SeededChooser(self.seed, MOVED_SHARE)
@@ -133,9 +138,11 @@ class EightMessages:
 @lru_cache(maxsize=1)
 def _lead_ms() -> int:
     """Ms of a run before its first step: the producer starts and makes the topic."""
-    run = simulate(Scenario("lead", {TOPIC: 4}, [Send(0, topic=TOPIC, messages=[OutgoingMessage("first")])]))
+    run = simulate(
+        Scenario("lead", {ARTICLE_TOPIC: 4}, [Send(0, topic=ARTICLE_TOPIC, messages=[OutgoingMessage("first")])])
+    )
     sent = next(run.told("sent"))
-    return int(sent["t"]) - ROUTE_MS - 2 * USUAL // 1_000
+    return int(sent["t"]) - ROUTE_MS - 2 * USUAL_DELAY_US // 1_000
 
 
 class _ArticlesDelays(Chooser):

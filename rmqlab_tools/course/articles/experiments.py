@@ -1,7 +1,7 @@
 """The articles' experiments: read from data/experiments.toml, run, and set beside what must come out.
 
-Each experiment is the article's own run with other settings (``eight``) or a scenario of its own (``scenario``); what
-must come out are figures by name (``expect``), read from the run's events, facts and fates. Of E1 everything that the
+Each experiment is the article's own run with other settings (`eight`) or a scenario of its own (`scenario`); what
+must come out are figures by name (`expect`), read from the run's events, facts and fates. Of E1 everything that the
 article printed is compared as well, field by field.
 """
 
@@ -45,12 +45,12 @@ OF_THE_ARTICLE = (FigureKind.PRINTED, FigureKind.GIVEN, FigureKind.FOLLOWS)
 
 
 class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One experiment, as the manifest has it: ``verdict`` in words, ``expect`` figures by name.
+    """One experiment, as the manifest has it: `verdict` in words, `expect` figures by name.
 
-    ``sections``: places of the article's headings that it comes from; ``source``: where else; ``printed`` and
-    ``follows``: names of figures that the article states itself, or that follow from it; ``prints``: the file of what
-    the article printed; ``chosen``: what was put in. ``eight`` are settings of the article's run; without them
-    ``scenario`` is a line of a scenario file. With ``seeds`` the article's run is made that often, with other delays
+    `sections`: places of the article's headings that it comes from; `source`: where else; `printed` and
+    `follows`: names of figures that the article states itself, or that follow from it; `prints`: the file of what
+    the article printed; `chosen`: what was put in. `eight` are settings of the article's run; without them
+    `scenario` is a line of a scenario file. With `seeds` the article's run is made that often, with other delays
     each time, and every figure is the list of all values that came out.
     """
 
@@ -94,7 +94,7 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.simulation().run()
 
     def seeded_runs(self) -> list[Run]:
-        """The runs with other delays, if it has ``seeds``."""
+        """The runs with other delays, if it has `seeds`."""
         return [EightMessages(**(self.eight or {}) | {"seed": seed}).run() for seed in range(self.seeds or 0)]
 
 
@@ -123,14 +123,17 @@ class Result:
         """Of each kind of figure: how many are equal to what stands beside them, of how many."""
         figures = [figure for group in self.figures.values() for figure in group]
         return {
-            kind: (sum(one.equal for one in figures if one.kind is kind), sum(one.kind is kind for one in figures))
+            kind: (
+                sum(compared.equal for compared in figures if compared.kind is kind),
+                sum(compared.kind is kind for compared in figures),
+            )
             for kind in FigureKind
         }
 
     def as_json(self) -> dict[str, Any]:
         """Id, verdict, and all figures: the article's value or the expected one, ours, whether they agree.
 
-        ``equal`` is told of figures that the article printed, and of no others (see ``FigureKind``).
+        `equal` is known of figures that the article printed, and of no others (see `FigureKind`).
         """
         rows = [
             {
@@ -146,8 +149,14 @@ class Result:
             for name, group in self.figures.items()
             for f in group
         ]
-        one = self.experiment
-        about = {"id": one.id, "title": one.title, "article": one.cited, "verdict": one.verdict, "chosen": one.chosen}
+        experiment = self.experiment
+        about = {
+            "id": experiment.id,
+            "title": experiment.title,
+            "article": experiment.cited,
+            "verdict": experiment.verdict,
+            "chosen": experiment.chosen,
+        }
         return about | {"agrees": self.agrees, "figures": rows}
 
 
@@ -165,16 +174,16 @@ def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[
     """
     if not names:
         return list(experiments.values())
-    found: list[Experiment] = []
+    picked: list[Experiment] = []
     for name in names:
         hits = [experiments[name]] if name in experiments else [
-            one for key, one in experiments.items()
+            experiment for key, experiment in experiments.items()
             if key.startswith(name) and key[len(name)].isdigit() != name[-1:].isdigit()
         ]  # fmt: skip
         if not hits:
             raise BadInput(_("no experiment {name}{near}", name=f"{name!r}", near=there_are(name, experiments)))
-        found += [one for one in hits if one not in found]
-    return found
+        picked += [experiment for experiment in hits if experiment not in picked]
+    return picked
 
 
 def reproduce(experiment: Experiment) -> Result:

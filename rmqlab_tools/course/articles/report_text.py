@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from rmqlab_tools.styled import Part
 
 _NAMED = re.compile(r"(?P<text>.+) (?P<joint>of|by|at) (?P<end>(?<=at )\d+|(?<!at )[A-Z]\w*)")
-LABEL = 23  # of a figure's name, unless a word is longer
+LABEL_COLUMNS = 23  # of a figure's name, unless a word is longer
 SCREEN = 100
 """Columns where nothing says how many there are."""
-WIDTH = 32  # of a value: an id has 32 digits; what is longer goes on in the next line
+REPORT_COLUMNS = 32  # of a value: an id has 32 digits; what is longer goes on in the next line
 # What the summary says of each kind of figure; what is ours has nothing to agree with.
-COUNTED = {
+COUNTED_FIGURES = {
     FigureKind.PRINTED: _("{equal} of {count} figures that the articles print are equal here"),
     FigureKind.FOLLOWS: _("{equal} of {count} that follow from their prints and programs come out"),
     FigureKind.EXPECTED: (
@@ -38,8 +38,8 @@ COUNTED = {
 def summary(results: Sequence[Result]) -> list[str]:
     """How many figures of each kind agree, in words; kinds of which there are none are left out."""
     tallies = [result.tally() for result in results]
-    counted = {kind: tuple(map(sum, zip(*(tally[kind] for tally in tallies), strict=True))) for kind in COUNTED}
-    return [COUNTED[kind].format(equal=equal, count=count) for kind, (equal, count) in counted.items() if count]
+    counted = {kind: tuple(map(sum, zip(*(tally[kind] for tally in tallies), strict=True))) for kind in COUNTED_FIGURES}
+    return [COUNTED_FIGURES[kind].format(equal=equal, count=count) for kind, (equal, count) in counted.items() if count]
 
 
 def verdict(results: Sequence[Result], *, verbose: bool) -> str:
@@ -73,7 +73,7 @@ def all_lines(result: Result, screen: int = SCREEN) -> Iterator[str]:
     """Every figure, and where the experiment comes from."""
     experiment = result.experiment
     yield f"{experiment.id}  {_(experiment.title)}"
-    cited = joined("; ", [*map(str, experiment.headings), *(_(one) for one in [experiment.source] if one)])
+    cited = joined("; ", [*map(str, experiment.headings), *(_(origin) for origin in [experiment.source] if origin)])
     about = {_("from"): cited, _("what must come out"): experiment.verdict, _("put in"): experiment.chosen}
     for what, text in about.items():
         if text:
@@ -82,14 +82,16 @@ def all_lines(result: Result, screen: int = SCREEN) -> Iterator[str]:
         if not figures:
             continue
         names = [figure_words(text) for text in (name, *(figure.what for figure in figures))]
-        column = max(min(LABEL, max(map(columns, names))), *(columns(word) for one in names for word in one.split()))
+        column = max(
+            min(LABEL_COLUMNS, max(map(columns, names))), *(columns(word) for label in names for word in label.split())
+        )
         theirs = (
             _("article")
             if all(figure.kind in {*OF_THE_ARTICLE, FigureKind.OURS} for figure in figures)
             else _("expected")
         )
         head = _padded("" if name == VERDICT else figure_words(name), column)
-        yield f"\n  {head} {_padded(str(theirs), WIDTH)} {_('here')}"
+        yield f"\n  {head} {_padded(str(theirs), REPORT_COLUMNS)} {_('here')}"
         for figure in figures:
             yield from _rows(figure, column)
     yield Line(f"\n  {experiment.id} ", (_word(result), _style(result.agrees)), "\n")
@@ -120,7 +122,7 @@ def _padded(text: str, width: int) -> str:
 def _rows(figure: Figure, column: int) -> Iterator[str]:
     cells = wrapped(figure_words(figure.what), column), _lines(figure.article), _lines(figure.here)
     for number, (what, theirs, ours) in enumerate(zip_longest(*cells, fillvalue="")):
-        row = f"  {_padded(what, column)} {_padded(theirs, WIDTH)} {_padded(ours, WIDTH)}"
+        row = f"  {_padded(what, column)} {_padded(theirs, REPORT_COLUMNS)} {_padded(ours, REPORT_COLUMNS)}"
         yield row.rstrip() if number else Line(f"{row} ", _mark(figure))
 
 
@@ -140,4 +142,4 @@ def _text(value: object) -> str:
 
 
 def _lines(value: object) -> list[str]:
-    return wrapped(_text(value), WIDTH) or [""]
+    return wrapped(_text(value), REPORT_COLUMNS) or [""]

@@ -30,7 +30,7 @@ def is_config_folder(path: Path) -> bool:
 def config_root(path: Path) -> Path | None:
     """The folder of `config` files at or below a folder: itself, its `config`, or that of its `store`."""
     places = (path, path / "config", path / "store" / "config")
-    return next((one for one in places if is_config_folder(one)), None)
+    return next((place for place in places if is_config_folder(place)), None)
 
 
 def config_pieces(folder: Path) -> Iterator[Piece]:

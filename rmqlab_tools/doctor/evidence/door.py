@@ -14,8 +14,8 @@ from rmqlab.files import contents, exists, is_dir, is_file, opened
 from rmqlab.language import _
 from rmqlab_tools.doctor.evidence.config_folder import config_pieces, config_root, file_as_config
 from rmqlab_tools.doctor.evidence.piece import Piece
-from rmqlab_tools.doctor.evidence.report import Evidence, Given
-from rmqlab_tools.doctor.evidence.sections import UNKNOWN, Sections, pieces_of_value, sections
+from rmqlab_tools.doctor.evidence.report import Evidence, GivenEvidence
+from rmqlab_tools.doctor.evidence.sections import UNKNOWN_PIECE, Sections, pieces_of_value, sections
 from rmqlab_tools.doctor.explain import explain as explain_text
 from rmqlab_tools.doctor.explain import explain_lines, explain_stream
 from rmqlab_tools.search.lint.members import read_groups
@@ -23,10 +23,10 @@ from rmqlab_tools.search.lint.members import read_groups
 if TYPE_CHECKING:
     from typing import IO
 
-MAX_BYTES: Final = 32 << 20
+MAX_FILE_BYTES: Final = 32 << 20
 """A larger file is read as a log, line by line."""
 MAX_FILES: Final = 500
-WANTED: Final = "a log, output of mqadmin, JSON of RocketMQ, a configuration, or a folder of such"
+WANTED_THINGS: Final = "a log, output of mqadmin, JSON of RocketMQ, a configuration, or a folder of such"
 _CODE: Final = re.compile(r"-?\d+|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 _FRAMES: Final = "frames.jsonl.gz"
 _TAR: Final = slice(257, 262)
@@ -54,29 +54,29 @@ def explain(*what: int | str | Path | Mapping[str, Any] | list[Any]) -> Evidence
         BadInput: there is no such code or file, or a file cannot be read.
     """
     if not what:
-        raise BadInput(_("nothing to explain: give a code, a text, or files: {wanted}", wanted=WANTED))
-    given: list[Given] = []
+        raise BadInput(_("nothing to explain: give a code, a text, or files: {wanted}", wanted=WANTED_THINGS))
+    given: list[GivenEvidence] = []
     commands: list[str] = []
-    for number, one in enumerate(what, 1):
-        if isinstance(one, Mapping | list):
-            value = dict(one) if isinstance(one, Mapping) else one
-            given.append(Given(f"argument {number}", tuple(pieces_of_value(value, f"argument {number}"))))
-        elif isinstance(one, Path) or (isinstance(one, str) and _is_file(one)):
-            given += _of_path(Path(one), commands)
+    for number, thing in enumerate(what, 1):
+        if isinstance(thing, Mapping | list):
+            value = dict(thing) if isinstance(thing, Mapping) else thing
+            given.append(GivenEvidence(f"argument {number}", tuple(pieces_of_value(value, f"argument {number}"))))
+        elif isinstance(thing, Path) or (isinstance(thing, str) and _is_file(thing)):
+            given += _of_path(Path(thing), commands)
         else:
-            given.append(_of_text(str(one), f"argument {number}"))
+            given.append(_of_text(str(thing), f"argument {number}"))
     return Evidence(tuple(given), tuple(dict.fromkeys(commands)))
 
 
 def explain_pipe(stream: IO[bytes]) -> Evidence:
-    """What comes from a pipe: at most `MAX_BYTES` are recognised as more than lines of a log."""
-    data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
+    """What comes from a pipe: at most `MAX_FILE_BYTES` are recognised as more than lines of a log."""
+    data = stream.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
         from io import BytesIO
 
         first = explain_stream(BytesIO(data), "-")
         rest = explain_stream(stream, "-")
-        return Evidence((Given("-", log=first), Given("-", log=rest)))
+        return Evidence((GivenEvidence("-", log=first), GivenEvidence("-", log=rest)))
     return Evidence((_of_data(data, "-"),))
 
 
@@ -89,83 +89,85 @@ def _is_file(text: str) -> bool:
         raise
 
 
-def _of_text(text: str, source: str) -> Given:
+def _of_text(text: str, source: str) -> GivenEvidence:
     if _CODE.fullmatch(text.strip()) or not text.strip():
-        return Given(text.strip(), log=explain_text(text))
-    found = sections(text, source)
-    if not found.pieces:
-        return Given(
+        return GivenEvidence(text.strip(), log=explain_text(text))
+    cut = sections(text, source)
+    if not cut.pieces:
+        return GivenEvidence(
             text, log=explain_text(text) if "\n" not in text.strip() else explain_lines(text.splitlines(), source)
         )
-    return _cut(found, source)
+    return _cut(cut, source)
 
 
-def _cut(found: Sections, source: str) -> Given:
-    log = explain_lines(found.rest, source) if any(line.strip() for line in found.rest) else None
+def _cut(cut: Sections, source: str) -> GivenEvidence:
+    log = explain_lines(cut.rest, source) if any(line.strip() for line in cut.rest) else None
     if log is not None:  # lines that belong to a piece are blank there, so that the others keep their numbers
-        log = replace(log, lines=log.lines - found.taken, trace=log.trace - found.taken)
-    return Given(source, tuple(found.pieces), log)
+        log = replace(log, lines=log.lines - cut.taken, trace=log.trace - cut.taken)
+    return GivenEvidence(source, tuple(cut.pieces), log)
 
 
-def _of_data(data: bytes, source: str, name: str = "") -> Given:
+def _of_data(data: bytes, source: str, name: str = "") -> GivenEvidence:
     if data[_TAR] == b"ustar":
         title = _("an archive: unpack it and give the folder, or give it to `rmqlab audit`")
-        return Given(source, (Piece(kind=UNKNOWN, title=title, source=source),))
+        return GivenEvidence(source, (Piece(kind=UNKNOWN_PIECE, title=title, source=source),))
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # as PowerShell writes what a command prints
         text = data.decode("utf-16", "replace")
     elif b"\0" in data.strip(b"\0 \r\n")[:4096]:
         title = _("nothing is known of this: bytes that are no text")
-        return Given(source, (Piece(kind=UNKNOWN, title=title, source=source),))
+        return GivenEvidence(source, (Piece(kind=UNKNOWN_PIECE, title=title, source=source),))
     else:
         text = data.decode("utf-8-sig", "replace")
-    found = sections(text, source, name)
-    if found.pieces:
-        return _cut(found, source)
-    return Given(source, log=explain_lines(text.splitlines() if text.strip() else [], source))
+    cut = sections(text, source, name)
+    if cut.pieces:
+        return _cut(cut, source)
+    return GivenEvidence(source, log=explain_lines(text.splitlines() if text.strip() else [], source))
 
 
-def _of_path(path: Path, commands: list[str]) -> list[Given]:
+def _of_path(path: Path, commands: list[str]) -> list[GivenEvidence]:
     if is_dir(path):
         return _of_folder(path, commands)
     return [_of_file(path)]
 
 
-def _of_file(path: Path, *, inside: bool = False) -> Given:
-    with opened(path, WANTED) as stream:
-        data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        with opened(path, WANTED) as stream:
-            return Given(str(path), log=explain_stream(stream, str(path)), inside=inside)
+def _of_file(path: Path, *, inside: bool = False) -> GivenEvidence:
+    with opened(path, WANTED_THINGS) as stream:
+        data = stream.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        with opened(path, WANTED_THINGS) as stream:
+            return GivenEvidence(str(path), log=explain_stream(stream, str(path)), inside=inside)
     as_config = file_as_config(path, data)
     if as_config is not None:
-        return Given(str(path), (as_config,), inside=inside)
+        return GivenEvidence(str(path), (as_config,), inside=inside)
     given = _of_data(data, str(path), path.name)
-    return Given(given.source, given.pieces, given.log, given.notes, inside)
+    return GivenEvidence(given.source, given.pieces, given.log, given.notes, inside)
 
 
-def _of_folder(path: Path, commands: list[str]) -> list[Given]:
+def _of_folder(path: Path, commands: list[str]) -> list[GivenEvidence]:
     if is_file(path / _FRAMES):
         title = _("a recording of frames (rmqlab tap)")
         piece = Piece(kind="members", title=title, source=str(path), value=read_groups(str(path)))
         commands.append(shlex.join(["rmqlab", "replay", str(path)]))
-        return [Given(str(path), (piece,))]
-    store = next((one for one in (path, path / "store") if is_dir(one / "commitlog")), None)
+        return [GivenEvidence(str(path), (piece,))]
+    store = next((folder for folder in (path, path / "store") if is_dir(folder / "commitlog")), None)
     config = config_root(path)
-    given: list[Given] = []
+    given: list[GivenEvidence] = []
     if store is not None:
         commands.append(shlex.join(["rmqlab", "audit", str(store)]))
         title = _("a store of a broker: its messages are read by `rmqlab audit`")
         notes = []
         if exists(store / "abort"):
             notes.append(_("its broker runs, or was not stopped in order: there is a file abort"))
-        given.append(Given(str(store), (Piece(kind="store", title=title, source=str(store), notes=tuple(notes)),)))
+        given.append(
+            GivenEvidence(str(store), (Piece(kind="store", title=title, source=str(store), notes=tuple(notes)),))
+        )
     if config is not None:
-        given.append(Given(str(config), tuple(config_pieces(config))))
+        given.append(GivenEvidence(str(config), tuple(config_pieces(config))))
     if given:
         return given
-    files = [one for one in contents(path) if is_file(one) and not one.name.startswith(".")]
+    files = [entry for entry in contents(path) if is_file(entry) and not entry.name.startswith(".")]
     if not files:
-        raise BadInput(_("{path}: there is no file in it; give {wanted}", path=path, wanted=WANTED))
+        raise BadInput(_("{path}: there is no file in it; give {wanted}", path=path, wanted=WANTED_THINGS))
     if len(files) > MAX_FILES:
         raise BadInput(
             _(
@@ -175,4 +177,4 @@ def _of_folder(path: Path, commands: list[str]) -> list[Given]:
                 most=MAX_FILES,
             )
         )
-    return [_of_file(one, inside=True) for one in files]
+    return [_of_file(file, inside=True) for file in files]

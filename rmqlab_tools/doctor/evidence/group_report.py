@@ -12,19 +12,19 @@ from rmqlab.message.topics import MessageQueue, is_retry_topic
 from rmqlab_tools.doctor.evidence.view_findings import message_findings, offset_findings, tool_findings
 from rmqlab_tools.doctor.expression_findings import expression_findings
 from rmqlab_tools.doctor.finding import Certainty, Finding, State, found
-from rmqlab_tools.doctor.group_context import PROPERTIES, PUSH, GroupCase
+from rmqlab_tools.doctor.group_context import CLIENT_PROPERTIES, PUSH, GroupCase
 from rmqlab_tools.doctor.member_findings import setting_findings, twin_findings
 from rmqlab_tools.doctor.queue_findings import forbidden_findings, owner_findings, retry_findings
-from rmqlab_tools.doctor.snapshot import BrokerSeen, GroupSeen, Look, MemberSeen
+from rmqlab_tools.doctor.snapshot import BrokerSeen, ClusterSnapshot, GroupSeen, MemberSeen
 from rmqlab_tools.doctor.subscription_findings import subscription_findings, text_of
 from rmqlab_tools.search.lint.findings import SharedId
 from rmqlab_tools.search.lint.meaning import lint
-from rmqlab_tools.search.lint.members import SETTINGS, LintGroup, LintMember, as_meant
+from rmqlab_tools.search.lint.members import MEMBER_SETTINGS, LintGroup, LintMember, as_meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab_tools.doctor.evidence.room import GroupEvidence, Room
+    from rmqlab_tools.doctor.evidence.room import EvidenceRoom, GroupEvidence
     from rmqlab_tools.search.lint.findings import GroupLint
 
 NAMESRV: Final = "NAMESRV:9876"
@@ -72,28 +72,30 @@ class GroupReport:
     @property
     def state(self) -> State:
         """The worst of its findings; not healthy while something is missing."""
-        worst = max((one.state for one in self.findings), default=State.HEALTHY)
+        worst = max((finding.state for finding in self.findings), default=State.HEALTHY)
         return max(worst, State.UNKNOWN) if self.missing else worst
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
         lines = ("members", "asked", "held", "offsets", "missing", "commands", "assumed")
-        told = {name: list(map(str.__str__, getattr(self, name))) for name in lines}
+        texts = {name: list(map(str.__str__, getattr(self, name))) for name in lines}
         return {
             "group": self.name or None,
             "state": str(self.state),
-            **told,
+            **texts,
             "lost": {
                 str(certainty): [
-                    one.says for one in self.findings if one.state is State.LOSING and one.certainty is certainty
+                    finding.says
+                    for finding in self.findings
+                    if finding.state is State.LOSING and finding.certainty is certainty
                 ]
                 for certainty in Certainty
             },
-            "findings": [one.as_json() for one in self.findings],
+            "findings": [finding.as_json() for finding in self.findings],
         }
 
 
-def case_of(room: Room, group: GroupEvidence) -> EvidenceCase:
+def case_of(room: EvidenceRoom, group: GroupEvidence) -> EvidenceCase:
     """The group as the doctor's judges take it."""
     listed = group.listed
     members = {
@@ -111,7 +113,7 @@ def case_of(room: Room, group: GroupEvidence) -> EvidenceCase:
         slots=dict(group.slots),
         members=members,
         configs={} if group.config is None else {"broker": group.config},
-        offsets={queue: one for queue, one in group.offsets.items() if one.max_offset >= 0},
+        offsets={queue: seen_queue for queue, seen_queue in group.offsets.items() if seen_queue.max_offset >= 0},
     )
     brokers = {}
     for table in room.settings:
@@ -121,16 +123,18 @@ def case_of(room: Room, group: GroupEvidence) -> EvidenceCase:
     if len(room.settings) == 1:  # the one broker whose settings are here is taken to be the one whose table is
         for slot in group.slots:
             brokers.setdefault(slot, BrokerSeen(slot, "", room.settings[0].addr, settings=room.settings[0].values))
-    look = Look(room.namesrv or NAMESRV, at=0, brokers=brokers, topics=room.topics, groups={group.name: seen})
-    told = bool(listed) and all(client in group.words and group.words[client].holds for client in listed)
-    return EvidenceCase(look, seen, all_told=told)
+    look = ClusterSnapshot(
+        room.namesrv or NAMESRV, at=0, brokers=brokers, topics=room.topics, groups={group.name: seen}
+    )
+    all_known = bool(listed) and all(client in group.words and group.words[client].holds for client in listed)
+    return EvidenceCase(look, seen, all_told=all_known)
 
 
-def report_of(room: Room, group: GroupEvidence) -> GroupReport:
+def report_of(room: EvidenceRoom, group: GroupEvidence) -> GroupReport:
     """Judge a group."""
     case = case_of(room, group)
     findings = [*_judged(room, group, case)]
-    findings.sort(key=lambda one: (-one.state, one.kind, one.topic or ""))
+    findings.sort(key=lambda finding: (-finding.state, finding.kind, finding.topic or ""))
     missing, commands = _missing(room, group, case)
     return GroupReport(
         group.name,
@@ -142,14 +146,14 @@ def report_of(room: Room, group: GroupEvidence) -> GroupReport:
         tuple(missing),
         tuple(commands),
         tuple(
-            _("{place}: it names no group, and is taken to be of {group}, the only one that is named", place=one.place,
-              group=group.name)
-            for one in group.assumed
+            _("{place}: it names no group, and is taken to be of {group}, the only one that is named",
+              place=assumption.place, group=group.name)
+            for assumption in group.assumed
         ),
     )  # fmt: skip
 
 
-def _judged(room: Room, group: GroupEvidence, case: EvidenceCase) -> Iterator[Finding]:
+def _judged(room: EvidenceRoom, group: GroupEvidence, case: EvidenceCase) -> Iterator[Finding]:
     yield from subscription_findings(case)
     yield from expression_findings(case)
     yield from twin_findings(case)
@@ -174,7 +178,11 @@ def _members(group: GroupEvidence) -> Iterator[str]:
         values = {"client": client, "language": member.language, "version": member.version, "addr": member.client_addr}
         line = _("{client} ({language}, {version}, {addr})", **values)
         most = max(
-            (sum(one.client_id == client for one in slot.connection_set) for slot in group.slots.values()), default=0
+            (
+                sum(connection.client_id == client for connection in slot.connection_set)
+                for slot in group.slots.values()
+            ),
+            default=0,
         )
         yield _("{line}, listed {count} times", line=line, count=most) if most > 1 else line
     for client, word in group.words.items():
@@ -199,10 +207,10 @@ def _members(group: GroupEvidence) -> Iterator[str]:
 
 
 def _asked(case: EvidenceCase) -> Iterator[str]:
-    for client, asked in case.told.items():
-        for topic, data in sorted(asked.items()):
+    for client, client_subscriptions in case.told.items():
+        for topic, data in sorted(client_subscriptions.items()):
             yield f"{client}: {topic} {text_of(data)}"
-        if not asked:
+        if not client_subscriptions:
             yield _("{client}: nothing", client=client)
 
 
@@ -211,9 +219,13 @@ def _held(group: GroupEvidence) -> Iterator[str]:
         for topic, data in sorted(slot.subscription_table.items()):
             if not is_retry_topic(topic):
                 yield f"{broker}: {topic} {text_of(data)}"
-    for one in group.filters:
-        values = {"topic": one.topic, "type": one.expression_type, "expression": repr(one.expression)}
-        if one.dead_time:
+    for filter_data in group.filters:
+        values = {
+            "topic": filter_data.topic,
+            "type": filter_data.expression_type,
+            "expression": repr(filter_data.expression),
+        }
+        if filter_data.dead_time:
             yield _("kept on disk: {topic} {type} {expression}, of members that are gone", **values)
         else:
             yield _("kept on disk: {topic} {type} {expression}", **values)
@@ -232,7 +244,7 @@ def _offsets(case: EvidenceCase) -> Iterator[str]:
         )  # fmt: skip
 
 
-def _tracks(room: Room, group: GroupEvidence) -> Iterator[str]:
+def _tracks(room: EvidenceRoom, group: GroupEvidence) -> Iterator[str]:
     for message in room.messages:
         for track in message.tracks:
             if track.group == group.name:
@@ -240,7 +252,7 @@ def _tracks(room: Room, group: GroupEvidence) -> Iterator[str]:
                 yield _("message {name}: the admin tool says {type}", name=name, type=track.type)
 
 
-def _missing(room: Room, group: GroupEvidence, case: EvidenceCase) -> tuple[list[str], list[str]]:
+def _missing(room: EvidenceRoom, group: GroupEvidence, case: EvidenceCase) -> tuple[list[str], list[str]]:
     """What would have to be known to be sure, and the commands that tell it, the next one first."""
     if group.lint and not group.slots and all(word.piece.kind in _WRITTEN for word in group.words.values()):
         return [], []  # a whole group is written down there
@@ -266,7 +278,7 @@ def _missing(room: Room, group: GroupEvidence, case: EvidenceCase) -> tuple[list
     if not group.offsets:
         missing.append(_("how far the group is in its queues"))
         commands.append(tool("consumerProgress"))
-    elif all(one.max_offset < 0 for one in group.offsets.values()):
+    elif all(queue.max_offset < 0 for queue in group.offsets.values()):
         missing.append(_("where the queues end: committed offsets alone do not tell what is not consumed"))
         commands.append(tool("consumerProgress"))
     routes = [topic for topic in case.topics if not case.queues(topic)]
@@ -280,29 +292,31 @@ def _missing(room: Room, group: GroupEvidence, case: EvidenceCase) -> tuple[list
 
 
 def _is_decisive(case: EvidenceCase, silent: list[str], listed: Any) -> bool:
-    """Whether nothing more is needed: every listed member told, by whichever broker's list, and offsets are known."""
+    """Whether nothing more is needed: every listed member answered, whoever lists it, and offsets are known."""
     return bool(listed) and not silent and bool(case.group.offsets) and all(map(case.queues, case.topics))
 
 
-def lint_of(room: Room, group: GroupEvidence) -> GroupLint:
-    """The group as `rmqlab lint` tells it: what members said themselves, and what else would be needed."""
+def lint_of(room: EvidenceRoom, group: GroupEvidence) -> GroupLint:
+    """The group as `rmqlab lint` shows it: what members said themselves, and what else would be needed."""
     if group.lint and not group.slots:
         return lint(group.lint[-1])
     case = case_of(room, group)
     made = LintGroup(
         group.name or "group", queues={topic: len(queues) for topic, queues in room.topics.items() if queues}
     )
-    for client, asked in sorted(
-        case.told.items(), key=lambda one: max((data.sub_version for data in one[1].values()), default=0)
+    for client, client_subscriptions in sorted(
+        case.told.items(), key=lambda item: max((data.sub_version for data in item[1].values()), default=0)
     ):
         names = {setting: value for setting, value in _settings(case, client) if value is not None}
-        made.hear(LintMember(client, {topic: as_meant(data) for topic, data in asked.items()}, names))
+        made.hear(LintMember(client, {topic: as_meant(data) for topic, data in client_subscriptions.items()}, names))
     compared = lint(made)
-    held = {}
+    broker_subscriptions = {}
     if not made.heard:
         for slot in group.slots.values():
-            held.update({topic: data for topic, data in slot.subscription_table.items() if not is_retry_topic(topic)})
-    missing = [*_views(group, held), *_missing_views(room, group, case)]
+            broker_subscriptions.update(
+                {topic: data for topic, data in slot.subscription_table.items() if not is_retry_topic(topic)}
+            )
+    missing = [*_views(group, broker_subscriptions), *_missing_views(room, group, case)]
     shared = tuple(_doubles(group))
     return replace(
         compared, group=made.name, members=compared.members or tuple(group.listed), missing=tuple(missing),
@@ -311,22 +325,22 @@ def lint_of(room: Room, group: GroupEvidence) -> GroupLint:
 
 
 def _settings(case: EvidenceCase, client: str) -> Iterator[tuple[str, str | None]]:
-    for setting, name in zip(SETTINGS, PROPERTIES, strict=True):
+    for setting, name in zip(MEMBER_SETTINGS, CLIENT_PROPERTIES, strict=True):
         yield setting, case.setting(client, name)
 
 
 def _doubles(group: GroupEvidence) -> Iterator[SharedId]:
     """Client ids that one broker lists for several connections."""
     for slot in group.slots.values():
-        ids = [one.client_id for one in slot.connection_set]
+        ids = [connection.client_id for connection in slot.connection_set]
         for client in dict.fromkeys(ids):
             if ids.count(client) > 1:
                 yield SharedId(client, ids.count(client), len(ids), {})
 
 
-def _views(group: GroupEvidence, held: dict[str, Any]) -> Iterator[str]:
+def _views(group: GroupEvidence, broker_subscriptions: dict[str, Any]) -> Iterator[str]:
     """What kind of view this is."""
-    for topic, data in sorted(held.items()):
+    for topic, data in sorted(broker_subscriptions.items()):
         yield _("{topic}: the broker held {text}, which one member asked for last", topic=topic, text=text_of(data))
     if group.slots and not group.words:
         yield _(
@@ -338,7 +352,7 @@ def _views(group: GroupEvidence, held: dict[str, Any]) -> Iterator[str]:
                        "this is what {count} members say; others may be in the group", count)  # fmt: skip
 
 
-def _missing_views(room: Room, group: GroupEvidence, case: EvidenceCase) -> list[str]:
+def _missing_views(room: EvidenceRoom, group: GroupEvidence, case: EvidenceCase) -> list[str]:
     silent = [client for client in group.listed if client not in group.words]
     if group.listed and not silent:
         return []

@@ -20,7 +20,7 @@ from rmqlab.protocol.namesrv import ClusterInfo, TopicList, TopicRouteData
 from rmqlab.protocol.serializable import from_json
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
-from rmqlab_tools.doctor.evidence.piece import BrokerTable, GroupProgress, Progress
+from rmqlab_tools.doctor.evidence.piece import BrokerTable, GroupProgress, PrintedProgress
 from rmqlab_tools.doctor.snapshot_json import look_from_json
 from rmqlab_tools.live.wire import lenient_json
 from rmqlab_tools.search.lint.members import groups_of_value
@@ -101,7 +101,7 @@ def _rows_of(name: str, fields: Fields) -> bool:
     return isinstance(fields.get("rows"), list) and any(isinstance(row, dict) and name in row for row in fields["rows"])
 
 
-def _dashboard_progress(value: Any, _: str) -> Progress:
+def _dashboard_progress(value: Any, _: str) -> PrintedProgress:
     table, clients = {}, {}
     for topic in value["rows"]:
         for row in topic.get("queueStatInfoList") or ():
@@ -109,7 +109,7 @@ def _dashboard_progress(value: Any, _: str) -> Progress:
             table[queue] = from_json(bodies.OffsetWrapper, row)
             if row.get("clientInfo"):
                 clients[queue] = str(row["clientInfo"])
-    return Progress(bodies.ConsumeStats(offset_table=table), clients)
+    return PrintedProgress(bodies.ConsumeStats(offset_table=table), clients)
 
 
 def _dashboard_groups(value: Any, _: str) -> tuple[GroupProgress, ...]:
@@ -128,7 +128,7 @@ def _consumer_connection(fields: Fields) -> bool:
     return "connectionSet" in fields and not {"subscriptionTable", "consumeType", "messageModel"}.isdisjoint(fields)
 
 
-FORMS: Final = (
+JSON_FORMS: Final = (
     JsonForm("members", N_("members of consumer groups (rmqlab lint)"), _has("members"), groups_of_value),
     JsonForm("scenario", N_("a scenario of rmqlab"), _has("steps"), groups_of_value),
     JsonForm("heartbeat", N_("a heartbeat (HeartbeatData)"), _any("consumerDataSet", "producerDataSet", "clientID"),
@@ -145,7 +145,8 @@ FORMS: Final = (
     JsonForm("cluster_info", N_("the brokers of a cluster (ClusterInfo)"), _any("brokerAddrTable", "clusterAddrTable"),
              _body(ClusterInfo)),
     JsonForm("consume_stats", N_("how far a group is in its queues (ConsumeStats)"),
-             _offsets_of_queues("consumerOffset"), lambda value, _: Progress(from_json(bodies.ConsumeStats, value))),
+             _offsets_of_queues("consumerOffset"),
+             lambda value, _: PrintedProgress(from_json(bodies.ConsumeStats, value))),
     JsonForm("topic_stats", N_("lowest and next offsets of a topic (TopicStatsTable)"), _offsets_of_queues("maxOffset"),
              _body(bodies.TopicStatsTable)),
     JsonForm("reset_offsets", N_("offsets that a group was set to (ResetOffsetBody)"), _is_reset,
@@ -176,7 +177,7 @@ FORMS: Final = (
 )  # fmt: skip
 """Every kind of JSON that is known; the first that an object is counts."""
 
-CONFIG_FILES: Final = {form.file: form for form in FORMS if form.file}
+CONFIG_FILES: Final = {form.file: form for form in JSON_FORMS if form.file}
 """The files of `config/` by their names."""
 
 
@@ -186,7 +187,7 @@ def form_of(fields: Fields) -> JsonForm | None:
     >>> form_of({"mqTable": {}}).kind
     'running_info'
     """
-    return next((form for form in FORMS if form.is_one(fields)), None)
+    return next((form for form in JSON_FORMS if form.is_one(fields)), None)
 
 
 _QUEUE: Final = re.compile(r"MessageQueue \[topic=(.*), brokerName=(.*), queueId=(\d+)\]")

@@ -11,7 +11,7 @@ from rmqlab.language import _
 from rmqlab.message.topics import queues_of
 from rmqlab_tools.doctor.evidence.door import explain
 from rmqlab_tools.doctor.evidence.group_report import lint_of
-from rmqlab_tools.doctor.evidence.sections import UNKNOWN
+from rmqlab_tools.doctor.evidence.sections import UNKNOWN_PIECE
 from rmqlab_tools.search.lint.members import read_groups
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups,
     """The groups of files: those that are written down whole, and, compared already, those that are only seen in part.
 
     A file of members, heartbeats or a scenario alone is whole, as `read_groups` reads it. As soon as one file is a view
-    of a broker or of a member, all are put together. `queues`: of each topic, where nothing tells.
+    of a broker or of a member, all are put together. `queues`: of each topic, where nothing names them.
 
     Raises:
         BadInput: a file is none of these; the text names where.
@@ -52,11 +52,11 @@ def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups,
             views.append(name)
     if refused is None:
         return groups, {}
-    found = explain(*map(Path, names))
-    seen = [piece for one in found.given for piece in one.pieces if one.source in views and not piece.damaged]
+    evidence = explain(*map(Path, names))
+    seen = [piece for given in evidence.given for piece in given.pieces if given.source in views and not piece.damaged]
     if not any(piece.kind in _OF_A_GROUP for piece in seen):
         for piece in seen:
-            if piece.kind != UNKNOWN:
+            if piece.kind != UNKNOWN_PIECE:
                 raise BadInput(
                     _(
                         "{place}: {title}; it does not tell what members subscribe: give consumerConnection, "
@@ -65,12 +65,12 @@ def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups,
                     )
                 ) from refused  # fmt: skip
         raise refused
-    room = found.room
+    room = evidence.room
     if queues is not None:
         for group_seen in room.groups.values():
-            asked = {topic for slot in group_seen.slots.values() for topic in slot.subscription_table}
-            asked |= {str(data.topic) for word in group_seen.words.values() for data in word.info.subscription_set}
-            for topic in asked:
+            topics = {topic for slot in group_seen.slots.values() for topic in slot.subscription_table}
+            topics |= {str(data.topic) for word in group_seen.words.values() for data in word.info.subscription_set}
+            for topic in topics:
                 room.topics.setdefault(topic, queues_of(topic, "", queues))
     compared = {
         name or "group": lint_of(room, group)

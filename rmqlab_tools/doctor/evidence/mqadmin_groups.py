@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MEMBER: Final = re.compile(r"^(?:\d{3}\s+)?(\S+)\s+(\S+:\d+)\s+([A-Z_]+)\s+(\w+)\s*$")
 """A member: index (4.8.0), client id, address, language, version."""
-PRODUCER: Final = re.compile(r"^\d{4}\s+(\S+)\s+(\S+:\d+)\s+([A-Z_]+)\s+(\w+)\s*$")
+PRODUCER_LINE: Final = re.compile(r"^\d{4}\s+(\S+)\s+(\S+:\d+)\s+([A-Z_]+)\s+(\w+)\s*$")
 BELOW: Final = re.compile(r"^Below is subscription:\s*(.*)$")
 _SUBSCRIPTION: Final = re.compile(r"^(?:\d{3}\s+)?Topic:\s+(\S+)\s+SubExpression:\s?(.*)$")
 _KIND: Final = re.compile(r"^(ConsumeType|MessageModel|ConsumeFromWhere):\s*(\w+)\s*$")
@@ -51,43 +51,43 @@ def _connection(match: re.Match[str]) -> Connection:
 
 def consumer_connection(lines: Sequence[str], start: int) -> Read | None:
     """Members, then subscriptions, then type, model and start."""
-    at, members, told = start, [], ConsumerConnection()
+    at, members, connection = start, [], ConsumerConnection()
     while at < len(lines) and (headings(lines[at]) or MEMBER.match(lines[at]) or not lines[at].strip()):
         match = MEMBER.match(lines[at])
         members += [_connection(match)] if match else []
         at += 1
     below = BELOW.match(lines[at]) if at < len(lines) else None
-    told.connection_set = members
+    connection.connection_set = members
     if below is None:
-        return (told, at) if members else None
+        return (connection, at) if members else None
     rest = [below[1], *lines[at + 1 :]]
     in_columns = False
     for offset, line in enumerate(rest):
         match, kind = _SUBSCRIPTION.match(line), _KIND.match(line)
         if match:
-            told.subscription_table[match[1]] = printed_subscription(match[1], match[2].strip())
+            connection.subscription_table[match[1]] = printed_subscription(match[1], match[2].strip())
         elif kind:
             name, cls = _KINDS[kind[1]]
             if kind[2] in cls.__members__:
-                setattr(told, name, cls[kind[2]])
+                setattr(connection, name, cls[kind[2]])
         elif headings(line)[:1] == ["Topic"]:
             in_columns = True
         elif in_columns and (cells := columns(line, ["topic", "expression"])) and not line[:1].isspace():
-            told.subscription_table[cells["topic"]] = printed_subscription(cells["topic"], cells["expression"])
+            connection.subscription_table[cells["topic"]] = printed_subscription(cells["topic"], cells["expression"])
         elif line.strip():
-            return told, at + offset
-        elif in_columns and told.subscription_table:
+            return connection, at + offset
+        elif in_columns and connection.subscription_table:
             in_columns = False
-    return told, len(lines)
+    return connection, len(lines)
 
 
 def producer_connection(lines: Sequence[str], start: int) -> Read | None:
     """Producers, a line each."""
-    at, found = start, []
-    while at < len(lines) and (match := PRODUCER.match(lines[at])):
-        found.append(_connection(match))
+    at, connections = start, []
+    while at < len(lines) and (match := PRODUCER_LINE.match(lines[at])):
+        connections.append(_connection(match))
         at += 1
-    return (ProducerConnection(found), at) if found else None
+    return (ProducerConnection(connections), at) if connections else None
 
 
 def consumer_status(lines: Sequence[str], start: int) -> Read | None:
@@ -122,7 +122,7 @@ _HELD: Final = re.compile(r"^(\S+)\s+(\S+)\s+(\d+)\s+ProcessQueueInfo \[(.*)\]\s
 
 def running_info(lines: Sequence[str], start: int) -> Read | None:
     """What one member says of itself, section by section."""
-    told, section, at = ConsumerRunningInfo(), "", start
+    info, section, at = ConsumerRunningInfo(), "", start
     for at, line in enumerate(lines[start:], start):  # noqa: B007 - the last line counts below
         head = _SECTION.match(line)
         if head:
@@ -130,25 +130,25 @@ def running_info(lines: Sequence[str], start: int) -> Read | None:
         elif not line.strip() or section == "jstack":
             continue
         elif section == "Properties" and (match := _PROPERTY.match(line)):
-            told.properties[match[1]] = match[2].strip()
+            info.properties[match[1]] = match[2].strip()
         elif section == "Subscription" and (match := _ASKED.match(line)):
             data = printed_subscription(match[1], match[3].strip())
-            told.subscription_set.append(
+            info.subscription_set.append(
                 SubscriptionData(match[1], match[3].strip(), class_filter_mode=True) if match[2] == "true" else data
             )
         elif section == "Offset" and (cells := columns(line, ["topic", "broker", "queue", "offset"])):
             queue, offset = number(cells["queue"]), number(cells["offset"])
             if queue is not None and offset is not None:
-                told.mq_table.setdefault(MessageQueue(cells["topic"], cells["broker"], queue), ProcessQueueInfo(offset))
+                info.mq_table.setdefault(MessageQueue(cells["topic"], cells["broker"], queue), ProcessQueueInfo(offset))
             elif not headings(line):
                 break
         elif section == "MQ Detail" and (match := _HELD.match(line)):
-            told.mq_table[MessageQueue(match[1], match[2], int(match[3]))] = _process_queue(match[4])
+            info.mq_table[MessageQueue(match[1], match[2], int(match[3]))] = _process_queue(match[4])
         elif not headings(line) and section not in _OTHER_SECTIONS:
             break
     else:
         at += 1
-    return told, at
+    return info, at
 
 
 _OTHER_SECTIONS: Final = {"RT&TPS", "Pop Detail", "User Info", "MQ Detail"}

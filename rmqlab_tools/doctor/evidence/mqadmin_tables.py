@@ -18,7 +18,7 @@ from rmqlab_tools.doctor.evidence.piece import (
     BrokerTable,
     GroupProgress,
     ListedBroker,
-    Progress,
+    PrintedProgress,
     StoredMessage,
     TopicGroups,
     Track,
@@ -47,7 +47,7 @@ _TOTAL: Final = re.compile(r"^(?:Consume TPS|(?:Consume )?(?:Diff|Inflight) Tota
 
 
 def _behind_totals(lines: Sequence[str], at: int) -> int:
-    """The first line behind blank lines and totals."""
+    """The first line after blank lines and totals."""
     end = at
     while at < len(lines) and (not lines[at].strip() or _TOTAL.match(lines[at])):
         at += 1
@@ -66,12 +66,12 @@ def progress(lines: Sequence[str], start: int) -> Read | None:
         table[queue] = OffsetWrapper(most, committed)
         if cells.get("Client IP", NOT_TOLD) != NOT_TOLD:
             clients[queue] = cells["Client IP"]
-    return Progress(ConsumeStats(offset_table=table), clients), _behind_totals(lines, end)
+    return PrintedProgress(ConsumeStats(offset_table=table), clients), _behind_totals(lines, end)
 
 
 def group_progress(lines: Sequence[str], start: int) -> Read | None:
-    """`consumerProgress` of all groups; type and model are blank where nobody is online."""
-    found, at = [], start + 1
+    """`consumerProgress` of all groups; type and model are blank where no member is online."""
+    rows, at = [], start + 1
     for at, line in enumerate(lines[start + 1 :], start + 1):  # noqa: B007 - the last one counts below
         cells = line.split()
         numbers = [number(cells[place]) for place in (1, -2, -1)] if len(cells) >= 5 else [None]
@@ -79,10 +79,10 @@ def group_progress(lines: Sequence[str], start: int) -> Read | None:
             break
         members, tps, behind = (value or 0 for value in numbers)
         kind, model = [*cells[3:-2], "", ""][:2]
-        found.append(GroupProgress(cells[0], members, cells[2], kind, model, tps, behind))
+        rows.append(GroupProgress(cells[0], members, cells[2], kind, model, tps, behind))
     else:
         at = len(lines)
-    return tuple(found), at
+    return tuple(rows), at
 
 
 def topic_status(lines: Sequence[str], start: int) -> Read | None:
@@ -120,29 +120,29 @@ def route_list(lines: Sequence[str], start: int) -> Read | None:
 
 def cluster_list(lines: Sequence[str], start: int) -> Read | None:
     """`clusterList`: each broker."""
-    found, end = [], start + 1
+    rows, end = [], start + 1
     for at, line in enumerate(lines[start + 1 :], start + 1):
         cells = line.split()
         broker_id = number(cells[2]) if len(cells) >= 5 else None
         if broker_id is None or ":" not in cells[3]:
             break
-        found.append(ListedBroker(cells[0], cells[1], broker_id, cells[3], cells[4]))
+        rows.append(ListedBroker(cells[0], cells[1], broker_id, cells[3], cells[4]))
         end = at + 1
-    return tuple(found), end
+    return tuple(rows), end
 
 
 def topic_groups(lines: Sequence[str], start: int) -> Read | None:
     """`statsAll` and `topicList -c`: topics and the groups that use them."""
-    names, found, end = headings(lines[start]), [], start + 1
+    names, pairs, end = headings(lines[start]), [], start + 1
     place = names.index("Topic")
     for at, line in enumerate(lines[start + 1 :], start + 1):
         cells = line.split()
         if not place < len(cells) <= len(names) + 1 or headings(line):
             break
         if len(cells) > place + 1 and not cells[place + 1].isdecimal():
-            found.append((cells[place], cells[place + 1]))
+            pairs.append((cells[place], cells[place + 1]))
         end = at + 1
-    return TopicGroups(tuple(found)), end
+    return TopicGroups(tuple(pairs)), end
 
 
 CONFIG_OF: Final = re.compile(r"^=+\s*(?:Master: |My Slave: )?(\S+?)\s*=+\s*$")
@@ -161,8 +161,8 @@ def config_table(lines: Sequence[str], start: int) -> Read | None:
 
 def namesrv_table(lines: Sequence[str], start: int) -> Read | None:
     """`getNamesrvConfig`: in the form of a broker's, with settings that no broker has."""
-    found = config_table(lines, start)
-    return found if found is not None and "kvConfigPath" in found[0].values else None
+    table = config_table(lines, start)
+    return table if table is not None and "kvConfigPath" in table[0].values else None
 
 
 FIGURE: Final = re.compile(r"^(?:(\S+:\d+)\s+)?([A-Za-z]\w*)\s*: (.*)$")
@@ -220,9 +220,9 @@ def message(lines: Sequence[str], start: int) -> Read | None:
     tracks: list[Track] = []
     end = start
     for at, line in enumerate(lines[start:], start):
-        match, found = _FIELD.match(line), _TRACK.findall(line)
-        if found:
-            tracks += [Track(group, kind, reason) for group, kind, reason in found]
+        match, tracks_of_line = _FIELD.match(line), _TRACK.findall(line)
+        if tracks_of_line:
+            tracks += [Track(group, kind, reason) for group, kind, reason in tracks_of_line]
         elif match and match[1] not in fields and not tracks:
             fields[match[1]] = match[2].strip()
         elif line.strip() and line.strip() != "WARN: No Consumer":
@@ -245,8 +245,8 @@ def message(lines: Sequence[str], start: int) -> Read | None:
 
 
 def _at_least(text: str | None) -> int:
-    found = number(text)
-    return -1 if found is None else found
+    value = number(text)
+    return -1 if value is None else value
 
 
 def _printed_map(text: str) -> dict[str, str]:
@@ -256,8 +256,8 @@ def _printed_map(text: str) -> dict[str, str]:
 
 def tracks(lines: Sequence[str], start: int) -> Read | None:
     """Lines of MessageTrack without the message above them."""
-    at, found = start, []
+    at, rows = start, []
     while at < len(lines) and (here := _TRACK.findall(lines[at])):
-        found += [Track(*one) for one in here]
+        rows += [Track(*fields) for fields in here]
         at += 1
-    return (StoredMessage("", None, -1, -1, tracks=tuple(found)), at) if found else None
+    return (StoredMessage("", None, -1, -1, tracks=tuple(rows)), at) if rows else None

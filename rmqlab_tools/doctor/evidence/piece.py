@@ -53,13 +53,13 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     def as_json(self) -> dict[str, Any]:
         """What it is and where it stood."""
         lines = None if not self.first else [self.first, self.last]
-        told = {"kind": self.kind, "title": self.title, "source": self.source, "lines": lines}
+        record = {"kind": self.kind, "title": self.title, "source": self.source, "lines": lines}
         context = {name: value for name, value in msgspec.to_builtins(self.context).items() if value}
-        return {**told, "context": context, "notes": list(self.notes), "damaged": self.damaged}
+        return {**record, "context": context, "notes": list(self.notes), "damaged": self.damaged}
 
 
 class GroupProgress(msgspec.Struct, frozen=True):
-    """A line of `consumerProgress` without a group: members, how far all are behind; `version` "OFFLINE" of none."""
+    """A line of `consumerProgress` without a group: members, how far all lag; `version` "OFFLINE" of none."""
 
     group: str
     members: int
@@ -70,8 +70,8 @@ class GroupProgress(msgspec.Struct, frozen=True):
     behind: int
 
 
-class Progress(msgspec.Struct, frozen=True):
-    """`consumerProgress -g`, or the dashboard's: offsets, and the client that pulls each queue as far as it is told."""
+class PrintedProgress(msgspec.Struct, frozen=True):
+    """`consumerProgress -g`, or the dashboard's: offsets, and the client that pulls each queue as far as known."""
 
     stats: ConsumeStats
     clients: dict[MessageQueue, str] = msgspec.field(default_factory=dict)
@@ -120,7 +120,7 @@ class Track(msgspec.Struct, frozen=True):
 
 
 class StoredMessage(msgspec.Struct, frozen=True):
-    """A message as `queryMsgById` and its kin print it; `offset` and `queue_id` are -1 where they are not told."""
+    """A message as `queryMsgById` and its kin print it; `offset` and `queue_id` are -1 where they are not known."""
 
     topic: str
     tag: str | None

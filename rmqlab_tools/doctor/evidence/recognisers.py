@@ -1,7 +1,7 @@
 """The table of what is recognised: what it is, how it is known by its content, what reads it.
 
 A form of text begins at a line, and its reader says where it ends; a kind of JSON is known by its fields
-(`json_forms.FORMS`). What no form takes is a line of a log, which the decoder knows or not.
+(`json_forms.JSON_FORMS`). What no form takes is a line of a log, which the decoder knows or not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from rmqlab.language import N_
 from rmqlab_tools.doctor.evidence import mqadmin_groups as groups
 from rmqlab_tools.doctor.evidence import mqadmin_tables as tables
-from rmqlab_tools.doctor.evidence.json_forms import FORMS
+from rmqlab_tools.doctor.evidence.json_forms import JSON_FORMS
 from rmqlab_tools.doctor.evidence.mqadmin_groups import Read
 from rmqlab_tools.doctor.evidence.text_lines import headings
 
@@ -39,7 +39,8 @@ def _pattern(text: str) -> Callable[[str], Any]:
 TEXT_FORMS: Final = (
     TextForm("consumer_connection", N_("members and subscriptions of a group at a broker (mqadmin consumerConnection)"),
              _columns("ClientId", "ClientAddr"), groups.consumer_connection),
-    TextForm("producer_connection", N_("producers at one broker (mqadmin producerConnection)"), groups.PRODUCER.match,
+    TextForm("producer_connection", N_("producers at one broker (mqadmin producerConnection)"),
+             groups.PRODUCER_LINE.match,
              groups.producer_connection),
     TextForm("consumer_connection", N_("members and subscriptions of a group at a broker (mqadmin consumerConnection)"),
              lambda line: (line[:3].isdecimal() and groups.MEMBER.match(line)) or groups.BELOW.match(line),
@@ -77,5 +78,5 @@ TEXT_FORMS: Final = (
 )  # fmt: skip
 """Forms of text, the more special ones first."""
 
-TITLES: Final = tuple(dict.fromkeys([*(form.title for form in TEXT_FORMS), *(form.title for form in FORMS)]))
+TITLES: Final = tuple(dict.fromkeys([*(form.title for form in TEXT_FORMS), *(form.title for form in JSON_FORMS)]))
 """Everything that is recognised, in words; besides that: codes, exceptions and lines of logs, and our recordings."""

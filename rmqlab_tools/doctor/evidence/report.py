@@ -10,8 +10,8 @@ from rmqlab.language import _, joined, ngettext, translate
 from rmqlab_tools.doctor.diagnosis import Diagnosis, diagnose
 from rmqlab_tools.doctor.evidence.group_report import GroupReport, report_of
 from rmqlab_tools.doctor.evidence.piece import Piece
-from rmqlab_tools.doctor.evidence.room import Room, collect
-from rmqlab_tools.doctor.evidence.sections import UNKNOWN
+from rmqlab_tools.doctor.evidence.room import EvidenceRoom, collect
+from rmqlab_tools.doctor.evidence.sections import UNKNOWN_PIECE
 from rmqlab_tools.doctor.evidence.view_findings import settings_findings
 from rmqlab_tools.doctor.explain import Explained
 from rmqlab_tools.doctor.finding import State
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 BRIEF: Final = {"topic_groups", "group_list", "consumer_offsets", "subscription_groups", "consumer_filters"}
 """Lists of many groups: a group that is in nothing else gets one line."""
 MAX_BRIEF: Final = 40
-LOSSES, NOT_KNOWN = 3, 4
+LOSSES, TOO_LITTLE_KNOWN = 3, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenEvidence:
     """One thing that was given: its name, its pieces, and its other lines as the decoder has them.
 
     `inside` marks a file of a folder: that nothing is known of it does not count.
@@ -45,32 +45,34 @@ class Given:
     @property
     def is_unknown(self) -> bool:
         """Whether nothing is known of it at all."""
-        return not any(one.kind != UNKNOWN for one in self.pieces) and (self.log is None or not self.log.found)
+        return not any(piece.kind != UNKNOWN_PIECE for piece in self.pieces) and (
+            self.log is None or not self.log.found
+        )
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What was given, put together: `found` are known lines and codes, `groups` what is known of each group.
 
-    `status` is 3 where a loss is told or a group is at risk, 4 where too little is known, else 0.
+    `status` is 3 where a loss is reported or a group is at risk, 4 where too little is known, else 0.
     """
 
-    given: tuple[Given, ...]
+    given: tuple[GivenEvidence, ...]
     commands: tuple[str, ...] = field(default=())
     """Commands to go on with that no group needs: `rmqlab audit STORE`."""
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """Everything that was recognised, and what was not."""
-        return tuple(piece for one in self.given for piece in one.pieces)
+        return tuple(piece for given in self.given for piece in given.pieces)
 
     @property
     def logs(self) -> tuple[Explained, ...]:
         """Codes, and the lines that belong to nothing else."""
-        return tuple(one.log for one in self.given if one.log is not None)
+        return tuple(given.log for given in self.given if given.log is not None)
 
     @cached_property
-    def room(self) -> Room:
+    def room(self) -> EvidenceRoom:
         """The pieces put together."""
         return collect(self.pieces)
 
@@ -78,12 +80,12 @@ class Evidence:
     def groups(self) -> tuple[GroupReport, ...]:
         """Every group, the worst first."""
         reports = [report_of(self.room, group) for group in self.room.groups.values()]
-        return tuple(sorted(reports, key=lambda one: (-one.state, one.name)))
+        return tuple(sorted(reports, key=lambda report: (-report.state, report.name)))
 
     @cached_property
     def settings(self) -> tuple[Finding, ...]:
         """What the settings of brokers bear on it, the worst first."""
-        return tuple(sorted(settings_findings(self.room), key=lambda one: (-one.state, one.kind)))
+        return tuple(sorted(settings_findings(self.room), key=lambda finding: (-finding.state, finding.kind)))
 
     @cached_property
     def looks(self) -> tuple[Diagnosis, ...]:
@@ -93,7 +95,7 @@ class Evidence:
     @property
     def found(self) -> tuple[Explanation, ...]:
         """What is known of codes and lines."""
-        return tuple(one for log in self.logs for one in log.found)
+        return tuple(explanation for log in self.logs for explanation in log.found)
 
     @property
     def lines(self) -> int:
@@ -118,42 +120,42 @@ class Evidence:
     @property
     def near(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Lines of which nothing is known, each with the known texts that resemble it."""
-        return tuple(one for log in self.logs for one in log.near)
+        return tuple(line for log in self.logs for line in log.near)
 
     @property
     def worst(self) -> Effect | None:
         """The worst effect among the lines that are known."""
         from rmqlab_tools.doctor.decoder_entry import EFFECTS
 
-        return min((one.effect for one in self.found), key=list(EFFECTS).index, default=None)
+        return min((explanation.effect for explanation in self.found), key=list(EFFECTS).index, default=None)
 
     @property
     def status(self) -> int:
         """The exit status of `rmqlab explain`."""
-        states = [*(one.state for one in self.groups), *(one.state for one in self.settings)]
+        states = [*(group.state for group in self.groups), *(finding.state for finding in self.settings)]
         lost = any(log.lines and log.worst == "loss" for log in self.logs)
         if lost or any(state >= State.AT_RISK for state in states) or any(look.status == LOSSES for look in self.looks):
             return LOSSES
-        unknown = any(one.is_unknown and not one.inside for one in self.given) or any(
-            one.damaged for one in self.pieces
+        unknown = any(given.is_unknown and not given.inside for given in self.given) or any(
+            piece.damaged for piece in self.pieces
         )
         if unknown or State.UNKNOWN in states or any(look.status for look in self.looks) or not self.given:
-            return NOT_KNOWN
+            return TOO_LITTLE_KNOWN
         return 0
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
         counts = {name: getattr(self, name) for name in ("lines", "known", "unknown", "trace")}
         return {
-            "what": ", ".join(one.source for one in self.given),
+            "what": ", ".join(given.source for given in self.given),
             **counts,
-            "found": [one.as_json() for one in self.found],
+            "found": [explanation.as_json() for explanation in self.found],
             "near": [{"line": line, "texts": list(texts)} for line, texts in self.near],
             "evidence": [piece.as_json() for piece in self.pieces],
-            "notes": [str.__str__(note) for one in self.given for note in one.notes],
-            "groups": [one.as_json() for one in self.groups],
-            "settings": [one.as_json() for one in self.settings],
-            "looks": [one.as_json() for one in self.looks],
+            "notes": [str.__str__(note) for given in self.given for note in given.notes],
+            "groups": [group.as_json() for group in self.groups],
+            "settings": [finding.as_json() for finding in self.settings],
+            "looks": [look.as_json() for look in self.looks],
             "commands": list(self.commands),
             "status": self.status,
         }
@@ -165,17 +167,17 @@ class Evidence:
         blocks = ["\n".join(self._given_lines())]
         if self.settings:
             heading = str(_("settings of brokers"))
-            blocks.append("\n".join([heading, *(line for one in self.settings for line in one.lines())]))
-        blocks += ["\n".join(_group_lines(one)) for one in self.groups if not self._is_brief(one)]
-        brief = [line for one in self.groups if self._is_brief(one) for line in _brief_lines(one, self.room)]
+            blocks.append("\n".join([heading, *(line for finding in self.settings for line in finding.lines())]))
+        blocks += ["\n".join(_group_lines(group)) for group in self.groups if not self._is_brief(group)]
+        brief = [line for group in self.groups if self._is_brief(group) for line in _brief_lines(group, self.room)]
         if brief:
             rest = len(brief) - MAX_BRIEF
             more = [ngettext("and {count} more group", "and {count} more groups", rest)] if rest > 0 else []
             blocks.append("\n".join(map(str, [*brief[:MAX_BRIEF], *more])))
-        blocks += ["\n".join(one.lines()) for one in self.looks]
+        blocks += ["\n".join(look.lines()) for look in self.looks]
         blocks += [f"{log.what}\n{log}" for log in self.logs if log.lines > log.trace or log.found]
         if self.commands:
-            blocks.append("\n".join([str(_("next")), *(f"  {one}" for one in self.commands)]))
+            blocks.append("\n".join([str(_("next")), *(f"  {command}" for command in self.commands)]))
         return "\n\n".join(blocks)
 
     __repr__ = __str__
@@ -186,24 +188,24 @@ class Evidence:
 
     def _given_lines(self) -> Iterator[str]:
         yield str(_("what was given"))
-        for one in self.given:
-            for piece in one.pieces:
+        for given in self.given:
+            for piece in given.pieces:
                 yield f"  {piece.place}: {piece.title!s}"
                 yield from (f"    {note!s}" for note in piece.notes)
-            log = one.log
+            log = given.log
             if log is not None and log.lines > log.trace:
-                values = {"source": one.source, "known": log.known, "unknown": log.unknown}
-                told = ngettext(
+                values = {"source": given.source, "known": log.known, "unknown": log.unknown}
+                counted = ngettext(
                     "{source}: {count} line of a log: {known} known, {unknown} of which nothing is known",
                     "{source}: {count} lines of logs: {known} known, {unknown} of which nothing is known",
                     log.lines - log.trace, **values,
                 )  # fmt: skip
-                yield f"  {told}"
+                yield f"  {counted}"
             elif log is not None and log.found:
                 yield f"  {log.what}"
-            elif not one.pieces:
-                yield "  " + str(_("{source}: there is nothing in it", source=one.source))
-            yield from (f"    {note!s}" for note in one.notes)
+            elif not given.pieces:
+                yield "  " + str(_("{source}: there is nothing in it", source=given.source))
+            yield from (f"    {note!s}" for note in given.notes)
 
 
 def _group_lines(report: GroupReport) -> Iterator[str]:
@@ -218,10 +220,10 @@ def _group_lines(report: GroupReport) -> Iterator[str]:
         if lines:
             yield f"  {heading!s}"
             yield from (f"    {line!s}" for line in lines)
-    found = [one for one in report.findings if one.state is not State.LOSING]
-    if found:
+    findings = [finding for finding in report.findings if finding.state is not State.LOSING]
+    if findings:
         yield f"  {_('what was found')!s}"
-        yield from (f"  {line}" for one in found for line in one.lines())
+        yield from (f"  {line}" for finding in findings for line in finding.lines())
     for heading, lines in ((_("taken to be so"), report.assumed), (_("missing to be sure"), report.missing)):
         if lines:
             yield f"  {heading!s}"
@@ -232,9 +234,9 @@ def _group_lines(report: GroupReport) -> Iterator[str]:
 
 
 def _lost(report: GroupReport) -> Iterator[str]:
-    losing = [one for one in report.findings if one.state is State.LOSING]
-    for one in losing:
-        for line in one.lines():
+    losing = [finding for finding in report.findings if finding.state is State.LOSING]
+    for finding in losing:
+        for line in finding.lines():
             yield line[2:]
     if not losing and report.state is State.AT_RISK:
         yield _("whether messages were lost is not known: no offset and no message here tells it [unknown]")
@@ -242,15 +244,15 @@ def _lost(report: GroupReport) -> Iterator[str]:
         yield _("nothing that is here tells of a loss, and nothing rules it out [unknown]")
 
 
-def _brief_lines(report: GroupReport, room: Room) -> Iterator[str]:
+def _brief_lines(report: GroupReport, room: EvidenceRoom) -> Iterator[str]:
     group = room.groups[report.name]
-    told = [*report.members, *report.offsets]
+    parts = [*report.members, *report.offsets]
     topics = sorted({queue.topic for queue in group.offsets})
     if topics and not report.offsets:
-        told.append(_("committed offsets of {topics}", topics=joined(", ", topics)))
+        parts.append(_("committed offsets of {topics}", topics=joined(", ", topics)))
     behind = [row.behind for row in group.progress]
-    told += [ngettext("{count} message not consumed", "{count} messages not consumed", count) for count in behind]
+    parts += [ngettext("{count} message not consumed", "{count} messages not consumed", count) for count in behind]
     if group.config is not None and not group.config.consume_enable:
-        told.append(_("consumeEnable is false: its pulls are refused"))
-    told += report.held
-    yield str(_("group {name}: {told}", name=report.name, told=joined("; ", told or [_("it is named, no more")])))
+        parts.append(_("consumeEnable is false: its pulls are refused"))
+    parts += report.held
+    yield str(_("group {name}: {told}", name=report.name, told=joined("; ", parts or [_("it is named, no more")])))

@@ -15,10 +15,17 @@ from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, MessageQueue, is_ret
 from rmqlab.protocol.bodies import ConsumerConnection, ConsumerRunningInfo
 from rmqlab.protocol.codes import version_desc
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig, is_readable
-from rmqlab_tools.doctor.evidence.piece import BrokerTable, GroupProgress, Piece, Progress, StatusTable, StoredMessage
-from rmqlab_tools.doctor.group_context import PROPERTIES
-from rmqlab_tools.doctor.snapshot import Look, MemberSeen, QueueSeen
-from rmqlab_tools.search.lint.members import SETTINGS, LintGroup
+from rmqlab_tools.doctor.evidence.piece import (
+    BrokerTable,
+    GroupProgress,
+    Piece,
+    PrintedProgress,
+    StatusTable,
+    StoredMessage,
+)
+from rmqlab_tools.doctor.group_context import CLIENT_PROPERTIES
+from rmqlab_tools.doctor.snapshot import ClusterSnapshot, MemberSeen, QueueSeen
+from rmqlab_tools.search.lint.members import MEMBER_SETTINGS, LintGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,7 +42,7 @@ _A_BROKER: Final = "broker"
 class OwnWord:
     """What a member says of itself: its answer to 307 or its heartbeat, and the piece that has it.
 
-    `holds` tells whether it says which queues it holds, too: a heartbeat does not.
+    `holds` says whether it says which queues it holds, too: a heartbeat does not.
     """
 
     client: str
@@ -48,7 +55,7 @@ class OwnWord:
 
 @dataclass(slots=True)
 class GroupEvidence:
-    """What is known of a group. `slots` are brokers' tables by the broker's name, as far as it is told.
+    """What is known of a group. `slots` are brokers' tables by the broker's name, as far as it is known.
 
     `lint` is the group as files of members and scenarios have it. `progress` are lines of `consumerProgress`. `offsets`
     have -1 where the end of a queue is not known. `assumed` says which pieces were taken to be of this group.
@@ -71,15 +78,17 @@ class GroupEvidence:
     @property
     def listed(self) -> dict[str, MemberSeen]:
         """The members that some broker lists, by client id; one that is listed twice is here once."""
-        found: dict[str, MemberSeen] = {}
+        members: dict[str, MemberSeen] = {}
         for broker, slot in self.slots.items():
-            for one in slot.connection_set:
-                before = found.get(one.client_id)
+            for connection in slot.connection_set:
+                before = members.get(connection.client_id)
                 brokers = frozenset({broker}) | (before.brokers if before else frozenset())
-                version = version_desc(one.version)
-                language = one.language or "unknown"
-                found[one.client_id] = MemberSeen(one.client_id, one.client_addr, language, version, brokers)
-        return found
+                version = version_desc(connection.version)
+                language = connection.language or "unknown"
+                members[connection.client_id] = MemberSeen(
+                    connection.client_id, connection.client_addr, language, version, brokers
+                )
+        return members
 
     @property
     def tables(self) -> int:
@@ -88,7 +97,7 @@ class GroupEvidence:
 
 
 @dataclass(slots=True)
-class Room:
+class EvidenceRoom:
     """Everything that was given, put together."""
 
     pieces: list[Piece] = field(default_factory=list)
@@ -97,7 +106,7 @@ class Room:
     settings: list[BrokerTable] = field(default_factory=list)
     messages: list[StoredMessage] = field(default_factory=list)
     ends: dict[MessageQueue, tuple[int, int]] = field(default_factory=dict)
-    looks: list[Look] = field(default_factory=list)
+    looks: list[ClusterSnapshot] = field(default_factory=list)
     namesrv: str = ""
 
     def group(self, name: str) -> GroupEvidence:
@@ -105,26 +114,26 @@ class Room:
         return self.groups.setdefault(name, GroupEvidence(name))
 
 
-def collect(pieces: Iterable[Piece]) -> Room:
+def collect(pieces: Iterable[Piece]) -> EvidenceRoom:
     """Put pieces together; what is damaged says nothing.
 
     >>> collect([]).groups
     {}
     """
-    room = Room(list(pieces))
+    room = EvidenceRoom(list(pieces))
     read = [piece for piece in room.pieces if not piece.damaged and piece.value is not None]
-    for piece in sorted(read, key=lambda one: one.kind == "subscription_groups"):
+    for piece in sorted(read, key=lambda read_piece: read_piece.kind == "subscription_groups"):
         room.namesrv = room.namesrv or piece.context.namesrv
         _TAKE.get(piece.kind, _nothing)(room, piece)
     _assume(room)
     return room
 
 
-def _nothing(room: Room, piece: Piece) -> None:
+def _nothing(room: EvidenceRoom, piece: Piece) -> None:
     """A piece that says nothing of groups."""
 
 
-def _group_of(room: Room, piece: Piece, name: str) -> GroupEvidence:
+def _group_of(room: EvidenceRoom, piece: Piece, name: str) -> GroupEvidence:
     group = room.group(name or piece.context.group)
     group.pieces.append(piece)
     return group
@@ -136,11 +145,11 @@ def retried_group(topics: Iterable[str]) -> str:
     >>> retried_group(["T", "%RETRY%G"])
     'G'
     """
-    found = {topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX) for topic in topics if is_retry_topic(topic)}
-    return found.pop() if len(found) == 1 else UNNAMED
+    groups = {topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX) for topic in topics if is_retry_topic(topic)}
+    return groups.pop() if len(groups) == 1 else UNNAMED
 
 
-def _connection(room: Room, piece: Piece) -> None:
+def _connection(room: EvidenceRoom, piece: Piece) -> None:
     slot: ConsumerConnection = piece.value
     group = _group_of(room, piece, retried_group(slot.subscription_table))
     broker = piece.context.broker or _A_BROKER
@@ -151,7 +160,7 @@ def _connection(room: Room, piece: Piece) -> None:
     group.slots[broker] = slot
 
 
-def _running_info(room: Room, piece: Piece) -> None:
+def _running_info(room: EvidenceRoom, piece: Piece) -> None:
     info: ConsumerRunningInfo = piece.value
     topics = [str(data.topic) for data in info.subscription_set]
     name = info.properties.get("consumerGroup") or retried_group([*topics, *(queue.topic for queue in info.mq_table)])
@@ -164,12 +173,12 @@ def _running_info(room: Room, piece: Piece) -> None:
     group.words[client] = OwnWord(client, info, piece, holds=True, named=bool(piece.context.client))
 
 
-def _heartbeat(room: Room, piece: Piece) -> None:
+def _heartbeat(room: EvidenceRoom, piece: Piece) -> None:
     beat: HeartbeatData = piece.value
     for data in beat.consumer_data_set:
-        told = (data.message_model, data.consume_type, data.consume_from_where)
-        values = (getattr(value, "name", None) for value in told)
-        properties = {name: value for name, value in zip(PROPERTIES, values, strict=True) if value is not None}
+        settings = (data.message_model, data.consume_type, data.consume_from_where)
+        values = (getattr(value, "name", None) for value in settings)
+        properties = {name: value for name, value in zip(CLIENT_PROPERTIES, values, strict=True) if value is not None}
         info = ConsumerRunningInfo(properties, list(data.subscription_data_set))
         group = _group_of(room, piece, str(data.group_name))
         client = str(beat.client_id)
@@ -177,7 +186,7 @@ def _heartbeat(room: Room, piece: Piece) -> None:
         group.words[client] = OwnWord(client, info, piece, holds=False)
 
 
-def _members(room: Room, piece: Piece) -> None:
+def _members(room: EvidenceRoom, piece: Piece) -> None:
     for name, lint in piece.value.items():
         group = _group_of(room, piece, name)
         group.lint.append(lint)
@@ -185,31 +194,32 @@ def _members(room: Room, piece: Piece) -> None:
             room.topics.setdefault(topic, queues_of(topic, "", count))
         for member in lint.members:
             properties = {
-                PROPERTIES[list(SETTINGS).index(setting)]: value for setting, value in member.settings.items()
+                CLIENT_PROPERTIES[list(MEMBER_SETTINGS).index(setting)]: value
+                for setting, value in member.settings.items()
             }
             info = ConsumerRunningInfo(properties, list(member.subscriptions.values()))
             group.words[member.client] = OwnWord(member.client, info, piece, holds=False)
 
 
-def _progress(room: Room, piece: Piece) -> None:
-    progress: Progress = piece.value
+def _progress(room: EvidenceRoom, piece: Piece) -> None:
+    progress: PrintedProgress = piece.value
     table = progress.stats.offset_table
     group = _group_of(room, piece, retried_group(queue.topic for queue in table))
-    for queue, told in table.items():
-        group.offsets[queue] = QueueSeen(told.consumer_offset, told.broker_offset, told.last_timestamp)
+    for queue, offsets in table.items():
+        group.offsets[queue] = QueueSeen(offsets.consumer_offset, offsets.broker_offset, offsets.last_timestamp)
     group.clients_of.update(progress.clients)
 
 
-def _group_list(room: Room, piece: Piece) -> None:
+def _group_list(room: EvidenceRoom, piece: Piece) -> None:
     for row in piece.value:
         _group_of(room, piece, row.group).progress.append(row)
 
 
-def _status(room: Room, piece: Piece) -> None:
+def _status(room: EvidenceRoom, piece: Piece) -> None:
     _group_of(room, piece, UNNAMED).statuses.append(piece.value)
 
 
-def _committed(room: Room, piece: Piece) -> None:
+def _committed(room: EvidenceRoom, piece: Piece) -> None:
     for key, queues in piece.value.offset_table.items():
         topic, _, name = key.partition("@")
         if not name or "@" in name:
@@ -219,19 +229,19 @@ def _committed(room: Room, piece: Piece) -> None:
             group.offsets.setdefault(MessageQueue(topic, "", number), QueueSeen(offset, -1))
 
 
-def _subscription_groups(room: Room, piece: Piece) -> None:
+def _subscription_groups(room: EvidenceRoom, piece: Piece) -> None:
     for name, config in piece.value.subscription_group_table.items():
         if name in room.groups or not config.consume_enable:
             _group_of(room, piece, name).config = config
 
 
-def _filters(room: Room, piece: Piece) -> None:
+def _filters(room: EvidenceRoom, piece: Piece) -> None:
     for by_group in piece.value.values():
         for name, data in by_group.items():
             _group_of(room, piece, name).filters.append(data)
 
 
-def _route(room: Room, piece: Piece) -> None:
+def _route(room: EvidenceRoom, piece: Piece) -> None:
     route: TopicRouteData = piece.value
     topic = piece.context.topic
     for data in route.queue_datas:
@@ -240,24 +250,24 @@ def _route(room: Room, piece: Piece) -> None:
             queues += queues_of(topic, data.broker_name, data.read_queue_nums)
 
 
-def _topics(room: Room, piece: Piece) -> None:
+def _topics(room: EvidenceRoom, piece: Piece) -> None:
     for topic, config in piece.value.topic_config_table.items():
         if is_readable(config.perm):
             room.topics.setdefault(topic, queues_of(topic, "", config.read_queue_nums))
 
 
-def _topic_stats(room: Room, piece: Piece) -> None:
-    for queue, told in piece.value.offset_table.items():
+def _topic_stats(room: EvidenceRoom, piece: Piece) -> None:
+    for queue, offsets in piece.value.offset_table.items():
         topic = queue.topic or piece.context.topic
         if topic:
             place = MessageQueue(topic, queue.broker_name, queue.queue_id)
-            room.ends[place] = (told.min_offset, told.max_offset)
+            room.ends[place] = (offsets.min_offset, offsets.max_offset)
             queues = room.topics.setdefault(topic, [])
             if place not in queues:
                 queues.append(place)
 
 
-def _subscription(room: Room, piece: Piece) -> None:
+def _subscription(room: EvidenceRoom, piece: Piece) -> None:
     """A subscription alone is a broker's only below a command that asked a broker for it (`queryCq -g`)."""
     if piece.context.group:
         group = _group_of(room, piece, UNNAMED)
@@ -265,25 +275,25 @@ def _subscription(room: Room, piece: Piece) -> None:
         group.slots.setdefault(broker, ConsumerConnection()).subscription_table[piece.value.topic] = piece.value
 
 
-def _settings(room: Room, piece: Piece) -> None:
+def _settings(room: EvidenceRoom, piece: Piece) -> None:
     room.settings.append(piece.value)
     room.namesrv = room.namesrv or piece.value.values.get("namesrvAddr", "").partition(";")[0]
 
 
-def _message(room: Room, piece: Piece) -> None:
+def _message(room: EvidenceRoom, piece: Piece) -> None:
     room.messages.append(piece.value)
 
 
-def _topic_groups(room: Room, piece: Piece) -> None:
+def _topic_groups(room: EvidenceRoom, piece: Piece) -> None:
     for _, name in piece.value.rows:
         _group_of(room, piece, name)
 
 
-def _client_ids(room: Room, piece: Piece) -> None:
+def _client_ids(room: EvidenceRoom, piece: Piece) -> None:
     _group_of(room, piece, UNNAMED).client_ids.extend(piece.value.consumer_id_list)
 
 
-def _look(room: Room, piece: Piece) -> None:
+def _look(room: EvidenceRoom, piece: Piece) -> None:
     room.looks.append(piece.value)
 
 
@@ -298,7 +308,7 @@ _TAKE: Final[Mapping[str, Any]] = {
 _VIEWS: Final = {"consumer_connection", "running_info", "consume_stats", "progress", "consumer_status", "client_ids"}
 
 
-def _assume(room: Room) -> None:
+def _assume(room: EvidenceRoom) -> None:
     """Give what names no group to the one group that other views name; name members by the clients that are listed."""
     unnamed = room.groups.get(UNNAMED)
     named = [
@@ -328,7 +338,9 @@ def _name_members(group: GroupEvidence) -> None:
     left = [client for client in listed if client not in group.words]
     if len(nameless) == 1 and left == list(listed) and len(listed) == 1:
         word = nameless[0]
-        group.words = {left[0] if client == word.client else client: one for client, one in group.words.items()}
+        group.words = {
+            left[0] if client == word.client else client: member_word for client, member_word in group.words.items()
+        }
         word.client, word.named = left[0], True
-    for client, told in group.words.items():
-        told.named = told.named or client in listed
+    for client, word_of_member in group.words.items():
+        word_of_member.named = word_of_member.named or client in listed

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 UNREADABLE: Final = (BadInput, FrameError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What a reader raises for JSON that has the fields of a kind, and values that no such body has."""
-LONGEST: Final = 8_000
+LONGEST_LINE: Final = 8_000
 """Characters of a line that are looked at."""
-UNKNOWN: Final = "unknown"
+UNKNOWN_PIECE: Final = "unknown"
 _NAME: Final = re.compile(r'"(\w+)"\s*:')
 _LOGGED: Final = re.compile(r"\s*\[?\d{4}[-/]\w{2,3}[-/]\d\d|\s+at |\s*$")
 """A line of a log, which begins with its time, a line of a stack trace, and a blank line."""
@@ -71,22 +71,22 @@ def pieces_of_value(
     value = unwrapped(value)
     first, last = lines
     place: dict[str, Any] = {"source": source, "first": first, "last": last, "context": context or Context()}
-    if isinstance(value, list) and value and all(isinstance(one, dict) and "subscribe" in one for one in value):
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "subscribe" in item for item in value):
         value = {"members": value}
     if isinstance(value, list):
-        for one in value:
-            yield from pieces_of_value(one, source, name=name, lines=lines, context=context)
+        for item in value:
+            yield from pieces_of_value(item, source, name=name, lines=lines, context=context)
         if not value:
-            yield Piece(kind=UNKNOWN, title=_("nothing is known of this: an empty list"), **place)
+            yield Piece(kind=UNKNOWN_PIECE, title=_("nothing is known of this: an empty list"), **place)
         return
     if not isinstance(value, dict):
-        yield Piece(kind=UNKNOWN, title=_("nothing is known of this: {value}", value=repr(value)[:60]), **place)
+        yield Piece(kind=UNKNOWN_PIECE, title=_("nothing is known of this: {value}", value=repr(value)[:60]), **place)
         return
     form = form_of(value) or (CONFIG_FILES.get(name) if _is_empty_table(value) else None)
     if form is None:
         fields = ", ".join(sorted(map(str, value))[:8])
         title = _("nothing is known of this: JSON with the fields {fields}", fields=fields or "-")
-        yield Piece(kind=UNKNOWN, title=title, **place)
+        yield Piece(kind=UNKNOWN_PIECE, title=title, **place)
         return
     try:
         yield Piece(kind=form.kind, title=_(form.title), value=_whole(form.read(value, source)), **place)
@@ -96,7 +96,11 @@ def pieces_of_value(
 
 
 def _whole(value: Any) -> Any:
-    """A value in whose tables and lists nothing is null; no body of RocketMQ has such an entry. Raises ValueError."""
+    """A value in whose tables and lists nothing is null; no body of RocketMQ has such an entry.
+
+    Raises:
+        ValueError: a value that cannot be.
+    """
     if isinstance(value, dict):
         parts = list(value.values())
     elif isinstance(value, list | tuple | set):
@@ -132,7 +136,7 @@ class _Cutter:
     def cut(self) -> Sections:
         at = 0
         while at < len(self._lines):
-            line = self._lines[at][:LONGEST]
+            line = self._lines[at][:LONGEST_LINE]
             if _LOGGED.match(line):  # most lines of most files
                 at += 1
                 continue
@@ -154,10 +158,10 @@ class _Cutter:
         for form in TEXT_FORMS:
             if not form.begins(line):
                 continue
-            found = form.read(self._lines, at)
-            if found is None or found[1] <= at:
+            recognised = form.read(self._lines, at)
+            if recognised is None or recognised[1] <= at:
                 continue
-            value, end = found
+            value, end = recognised
             self._add(form.kind, form.title, value, at, end)
             return end
         return None
@@ -225,7 +229,7 @@ _BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[{}\[\]]', re.DOTALL)
 
 
 def closing(text: str, start: int) -> int | None:
-    """Where the value that opens at `start` is closed: the place behind it; None where it is not.
+    """Where the value that opens at `start` is closed: the place after it; None where it is not.
 
     >>> closing('{"a":{"}":1}} x', 0)
     13
@@ -241,7 +245,7 @@ def closing(text: str, start: int) -> int | None:
 def named_fields(text: str) -> dict[str, Any]:
     """The fields of the outermost object of a text that is cut, with what little is known of their values.
 
-    Of an `offsetTable` the first key tells which table it was.
+    Of an `offsetTable` the first key says which table it was.
     """
     fields: dict[str, Any] = {}
     depth = 0

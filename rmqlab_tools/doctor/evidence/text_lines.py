@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.protocol.codes import VERSIONS
+from rmqlab.protocol.codes import VERSION_CODES
 from rmqlab.protocol.subscription_data import SQL92, TAG, SubscriptionData, SubscriptionSplitError, build_subscription
 from rmqlab_tools.doctor.evidence.piece import Context
 from rmqlab_tools.search.expressions.examine import looks_like_sql92
@@ -38,17 +38,17 @@ def command_of(line: str) -> Context | None:
         words = shlex.split(match[2])
     except ValueError:  # a quote that is not closed
         words = match[2].split()
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for number, word in enumerate(words):
         name, equals, value = word.partition("=")
         field = _OPTIONS.get(name)
         if field and equals:
-            found[field] = value
+            fields[field] = value
         elif field and number + 1 < len(words):
-            found[field] = words[number + 1]
+            fields[field] = words[number + 1]
     if not match[1].startswith("consumerStatus"):
-        found.pop("client", None)  # -i is an id of a message elsewhere, or a queue
-    return Context(command=match[1], **found)
+        fields.pop("client", None)  # -i is an id of a message elsewhere, or a queue
+    return Context(command=match[1], **fields)
 
 
 def headings(line: str) -> list[str]:
@@ -73,7 +73,7 @@ def number(text: str | None) -> int | None:
 
 def version_number(name: str) -> int:
     """The number of a version by its name (`MQVersion`); one that is not known is beyond the list."""
-    return VERSIONS.index(name) if name in VERSIONS else len(VERSIONS) - 1
+    return VERSION_CODES.index(name) if name in VERSION_CODES else len(VERSION_CODES) - 1
 
 
 def printed_subscription(topic: str, expression: str) -> SubscriptionData:

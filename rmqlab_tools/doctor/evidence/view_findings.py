@@ -1,4 +1,4 @@
-"""What offsets and messages tell of losses: offsets outside their queues, messages that were passed and filtered."""
+"""What offsets and messages say of losses: offsets outside their queues, messages that were passed and filtered."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab_tools.doctor.evidence.piece import StoredMessage
-    from rmqlab_tools.doctor.evidence.room import GroupEvidence, Room
+    from rmqlab_tools.doctor.evidence.room import EvidenceRoom, GroupEvidence
     from rmqlab_tools.doctor.finding import Finding
     from rmqlab_tools.doctor.group_context import GroupCase
 
@@ -41,7 +41,7 @@ def tool_findings(group: GroupEvidence) -> Iterator[Finding]:
             yield found("tool_found_blocked", State.AT_RISK, Certainty.IMPLIED, says)
 
 
-def settings_findings(room: Room) -> Iterator[Finding]:
+def settings_findings(room: EvidenceRoom) -> Iterator[Finding]:
     """What the settings of brokers bear on losses, and names that no broker of 4.8.0 has."""
     for table in room.settings:
         name = table.values.get("brokerName") or table.addr or "broker.conf"
@@ -49,8 +49,8 @@ def settings_findings(room: Room) -> Iterator[Finding]:
             (name, str(topic))
             for group in room.groups.values()
             for slot in group.slots.values()
-            for topic, held in slot.subscription_table.items()
-            if not held.is_tag
+            for topic, subscription in slot.subscription_table.items()
+            if not subscription.is_tag
         )
         yield from broker_setting_findings(BrokerSeen(name, "", table.addr, settings=table.values), sql92)
         for setting in unknown_keys(table.values)[:_SHOWN] if not table.addr else ():
@@ -58,7 +58,7 @@ def settings_findings(room: Room) -> Iterator[Finding]:
             yield found("unknown_setting", State.NOTE, Certainty.PROVED, says + did_you_mean(setting, known_keys()))
 
 
-def offset_findings(room: Room, group: GroupEvidence) -> Iterator[Finding]:
+def offset_findings(room: EvidenceRoom, group: GroupEvidence) -> Iterator[Finding]:
     """Committed offsets outside their queue (4.8.0 `DefaultMessageStore.getMessage`)."""
     for queue, seen in sorted(group.offsets.items()):
         least, most = room.ends.get(queue, (None, None))
@@ -94,7 +94,7 @@ def offset_findings(room: Room, group: GroupEvidence) -> Iterator[Finding]:
             yield found("offset_below_start", State.LOSING, Certainty.IMPLIED, says, queue.topic)
 
 
-def message_findings(room: Room, group: GroupEvidence, case: GroupCase) -> Iterator[Finding]:
+def message_findings(room: EvidenceRoom, group: GroupEvidence, case: GroupCase) -> Iterator[Finding]:
     """What became of each message in the group: by the tool's word, or by offset and subscriptions."""
     for message in room.messages:
         for track in message.tracks:
@@ -103,7 +103,9 @@ def message_findings(room: Room, group: GroupEvidence, case: GroupCase) -> Itera
         committed = _committed(group, message)
         if committed is None or committed <= message.offset or is_retry_topic(message.topic):
             continue
-        if any(one.group == group.name and one.type == "CONSUMED_BUT_FILTERED" for one in message.tracks):
+        if any(
+            in_group.group == group.name and in_group.type == "CONSUMED_BUT_FILTERED" for in_group in message.tracks
+        ):
             continue
         yield from _by_subscriptions(message, case)
 
@@ -161,23 +163,23 @@ def _by_the_tool(message: StoredMessage, case: GroupCase) -> Finding:
 
 
 def _by_subscriptions(message: StoredMessage, case: GroupCase) -> Iterator[Finding]:
-    held = list(case.slots(message.topic).values())
+    broker_subscriptions = list(case.slots(message.topic).values())
     asking = _who_asks(message, case)
-    if not held or not asking or any(map(_passes_unknown, held)):
+    if not broker_subscriptions or not asking or any(map(_passes_unknown, broker_subscriptions)):
         return
-    if any(_broker_passes(as_meant(one), _properties(message)) for one in held):
+    if any(_broker_passes(as_meant(subscription), _properties(message)) for subscription in broker_subscriptions):
         return
     says = _(
         "{message}: an offset passed it, {who} asks for it, and the broker's {held} lets it not pass: lost, if the "
         "broker held the same when it was passed",
-        message=_place(message), who=named(asking), held=text_of(held[0]),
+        message=_place(message), who=named(asking), held=text_of(broker_subscriptions[0]),
     )  # fmt: skip
     yield found("passed_and_filtered", State.LOSING, Certainty.IMPLIED, says, message.topic)
 
 
-def _broker_passes(held: SubscriptionData, properties: Mapping[str, str]) -> bool:
-    return Filter(held).fate(properties, Filter(held)) in {None, "client"}
+def _broker_passes(broker_subscription: SubscriptionData, properties: Mapping[str, str]) -> bool:
+    return Filter(broker_subscription).fate(properties, Filter(broker_subscription)) in {None, "client"}
 
 
-def _passes_unknown(held: SubscriptionData) -> bool:
-    return held.class_filter_mode
+def _passes_unknown(broker_subscription: SubscriptionData) -> bool:
+    return broker_subscription.class_filter_mode

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab_tools.live.extra.plain_access import PlainPermissionManager
 
-ACCOUNTS, WHITE, VERSION = "accounts", "globalWhiteRemoteAddresses", "dataVersion"
+ACCOUNTS, WHITE_ADDRESSES, VERSION = "accounts", "globalWhiteRemoteAddresses", "dataVersion"
 _FAILED = {
     RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED,
     RequestCode.DELETE_ACL_CONFIG: ResponseCode.DELETE_ACL_CONFIG_FAILED,
@@ -44,7 +44,7 @@ _METHODS = {
 
 
 def without_access_control() -> dict[int, Handler]:
-    """Return who answers these while no request is checked: each is refused with its own code.
+    """Who answers these while no request is checked: each is refused with its own code.
 
     Two questions of the same kind, 52 and 54, have no answer from 4.8.0 then, and so none here.
     """
@@ -90,7 +90,7 @@ class AccessRequests:
         if accounts is None:
             text = f"The accesskey[{text_of(key)}] corresponding to accessConfig has been updated failed."
             return RemotingCommand.response(failed, text)
-        account: dict[str, Any] = next((one for one in accounts if str(one.get("accessKey")) == key), {})
+        account: dict[str, Any] = next((entry for entry in accounts if str(entry.get("accessKey")) == key), {})
         if not key or len(key) <= KEY_MIN_LENGTH:
             text = f"The accessKey={text_of(key)} cannot be null and length should longer than 6"
             return RemotingCommand.response(failed, text)
@@ -108,14 +108,14 @@ class AccessRequests:
             "groupPerms": _listed(header.group_perms),
         }
         changed = {**account, **{name: value for name, value in given.items() if value is not None and value != ""}}
-        rules[ACCOUNTS] = [one for one in accounts if one is not account] + [changed]
+        rules[ACCOUNTS] = [entry for entry in accounts if entry is not account] + [changed]
         return self._take(rules, failed, now)
 
     def _delete(self, header: DeleteAccessConfigRequestHeader, now: int) -> RemotingCommand:
         failed, key = ResponseCode.DELETE_ACL_CONFIG_FAILED, header.access_key
         rules = deepcopy(self._access.rules)
         accounts = rules.get(ACCOUNTS) or []
-        kept = [one for one in accounts if str(one.get("accessKey")) != key]
+        kept = [account for account in accounts if str(account.get("accessKey")) != key]
         if not key or len(kept) == len(accounts):
             text = f"The accesskey[{text_of(key)}] corresponding to accessConfig has been deleted failed."
             return RemotingCommand.response(failed, text)
@@ -125,10 +125,10 @@ class AccessRequests:
     def _update_white(self, header: UpdateGlobalWhiteAddrsConfigRequestHeader, now: int) -> RemotingCommand:
         failed = ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED
         addresses, rules = _listed(header.global_white_addrs), deepcopy(self._access.rules)
-        if addresses is None or rules.get(WHITE) is None:
+        if addresses is None or rules.get(WHITE_ADDRESSES) is None:
             text = f"The globalWhiteAddresses[{text_of(header.global_white_addrs)}] has been updated failed."
             return RemotingCommand.response(failed, text)
-        rules[WHITE] = addresses
+        rules[WHITE_ADDRESSES] = addresses
         return self._take(rules, failed, now)
 
     def _take(self, rules: dict[str, Any], failed: ResponseCode, now: int) -> RemotingCommand:
@@ -154,13 +154,13 @@ class AccessRequests:
         )
 
     def _show(self) -> RemotingCommand:
-        """All rules, secrets included, as 4.8.0 tells them to whoever may ask."""
+        """All rules, secrets included, as 4.8.0 gives them to whoever may ask."""
         rules = self._access.rules
-        accounts = [from_json(PlainAccessConfig, one) for one in rules.get(ACCOUNTS) or []]
-        white = [str(address) for address in rules.get(WHITE) or []]
+        accounts = [from_json(PlainAccessConfig, account) for account in rules.get(ACCOUNTS) or []]
+        white = [str(address) for address in rules.get(WHITE_ADDRESSES) or []]
         return success(GetBrokerClusterAclConfigResponseBody(white, accounts))
 
 
 def _listed(text: str | None) -> list[str] | None:
-    """Return the parts of a text between commas (`UtilAll.string2List`)."""
+    """The parts of a text between commas (`UtilAll.string2List`)."""
     return None if text is None else [part for part in text.split(",") if part]

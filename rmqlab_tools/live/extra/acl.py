@@ -26,14 +26,14 @@ _UNSIGNED = {SIGNATURE, UNIQUE_MSG_QUERY_FLAG}
 
 
 def signed_content(fields: Mapping[str, str | None], body: bytes | None) -> bytes:
-    """Return the bytes that are signed; a field without a value counts as the text "null", as in Java."""
+    """The bytes that are signed; a field without a value counts as the text "null", as in Java."""
     names = sorted((name for name in fields if name not in _UNSIGNED), key=utf16_key)
     text = "".join(text_of(fields[name]) for name in names)
     return to_utf8(text) + (body or b"")
 
 
 def signature(content: bytes, secret_key: str) -> str:
-    """Return the signature as base64 text."""
+    """The signature as base64 text."""
     return base64.b64encode(hmac.new(to_utf8(secret_key), content, hashlib.sha1).digest()).decode("ascii")
 
 

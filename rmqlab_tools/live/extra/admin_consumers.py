@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor import named, success, system_error, with_header
+from rmqlab.broker.processor import require_not_null, success, system_error, with_header
 from rmqlab.message.java import hash_map_order
 from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol.bodies import (
@@ -76,7 +76,7 @@ class AdminConsumers:
             return RemotingCommand.response(ResponseCode.CONSUMER_NOT_ONLINE, f"the consumer group[{group}] not online")
         body = ConsumerConnection(
             connection_set=_connections(info.channel_info_table.values()),
-            subscription_table={topic: held for topic, held in info.subscription_table.items() if topic is not None},
+            subscription_table={topic: data for topic, data in info.subscription_table.items() if topic is not None},
             consume_type=info.consume_type,
             message_model=info.message_model,
             consume_from_where=info.consume_from_where,
@@ -85,7 +85,7 @@ class AdminConsumers:
 
     def _producer_list(self, header: GetProducerConnectionListRequestHeader, _now: int) -> RemotingCommand:
         """A producer group's members; an emptied group is still there."""
-        table = self._producers.group_channel_table.get(named(header.producer_group))
+        table = self._producers.group_channel_table.get(require_not_null(header.producer_group))
         if table is None:
             return system_error(f"the producer group[{header.producer_group}] not exist")
         return success(ProducerConnection(connection_set=_connections(table.values())))
@@ -93,7 +93,7 @@ class AdminConsumers:
     def _consume_by_who(self, header: QueryTopicConsumeByWhoRequestHeader, _now: int) -> RemotingCommand:
         """Groups online that subscribe to a topic, and groups that have offsets of it."""
         topic, consumers = header.topic, self._consumers.consumer_table
-        groups = {group for group, info in consumers.items() if named(topic) in info.subscription_table}
+        groups = {group for group, info in consumers.items() if require_not_null(topic) in info.subscription_table}
         groups.update(self._offsets.which_group_by_topic(topic))
         return success(GroupList(group_list=hash_map_order(sorted(groups))))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor import NULL_POINTER, ProcessorError, named, success, with_header
+from rmqlab.broker.processor import NULL_POINTER, ProcessorError, require_not_null, success, with_header
 from rmqlab.message.java import hash_map_order, in_number_map_order, is_blank, text_of
 from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol.bodies import (
@@ -75,7 +75,7 @@ class AdminOffsets:
         )
 
     def _all_consume_stats(self, header: GetConsumeStatsInBrokerHeader, now: int) -> RemotingCommand:
-        """The same for every group the broker knows, a topic at a time, and by how much all are behind together."""
+        """The same for every group the broker knows, a topic at a time, and by how much all lag together."""
         rows: list[dict[str, list[ConsumeStats]]] = []
         behind = 0
         for group in self._groups.body().subscription_group_table:
@@ -89,7 +89,9 @@ class AdminOffsets:
                     offset_table={queue: self._offsets_of(group, queue) for queue in queues},
                     consume_tps=self._stats.tps_group_get_nums(group, topic, now),
                 )
-                behind += sum(one.broker_offset - one.consumer_offset for one in stats.offset_table.values())
+                behind += sum(
+                    offsets.broker_offset - offsets.consumer_offset for offsets in stats.offset_table.values()
+                )
                 row.append(stats)
             rows.append({group: row})
         return success(ConsumeStatsList(rows, self._config.broker_addr, behind))
@@ -145,7 +147,7 @@ class AdminOffsets:
         return success()
 
     def _consumed_topics(self, group: str, topic: str | None) -> list[str]:
-        """Return `topic`, or all that a group has offsets of, without those unknown or not subscribed to (any more)."""
+        """`topic`, or all that a group has offsets of, without those unknown or not subscribed to (any more)."""
         topics = [topic or ""]
         if is_blank(topic):
             topics = hash_map_order(self._offsets.which_topic_by_consumer(group))
@@ -153,8 +155,8 @@ class AdminOffsets:
         return [name for name in topics if name in table and self._is_subscribed(group, name)]
 
     def _is_subscribed(self, group: str, topic: str) -> bool:
-        """Tell whether a group subscribes to a topic; one that subscribes to nothing may consume everything."""
-        info = self._consumers.get_consumer_group_info(named(group))
+        """Whether a group subscribes to a topic; one that subscribes to nothing may consume everything."""
+        info = self._consumers.get_consumer_group_info(require_not_null(group))
         return info is None or not info.subscription_table or topic in info.subscription_table
 
     def _queues(self, topic: str, queue_nums: int) -> Iterable[MessageQueue]:
@@ -175,6 +177,6 @@ class AdminOffsets:
 
 
 def _date(ms: int) -> str:
-    """Return a time as `UtilAll.formatDate` writes it; Java does so where it stands, here that is UTC."""
+    """A time as `UtilAll.formatDate` writes it; Java does so where it stands, here that is UTC."""
     moment = datetime.fromtimestamp(ms // 1000, UTC)
     return f"{moment:%Y-%m-%d#%H:%M:%S}:{ms % 1000:03d}"

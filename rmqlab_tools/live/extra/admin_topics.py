@@ -87,17 +87,17 @@ class Configuration:
         }
 
     def properties(self) -> dict[str, str]:
-        """Return every setting that is not null."""
+        """Every setting that is not null."""
         known = self._config.properties() | self._config.inert_properties() | self._store_config.properties()
         return self.others | known
 
     def text(self) -> str:
-        """Return `name=value` lines in the order of java.util.Properties."""
+        """`name=value` lines in the order of java.util.Properties."""
         table = self.properties()
         return "".join(f"{name}={value}\n" for name, value in in_hash_map_order(table, _CAPACITY).items())
 
     def update(self, properties: Mapping[str, str], now: int) -> None:
-        """Take over settings; names nobody has and values that do not fit are passed over, as in 4.8.0."""
+        """Take over settings; names of no setting and values that do not fit are passed over, as in 4.8.0."""
         self.others.update({name: value for name, value in properties.items() if name in self.others})
         for name, value in properties.items():
             for config in (self._config, self._store_config):
@@ -110,7 +110,7 @@ class Configuration:
             self.persist(self.text())
 
     def _update(self, _channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        """Take over `name=value` lines; another permission is told to the name servers."""
+        """Take over `name=value` lines; another permission is sent to the name servers."""
         if command.body is not None:
             try:
                 properties = load_properties(to_utf8(from_utf8(command.body)))

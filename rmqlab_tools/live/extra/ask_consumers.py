@@ -13,7 +13,7 @@ from rmqlab.broker.processor import (
     NULL_POINTER,
     Broker2Client,
     ProcessorError,
-    named,
+    require_not_null,
     success,
     system_error,
 )
@@ -85,7 +85,7 @@ class AskConsumers:
     ) -> RemotingCommand | None:
         info = None if client_id is None else self._consumers.find_channel(group, client_id)
         if info is None:
-            return system_error(f"The Consumer <{named(group)}> <{text_of(client_id)}> not online")
+            return system_error(f"The Consumer <{require_not_null(group)}> <{text_of(client_id)}> not online")
         if info.version < V3_1_8_SNAPSHOT:
             return system_error(
                 f"The Consumer <{client_id}> Version <{version_desc(info.version)}> too low to finish, please "
@@ -130,7 +130,7 @@ class StatusRound:
     table: dict[str, dict[MessageQueue, int]] = field(default_factory=dict)
 
     def ask_next(self) -> RemotingCommand | None:
-        """Ask the next one; return the answer to who asked when nobody is left, None until then."""
+        """Ask the next one; return the answer to who asked when none is left, None until then."""
         wanted = self.header.client_addr
         while self.members:
             member = self.members.pop(0)

@@ -1,7 +1,7 @@
 """How much went through topics and groups in the last minute, hour and day (`BrokerStatsManager`, `StatsItem`).
 
 4.8.0 samples every counter every 10 s, 10 min and 1 h on a thread of its own. Here a counter is brought up to date
-when somebody adds to it or asks for it: what was between is known, since nobody added anything. The samples are those
+when it is added to or read: what was between is known, since nothing was added. The samples are those
 of the same moments, without the millisecond or two by which a thread is late.
 """
 
@@ -74,7 +74,7 @@ class StatsItem:
         self.next_sample = self._due[MINUTE]
 
     def snapshot(self, series: int, now: int) -> StatsSnapshot:
-        """Return what came in during the last minute, hour or day, up to the newest sample at `now`."""
+        """What came in during the last minute, hour or day, up to the newest sample at `now`."""
         self.sample(now)
         samples = self._samples[series]
         if not samples:
@@ -128,11 +128,11 @@ class BrokerStatsManager:
         self.add(SNDBCK_PUT_NUMS, f"{topic}@{group}", 1, now)
 
     def item(self, kind: str, key: str) -> StatsItem | None:
-        """Return a counter, None when nothing was ever added to it."""
+        """A counter, None when nothing was ever added to it."""
         return self._table.get(kind, {}).get(key)
 
     def tps_group_get_nums(self, group: str, topic: str, now: int) -> float:
-        """Return how many messages of a topic a group got a second."""
+        """How many messages of a topic a group got a second."""
         item = self.item(GROUP_GET_NUMS, f"{topic}@{group}")
         return 0.0 if item is None else item.snapshot(MINUTE, now).tps
 

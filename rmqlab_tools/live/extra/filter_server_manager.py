@@ -1,7 +1,7 @@
 """Filter servers that registered with the broker (`FilterServerManager`, rows F-99, H-41).
 
 4.8.0 still keeps their table, and still starts `bin/startfsrv.sh` when `filterServerNums` is above 0, although the
-program behind that script has been gone since 4.3.
+program that the script starts has been gone since 4.3.
 """
 
 from __future__ import annotations
@@ -92,5 +92,5 @@ class FilterServerManager:
         self.filter_server_table.pop(channel, None)
 
     def filter_servers(self) -> list[str]:
-        """Return the addresses of all servers, as the broker registers them with the name server."""
+        """The addresses of all servers, as the broker registers them with the name server."""
         return [info.filter_server_addr for info in self.filter_server_table.values()]

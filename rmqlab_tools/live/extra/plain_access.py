@@ -38,9 +38,12 @@ class AclError(BadInput):
 
 
 def white_addresses(pattern: str | None) -> Matches:
-    """Return what tells whether an address ("10.1.2.3") fits a pattern. Raises AclError for one that is none.
+    """What decides whether an address ("10.1.2.3") fits a pattern.
 
     Ranges are of IPv4; 4.8.0 knows them of IPv6 too.
+
+    Raises:
+        AclError: one that is none.
     """
     if pattern is None or is_blank(pattern):
         return lambda _address: False
@@ -145,25 +148,37 @@ class PlainPermissionManager:
     """Accounts and white addresses, and whether a request may pass."""
 
     def __init__(self, rules: object) -> None:
-        """Read the content of plain_acl.yml. Raises AclError for what 4.8.0 does not take."""
+        """Read the content of plain_acl.yml.
+
+        Raises:
+            AclError: what 4.8.0 does not take.
+        """
         self.rules: dict[str, Any] = {}
         self._white: list[Callable[[str], bool]] = []
         self._accounts: dict[str, PlainAccount] = {}
         self.load(rules)
 
     def load(self, rules: object) -> None:
-        """Take in other rules, all or none. Raises AclError."""
+        """Take in other rules, all or none.
+
+        Raises:
+            AclError: rules that 4.8.0 does not take.
+        """
         if not isinstance(rules, Mapping) or not rules:
             raise AclError(
                 "the rules of access control hold no data; globalWhiteRemoteAddresses or accounts are wanted"
             )
-        white = [white_addresses(str(one)) for one in _list(rules, "globalWhiteRemoteAddresses")]
-        accounts = [_account(one) for one in _list(rules, "accounts")]
+        white = [white_addresses(str(address)) for address in _list(rules, "globalWhiteRemoteAddresses")]
+        accounts = [_account(entry) for entry in _list(rules, "accounts")]
         self.rules, self._white = dict(rules), white
         self._accounts = {account.access_key: account for account in accounts}
 
     def before_request(self, channel: Channel, command: RemotingCommand, _now: int) -> None:
-        """Let a request pass; give it to a broker as one of its `rpc_hooks`. Raises ProcessorError if it may not."""
+        """Let a request pass; give it to a broker as one of its `rpc_hooks`.
+
+        Raises:
+            ProcessorError: if it may not.
+        """
         if not command.is_response:
             try:
                 self.validate(command, channel.remote_address)
@@ -171,7 +186,11 @@ class PlainPermissionManager:
                 raise ProcessorError(f"org.apache.rocketmq.acl.common.AclException: {error}") from error
 
     def validate(self, command: RemotingCommand, remote_address: str) -> None:
-        """Let a request from "ip:port" pass. Raises AclError with 4.8.0's text when it may not."""
+        """Let a request from "ip:port" pass.
+
+        Raises:
+            AclError: with 4.8.0's text when it may not.
+        """
         fields = command.all_ext_fields()
         needed = {} if fields is None else _needed(command, fields)
         address = remote_address.rpartition(":")[0].strip("[]")
@@ -232,17 +251,19 @@ def _permission(text: str | None) -> int:
 
 def _needed(command: RemotingCommand, fields: Mapping[str, str | None]) -> Needed:
     """Which permission a request needs of which topic; a group stands as its retry topic."""
-    named = [(fields.get(name), permission) for name, permission in _NEEDED.get(command.code, ())]
+    require_not_null = [(fields.get(name), permission) for name, permission in _NEEDED.get(command.code, ())]
     if command.code == RequestCode.HEART_BEAT:
         try:
             consumers = HeartbeatData.decode(command.body or b"").consumer_data_set
         except FrameError as error:
             raise AclError(str(error)) from error
         for consumer in consumers:
-            named.append((consumer.group_name, _GROUP))
-            named += [(subscription.topic, SUB) for subscription in consumer.subscription_data_set]
+            require_not_null.append((consumer.group_name, _GROUP))
+            require_not_null += [(subscription.topic, SUB) for subscription in consumer.subscription_data_set]
     return {
-        name if permission else retry_topic(name): permission or SUB for name, permission in named if name is not None
+        name if permission else retry_topic(name): permission or SUB
+        for name, permission in require_not_null
+        if name is not None
     }
 
 

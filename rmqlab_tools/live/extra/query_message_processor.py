@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.consumer_filter_manager import filter_data_text
-from rmqlab.broker.processor import NOT_SET, require, success, system_error, with_header
+from rmqlab.broker.processor import NOT_SET, require_fields, success, system_error, with_header
 from rmqlab.filter.bloom import BitsArray
 from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.protocol import fastjson
@@ -50,7 +50,7 @@ class QueryMessageProcessor:
 
     def _query_message(self, _channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
         header = command.decode_header(QueryMessageRequestHeader)
-        require(header, ("topic", "key", "max_num", "begin_timestamp", "end_timestamp"))
+        require_fields(header, ("topic", "key", "max_num", "begin_timestamp", "end_timestamp"))
         is_unique_key = (command.ext_fields or {}).get(UNIQUE_MSG_QUERY_FLAG) == "true"
         max_num = self._store.config.default_query_max_num if is_unique_key else header.max_num
         result = query_message(
@@ -64,7 +64,7 @@ class QueryMessageProcessor:
         )
 
     def _view_message_by_id(self, header: ViewMessageRequestHeader, _now: int) -> RemotingCommand:
-        require(header, ("offset",))
+        require_fields(header, ("offset",))
         record = self._store.commit_log.select_one_message_by_offset(header.offset)
         if record is None:
             return system_error(f"can not find message by the offset, {header.offset}")
@@ -72,7 +72,7 @@ class QueryMessageProcessor:
 
     def _query_consume_queue(self, header: QueryConsumeQueueRequestHeader, _now: int) -> RemotingCommand:
         """Entries of a queue, with what a group's filter makes of those in the extension."""
-        require(header, ("topic",))
+        require_fields(header, ("topic",))
         topic, group = header.topic or "", header.consumer_group
         queue = self._store.get_consume_queue(topic, header.queue_id)
         if queue is None:

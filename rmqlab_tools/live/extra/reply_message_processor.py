@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor import Refused
+from rmqlab.broker.processor import RequestRefused
 from rmqlab.broker.send_message_processor import SendMessageProcessor, check_message
 from rmqlab.message.java import in_hash_map_order
 from rmqlab.message.message import Host, MessageExtBrokerInner
@@ -43,14 +43,18 @@ class ReplyMessageProcessor(SendMessageProcessor):
         }
 
     def _reply(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Push a reply to the producer its property names, then store it. Raises ProcessorError for a null field."""
+        """Push a reply to the producer its property names, then store it.
+
+        Raises:
+            ProcessorError: a null field.
+        """
         if command.code == RequestCode.SEND_REPLY_MESSAGE:
             header = command.decode_header(SendMessageRequestHeader)
         else:
             header = command.decode_header(SendMessageRequestHeaderV2).v1()
         try:
             topic_config = check_message(self._config, self._topics, self._wire, channel, header)
-        except Refused as refused:
+        except RequestRefused as refused:
             return self._answer(refused.code, refused.remark)
         message = MessageExtBrokerInner(
             topic=header.topic,

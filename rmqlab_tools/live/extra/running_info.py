@@ -1,4 +1,4 @@
-"""What a push consumer tells the admin tool and the doctor of itself (307).
+"""What a push consumer reports of itself to the admin tool and the doctor (307).
 
 Source: `ClientRemotingProcessor`, `DefaultMQPushConsumerImpl`.
 """
@@ -68,8 +68,8 @@ def running_info(consumer: DefaultMQPushConsumer) -> ConsumerRunningInfo:
     offsets = consumer.offset_store.offset_table
     return ConsumerRunningInfo(
         properties={name: _text(value) for name, value in properties.items()},
-        subscription_set=sorted(consumer.subscriptions(), key=lambda one: f"{one.topic}@{one.sub_string}"),
-        mq_table={queue: _queue_info(held, offsets.get(queue, -1)) for queue, held in table.items()},
+        subscription_set=sorted(consumer.subscriptions(), key=lambda data: f"{data.topic}@{data.sub_string}"),
+        mq_table={queue: _queue_info(process_queue, offsets.get(queue, -1)) for queue, process_queue in table.items()},
     )
 
 
@@ -77,21 +77,24 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _queue_info(held: ProcessQueue, committed: int) -> ProcessQueueInfo:
+def _queue_info(process_queue: ProcessQueue, committed: int) -> ProcessQueueInfo:
     info = ProcessQueueInfo(
         commit_offset=committed,
-        locked=held.locked,
-        try_unlock_times=held.try_unlock_times,
-        last_lock_timestamp=held.last_lock_timestamp,
-        droped=held.dropped,
-        last_pull_timestamp=held.last_pull_timestamp,
-        last_consume_timestamp=held.last_consume_timestamp,
+        locked=process_queue.locked,
+        try_unlock_times=process_queue.try_unlock_times,
+        last_lock_timestamp=process_queue.last_lock_timestamp,
+        droped=process_queue.dropped,
+        last_pull_timestamp=process_queue.last_pull_timestamp,
+        last_consume_timestamp=process_queue.last_consume_timestamp,
     )
-    if held.messages:
-        info.cached_msg_min_offset, info.cached_msg_max_offset = min(held.messages), max(held.messages)
-        info.cached_msg_count, info.cached_msg_size_in_mi_b = len(held.messages), held.msg_size // MIB
-    if held.consuming_orderly:
-        taken = held.consuming_orderly
+    if process_queue.messages:
+        info.cached_msg_min_offset, info.cached_msg_max_offset = (
+            min(process_queue.messages),
+            max(process_queue.messages),
+        )
+        info.cached_msg_count, info.cached_msg_size_in_mi_b = len(process_queue.messages), process_queue.msg_size // MIB
+    if process_queue.consuming_orderly:
+        taken = process_queue.consuming_orderly
         info.transaction_msg_min_offset, info.transaction_msg_max_offset = min(taken), max(taken)
         info.transaction_msg_count = len(taken)
     return info

@@ -79,7 +79,7 @@ class StoreRates:
             del self._seconds[:old], self._totals[:old]
 
     def totals(self) -> Totals:
-        """Return the store's totals of this moment."""
+        """The store's totals of this moment."""
         stats = self._stats
         return Totals(
             sum(stats.single_put_message_topic_times_total.values()),
@@ -92,7 +92,7 @@ class StoreRates:
         return self._totals[bisect_right(self._seconds, second) - 1]
 
     def table(self, now: int) -> dict[str, str]:
-        """Return names and texts as 4.8.0 writes them; a rate over a span that is not over yet is empty."""
+        """Names and texts as 4.8.0 writes them; a rate over a span that is not over yet is empty."""
         if now >= self.next_sample:
             self.sample(now)
         stats, totals = self._stats, self.totals()
@@ -142,7 +142,7 @@ class RuntimeInfo:
     """Answers GET_BROKER_RUNTIME_INFO. Nothing waits in a queue here.
 
     `disk_usage` gives size and free bytes of the disk that holds the store. A store in memory has none, and its ratios
-    are -1, as those of a folder that is not there; `memory_usage` gives the bytes of memory then. None: nobody knows.
+    are -1, as those of a folder that is not there; `memory_usage` gives the bytes of memory then. None: not known.
     """
 
     def __init__(self, broker: Broker, configuration: Configuration) -> None:
@@ -220,7 +220,7 @@ class RuntimeInfo:
 
 
 def human_readable(count: int) -> str:
-    """Return a number of bytes as people read it (`MixAll.humanReadableByteCount`, binary units)."""
+    """A number of bytes as people read it (`MixAll.humanReadableByteCount`, binary units)."""
     power = 0
     while count >> 10 * (power + 1) and power < len(_UNITS):
         power += 1

@@ -1,4 +1,4 @@
-"""Asks producers about half messages that nobody ended.
+"""Asks producers about half messages that were not ended.
 
 Source: `TransactionalMessageCheckService`, `TransactionalMessageServiceImpl.check`, its check listener.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab_tools.live.extra.broker_stats_manager import BrokerStatsManager
 
-GROUP = f"{CID_RMQ_SYS_PREFIX}TRANS"
+CHECK_GROUP = f"{CID_RMQ_SYS_PREFIX}TRANS"
 OP_BATCH = 32
 _HOUR_MS = 3_600_000
 _NO_NEW = {GetMessageStatus.NO_MESSAGE_IN_QUEUE, GetMessageStatus.OFFSET_OVERFLOW_ONE}
@@ -154,7 +154,7 @@ class _QueueCheck:
         return youngest - self._now > self._config.transaction_time_out or age <= -1
 
     def _is_given_up(self, message: MessageExt) -> bool:
-        """Tell whether a message was asked about too often, or is older than files are kept; count this time."""
+        """Whether a message was asked about too often, or is older than files are kept; count this time."""
         times = 1
         text = message.properties.get(PROPERTY_TRANSACTION_CHECK_TIMES)
         if text is not None:
@@ -167,7 +167,7 @@ class _QueueCheck:
         return self._now - message.born_timestamp > reserved
 
     def _is_waiting(self, message: MessageExt) -> bool:
-        """Put a message that has time of its own back to the queue's end; True when the pass may go on behind it."""
+        """Put a message that has time of its own back to the queue's end; True when the pass may go on."""
         text = message.properties.get(PROPERTY_TRANSACTION_PREPARED_QUEUE_OFFSET)
         if text is not None:
             first_offset = _number(text, parse_long)
@@ -239,30 +239,30 @@ class _QueueCheck:
 
     def _pull(self, topic: str, offset: int, count: int) -> _Pulled | None:
         """Read messages; None when the store must not be read."""
-        result = self._store.get_message(GROUP, topic, self._queue_id, offset, count, None)
+        result = self._store.get_message(CHECK_GROUP, topic, self._queue_id, offset, count, None)
         if result is None:
             return None
-        found = None
+        messages = None
         if result.status is GetMessageStatus.FOUND:
             size = sum(map(len, result.messages))
-            self._stats.get(GROUP, topic, None, len(result.messages), size, self._now)
+            self._stats.get(CHECK_GROUP, topic, None, len(result.messages), size, self._now)
             decoded = (decode_record(record, decompress_body=False) for record in result.messages)
-            found = [message for message in decoded if message is not None] or None
-        return _Pulled(found, result.next_begin_offset, result.status in _NO_NEW)
+            messages = [message for message in decoded if message is not None] or None
+        return _Pulled(messages, result.next_begin_offset, result.status in _NO_NEW)
 
     def _consume_offset(self, topic: str) -> int:
-        offset = self._broker.consumer_offset_manager.query_offset(GROUP, topic, self._queue_id)
+        offset = self._broker.consumer_offset_manager.query_offset(CHECK_GROUP, topic, self._queue_id)
         if offset == -1:
             offset = self._store.get_min_offset_in_queue(topic, self._queue_id)
         return offset
 
     def _commit(self, topic: str, offset: int) -> None:
         host = self._config.store_host.text
-        self._broker.consumer_offset_manager.commit_offset(host, GROUP, topic, self._queue_id, offset)
+        self._broker.consumer_offset_manager.commit_offset(host, CHECK_GROUP, topic, self._queue_id, offset)
 
 
 def _number(text: str, parse: Callable[[str], int]) -> int:
-    """Return the number of a text, -1 when it is none."""
+    """The number of a text, -1 when it is none."""
     try:
         return parse(text)
     except ValueError:

@@ -1,14 +1,22 @@
 """Half messages: stored aside until their producer commits them or rolls them back.
 
 Source: `TransactionalMessageServiceImpl`, `TransactionalMessageBridge`, `EndTransactionProcessor`. Who asks
-producers about half messages that nobody ended is the `TransactionalMessageCheckService`.
+producers about half messages that were not ended is the `TransactionalMessageCheckService`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.broker.processor import NOT_SET, ProcessorError, named, require, success, system_error, with_header
+from rmqlab.broker.processor import (
+    NOT_SET,
+    ProcessorError,
+    require_fields,
+    require_not_null,
+    success,
+    system_error,
+    with_header,
+)
 from rmqlab.message.ids import MessageIdError, decode_message_id
 from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_int
 from rmqlab.message.message import Message, MessageExtBrokerInner
@@ -84,10 +92,10 @@ class TransactionalMessageService:
         """
         if self._store.config.broker_role is BrokerRole.SLAVE:
             return RemotingCommand.response(ResponseCode.SLAVE_NOT_AVAILABLE, NOT_SET)
-        require(header, ("commit_or_rollback",))
+        require_fields(header, ("commit_or_rollback",))
         if header.commit_or_rollback not in {TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE}:
             return None
-        require(header, ("commit_log_offset", "tran_state_table_offset"))
+        require_fields(header, ("commit_log_offset", "tran_state_table_offset"))
         half = self._store.look_message_by_offset(header.commit_log_offset)
         if half is None:
             return system_error("Find prepared transaction message failed")
@@ -106,9 +114,9 @@ class TransactionalMessageService:
         return success()
 
     def _resume_check(self, header: ResumeCheckHalfMessageRequestHeader, now: int) -> RemotingCommand:
-        """Put a half message that was given up back into the half topic, as one that nobody was asked about yet."""
+        """Put a half message that was given up back into the half topic, as one not asked about yet."""
         try:
-            offset = decode_message_id(named(header.msg_id)).offset
+            offset = decode_message_id(require_not_null(header.msg_id)).offset
         except (MessageIdError, ProcessorError):
             return system_error(_NOT_PUT_BACK)
         record = self._store.commit_log.select_one_message_by_offset(offset)
@@ -131,7 +139,7 @@ class TransactionalMessageService:
 
 
 def _check_prepare_message(half: MessageExt, header: EndTransactionRequestHeader) -> str | None:
-    if named(half.properties.get(PROPERTY_PRODUCER_GROUP)) != header.producer_group:
+    if require_not_null(half.properties.get(PROPERTY_PRODUCER_GROUP)) != header.producer_group:
         return "The producer group wrong"
     if half.queue_offset != header.tran_state_table_offset:
         return "The transaction state table offset wrong"
@@ -141,7 +149,7 @@ def _check_prepare_message(half: MessageExt, header: EndTransactionRequestHeader
 
 
 def _final_message(half: MessageExt, header: EndTransactionRequestHeader, capacity: int) -> MessageExtBrokerInner:
-    """Return the committed message.
+    """The committed message.
 
     Java takes three properties away after the text of the properties was made, so the stored text keeps them.
     """
@@ -149,7 +157,9 @@ def _final_message(half: MessageExt, header: EndTransactionRequestHeader, capaci
         queue_id = parse_int(half.properties.get(PROPERTY_REAL_QUEUE_ID))
     except NumberFormatError as error:
         raise ProcessorError(f"java.lang.NumberFormatException: {error}") from None
-    final = MessageExtBrokerInner.again(half, named(half.properties.get(PROPERTY_REAL_TOPIC)), queue_id, capacity)
+    final = MessageExtBrokerInner.again(
+        half, require_not_null(half.properties.get(PROPERTY_REAL_TOPIC)), queue_id, capacity
+    )
     for name in (PROPERTY_REAL_TOPIC, PROPERTY_REAL_QUEUE_ID, PROPERTY_TRANSACTION_PREPARED):
         final.properties.pop(name, None)
     final.sys_flag = reset_transaction_value(half.sys_flag, header.commit_or_rollback)
@@ -158,7 +168,7 @@ def _final_message(half: MessageExt, header: EndTransactionRequestHeader, capaci
 
 
 def renewed(message: MessageExt, capacity: int) -> MessageExtBrokerInner:
-    """Return a half message as it is stored again, without its flag and how often it was consumed.
+    """A half message as it is stored again, without its flag and how often it was consumed.
 
     WAIT is set to false after the text of its properties was made.
     """

@@ -39,7 +39,7 @@ class Key(NamedTuple):
 
 
 def keys_of(request: DispatchRequest) -> Iterator[Key]:
-    """Yield what a message is found by: its unique key and each of its keys, nothing for a rollback."""
+    """What a message is found by: its unique key and each of its keys, nothing for a rollback."""
     if request.sys_flag & TRANSACTION_MASK == TRANSACTION_ROLLBACK_TYPE:
         return
     for key in (request.uniq_key, *(filter(None, split(request.keys, KEY_SEPARATOR)) if request.keys else ())):
@@ -48,7 +48,7 @@ def keys_of(request: DispatchRequest) -> Iterator[Key]:
 
 
 def query_log(commit_log: CommitLog, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
-    """Return at most `max_num` offsets of messages stored from `begin` to `end` (epoch ms), of a store in memory.
+    """At most `max_num` offsets of messages stored from `begin` to `end` (epoch ms), of a store in memory.
 
     No index is kept there, since few ask: the log is read. Store times count in whole seconds since the first message,
     as an index file keeps them.
@@ -60,10 +60,10 @@ def query_log(commit_log: CommitLog, topic: str, key: str, max_num: int, begin: 
     first, last = keys[0].store_timestamp, keys[-1]
     result = QueryOffsetResult([], last.store_timestamp, last.phy_offset)
     wanted = key_hash(topic, key)
-    for one in reversed(keys) if overlaps(first, last.store_timestamp, begin, end) else ():
-        stored = first + seconds_since(first, one.store_timestamp) * 1000
-        if one.hashed == wanted and begin <= stored <= end and len(result.phy_offsets) < max_num:
-            result.phy_offsets.append(one.phy_offset)
+    for indexed in reversed(keys) if overlaps(first, last.store_timestamp, begin, end) else ():
+        stored = first + seconds_since(first, indexed.store_timestamp) * 1000
+        if indexed.hashed == wanted and begin <= stored <= end and len(result.phy_offsets) < max_num:
+            result.phy_offsets.append(indexed.phy_offset)
     return result
 
 
@@ -74,12 +74,12 @@ def seconds_since(begin_timestamp: int, store_timestamp: int) -> int:
 
 
 def overlaps(first: int, last: int, begin: int, end: int) -> bool:
-    """Tell whether messages stored from `first` to `last` may be asked for by `begin` and `end` (`isTimeMatched`)."""
+    """Whether messages stored from `first` to `last` may be asked for by `begin` and `end` (`isTimeMatched`)."""
     return (begin < first and end > last) or first <= begin <= last or first <= end <= last
 
 
 def key_hash(topic: str, key: str) -> int:
-    """Return what a key is known by: the hash code of "topic#key" without its sign."""
+    """What a key is known by: the hash code of "topic#key" without its sign."""
     hashed = string_hash(f"{topic}#{key}")
     return 0 if hashed == INT_MIN else abs(hashed)
 
@@ -105,12 +105,12 @@ def query_message(store: MessageStore, topic: str, key: str, max_num: int, begin
     last_query_time = end
     max_num = min(max_num, commit_log.config.max_msgs_num_batch)
     for _ in range(_TIMES):
-        found = query_offset(topic, key, max_num, begin, last_query_time)
-        if not found.phy_offsets:
+        hits = query_offset(topic, key, max_num, begin, last_query_time)
+        if not hits.phy_offsets:
             break
-        result.index_last_update_phyoffset = found.index_last_update_phyoffset
-        result.index_last_update_timestamp = found.index_last_update_timestamp
-        for number, offset in enumerate(sorted(found.phy_offsets)):
+        result.index_last_update_phyoffset = hits.index_last_update_phyoffset
+        result.index_last_update_timestamp = hits.index_last_update_timestamp
+        for number, offset in enumerate(sorted(hits.phy_offsets)):
             record = commit_log.select_one_message_by_offset(offset)
             if record is None or offset < commit_log.min_offset:
                 continue

@@ -1,7 +1,7 @@
 """A scan of a commit log on disk after a crash, and what becomes of damaged parts.
 
 Java (`recoverNormally`, `recoverAbnormally`) cuts the log at the first record it cannot read, and with it every good
-record behind. Here the good ones are kept: the damaged part becomes one record that is in no queue and in no index, so
+record after. Here the good ones are kept: the damaged part becomes one record that is in no queue and in no index, so
 that both brokers can walk over it.
 """
 
@@ -55,7 +55,7 @@ class LogScan:
         self.end = self._files[0].file_from_offset + self._files[0].start if self._files else 0
 
     def records(self) -> Iterator[DispatchRequest]:
-        """Yield every good record in order."""
+        """Every good record in order."""
         for number, mapped_file in enumerate(self._files):
             if number and not self._continues(mapped_file):
                 return
@@ -69,7 +69,7 @@ class LogScan:
         return mapped_file.file_from_offset == before.file_from_offset + self._log.mapped_file_size
 
     def _file(self, mapped_file: MappedFile, *, last: bool) -> Generator[DispatchRequest, None, bool]:
-        """Yield the records of one file; return whether the log goes on in the next."""
+        """The records of one file; return whether the log goes on in the next."""
         position = mapped_file.start
         data, begin = b"", position
         while True:
@@ -113,7 +113,7 @@ class LogScan:
         return request if belongs and self._is_plausible(request) else None
 
     def _next_good(self, mapped_file: MappedFile, position: int, *, last: bool) -> int | None:
-        """Return where the next good record begins, the file's end when that is in the next file; None for nowhere.
+        """Where the next good record begins, the file's end when that is in the next file; None for nowhere.
 
         One stored before the last good record is left over from before an earlier repair.
         """
@@ -140,7 +140,11 @@ class LogScan:
         return mapped_file.file_size if is_good else None
 
     def repair(self) -> None:
-        """Cut the log at its end and put a record in the place of each hole. Raises SegmentError."""
+        """Cut the log at its end and put a record in the place of each hole.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
         queue = self._log.mapped_file_queue
         for offset, size in self.holes:
             mapped_file = queue.find_by_offset(offset)
@@ -159,7 +163,7 @@ class LogScan:
 
 
 def _stand_in(damaged: bytes, offset: int, now: int) -> bytes:
-    """Return a record of the size of `damaged` that keeps what fits of it as its body."""
+    """A record of the size of `damaged` that keeps what fits of it as its body."""
     topic = DAMAGED_TOPIC.encode()
     head = message_length(TRANSACTION_ROLLBACK_TYPE, 0, len(topic), 0)
     body = damaged[head:]

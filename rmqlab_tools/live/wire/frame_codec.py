@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def encode_frame(command: RemotingCommand) -> bytes:
-    """Return the whole frame, its 4-byte length first."""
+    """The whole frame, its 4-byte length first."""
     write = rocketmq_header.write if command.serialize_type == SerializeType.ROCKETMQ else json_header.write
     header = write(command)
     body = command.body or b""
@@ -25,8 +25,11 @@ def encode_frame(command: RemotingCommand) -> bytes:
 def decode_frame(payload: bytes, next_opaque: Callable[[], int] = int) -> RemotingCommand:
     """Read a frame without its 4-byte length.
 
-    A JSON header may lack `opaque`; then `next_opaque` gives it, as the local counter does in 4.8.0 (0 unless told
-    otherwise). Raises FrameError.
+    A JSON header may lack `opaque`; then `next_opaque` gives it, as the local counter does in 4.8.0 (0 unless it says
+    otherwise).
+
+    Raises:
+        FrameError: what cannot be read.
     """
     if len(payload) < 4:
         raise FrameError("BufferUnderflowException", f"a frame needs 4 bytes or more, this one has {len(payload)}")

@@ -9,7 +9,7 @@ import msgspec
 
 from rmqlab.message.java import INT_MAX, INT_MIN, hash_map_order, to_utf8
 from rmqlab.protocol import fastjson
-from rmqlab.protocol.codes import LANGUAGES
+from rmqlab.protocol.codes import LANGUAGE_CODES
 from rmqlab.protocol.header import FrameError
 from rmqlab_tools.live.wire import lenient_json
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def write(command: CommandFields) -> bytes:
-    """Return the header's text; null values are left out, `extFields` come in java.util.HashMap order."""
+    """The header's text; null values are left out, `extFields` come in java.util.HashMap order."""
     quoted = fastjson.quoted
     text = f'{{"code":{command.code:d},'
     ext_fields = command.all_ext_fields()
@@ -40,7 +40,7 @@ def write(command: CommandFields) -> bytes:
 
 
 def _labels(ext_fields: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
-    """Return the names of fields in the order they are written, each with its quoted form and a colon."""
+    """The names of fields in the order they are written, each with its quoted form and a colon."""
     names = tuple(ext_fields)
     remembered = len(names) <= _REMEMBERED_NAMES and len("".join(names)) <= _REMEMBERED_LENGTH
     return (_usual_labels if remembered else _labels_of)(names)
@@ -103,7 +103,11 @@ def _read_plain(command: CommandFields, header: bytes) -> bool:
 
 
 def read(command: CommandFields, header: bytes) -> bool:
-    """Fill `command` from the header's text and tell whether it named an `opaque`; raises FrameError."""
+    """Fill `command` from the header's text and tell whether it named an `opaque`.
+
+    Raises:
+        FrameError: what cannot be read.
+    """
     return _read_plain(command, header) or _read_with_care(command, header)
 
 
@@ -119,7 +123,7 @@ def _read_with_care(command: CommandFields, header: bytes) -> bool:
             case "code":
                 command.code = fastjson.to_int(value) or 0
             case "language":
-                command.language = _enum(LANGUAGES, value)
+                command.language = _enum(LANGUAGE_CODES, value)
             case "version":
                 command.version = fastjson.to_int(value) or 0
             case "opaque":
@@ -140,7 +144,7 @@ def _read_with_care(command: CommandFields, header: bytes) -> bool:
 
 
 def _fields(pairs: fastjson.Pairs) -> Iterator[tuple[str, object]]:
-    """Yield the fields that count, under their own names.
+    """The fields that count, under their own names.
 
     fastjson walks twice through its sorted fields, taking exact names as long as they come in that order. From the
     first name that fits neither walk, it also takes names that differ in case, `_` and `-`, but no field once more.
@@ -168,7 +172,7 @@ def _fields(pairs: fastjson.Pairs) -> Iterator[tuple[str, object]]:
 
 
 def _enum(names: tuple[str, ...], value: object) -> str | None:
-    """Return the name in any case, or by number; None for another text."""
+    """The name in any case, or by number; None for another text."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -199,5 +203,5 @@ _INDEX: Final = {
         ("body", "code", "extFields", "flag", "language", "opaque", "remark", "serializeTypeCurrentRPC", "version"),
     )
 }
-_LANGUAGES: Final = frozenset(LANGUAGES)
+_LANGUAGES: Final = frozenset(LANGUAGE_CODES)
 _SMART: Final = {name.lower(): name for name in _INDEX}

@@ -39,13 +39,16 @@ class TextDamage(FrameError):
 
 
 def read_file_text(text: str) -> object:
-    """Return the value of a file of `config/`, or of JSON that somebody pasted; raises TextDamage.
+    """The value of a file of `config/`, or of JSON that somebody pasted.
 
-    As fastjson 1.2.69 does with a whole text: one byte order mark in front, and control characters behind the value,
+    As fastjson 1.2.69 does with a whole text: one byte order mark in front, and control characters after the value,
     are passed over; so are single quotes, names without quotes and comments. A blank text is None.
 
     >>> read_file_text('{"offsetTable":{"T@G":{0:5}}}')
     {'offsetTable': {'T@G': {0: 5}}}
+
+    Raises:
+        TextDamage: where the text is damaged.
     """
     begin = len(text) - len(text.removeprefix(_BYTE_ORDER_MARK))
     body = text[begin:].rstrip(_IGNORED)
@@ -96,7 +99,11 @@ def _plain(value: Any) -> Any:
 
 
 def read_pairs(data: bytes) -> object:
-    """Return the value of a header's text with `Pairs` for every object; raises FrameError."""
+    """The value of a header's text with `Pairs` for every object.
+
+    Raises:
+        FrameError: what cannot be read.
+    """
     text = from_utf8(data).removeprefix(_BYTE_ORDER_MARK)  # one of them, as `JSONScanner` does
     try:
         return _PAIRED.decode(text)

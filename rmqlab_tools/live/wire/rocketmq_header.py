@@ -9,7 +9,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import from_utf8, hash_map_order, signed, to_utf8
-from rmqlab.protocol.codes import LANGUAGES
+from rmqlab.protocol.codes import LANGUAGE_CODES
 from rmqlab.protocol.header import FrameError
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ _FIXED = struct.Struct(">hBhiii")
 
 
 def write(command: CommandFields) -> bytes:
-    """Return the header's bytes; code and version keep their low 16 bits only. Raises FrameError without language."""
+    """The header's bytes; code and version keep their low 16 bits only.
+
+    Raises:
+        FrameError: without language.
+    """
     if command.language is None:
         raise FrameError("NullPointerException", "a ROCKETMQ header needs a language")
     remark = to_utf8(command.remark) if command.remark else b""
@@ -30,7 +34,7 @@ def write(command: CommandFields) -> bytes:
         (
             _FIXED.pack(
                 signed(command.code, 16),
-                LANGUAGES.index(command.language),
+                LANGUAGE_CODES.index(command.language),
                 signed(command.version, 16),
                 command.opaque,
                 command.flag,
@@ -44,12 +48,16 @@ def write(command: CommandFields) -> bytes:
 
 
 def read(command: CommandFields, header: bytes) -> None:
-    """Fill `command` from the header's bytes; raises FrameError. Lengths below zero mean empty."""
+    """Fill `command` from the header's bytes. Lengths below zero mean empty.
+
+    Raises:
+        FrameError: what cannot be read.
+    """
     reader = ByteReader(header)
     command.code, language, command.version, command.opaque, command.flag, length = _FIXED.unpack(
         reader.take(_FIXED.size),
     )
-    command.language = LANGUAGES[language] if language < len(LANGUAGES) else None
+    command.language = LANGUAGE_CODES[language] if language < len(LANGUAGE_CODES) else None
     if length > 0:
         command.remark = from_utf8(reader.take(length))
     length = reader.number(4)
@@ -92,7 +100,11 @@ class ByteReader:
         return len(self._data) - self._at
 
     def take(self, length: int) -> bytes:
-        """The next bytes; raises FrameError."""
+        """The next bytes.
+
+        Raises:
+            FrameError: what cannot be read.
+        """
         if length < 0:
             raise FrameError("NegativeArraySizeException", f"a length of {length} at byte {self._at}")
         if length > self.rest:
@@ -102,5 +114,9 @@ class ByteReader:
         return self._data[start : self._at]
 
     def number(self, size: int) -> int:
-        """The next number, signed, of `size` bytes; raises FrameError."""
+        """The next number, signed, of `size` bytes.
+
+        Raises:
+            FrameError: what cannot be read.
+        """
         return int.from_bytes(self.take(size), "big", signed=True)

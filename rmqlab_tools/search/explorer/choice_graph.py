@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Outcome
 
 
-UNKNOWN = None
+UNKNOWN_TARGET = None
 Target = int  # a node's number, or -1 - the number of an ending
 
 
 @dataclass(slots=True)
 class ChoiceNode:
-    """A state with a choice: what was asked there, and where each option leads (None: nobody has looked)."""
+    """A state with a choice: what was asked there, and where each option leads (None: not tried)."""
 
     label: str
     targets: list[Target | None]
@@ -32,7 +32,7 @@ class ChoiceNode:
 
 @dataclass(slots=True)
 class ChoiceGraph:
-    """Nodes by number; ``root`` is where a run begins. ``merged`` counts options that led to a state known already."""
+    """Nodes by number; `root` is where a run begins. `merged` counts options that led to a state known already."""
 
     nodes: list[ChoiceNode] = field(default_factory=list)
     root: Target | None = None
@@ -40,7 +40,7 @@ class ChoiceGraph:
 
     def add(self, label: str, options: int) -> int:
         """A new node; its number."""
-        self.nodes.append(ChoiceNode(label, [UNKNOWN] * options))
+        self.nodes.append(ChoiceNode(label, [UNKNOWN_TARGET] * options))
         return len(self.nodes) - 1
 
     def lead(self, source: tuple[int, int] | None, target: Target) -> None:
@@ -53,7 +53,7 @@ class ChoiceGraph:
     @property
     def complete(self) -> bool:
         """Whether every option was looked at."""
-        return self.root is not None and all(UNKNOWN not in node.targets for node in self.nodes)
+        return self.root is not None and all(UNKNOWN_TARGET not in node.targets for node in self.nodes)
 
     def shares(self) -> dict[int, float]:
         """How likely each ending is when every option of a node is equally likely; of a complete graph."""
@@ -100,15 +100,15 @@ class ChoiceGraph:
 
 Odds = dict[int, float]  # number of an outcome -> how likely it is
 SMALLEST = 0.004  # a branch that is less likely is not followed further
-DEEPEST = 3  # a race of two is a long ladder: the first rungs show how it goes
+DEEPEST_TREE = 3  # a race of two is a long ladder: the first rungs show how it goes
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A place in the tree: how likely it is to come here (``share``, 0..1), and the ``odds`` from here on.
+    """A place in the tree: how likely it is to come here (`share`, 0..1), and the `odds` from here on.
 
-    ``branches`` are the options of what is asked next that matters, those with the same odds together; none: it is
-    decided, or so unlikely or so deep that nobody followed it. ``made``: the moves taken together, as labels have them.
+    `branches` are the options of what is asked next that matters, those with the same odds together; none: it is
+    decided, or so unlikely or so deep that it was not followed. `made`: the moves taken together, as labels have them.
     """
 
     share: float
@@ -119,16 +119,16 @@ class Decision:
     def as_json(self) -> dict[str, Any]:
         """Share, odds by outcome, branches."""
         odds = {str(number): share for number, share in sorted(self.odds.items())}
-        told: dict[str, Any] = {"share": self.share, "odds": odds}
+        record: dict[str, Any] = {"share": self.share, "odds": odds}
         if self.made:
-            told["made"] = [move(text) for text in self.made]
+            record["made"] = [move(text) for text in self.made]
         if self.branches:
-            told["branches"] = [branch.as_json() for branch in self.branches]
-        return told
+            record["branches"] = [branch.as_json() for branch in self.branches]
+        return record
 
 
 def decisions(graph: ChoiceGraph, endings: Sequence[Outcome], outcomes: Sequence[Outcome]) -> Decision:
-    """The tree of a complete graph. ``endings``: the outcome of each ending; ``outcomes`` numbers them for the odds."""
+    """The tree of a complete graph. `endings`: the outcome of each ending; `outcomes` numbers them for the odds."""
     numbers = [outcomes.index(outcome) for outcome in endings]
     known: dict[int, Odds] = {}
 
@@ -148,11 +148,11 @@ def decisions(graph: ChoiceGraph, endings: Sequence[Outcome], outcomes: Sequence
     def build(target: Target | None, share: float, depth: int, made: tuple[str, ...] = ()) -> Decision:
         here = odds(target)
         while target is not None and target >= 0:
-            groups = _grouped([odds(one) for one in graph.nodes[target].targets])
+            groups = _grouped([odds(target_node) for target_node in graph.nodes[target].targets])
             if len(groups) > 1:
                 break
             target = graph.nodes[target].targets[0]
-        if target is None or target < 0 or len(here) == 1 or depth == DEEPEST or share < SMALLEST:
+        if target is None or target < 0 or len(here) == 1 or depth == DEEPEST_TREE or share < SMALLEST:
             return Decision(share, here, made)
         node = graph.nodes[target]
         texts = node.label.split(" | ")
@@ -169,7 +169,7 @@ def decisions(graph: ChoiceGraph, endings: Sequence[Outcome], outcomes: Sequence
 def _grouped(odds: Sequence[Odds]) -> list[list[int]]:
     """Options after which the odds are the same, in order of their first."""
     groups: dict[tuple[tuple[int, float], ...], list[int]] = {}
-    for option, one in enumerate(odds):
-        key = tuple(sorted((outcome, round(share, 9)) for outcome, share in one.items()))
+    for option, odds_of_option in enumerate(odds):
+        key = tuple(sorted((outcome, round(share, 9)) for outcome, share in odds_of_option.items()))
         groups.setdefault(key, []).append(option)
     return list(groups.values())

@@ -45,19 +45,19 @@ class DeviationsChooser(Chooser):
 
 def deviations_of(run: Run) -> Deviations:
     """What a run chose that was not the first option, in order."""
-    asked: Counter[str] = Counter()
-    found: Deviations = {}
+    times: Counter[str] = Counter()
+    taken: Deviations = {}
     for choice in run.choices:
         if choice.taken:
-            found[choice.label, asked[choice.label]] = choice.taken
-        asked[choice.label] += 1
-    return found
+            taken[choice.label, times[choice.label]] = choice.taken
+        times[choice.label] += 1
+    return taken
 
 
 class ScheduleShortener:
-    """Shortens runs. ``run_with(chooser)`` makes a run, ``same(run)`` tells whether it still shows what matters.
+    """Shortens runs. `run_with(chooser)` makes a run, `same(run)` says whether it still shows what matters.
 
-    ``runs`` counts the runs it took; after ``max_runs`` it stays with what it has, and is not ``finished``.
+    `runs` counts the runs it took; after `max_runs` it stays with what it has, and is not `finished`.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class ScheduleShortener:
 
 
 def replay_schedule(scenario: Scenario, schedule: Schedule, *, cluster: ClusterConfig | None = None) -> Run:
-    """Run a schedule of ``scenario`` again.
+    """Run a schedule of `scenario` again.
 
     Raises:
         BadInput: it belongs to another scenario, or other settings.

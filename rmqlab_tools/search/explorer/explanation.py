@@ -10,7 +10,7 @@ from rmqlab.language import _, joined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.scenario.fault_steps import FAULT
 from rmqlab.scenario.scenario import Start
-from rmqlab.sim.lanes import TIME
+from rmqlab.sim.frame_queues import TIME
 from rmqlab.sim.virtual_server import REPUT
 
 if TYPE_CHECKING:
@@ -81,10 +81,10 @@ def deviation(choice: Choice, timing: Timing) -> str:
     if label.startswith("wake "):
         return _("the broker begins woken work after {wake_us} ms", wake_us=f"{timing.wake_us[taken] / 1000:g}")
     if label.startswith("thread "):
-        _ignored, who, what = label.split(" ", 2)
+        _ignored, client, what = label.split(" ", 2)
         return _(
             "{who}'s thread goes on {thread_us} ms late ({thread})",
-            who=who,
+            who=client,
             thread_us=f"{timing.thread_us[taken] / 1000:g}",
             thread=_thread(what),
         )
@@ -113,22 +113,22 @@ def deviation(choice: Choice, timing: Timing) -> str:
             later=later,
             at=moment["at"],
         )
-    who, _ignored, what = label.partition(": ")
+    client, _ignored, what = label.partition(": ")
     match what:
         case "consume":
-            return _("{who}'s listener takes {consume_ms} ms", who=who, consume_ms=timing.consume_ms[taken])
+            return _("{who}'s listener takes {consume_ms} ms", who=client, consume_ms=timing.consume_ms[taken])
         case "start":
-            return _("{who} takes {start_ms} ms to start", who=who, start_ms=timing.start_ms[taken])
+            return _("{who} takes {start_ms} ms to start", who=client, start_ms=timing.start_ms[taken])
         case "shutdown":
-            return _("{who}'s shutdown takes {shutdown_ms} ms", who=who, shutdown_ms=timing.shutdown_ms[taken])
+            return _("{who}'s shutdown takes {shutdown_ms} ms", who=client, shutdown_ms=timing.shutdown_ms[taken])
     return _("{label}: option {taken} of 0..{n}", label=label, taken=taken, n=choice.n - 1)
 
 
 def fault(text: str) -> str:
     """A fault's kind and whom it hits ("kill B"), in words."""
-    kind, _ignored, who = text.partition(" ")
+    kind, _ignored, client = text.partition(" ")
     words = FAULT_WORDS.get(kind, kind)
-    return _("{words} of {who}", words=words, who=who) if who else words
+    return _("{words} of {who}", words=words, who=client) if client else words
 
 
 def move(text: str) -> str:
@@ -136,24 +136,28 @@ def move(text: str) -> str:
     if text in _MOVES:
         return _MOVES[text]
     if "'s thread " in text:
-        who, _ignored, what = text.partition("'s thread ")
-        return _("{who}'s thread ({thread})", who=who, thread=_thread(what))
+        client, _ignored, what = text.partition("'s thread ")
+        return _("{who}'s thread ({thread})", who=client, thread=_thread(what))
     if text.startswith(f"{FAULT} "):
         return fault(text.removeprefix(f"{FAULT} "))
     match = _MOVE.fullmatch(text)
     if match is None:
         return text
-    who, what = match["who"], match["what"]
+    client, what = match["who"], match["what"]
     if not what.isdigit():
-        return _("{who}'s {name}", who=who, name=what)
+        return _("{who}'s {name}", who=client, name=what)
     name = _request(int(what))
     if match["answer"]:
         return (
-            _("the answer to {who}'s {name}", who=who, name=name)
+            _("the answer to {who}'s {name}", who=client, name=name)
             if match["way"] == "<"
-            else _("{who}'s answer to {name}", who=who, name=name)
+            else _("{who}'s answer to {name}", who=client, name=name)
         )
-    return _("{who}'s {name}", who=who, name=name) if match["way"] == ">" else _("{name} to {who}", name=name, who=who)
+    return (
+        _("{who}'s {name}", who=client, name=name)
+        if match["way"] == ">"
+        else _("{name} to {who}", name=name, who=client)
+    )
 
 
 def stamps(run: Run) -> Iterator[str]:
@@ -176,19 +180,19 @@ def stamps(run: Run) -> Iterator[str]:
             continue
         # moments of the clients' own clocks: with open orders two stamps of one instant differ, by their order
         zero_ms = run.events[0]["epochMs"] + run.zero
-        order = sorted((version, who) for who, version in by_client.items())
+        order = sorted((version, client) for client, version in by_client.items())
         stamped = joined(
-            ", ", (_("{who} at {version} ms", who=who, version=version - zero_ms) for version, who in order)
+            ", ", (_("{who} at {version} ms", who=client, version=version - zero_ms) for version, client in order)
         )
         last = slots[-1]
-        owner = next((who for who, version in by_client.items() if version == last.sub_version), None)
-        whose = _("{owner}'s", owner=owner) if owner else _("none of these")
+        owner = next((client for client, version in by_client.items() if version == last.sub_version), None)
+        holder = _("{owner}'s", owner=owner) if owner else _("none of these")
         yield _(
             "{group}, {topic}: stamped by {stamped}; the broker held {whose} ({expression})",
             group=group,
             topic=topic,
             stamped=stamped,
-            whose=whose,
+            whose=holder,
             expression=last.sub_string,
         )
 
@@ -218,7 +222,7 @@ def _frame(code: int, *, answer: bool) -> str:
 def faults(run: Run) -> Iterator[str]:
     """One line a fault that happened, in order of time: when, when the broker noticed, who moved because of it.
 
-    Times are ms since the topics were ready, as in ``stamps``.
+    Times are ms since the topics were ready, as in `stamps`.
     """
     controls = list(run.told("control"))
     for number, event in enumerate(controls):
@@ -234,12 +238,14 @@ def faults(run: Run) -> Iterator[str]:
             yield _("{do} at {t} ms failed: {error}", do=event["do"], t=event["t"] - run.zero, error=event["error"])
 
 
-def _fault_of_client(run: Run, event: Event, what: str, who: str, number: str | None) -> Iterator[str]:
-    began, end = event["t"], _until(run, who)
-    yield _("{fault} at {began} ms", fault=_CONTROL_WORDS[what].format(who=who, number=number), began=began - run.zero)
-    if who not in _consumers(run) or what == "clock":
+def _fault_of_client(run: Run, event: Event, what: str, client: str, number: str | None) -> Iterator[str]:
+    began, end = event["t"], _until(run, client)
+    yield _(
+        "{fault} at {began} ms", fault=_CONTROL_WORDS[what].format(who=client, number=number), began=began - run.zero
+    )
+    if client not in _consumers(run) or what == "clock":
         return
-    gone = _first(run, began, end, Unregister, Expired, client=who)
+    gone = _first(run, began, end, Unregister, Expired, client=client)
     if gone is None:
         yield _("the broker kept it as a member")
         return
@@ -250,10 +256,10 @@ def _fault_of_client(run: Run, event: Event, what: str, who: str, number: str | 
         after=_("at once") if after < _CLOSE_MS else _("{after} ms later", after=f"{after:.0f}"),
         why=why,
     )
-    yield from _taken_over(run, gone, who)
-    back = _first(run, gone.t, end, Register, client=who)
+    yield from _taken_over(run, gone, client)
+    back = _first(run, gone.t, end, Register, client=client)
     if back is not None:
-        yield _("{who} was a member again {t} ms later", who=who, t=f"{back.t - gone.t:.0f}")
+        yield _("{who} was a member again {t} ms later", who=client, t=f"{back.t - gone.t:.0f}")
 
 
 def _restart(run: Run, event: Event, later: list[Event]) -> Iterator[str]:
@@ -265,17 +271,17 @@ def _restart(run: Run, event: Event, later: list[Event]) -> Iterator[str]:
         t=event["t"] - run.zero,
         back=back,
     )
-    for who in _consumers(run):
-        known = _first(run, end if up is None else up, end, Register, client=who)
+    for client in _consumers(run):
+        known = _first(run, end if up is None else up, end, Register, client=client)
         if known is not None:
-            yield _("{who} was a member again at {t} ms", who=who, t=f"{known.t - run.zero:.0f}")
+            yield _("{who} was a member again at {t} ms", who=client, t=f"{known.t - run.zero:.0f}")
 
 
-def _taken_over(run: Run, gone: Fact[OfGroup], who: str) -> Iterator[str]:
+def _taken_over(run: Run, gone: Fact[OfGroup], client: str) -> Iterator[str]:
     for fact in run.facts.of(Rebalance):
         taken = fact.event
         same_group = taken.group == gone.event.group and not taken.topic.startswith("%RETRY%")
-        if same_group and fact.source != who and gone.t <= fact.t <= _until(run, None) and taken.queues:
+        if same_group and fact.source != client and gone.t <= fact.t <= _until(run, None) and taken.queues:
             queues = joined(", ", taken.queues)
             yield _(
                 "{source} held {topic}'s queues {queues} from {t} ms on",
@@ -291,16 +297,16 @@ def _consumers(run: Run) -> list[str]:
     return list(dict.fromkeys(step.who for step in run.scenario.steps if isinstance(step, Start)))
 
 
-def _until(run: Run, who: str | None) -> float:
-    """When the scenario was over (ms), or ``who`` was stopped by it: what follows is no fault's doing."""
+def _until(run: Run, client: str | None) -> float:
+    """When the scenario was over (ms), or `client` was stopped by it: what follows is no fault's doing."""
     begins = next((step.at for step in run.scenario.steps if isinstance(step, Start)), 0)
     started = next((event["t"] for event in run.told("starting")), 0)
-    stops = [event["t"] for event in run.told("stopping") if event["who"] == who]
+    stops = [event["t"] for event in run.told("stopping") if event["who"] == client]
     return float(min([started - begins + run.scenario.steps[-1].at, *stops]))
 
 
 def _first(run: Run, since: float, until: float, *kinds: type[OfGroup], client: str) -> Fact[OfGroup] | None:
-    """The first fact of these kinds that the broker tells of a client, within a span of time."""
+    """The first fact of these kinds that the broker says of a client, within a span of time."""
     groups = run.scenario.groups()
     return next(
         (

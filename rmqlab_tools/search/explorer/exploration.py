@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 class FoundOutcome:
     """One way to end.
 
-    ``share`` 0..1: of an exhausted space, where each option of each choice counts the same (not each order), else of
-    the runs drawn, None if none was; ``sampled``: of the runs drawn by seed; ``run`` has the shortest schedule.
-    ``words`` says who got what. ``schedules``: how many schedules of the exhausted space end so, None when it is not
-    exhausted. ``shortened``: False when the limit of runs was reached before its schedule was as short as it gets.
+    `share` 0..1: of an exhausted space, where each option of each choice counts the same (not each order), else of
+    the runs drawn, None if none was; `sampled`: of the runs drawn by seed; `run` has the shortest schedule.
+    `words` says who got what. `schedules`: how many schedules of the exhausted space end so, None when it is not
+    exhausted. `shortened`: False when the limit of runs was reached before its schedule was as short as it gets.
     """
 
     outcome: Outcome
@@ -105,10 +105,10 @@ class FoundOutcome:
 
 @dataclass(slots=True)
 class PropertyVerdict:
-    """Whether a property holds; ``run`` is the shortest counterexample found, or for "sometimes" the shortest example.
+    """Whether a property holds; `run` is the shortest counterexample found, or for "sometimes" the shortest example.
 
-    ``proved``: there is such a run, or the space was searched to its end; else ``holds`` says only what the runs made
-    say. ``shortened``: False when a limit of runs was reached before the schedule was as short as it gets.
+    `proved`: there is such a run, or the space was searched to its end; else `holds` says only what the runs made
+    say. `shortened`: False when a limit of runs was reached before the schedule was as short as it gets.
     """
 
     property: RunProperty
@@ -134,13 +134,13 @@ class PropertyVerdict:
 
 @dataclass(slots=True, repr=False)
 class Exploration:
-    """What an exploration found. ``outcomes``: the most frequent first; ``exhausted``: no order of frames is left.
+    """What an exploration found. `outcomes`: the most frequent first; `exhausted`: no order of frames is left.
 
-    ``runs``: all that were made; ``searched`` and ``sampled`` of them in which part. ``states`` and ``merged``: of the
-    searches. ``times_open``: a second search opened the timers as well. ``beyond``: outcomes that only runs by chance
-    reached. ``shortening``: runs that shortening schedules took. ``decisions``: which choices decide, odds by index of
-    ``outcomes``; None when the space was not exhausted. ``varied``: what the last search opened beside the order of
-    frames. ``out_of_time``: runs were left out because a limit of time came first.
+    `runs`: all that were made; `searched` and `sampled` of them in which part. `states` and `merged`: of the
+    searches. `times_open`: a second search opened the timers as well. `beyond`: outcomes that only runs by chance
+    reached. `shortening`: runs that shortening schedules took. `decisions`: which choices decide, odds by index of
+    `outcomes`; None when the space was not exhausted. `varied`: what the last search opened beside the order of
+    frames. `out_of_time`: runs were left out because a limit of time came first.
     """
 
     scenario: Scenario
@@ -180,15 +180,15 @@ class Exploration:
     @property
     def not_shortened(self) -> int:
         """How many outcomes may have longer schedules than need be, because shortening had used up its runs."""
-        return sum(not found.shortened for found in self.outcomes)
+        return sum(not outcome.shortened for outcome in self.outcomes)
 
     def as_json(self) -> dict[str, Any]:
-        """The keys that others rely on, and what stands behind them."""
+        """The keys that others rely on, and what they hold."""
         return {
             "scenario": self.scenario.id,
             "exhausted": self.exhausted,
             "runs": self.runs,
-            "outcomes": [found.as_json() for found in self.outcomes],
+            "outcomes": [outcome.as_json() for outcome in self.outcomes],
             "varied": [_("order of frames"), *self.varied],
             "assumptions": self.assumptions,
             "space": {
@@ -198,7 +198,7 @@ class Exploration:
                 "states": self.states,
                 "merged": self.merged,
                 "sampled": self.sampled,
-                "by_times_only": [self.outcomes.index(found) for found in self.beyond],
+                "by_times_only": [self.outcomes.index(outcome) for outcome in self.beyond],
                 "shortening": self.shortening,
                 "not_shortened": self.not_shortened,
                 "out_of_time": self.out_of_time,

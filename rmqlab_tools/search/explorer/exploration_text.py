@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
 
-MAX_SHOWN = 20
-RARE, USUAL = 0.05, 0.5
+MAX_OUTCOMES_SHOWN = 20
+RARE, USUAL_RUN = 0.05, 0.5
 """Shares below which the worst is called rare, and from which on usual."""
 
 
-KINDS = {
+PROPERTY_KINDS = {
     PropertyKind.ALWAYS: N_("always"),
     PropertyKind.EVENTUALLY: N_("eventually"),
     PropertyKind.SOMETIMES: N_("sometimes"),
@@ -31,10 +31,10 @@ def exploration_lines(explored: Exploration, *, verbose: bool = False) -> Iterat
     yield Line((answer(explored), BAD if _most(explored) else GOOD))
     yield from _sure_lines(explored, verbose=verbose)
     count = len(explored.outcomes)
-    for number, found in enumerate(explored.outcomes[:MAX_SHOWN], 1):
-        yield from _outcome_lines(number, found, explored, verbose=verbose)
-    if count > MAX_SHOWN:
-        yield _("     and {more} more outcomes (--json has them all)", more=count - MAX_SHOWN)
+    for number, outcome in enumerate(explored.outcomes[:MAX_OUTCOMES_SHOWN], 1):
+        yield from _outcome_lines(number, outcome, explored, verbose=verbose)
+    if count > MAX_OUTCOMES_SHOWN:
+        yield _("     and {more} more outcomes (--json has them all)", more=count - MAX_OUTCOMES_SHOWN)
     for verdict in explored.verdicts:
         yield from _verdict_lines(verdict, explored.searched + explored.sampled, verbose=verbose)
     if not verbose:
@@ -44,10 +44,10 @@ def exploration_lines(explored: Exploration, *, verbose: bool = False) -> Iterat
 def answer(explored: Exploration) -> str:
     """What can be lost, and how rare the worst is, in one sentence."""
     name = explored.scenario.id
-    sent = max((len(found.run.fates) for found in explored.outcomes), default=0)
+    sent = max((len(outcome.run.fates) for outcome in explored.outcomes), default=0)
     if not sent:
         return _("{name}: no message was stored, so nothing is known of losses.", name=name)
-    losses = sorted({lost_by(found) for found in explored.outcomes})
+    losses = sorted({lost_by(outcome) for outcome in explored.outcomes})
     of = ngettext("{count} message", "{count} messages", sent)
     if losses == [0]:
         if explored.exhausted:
@@ -67,9 +67,9 @@ def answer(explored: Exploration) -> str:
     return _("{name} loses {least} to {most} of {messages}{worst}", worst=_worst(explored), **values)
 
 
-def lost_by(found: FoundOutcome) -> int:
+def lost_by(outcome: FoundOutcome) -> int:
     """How many messages are lost in an outcome."""
-    return sum(fate.lost for fate in found.run.fates)
+    return sum(fate.lost for fate in outcome.run.fates)
 
 
 def _most(explored: Exploration) -> int:
@@ -78,13 +78,13 @@ def _most(explored: Exploration) -> int:
 
 def _worst(explored: Exploration) -> str:
     most = _most(explored)
-    shares = [found.share for found in explored.outcomes if lost_by(found) == most]
+    shares = [outcome.share for outcome in explored.outcomes if lost_by(outcome) == most]
     if any(share is None for share in shares):
         return _("; how often the worst comes is not known.")
     share = sum(share for share in shares if share is not None)
     if share < RARE:
         return _("; the worst is rare: {share}.", share=percent(share))
-    if share < USUAL:
+    if share < USUAL_RUN:
         return _("; the worst comes in {share}.", share=percent(share))
     return _("; the worst is usual: {share}.", share=percent(share))
 
@@ -102,7 +102,7 @@ def _sure_lines(explored: Exploration, *, verbose: bool) -> Iterator[str]:
     outcomes = ngettext("{count} outcome", "{count} outcomes", len(explored.outcomes))
     runs = {"outcomes": outcomes, "searched": explored.searched, "sampled": explored.sampled}
     if explored.exhausted:
-        paths = f"{sum(found.schedules or 0 for found in explored.outcomes):,}"
+        paths = f"{sum(outcome.schedules or 0 for outcome in explored.outcomes):,}"
         yield _(
             "{outcomes}: every order of frames was tried, {paths} schedules in {searched} runs.", paths=paths, **runs
         )
@@ -137,44 +137,44 @@ def _sure_lines(explored: Exploration, *, verbose: bool) -> Iterator[str]:
         )  # fmt: skip
 
 
-def _outcome_lines(number: int, found: FoundOutcome, explored: Exploration, *, verbose: bool) -> Iterator[str]:
-    lost = found.lost
+def _outcome_lines(number: int, outcome: FoundOutcome, explored: Exploration, *, verbose: bool) -> Iterator[str]:
+    lost = outcome.lost
     what = _("lost: {names}", names=joined(", ", lost)) if lost else _("nothing is lost")
-    head = f"{number:>3}  {_share(found, explored)}  "
-    yield Line((head, HEAD), found.outcome.words, _("; "), (what, BAD if lost else GOOD))
+    head = f"{number:>3}  {_share(outcome, explored)}  "
+    yield Line((head, HEAD), outcome.outcome.words, _("; "), (what, BAD if lost else GOOD))
     if verbose:
-        committed = " ".join(f"{queue}={offset}" for queue, offset in found.outcome.as_json()["committed"].items())
+        committed = " ".join(f"{queue}={offset}" for queue, offset in outcome.outcome.as_json()["committed"].items())
         if committed:
             yield _("     committed {offsets}", offsets=committed)
-    if found.run.under_way:
-        yield _("     ended although {under_way}", under_way=found.run.under_way)
-    for line in found.blame():
+    if outcome.run.under_way:
+        yield _("     ended although {under_way}", under_way=outcome.run.under_way)
+    for line in outcome.blame():
         yield f"     {line}"
-    if verbose and found.schedule.taken:
-        yield Line((f"     {found.schedule.to_json()}", SOFT))
+    if verbose and outcome.schedule.taken:
+        yield Line((f"     {outcome.schedule.to_json()}", SOFT))
 
 
-def _share(found: FoundOutcome, explored: Exploration) -> str:
-    if found.share is None:
+def _share(outcome: FoundOutcome, explored: Exploration) -> str:
+    if outcome.share is None:
         return str(_("share unknown"))
-    share = f"{percent(found.share):>6}"
+    share = f"{percent(outcome.share):>6}"
     if not explored.exhausted:
-        counted = _("({number} of {runs})", number=found.sampled, runs=explored.sampled)
+        counted = _("({number} of {runs})", number=outcome.sampled, runs=explored.sampled)
         return f"{share} {counted}"
-    schedules = ngettext("({count} schedule)", "({count} schedules)", found.schedules or 0)
+    schedules = ngettext("({count} schedule)", "({count} schedules)", outcome.schedules or 0)
     return f"{share} {schedules}"
 
 
 def _verdict_lines(verdict: PropertyVerdict, runs: int, *, verbose: bool) -> Iterator[str]:
-    one = verdict.property
+    judged = verdict.property
     if verdict.proved:
         said = (_("holds"), GOOD) if verdict.holds else (_("FAILS"), BAD)
     elif verdict.holds:
         said = (_("not proved: none of {runs} runs speaks against it", runs=runs), WARN)
     else:
         said = (_("not proved: none of {runs} runs shows it", runs=runs), WARN)
-    yield Line(_("{kind}: {property}: ", kind=_(KINDS[one.kind]), property=_(one.name)), said)
-    if verdict.text is not None and not (one.kind is PropertyKind.SOMETIMES and verdict.holds):
+    yield Line(_("{kind}: {property}: ", kind=_(PROPERTY_KINDS[judged.kind]), property=_(judged.name)), said)
+    if verdict.text is not None and not (judged.kind is PropertyKind.SOMETIMES and verdict.holds):
         yield f"     {verdict.text}"
         if verbose and verdict.run is not None and verdict.run.schedule.taken:
             yield Line((f"     {verdict.run.schedule.to_json()}", SOFT))

@@ -1,8 +1,8 @@
 """Every outcome a scenario can have: by searching all orders of frames, by sampling times, or both.
 
-The search of open orders (``open_search``) is exhaustive when it comes to its end within the budget. Then shares are
+The search of open orders (`open_search`) is exhaustive when it comes to its end within the budget. Then shares are
 exact: each option of each choice counts the same (not each order). What the search does not vary it assumes
-(``timings``), and says so. Beside it runs are drawn by seed with times as they were recorded: they show how likely an
+(`timings`), and says so. Beside it runs are drawn by seed with times as they were recorded: they show how likely an
 outcome is on a real network, are all there is when the space is too large, and test the assumptions. An outcome that
 only they reach means that the space was too small: a second search opens times as well, a third one how late threads
 are; when that too leaves out what was drawn, or the budget is used up, nothing is claimed.
@@ -24,7 +24,14 @@ from rmqlab_tools.search.explorer.deviations import MAX_RUNS, ScheduleShortener,
 from rmqlab_tools.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
 from rmqlab_tools.search.explorer.open_search import OpenSearch, gc_tuning
 from rmqlab_tools.search.explorer.properties import PropertyKind, RunProperty, usual_properties
-from rmqlab_tools.search.explorer.timings import ALL, TIMES, RaceChooser, checked_vary, race_timing, search_timing
+from rmqlab_tools.search.explorer.timings import (
+    ALL_ASSUMED,
+    VARIED_TIMES,
+    RaceChooser,
+    checked_vary,
+    race_timing,
+    search_timing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,10 +42,10 @@ if TYPE_CHECKING:
     from rmqlab.sim.cluster import ClusterConfig
     from rmqlab_tools.search.explorer.choice_graph import Decision
 
-BUDGET = 2_000
+RUN_BUDGET = 2_000
 SAMPLES = 200  # drawn beside a search that came to its end
-TELL_EVERY = 20  # runs between two reports of progress
-SHORTENING = 1_000  # runs that all shortening of drawn schedules may take together
+RUNS_PER_REPORT = 20  # runs between two reports of progress
+SHORTENING_BUDGET = 1_000  # runs that all shortening of drawn schedules may take together
 
 
 class NotRepeatedError(RuntimeError):
@@ -46,30 +53,30 @@ class NotRepeatedError(RuntimeError):
 
 
 class Explorer:
-    """Explores one scenario with a broker's and clients' settings. All runs count against ``budget``."""
+    """Explores one scenario with a broker's and clients' settings. All runs count against `budget`."""
 
     def __init__(
         self,
         scenario: Scenario,
         *,
-        budget: int = BUDGET,
+        budget: int = RUN_BUDGET,
         seconds: float | None = None,
         seed: int = 0,
         samples: int = SAMPLES,
-        shortening: int = SHORTENING,
+        shortening: int = SHORTENING_BUDGET,
         lag_ms: int = 0,
         vary: Sequence[str] = (),
         cluster: ClusterConfig | None = None,
         properties: Sequence[RunProperty] | None = None,
     ) -> None:
-        """``samples`` runs at least are drawn from ``seed`` on, of which 0 draws none.
+        """`samples` runs at least are drawn from `seed` on, of which 0 draws none.
 
-        After ``seconds`` of the clock no further run is begun (None: the budget alone ends it). What was found till
-        then is given, and ``out_of_time`` of the answer says so: then another machine may find more, or less.
+        After `seconds` of the clock no further run is begun (None: the budget alone ends it). What was found till
+        then is given, and `out_of_time` of the answer says so: then another machine may find more, or less.
 
-        ``vary``: what the search opens from the beginning beside the order of frames, by the names in ``ASSUMED``.
+        `vary`: what the search opens from the beginning beside the order of frames, by the names in `ASSUMED`.
 
-        Schedules of outcomes that no search reaches are made shorter with at most ``shortening`` runs beyond the
+        Schedules of outcomes that no search reaches are made shorter with at most `shortening` runs beyond the
         budget, those of properties first, then the most frequent outcomes.
 
         Raises:
@@ -94,7 +101,7 @@ class Explorer:
         self._seconds, self._until, self._cut = seconds, math.inf, False
 
     def explore(self, progress: Callable[[int], None] | None = None) -> Exploration:
-        """Search, sample, shorten, check. ``progress`` hears the number of runs now and then.
+        """Search, sample, shorten, check. `progress` hears the number of runs now and then.
 
         Raises:
             BadInput: the scenario cannot be simulated.
@@ -113,10 +120,10 @@ class Explorer:
                 if self._is_over():
                     return
                 self._draw(seed)
-                if progress is not None and number % TELL_EVERY == 0:
+                if progress is not None and number % RUNS_PER_REPORT == 0:
                     progress(search.runs + number)
         left = self._budget - search.runs - drawn
-        for more in (TIMES, ALL):
+        for more in (VARIED_TIMES, ALL_ASSUMED):
             if not (search.exhausted and left > 0 and self._unreached()) or self._is_over():
                 break
             wider = checked_vary([*self._varied, *more])
@@ -134,8 +141,8 @@ class Explorer:
         self._searches.append(search)
         while not search.exhausted and search.runs < max_runs and not (search.runs and self._is_over()):
             search.step()
-            if progress is not None and search.runs % TELL_EVERY == 0:
-                progress(sum(one.runs for one in self._searches) + self._counts.total())
+            if progress is not None and search.runs % RUNS_PER_REPORT == 0:
+                progress(sum(earlier.runs for earlier in self._searches) + self._counts.total())
         return search
 
     def _is_over(self) -> bool:
@@ -152,7 +159,7 @@ class Explorer:
             yield from search.endings
 
     def _key(self, run: Run) -> tuple[Any, ...]:
-        said = tuple(one.says(run) is None for one in self._properties)
+        said = tuple(judged.says(run) is None for judged in self._properties)
         return (run.outcome(), said, tuple(sorted({fate.body for fate in run.fates if fate.lost})))
 
     def _timed(self, chooser: Chooser) -> Run:
@@ -186,20 +193,20 @@ class Explorer:
     def _result(self) -> Exploration:
         last, by_outcome = self._searches[-1], self._reached()
         whole = last if last.exhausted and self._counts.keys() <= by_outcome.keys() else None
-        verdicts = [self._judge(one, whole is not None) for one in self._properties]
+        verdicts = [self._judge(judged, whole is not None) for judged in self._properties]
         beyond = self._beyond(by_outcome)
         total = self._counts.total()
         if whole is not None:
             _weigh(whole, by_outcome)
         else:
-            for found in by_outcome.values():
-                found.share = found.sampled / total if total else None
+            for outcome in by_outcome.values():
+                outcome.share = outcome.sampled / total if total else None
         outcomes = sorted(
-            by_outcome.values(), key=lambda found: (-round(found.share or 0.0, 9), len(found.schedule.taken))
+            by_outcome.values(), key=lambda outcome: (-round(outcome.share or 0.0, 9), len(outcome.schedule.taken))
         )
-        for found in outcomes:
-            if found not in beyond:
-                found.run = self._checked(found.run)
+        for outcome in outcomes:
+            if outcome not in beyond:
+                outcome.run = self._checked(outcome.run)
         searched = sum(search.runs for search in self._searches)
         return Exploration(
             self.scenario,
@@ -225,8 +232,8 @@ class Explorer:
         by_outcome: dict[Outcome, FoundOutcome] = {}
         for run in self._endings():
             outcome = run.outcome()
-            found = by_outcome.setdefault(outcome, FoundOutcome(outcome, None, self._counts[outcome], run))
-            found.run = min(found.run, run, key=_deviations)
+            reached = by_outcome.setdefault(outcome, FoundOutcome(outcome, None, self._counts[outcome], run))
+            reached.run = min(reached.run, run, key=_deviations)
         return by_outcome
 
     def _beyond(self, by_outcome: dict[Outcome, FoundOutcome]) -> list[FoundOutcome]:
@@ -234,19 +241,19 @@ class Explorer:
         beyond = []
         for outcome, count in sorted(self._counts.items(), key=lambda pair: -pair[1]):
             if outcome not in by_outcome:
-                run = min((one for one in self._drawn.values() if one.outcome() == outcome), key=_deviations)
+                run = min((drawn for drawn in self._drawn.values() if drawn.outcome() == outcome), key=_deviations)
                 run, short = self._shorten(run, partial(_ends_with, outcome))
                 beyond.append(FoundOutcome(outcome, None, count, run, shortened=short))
                 by_outcome[outcome] = beyond[-1]
         return beyond
 
-    def _judge(self, one: RunProperty, exhausted: bool) -> PropertyVerdict:
+    def _judge(self, judged: RunProperty, exhausted: bool) -> PropertyVerdict:
         """Whether a property holds in all runs made, and the shortest of them that speaks against it or for it."""
 
         def speaks(run: Run) -> bool:
-            return one.says(run) is not None
+            return judged.says(run) is not None
 
-        shortened, wanted = True, one.kind is PropertyKind.SOMETIMES
+        shortened, wanted = True, judged.kind is PropertyKind.SOMETIMES
         run = min(filter(speaks, self._endings()), key=_deviations, default=None)
         if run is None:
             run = min(filter(speaks, self._drawn.values()), key=_deviations, default=None)
@@ -254,22 +261,22 @@ class Explorer:
                 run, shortened = self._shorten(run, speaks)
         elif not wanted:
             run = self._checked(run)
-        text = None if run is None else one.says(run)
-        return PropertyVerdict(one, (run is not None) == wanted, run is not None or exhausted, run, text, shortened)
+        text = None if run is None else judged.says(run)
+        return PropertyVerdict(judged, (run is not None) == wanted, run is not None or exhausted, run, text, shortened)
 
 
 def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:
     """Give the outcomes their shares and numbers of schedules in a space that was searched to its end."""
     shares, paths = search.graph.shares(), search.graph.schedules()
     for number, run in enumerate(search.endings):
-        found = by_outcome[run.outcome()]
-        found.share = (found.share or 0.0) + shares.get(number, 0.0)
-        found.schedules = (found.schedules or 0) + paths.get(number, 0)
+        outcome = by_outcome[run.outcome()]
+        outcome.share = (outcome.share or 0.0) + shares.get(number, 0.0)
+        outcome.schedules = (outcome.schedules or 0) + paths.get(number, 0)
 
 
 def _decisions(search: OpenSearch, outcomes: Sequence[FoundOutcome]) -> Decision:
     ends = [run.outcome() for run in search.endings]
-    return decisions(search.graph, ends, [found.outcome for found in outcomes])
+    return decisions(search.graph, ends, [outcome.outcome for outcome in outcomes])
 
 
 def _deviations(run: Run) -> int:

@@ -1,9 +1,9 @@
 """Fingerprints of a simulation's state: with equal ones everything that can still happen is the same.
 
-Taken between two moves of open orders (``rmqlab.sim.lanes``), when no coroutine runs. The state is: the instant;
+Taken between two moves of open orders (`rmqlab.sim.frame_queues`), when no coroutine runs. The state is: the instant;
 every client with its coroutines; the broker's tables and timers; the name server; what lies on the heap and in the
 lanes; the messages stored; and of the past what an outcome or a fate is read from. Left out is only what cannot make
-a difference later, each with its reason in ``LEFT_OUT``. Two kinds of numbers count by their order alone: versions of
+a difference later, each with its reason in `LEFT_OUT`. Two kinds of numbers count by their order alone: versions of
 subscriptions, which are compared with each other and never with anything else, and the opaque numbers of requests.
 """
 
@@ -33,8 +33,8 @@ from rmqlab.run.facts import FactLog
 from rmqlab.scenario.fault_steps import FaultStep, SetClock
 from rmqlab.scenario.schedule import Timing
 from rmqlab.sim.cluster import Cluster
-from rmqlab.sim.lanes import Lanes
-from rmqlab.sim.network import Connection
+from rmqlab.sim.frame_queues import FrameQueues
+from rmqlab.sim.network import VirtualConnection
 from rmqlab.sim.run_recorder import RunRecorder
 from rmqlab.sim.scheduler import Scheduler, VirtualEvent, VirtualTask
 from rmqlab.sim.simulate import Simulation
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 # Beyond this many ms idle channels close (120 s), stuck queues are taken back (120 s) and locks end (30 s): then the
 # times of last use are state. The margin is for what a scenario does before its first step.
-SHORT_MS = 100_000
+SHORT_SCENARIO_MS = 100_000
 WITH_CLOCKS: dict[str, tuple[str, ...]] = {
     "ProcessQueue": ("last_pull_timestamp", "last_consume_timestamp", "last_lock_timestamp")
 }
@@ -71,13 +71,13 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 FIXED = (
     BrokerConfig, MessageStoreConfig, MessageStore, Timing, PushConsumerConfig, LitePullConsumerConfig, ProducerConfig,
-    UniqueIdMaker, LateReput, VirtualTime, Scheduler, Lanes, Simulation, Cluster, RunRecorder, FactLog,
+    UniqueIdMaker, LateReput, VirtualTime, Scheduler, FrameQueues, Simulation, Cluster, RunRecorder, FactLog,
 )  # fmt: skip
 VERSION_IN_TEXT = re.compile(rb'"subVersion":(\d+)')
 
 
 class StateWalk(Walk):
-    """A walk over a simulation's state. ``versions`` met so far; ``node`` is the client whose frames are looked at."""
+    """A walk over a simulation's state. `versions` met so far; `node` is the client whose frames are looked at."""
 
     __slots__ = ("node", "routes", "versions")
 
@@ -97,11 +97,11 @@ class Fingerprint:
         self._world = simulation.world
         self._history = RunHistory(simulation)
         self._clocks = bool(steps) and (
-            steps[-1].at > SHORT_MS
+            steps[-1].at > SHORT_SCENARIO_MS
             or not simulation.scenario.ends_with_question
-            or any(getattr(one, "orderly", False) or isinstance(one, FaultStep) for one in steps)
+            or any(getattr(step, "orderly", False) or isinstance(step, FaultStep) for step in steps)
         )
-        self._clocks_move = any(isinstance(one, SetClock) for one in steps)
+        self._clocks_move = any(isinstance(step, SetClock) for step in steps)
         self._routes: dict[int, tuple[TopicRouteData, int]] = {}
 
     def digest(self) -> bytes:
@@ -121,7 +121,9 @@ class Fingerprint:
             tuple(self._entry(walk, *entry) for entry in world.scheduler.live()),
             () if lanes is None else self._under_way(walk, lanes),
             self._history.state(),
-            tuple((one.address, one.up, one.skew_ms, walk.of(one.hold)) for one in world.servers.values()),
+            tuple(
+                (server.address, server.up, server.skew_ms, walk.of(server.hold)) for server in world.servers.values()
+            ),
             tuple((name, file_text(body)) for name, body in sorted(cluster.on_disk.items())),
         )
         ranks = {version: rank for rank, version in enumerate(sorted(set(walk.versions)))}
@@ -130,17 +132,17 @@ class Fingerprint:
         ahead = [version for version in ranks if self._clocks_move or version > world.epoch_now() + slowest]
         return (*body, tuple(ranks[version] for version in walk.versions), tuple(sorted(ahead)))
 
-    def _under_way(self, walk: StateWalk, lanes: Lanes) -> Canonical:
-        told = []
-        for lane, parcels in lanes.lanes.items():
-            for parcel in parcels:
-                sender = getattr(parcel.action, "__self__", None)
-                end = sender.node if isinstance(sender, Connection) else None
+    def _under_way(self, walk: StateWalk, lanes: FrameQueues) -> Canonical:
+        frames = []
+        for lane, queued_frames in lanes.lanes.items():
+            for frame in queued_frames:
+                sender = getattr(frame.action, "__self__", None)
+                end = sender.node if isinstance(sender, VirtualConnection) else None
                 walk.node = end if isinstance(end, VirtualNode) else None
-                told.append((str(lane), parcel.text, walk.of(parcel.arguments)))
+                frames.append((str(lane), frame.text, walk.of(frame.arguments)))
         walk.node = None
-        heads = tuple(parcel.text for parcel in lanes.heads())
-        return (tuple(told), heads, tuple(sorted(lanes.pending.values())))
+        heads = tuple(frame.text for frame in lanes.heads())
+        return (tuple(frames), heads, tuple(sorted(lanes.pending.values())))
 
     def _entry(
         self, walk: Walk, time_us: int, priority: int, action: Callable[..., None], arguments: tuple[Any, ...]
@@ -148,7 +150,7 @@ class Fingerprint:
         owner = getattr(action, "__self__", None)
         if isinstance(owner, VirtualServer):
             return (time_us, priority, owner.address)
-        if isinstance(owner, Connection) and not self._clocks and not arguments:  # its look whether it is idle
+        if isinstance(owner, VirtualConnection) and not self._clocks and not arguments:  # its look whether it is idle
             return (priority, owner.number)
         return (time_us, priority, walk.of(action), walk.of(arguments))
 
@@ -160,18 +162,18 @@ def _name(_: StateWalk, thing: object) -> Canonical:
     return type(thing).__name__
 
 
-def _connection(walk: StateWalk, connection: Connection) -> Canonical:
-    held = tuple(map(walk.of, connection.held_back())) if connection.frozen else ()
-    return ("connection", connection.number, connection.closed, connection.frozen, connection.abandoned, held)
+def _connection(walk: StateWalk, connection: VirtualConnection) -> Canonical:
+    held_back = tuple(map(walk.of, connection.held_back())) if connection.frozen else ()
+    return ("connection", connection.number, connection.closed, connection.frozen, connection.abandoned, held_back)
 
 
 def _client(walk: StateWalk, node: VirtualNode) -> Canonical:
     if again := walk.again(node):
         return again
     walk.node = node
-    told = (walk.instance(node), walk.of(node.running()), walk.of(node.waiting()))
+    state = (walk.instance(node), walk.of(node.running()), walk.of(node.waiting()))
     walk.node = None
-    return told
+    return state
 
 
 def _task(walk: StateWalk, task: VirtualTask) -> Canonical:
@@ -196,11 +198,11 @@ def _command(walk: StateWalk, command: RemotingCommand) -> Canonical:
     return (int(command.code), int(command.flag), command.remark, fields, body, rank)
 
 
-def _held(walk: StateWalk, held: PullRequest) -> Canonical:
-    walk.node = getattr(held.channel, "node", None)
-    told = tuple(map(walk.of, held))
+def _held(walk: StateWalk, request: PullRequest) -> Canonical:
+    walk.node = getattr(request.channel, "node", None)
+    state = tuple(map(walk.of, request))
     walk.node = None
-    return told
+    return state
 
 
 def _pull_header(walk: StateWalk, header: PullMessageRequestHeader) -> Canonical:
@@ -242,13 +244,13 @@ def _compiled(_: StateWalk, compiled: CompiledSql92) -> Canonical:
 
 
 def _offsets(_: StateWalk, manager: ConsumerOffsetManager) -> Canonical:
-    """Nobody goes through these tables in their order."""
+    """These tables are not read in their order."""
     return tuple((key, tuple(sorted(queues.items()))) for key, queues in sorted(manager.offset_table.items()))
 
 
 _HANDLERS: dict[type, Callable[[Any, Any], Canonical]] = dict.fromkeys(FIXED, _name) | {
     CompiledSql92: _compiled,
-    Connection: _connection,
+    VirtualConnection: _connection,
     ConsumerFilterData: _filter_data,
     ConsumerOffsetManager: _offsets,
     PullMessageRequestHeader: _pull_header,

@@ -1,7 +1,7 @@
 """The search through open orders: every order of frames that matters, each state looked at once.
 
-Runs cannot be set back, so each begins at the start: it follows a path to an option that nobody has tried, takes it,
-and goes on with the oldest frame first until it comes to a state that is known (``Fingerprint``) or to its end.
+Runs cannot be set back, so each begins at the start: it follows a path to an option that no run has tried, takes it,
+and goes on with the oldest frame first until it comes to a state that is known (`Fingerprint`) or to its end.
 Options wait by the number of deviations on their path, so the first run to reach an ending has the fewest that any
 schedule needs.
 """
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class KnownStateError(BaseException):
-    """The run has come to a state that was reached before: nothing new lies ahead. Not an ``Exception``."""
+    """The run has come to a state that was reached before: nothing new lies ahead. Not an `Exception`."""
 
 
 class OpenSearch:
-    """Searches one scenario. ``key_of(run)`` says which endings count as equal; ``timing`` what else is open.
+    """Searches one scenario. `key_of(run)` says which endings count as equal; `timing` what else is open.
 
-    ``graph``, ``endings`` (of each a run with the fewest deviations, as the graph numbers them) and ``runs`` grow with
-    every ``step``; ``exhausted`` is True once nothing is left to try.
+    `graph`, `endings` (of each a run with the fewest deviations, as the graph numbers them) and `runs` grow with
+    every `step`; `exhausted` is True once nothing is left to try.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class OpenSearch:
         cluster: ClusterConfig | None = None,
         open_from_ms: int = 0,
     ) -> None:
-        """``open_from_ms``: until then (since the run began) every choice takes its first option."""
+        """`open_from_ms`: until then (since the run began) every choice takes its first option."""
         self.scenario = scenario
         self.open_from_ms = open_from_ms
         self.timing = timing or Timing(open_orders=True)
@@ -68,7 +68,7 @@ class OpenSearch:
 
     @property
     def waiting(self) -> int:
-        """How many options are known that nobody has tried."""
+        """How many options are known that no run has tried."""
         return len(self._waiting)
 
     def step(self) -> None:
@@ -99,9 +99,12 @@ class OpenSearch:
     def arrive(
         self, digest: bytes | None, label: str, moves: Sequence[int], source: tuple[int, int] | None, path: bytes
     ) -> int:
-        """A run asks something behind its path; the number of the new node. Raises KnownStateError.
+        """A run asks something after its path; the number of the new node.
 
-        ``moves``: what each option moves. Equal states may offer the same moves in another order.
+        `moves`: what each option moves. Equal states may offer the same moves in another order.
+
+        Raises:
+            KnownStateError: the state was reached before.
         """
         if digest is not None and digest in self._states:
             self.graph.merged += 1
@@ -133,9 +136,9 @@ def _size(run: Run) -> tuple[int, list[tuple[int, int]]]:
 
 
 class _Pathfinder(Chooser):
-    """Follows a path, then takes the first option of every new state; ``source`` is the option taken last.
+    """Follows a path, then takes the first option of every new state; `source` is the option taken last.
 
-    ``simulation`` asks; it is None only while it is being made.
+    `simulation` asks; it is None only while it is being made.
     """
 
     def __init__(self, search: OpenSearch, path: bytes, source: tuple[int, int] | None) -> None:

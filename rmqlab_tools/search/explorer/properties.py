@@ -1,7 +1,7 @@
 """Properties of a scenario, in three kinds: what every run keeps, what every run reaches, and what some run does.
 
-``always``: nothing of the kind may happen at any time in any run. ``eventually``: every run has come there at its end.
-``sometimes``: at least one run shows it. For the first two a run that fails is a counterexample, and the shortest
+`always`: nothing of the kind may happen at any time in any run. `eventually`: every run has come there at its end.
+`sometimes`: at least one run shows it. For the first two a run that fails is a counterexample, and the shortest
 schedule that makes one is what an exploration hands out; for the third a run that shows it is the example.
 """
 
@@ -36,7 +36,7 @@ class PropertyKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunProperty:
-    """``says`` gives what speaks against it in a run (always, eventually) or for it (sometimes); None: nothing."""
+    """`says` gives what speaks against it in a run (always, eventually) or for it (sometimes); None: nothing."""
 
     kind: PropertyKind
     name: str
@@ -49,7 +49,8 @@ def no_loss(run: Run) -> str | None:
     if not lost:
         return None
     named = (
-        _("{body} {fate} ({culprit})", body=one.body, fate=fate_words(one.fate), culprit=one.culprit) for one in lost
+        _("{body} {fate} ({culprit})", body=lost_fate.body, fate=fate_words(lost_fate.fate), culprit=lost_fate.culprit)
+        for lost_fate in lost
     )
     return _("{lost} lost: {body}", lost=len(lost), body=joined(", ", named))
 
@@ -87,19 +88,19 @@ def one_owner(run: Run) -> str | None:
     """At the end no queue of a group that divides its queues has two owners."""
     broadcasting = _broadcasting(run.scenario)
     shared = [
-        f"{group}: {topic}/{queue} ({', '.join(sorted(who))})"
-        for (group, topic, queue), who in sorted(run.owners.items())
-        if len(who) > 1 and group not in broadcasting
+        f"{group}: {topic}/{queue} ({', '.join(sorted(owners))})"
+        for (group, topic, queue), owners in sorted(run.owners.items())
+        if len(owners) > 1 and group not in broadcasting
     ]
     return _("with two owners: {shared}", shared=joined(", ", shared)) if shared else None
 
 
-def receives(who: str) -> Callable[[Run], str | None]:
-    """Consumer ``who`` gets something."""
+def receives(client: str) -> Callable[[Run], str | None]:
+    """Consumer `client` gets something."""
 
     def says(run: Run) -> str | None:
-        bodies = run.outcome().bodies_of(who)
-        return _("{who} gets {bodies}", who=who, bodies=joined(", ", bodies)) if bodies else None
+        bodies = run.outcome().bodies_of(client)
+        return _("{who} gets {bodies}", who=client, bodies=joined(", ", bodies)) if bodies else None
 
     return says
 
@@ -114,7 +115,7 @@ RECEIVES = "receives:"
 
 
 def property_named(name: str, scenario: Scenario) -> RunProperty:
-    """A property by its name: one of ``BUILT_IN``, or receives:WHO (sometimes).
+    """A property by its name: one of `BUILT_IN`, or receives:WHO (sometimes).
 
     Raises:
         BadInput: there is no such property.
@@ -156,12 +157,12 @@ def _subscribed(scenario: Scenario) -> list[tuple[str, str]]:
     running: dict[str, tuple[str, set[str]]] = {}
     for step in scenario.steps:
         match step:
-            case Start(who=who, broadcasts=False):
-                running[who] = step.group, set(step.subscribe)
-            case Stop(who=who) | Kill(who=who):
-                running.pop(who, None)
-            case Subscribe(who=who, topic=topic) if who in running:
-                running[who][1].add(topic)
-            case Unsubscribe(who=who, topic=topic) if who in running:
-                running[who][1].discard(topic)
+            case Start(who=name, broadcasts=False):
+                running[name] = step.group, set(step.subscribe)
+            case Stop(who=name) | Kill(who=name):
+                running.pop(name, None)
+            case Subscribe(who=name, topic=topic) if name in running:
+                running[name][1].add(topic)
+            case Unsubscribe(who=name, topic=topic) if name in running:
+                running[name][1].discard(topic)
     return sorted({(group, topic) for group, topics in running.values() for topic in topics})

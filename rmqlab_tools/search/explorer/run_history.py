@@ -61,9 +61,9 @@ class RunHistory:
                 ] += 1
             case Filtered() | ClientFiltered():
                 by = self._dropped.setdefault((event.group, event.topic, event.queue, event.offset), {})
-                who, stage = (event.client, event.stage) if isinstance(event, Filtered) else (fact.source, None)
-                by.pop(who, None)  # the last to drop it comes last
-                by[who] = (event.kind, stage)
+                client, stage = (event.client, event.stage) if isinstance(event, Filtered) else (fact.source, None)
+                by.pop(client, None)  # the last to drop it comes last
+                by[client] = (event.kind, stage)
             case Commit():
                 queue = (event.group, event.topic, event.queue)
                 self._furthest[queue] = max(self._furthest.get(queue, -1), event.offset)

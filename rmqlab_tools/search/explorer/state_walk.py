@@ -43,7 +43,7 @@ class UnknownKindError(TypeError):
 class Reader(dict[type, "Way"]):
     """How the state of each type is read; a type that is new is looked up once.
 
-    ``handlers``: {type: function(walk, object) -> plain value}, for exactly that type. ``left_out``: {class name: names
+    `handlers`: {type: function(walk, object) -> plain value}, for exactly that type. `left_out`: {class name: names
     of attributes}, for the class and those derived from it. One reader serves any number of walks.
     """
 
@@ -89,7 +89,7 @@ class Reader(dict[type, "Way"]):
 class Walk:
     """One walk over a state. The second time it meets an object that can change, it says "the same as before".
 
-    A search spends most of its time here, so what is plain is told apart where it stands, without a call.
+    A search spends most of its time here, so what is plain is distinguished where it stands, without a call.
     """
 
     __slots__ = ("kept", "met", "ways")
@@ -100,7 +100,7 @@ class Walk:
         self.kept: list[object] = []  # what was met lives on, so that no id is used twice
 
     def again(self, thing: object) -> Canonical:
-        """None at the first meeting with ``thing``, later its number."""
+        """None at the first meeting with `thing`, later its number."""
         met, me = self.met, id(thing)
         if me in met:
             return ("=", met[me])
@@ -109,12 +109,12 @@ class Walk:
         return None
 
     def of(self, thing: Any) -> Canonical:
-        """The plain form of ``thing``."""
+        """The plain form of `thing`."""
         kind = type(thing)
         return thing if kind in _PLAIN else self.ways[kind](self, thing)
 
     def instance(self, thing: Any) -> Canonical:
-        """The attributes of ``thing``, whether it was met before or not."""
+        """The attributes of `thing`, whether it was met before or not."""
         ways, kind = self.ways, type(thing)
         name, slots, without, more = ways.known.get(kind) or ways.attributes(kind)
         state: list[Canonical] = [name]
@@ -134,8 +134,8 @@ class Walk:
 
 def _tuple(walk: Walk, thing: tuple[Any, ...]) -> Canonical:
     ways = walk.ways
-    told = tuple([one if type(one) in _PLAIN else ways[type(one)](walk, one) for one in thing])
-    return told if type(thing) is tuple else (type(thing).__name__, told)
+    items = tuple([item if type(item) in _PLAIN else ways[type(item)](walk, item) for item in thing])
+    return items if type(thing) is tuple else (type(thing).__name__, items)
 
 
 def _dict(walk: Walk, thing: dict[Any, Any]) -> Canonical:
@@ -149,7 +149,7 @@ def _list(walk: Walk, thing: list[Any]) -> Canonical:
     if again := walk.again(thing):
         return again
     ways = walk.ways
-    return ("list", *[one if type(one) in _PLAIN else ways[type(one)](walk, one) for one in thing])
+    return ("list", *[item if type(item) in _PLAIN else ways[type(item)](walk, item) for item in thing])
 
 
 def _coroutine(walk: Walk, thing: Any) -> Canonical:

@@ -71,13 +71,13 @@ NETWORK_SHARES: Final[dict[str, tuple[int, ...]]] = {
 # Those phases go through the broker's round of 5 s. A scan comes every 10 s and finds nobody before 120 s.
 SCANNED_MS, SCAN_ROUND_MS = 120_000, 5_000
 _KIND = re.compile(r"^(thread )\S+ ")
-KINDS = (": start", "thread ", "reput ")
+CHOICE_KINDS = (": start", "thread ", "reput ")
 MOVED = ("delay ", "wake ", "thread ", "reput ")
 MOVED_SHARE = 0.3
 
 
 def race_timing(scenario: Scenario) -> Timing:
-    """``LATE_TIMING``, with the phases of a scan as well for a scenario that lasts until a scan may find somebody."""
+    """`LATE_TIMING`, with the phases of a scan as well for a scenario that lasts until a scan may find somebody."""
     if not scenario.steps or scenario.steps[-1].at < SCANNED_MS:
         return LATE_TIMING
     usual = LATE_TIMING.uptime_ms
@@ -89,7 +89,7 @@ class RaceChooser(SeededChooser):
 
     On a real network most frames take their usual time and few a long one, and it is the few that decide races; a
     broker's uptime and a client's start, on the other hand, are anything. Every even seed leaves all kinds of
-    ``KINDS`` out, every odd one half of them on average: what one kind brings about is hidden when all are at work
+    `CHOICE_KINDS` out, every odd one half of them on average: what one kind brings about is hidden when all are at work
     ("swarm testing", Groce and others).
     """
 
@@ -97,7 +97,7 @@ class RaceChooser(SeededChooser):
         super().__init__(seed)
         self._rates: dict[str, float] = {}  # a label comes thousands of times in one run
         kinds = random.Random(f"kinds of {seed}")  # of its own: what else is drawn does not depend on it
-        self._without = tuple(kind for kind in KINDS if seed % 2 == 0 or kinds.random() < 0.5)
+        self._without = tuple(kind for kind in CHOICE_KINDS if seed % 2 == 0 or kinds.random() < 0.5)
 
     def pick(self, number: int, label: str, n: int) -> int:
         """An option drawn from the seed."""
@@ -129,7 +129,9 @@ class NetworkChooser(SeededChooser):
         """An option drawn from the seed."""
         if label not in self._shares:
             kind = _KIND.sub(r"\1", label)
-            self._shares[label] = next((one for name, one in NETWORK_SHARES.items() if kind.startswith(name)), None)
+            self._shares[label] = next(
+                (kind_shares for name, kind_shares in NETWORK_SHARES.items() if kind.startswith(name)), None
+            )
         shares = self._shares[label]
         if shares is None or len(shares) != n:
             return self._random.randrange(n)
@@ -154,13 +156,13 @@ ASSUMED: Final = {
     "consume": _("a listener takes no time"),
 }
 STARTS_MS = (0, 100, 350)  # nothing, what a quarter of the recorded starts takes or more, the longest
-OPEN = (0, 1)  # more than one: whether it comes now or later is a choice
-TIMES = ("uptime", "shutdown", "consume", "start")
-ALL = tuple(ASSUMED)
+NOW_OR_LATER = (0, 1)  # more than one: whether it comes now or later is a choice
+VARIED_TIMES = ("uptime", "shutdown", "consume", "start")
+ALL_ASSUMED = tuple(ASSUMED)
 
 
 def checked_vary(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, each once, in the order of ``ASSUMED``.
+    """The names, each once, in the order of `ASSUMED`.
 
     Raises:
         BadInput: an unknown name; the text has all of them.
@@ -183,8 +185,8 @@ def search_timing(scenario: Scenario, vary: Collection[str], lag_us: int = 0) ->
     drawn = race_timing(scenario)
     options: dict[str, dict[str, tuple[int, ...]]] = {
         "start": {"start_ms": STARTS_MS},
-        "threads": {"thread_us": OPEN},
-        "reput": {"reput_us": OPEN},
+        "threads": {"thread_us": NOW_OR_LATER},
+        "reput": {"reput_us": NOW_OR_LATER},
         "uptime": {"uptime_ms": drawn.uptime_ms},
         "shutdown": {"shutdown_ms": drawn.shutdown_ms},
         "consume": {"consume_ms": drawn.consume_ms},

@@ -51,7 +51,7 @@ def _cut(text: str) -> str:
 
 
 def describe(outcome: StepOutcome) -> str:
-    """Tell what a node came to, with the Java class of a value."""
+    """What a node came to, with the Java class of a value."""
     if outcome.error is not None:
         text = outcome.error.text
         return _(
@@ -64,7 +64,7 @@ def describe(outcome: StepOutcome) -> str:
 
 
 def operands_drawn(node: Node) -> list[Node]:
-    """Give the branches below a node: all terms of a chain side by side, no branch for the NULL of IS NULL."""
+    """The branches below a node: all terms of a chain side by side, no branch for the NULL of IS NULL."""
     if isinstance(node, And | Or) and not is_between(node):
         return chain(node)
     if label(node) == "IS NULL":
@@ -89,7 +89,7 @@ def _told(outcome: StepOutcome | None) -> str:
 
 
 def _rows(root: Node) -> Iterator[tuple[str, Node]]:
-    """Give line and node, depth first; too deep a tree is cut off."""
+    """Line and node, depth first; too deep a tree is cut off."""
     waiting: list[tuple[Node, str, str]] = [(root, "", "")]
     while waiting:
         node, lead, indent = waiting.pop()
@@ -101,7 +101,14 @@ def _rows(root: Node) -> Iterator[tuple[str, Node]]:
             waiting.append((branch, f"{indent}{'└─ ' if last else '├─ '}", f"{indent}{'   ' if last else '│  '}"))
 
 
-TRUE, FALSE, NULL, ERROR, OTHER, NOT_ASKED = "true", "false", "null", "error", "value", _("not asked")
+TRUE_STEP, FALSE_STEP, NULL_STEP, ERROR_STEP, OTHER, NOT_ASKED = (
+    "true",
+    "false",
+    "null",
+    "error",
+    "value",
+    _("not asked"),
+)
 MAX_PARTS = 80
 
 
@@ -124,8 +131,8 @@ class Sql92:
     """What a broker makes of a SQL92 expression, and of a message's properties.
 
     `accepted`: it compiles; else `error` says why not, `offset` where, `meant` what is probably wrong and
-    `write` the expression as it is probably meant, both None where nobody can say. `read_as`
-    is what the broker reads, `ignored` the text behind it that it does not read. `value` is what the expression comes
+    `write` the expression as it is probably meant, both None where it cannot be said. `read_as`
+    is what the broker reads, `ignored` the text after it that it does not read. `value` is what the expression comes
     to for the message: "true", "false", "null", or the name of the exception; `matches` whether the broker passes it.
     `steps` draw the evaluation, `tree` is the same as data, `findings` are what is probably not meant.
     """
@@ -160,8 +167,8 @@ class Sql92:
             False: _("{what} is accepted; the message is dropped", what=what),
         }
         read = [_("{ignored} is ignored", ignored=f"{self.ignored!r}")] if self.ignored else []
-        found = (f"{one.severity}: {one.message}" for one in self.findings)
-        return "\n".join(map(str, [passes[self.matches], *read, *self.steps, *found]))
+        findings = (f"{finding.severity}: {finding.message}" for finding in self.findings)
+        return "\n".join(map(str, [passes[self.matches], *read, *self.steps, *findings]))
 
 
 def answer(expression: str, properties: Mapping[str, str] | None, version: Version) -> Sql92:
@@ -195,42 +202,42 @@ def answer(expression: str, properties: Mapping[str, str] | None, version: Versi
         matches=matches,
         steps=draw(compiled, properties),
         findings=examine(compiled),
-        tree=_part(compiled.root, compiled, outcomes, asked=properties is not None, whole=small),
+        tree=_part(compiled.root, compiled, outcomes, is_asked=properties is not None, whole=small),
     )
 
 
 def _value(outcome: StepOutcome) -> str:
     kind = _kind(outcome)
-    if kind == ERROR and outcome.error is not None:
+    if kind == ERROR_STEP and outcome.error is not None:
         return outcome.error.cause_name or outcome.error.java_name
-    return FALSE if kind == OTHER else kind
+    return FALSE_STEP if kind == OTHER else kind
 
 
 def _kind(outcome: StepOutcome) -> str:
     if outcome.error is not None:
-        return ERROR
+        return ERROR_STEP
     if outcome.value is None:
-        return NULL
+        return NULL_STEP
     if isinstance(outcome.value, bool):
-        return TRUE if outcome.value else FALSE
+        return TRUE_STEP if outcome.value else FALSE_STEP
     return OTHER
 
 
 def _part(
-    node: Node, compiled: CompiledSql92, outcomes: Mapping[int, StepOutcome], *, asked: bool, whole: bool
+    node: Node, compiled: CompiledSql92, outcomes: Mapping[int, StepOutcome], *, is_asked: bool, whole: bool
 ) -> ExpressionPart:
     """A node as data; of an expression that is too large only the root."""
     outcome = outcomes.get(id(node))
     below = operands_drawn(node) if whole and not isinstance(node, Property | Constant) else []
-    parts = [_part(one, compiled, outcomes, asked=asked, whole=whole) for one in below]
+    parts = [_part(operand, compiled, outcomes, is_asked=is_asked, whole=whole) for operand in below]
     text = as_units(compiled.text)[node.start : node.end]
     if outcome is None:
-        told = NOT_ASKED if asked else ""
-        return ExpressionPart(label(node), text, told, told, parts)
+        came_to = NOT_ASKED if is_asked else ""
+        return ExpressionPart(label(node), text, came_to, came_to, parts)
     if outcome.error is not None:
-        told = _("throws {value}", value=_value(outcome))
+        came_to = _("throws {value}", value=_value(outcome))
     elif isinstance(node, Property) and outcome.value is None:
-        told = _("missing: null")
+        came_to = _("missing: null")
     else:
-        told = describe(outcome)
-    return ExpressionPart(label(node), text, told, _kind(outcome), parts)
+        came_to = describe(outcome)
+    return ExpressionPart(label(node), text, came_to, _kind(outcome), parts)

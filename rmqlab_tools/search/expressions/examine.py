@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 def examine(compiled: CompiledSql92) -> list[Hint]:
-    """Give all findings on an expression the broker accepts, in the order of the text; the switch comes last.
+    """All findings on an expression the broker accepts, in the order of the text; the switch comes last.
 
-    Of more than `findings.LONGEST` characters the conditions are not examined, and that is said.
+    Of more than `findings.LONGEST_EXAMINED` characters the conditions are not examined, and that is said.
     """
-    found = Findings(compiled)
-    hints = [*found.rest(), *found.depth()]
-    hints += found.length() if found.is_long else (*found.conditions(), *found.names(), *found.upgrade())
+    findings = Findings(compiled)
+    hints = [*findings.rest(), *findings.depth()]
+    hints += findings.length() if findings.is_long else (*findings.conditions(), *findings.names(), *findings.upgrade())
     hints.sort(key=lambda finding: (finding.start, finding.code))
-    return [*hints, *found.switch()]
+    return [*hints, *findings.switch()]
 
 
 def looks_like_sql92(text: str) -> bool:
     """Whether what is given as a TAG expression is a SQL92 condition, right or nearly so, and no list of tags.
 
-    Example: true for ``a > 3`` and ``a == 3``, false for ``tagA || tagB``, ``tagA`` and ``*``.
+    Example: true for `a > 3` and `a == 3`, false for `tagA || tagB`, `tagA` and `*`.
     """
     if is_whole(text):
         return compares(text)

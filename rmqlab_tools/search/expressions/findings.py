@@ -1,4 +1,4 @@
-"""What 4.8.0 accepts in silence although the author cannot have meant it: conditions, names, the text behind them."""
+"""What 4.8.0 accepts in silence although the author cannot have meant it: conditions, names, the text after them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.sql92.compiler import CompiledSql92
 
-LONGEST: Final = 20_000
+LONGEST_EXAMINED: Final = 20_000
 """Characters of an expression whose conditions are examined; the broker itself takes longer ones."""
 _MAX_CONDITIONS = 40  # parts that are searched for never and always
 _LARGEST = 1_000  # nodes in a part that is searched
@@ -64,19 +64,19 @@ class Findings:
     @property
     def is_long(self) -> bool:
         """Whether it has more text than is examined."""
-        return len(self._text) > LONGEST
+        return len(self._text) > LONGEST_EXAMINED
 
     def length(self) -> Iterator[Hint]:
         """That it is too long to be examined."""
         message = _(
             "the expression has {length} characters; of more than {longest} the conditions are not examined",
             length=len(self._text),
-            longest=LONGEST,
+            longest=LONGEST_EXAMINED,
         )
         yield self._finding("not-examined", "note", self._root.span, message, _("split it, or use IN"))
 
     def rest(self) -> Iterator[Hint]:
-        """The text behind the longest valid prefix."""
+        """The text after the longest valid prefix."""
         token = self._compiled.rest
         if token.kind is Kind.EOF:
             return
@@ -105,14 +105,14 @@ class Findings:
 
     def conditions(self) -> Iterator[Hint]:
         """Conditions that throw, never or always hold, or bind otherwise than they look."""
-        told: list[Node] = []
+        reported: list[Node] = []
         for number, node in enumerate(conditions(self._root)):
             yield from self._shape(node)
-            if number < _MAX_CONDITIONS and not any(node in part.walk() for part in told):
-                found = self._never_or_always(node)
-                if found:
-                    told.append(node)
-                    yield found
+            if number < _MAX_CONDITIONS and not any(node in part.walk() for part in reported):
+                hint = self._never_or_always(node)
+                if hint:
+                    reported.append(node)
+                    yield hint
 
     def depth(self) -> Iterator[Hint]:
         """A tree that the broker cannot evaluate."""
@@ -225,7 +225,7 @@ class Findings:
                 yield self._finding("empty-text", "warning", node.span, message, advice)
             hidden = hidden_in(text)
             if hidden:
-                names = " ".join(shown(one) for one in hidden)
+                names = " ".join(shown(character) for character in hidden)
                 message = _("a text has characters in it that nobody sees: {names}", names=names)
                 yield self._finding("hidden-characters", "warning", node.span, message, _("retype the text"))
             elif text != text.strip(" "):
@@ -234,7 +234,7 @@ class Findings:
 
     def _as_list(self, node: Node, text: str) -> str | None:
         """`TAGS = 'a || b'` with the values named one by one."""
-        values = [one.strip() for one in text.split("||")]
+        values = [value.strip() for value in text.split("||")]
         if not isinstance(node, Equal) or not isinstance(node.left, Property) or len(values) < 2:
             return None
         if not all(values) or _WILDCARD.search("".join(values)):
@@ -308,7 +308,7 @@ class Findings:
         yield self._finding("throws", "note", node.span, message, advice)
 
     def _is_noted(self, *what: str) -> bool:
-        """Tell whether this was said before; one note for each property is enough."""
+        """Whether this was said before; one note for each property is enough."""
         before = what in self._noted
         self._noted.add(what)
         return before
@@ -339,7 +339,7 @@ class Findings:
         return self._text[slice(*span)]
 
     def _with_brackets(self, node: Node) -> tuple[int, int]:
-        """Where a part stands, with brackets that begin before it or end behind it: `(a OR b) AND c` begins at a."""
+        """Where a part stands, with brackets that begin before it or end after it: `(a OR b) AND c` begins at a."""
         start, end = node.span
         for opened, closed in self._brackets:  # inner ones first
             if opened < start < closed < end:
@@ -393,15 +393,15 @@ class Findings:
 
 def _brackets_of(compiled: CompiledSql92) -> list[tuple[int, int]]:
     """Where the brackets of the part that is read open and close, inner ones before outer ones."""
-    tokens, opened, found, index = Tokens(compiled.text, compiled.version), [], [], 0
+    tokens, opened, pairs, index = Tokens(compiled.text, compiled.version), [], [], 0
     while tokens[index].start < compiled.rest.start:
         token = tokens[index]
         if token.kind is Kind.OPEN:
             opened.append(token.start)
         elif token.kind is Kind.CLOSE and opened:
-            found.append((opened.pop(), token.start))
+            pairs.append((opened.pop(), token.start))
         index += 1
-    return found
+    return pairs
 
 
 def _asks_for_absence(node: Node, name: str) -> bool:

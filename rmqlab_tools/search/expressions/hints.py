@@ -9,7 +9,7 @@ class Hint(NamedTuple):
     """One remark. `start`, `end`: the text it is about (UTF-16 units); `line`, `column` count from 1.
 
     `severity`: "warning" for what loses messages or lets others pass, "note" for what one should know. `write`: the
-    whole expression as it is probably meant, None where nobody can say; the broker accepts it and reads all of it.
+    whole expression as it is probably meant, None where it cannot be said; the broker accepts it and reads all of it.
     """
 
     code: str

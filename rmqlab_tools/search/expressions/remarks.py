@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.sql92.tokens import Version
 
-REFUSED: Final = "refused"
+REFUSED_CODE: Final = "refused"
 WARNING: Final = "warning"
 
 
@@ -64,15 +64,25 @@ def remarks(expression_type: str | None, expression: str | None, version: Versio
 def _refused(kind: str | None, text: str, refusal: ExpressionRefused, version: Version) -> Hint:
     if not isinstance(refusal, MQFilterException):
         near = did_you_mean(kind, (TAG, *EXPRESSION_TYPES)).removeprefix("; ")
-        return Hint(REFUSED, WARNING, 0, 0, 0, 0, refusal.args[0], near)
-    found = repair(text, version)
+        return Hint(REFUSED_CODE, WARNING, 0, 0, 0, 0, refusal.args[0], near)
+    repaired = repair(text, version)
     at = 0 if refusal.offset is None else refusal.offset
-    return Hint(REFUSED, WARNING, at, at, refusal.line, refusal.column, refusal.args[0], found.told or "", found.write)
+    return Hint(
+        REFUSED_CODE,
+        WARNING,
+        at,
+        at,
+        refusal.line,
+        refusal.column,
+        refusal.args[0],
+        repaired.told or "",
+        repaired.write,
+    )
 
 
 def doubts(expression_type: str | None, expression: str | None, version: Version = "4.8.0") -> tuple[Hint, ...]:
     """The remarks that are warnings: what loses messages, lets others pass, or is refused."""
-    return tuple(one for one in remarks(expression_type, expression, version) if one.severity == WARNING)
+    return tuple(hint for hint in remarks(expression_type, expression, version) if hint.severity == WARNING)
 
 
 def sentence(hint: Hint) -> str:
@@ -104,7 +114,7 @@ def warn(
     """
     for name, kind, expression in subscriptions:
         for doubt in doubts(kind, expression, sql92):
-            if doubt.code == REFUSED and not refused:
+            if doubt.code == REFUSED_CODE and not refused:
                 continue
             said = _("{name} {expression}: {text}", name=name, expression=repr(expression), text=sentence(doubt))
             warnings.warn_explicit(ExpressionWarning(str(said)), None, "rmqlab", 0, registry=_SAID)

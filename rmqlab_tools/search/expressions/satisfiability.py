@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rmqlab.filter.sql92.evaluation import Closure
     from rmqlab.filter.sql92.values import Value
 
-BUDGET = 500_000  # conditions that may be worked out in one search
+EVALUATION_BUDGET = 500_000  # conditions that may be worked out in one search
 _DEEPEST = 60
 _MAX_VALUES = 400
 _MAX_TRIALS = 400_000
@@ -57,7 +57,7 @@ NOT_TRUE = Can.FALSE | Can.NULL | Can.ERROR
 
 
 class Found(NamedTuple):
-    """A message (`properties`), or None; `proven` tells whether None means that there is no such message at all."""
+    """A message (`properties`), or None; `proven` says whether None means that there is no such message at all."""
 
     properties: dict[str, str] | None
     proven: bool = False
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 class Search:
     """The possible outcomes of one tree (`node`: all of an expression or a part). `tried` counts what was looked at."""
 
-    def __init__(self, node: Node, budget: int = BUDGET) -> None:
+    def __init__(self, node: Node, budget: int = EVALUATION_BUDGET) -> None:
         self._node = node
         self._budget = budget
         self._cost = sum(1 for _ in atoms(node))
@@ -90,8 +90,8 @@ class Search:
             return Found(None)
         self._left = self._budget
         chosen: dict[str, str | None] = {}
-        found = self._assign(chosen, list(self._values), wanted)
-        if found:
+        is_found = self._assign(chosen, list(self._values), wanted)
+        if is_found:
             return Found({name: value for name, value in chosen.items() if value is not None})
         return Found(None, proven=self._complete and self._left > 0)
 
@@ -159,7 +159,7 @@ class Search:
 
 
 def conditions(root: Node) -> Iterator[Node]:
-    """Give the parts that are conditions, larger ones first."""
+    """The parts that are conditions, larger ones first."""
     waiting = deque([root])
     while waiting:
         node = waiting.popleft()
@@ -200,7 +200,7 @@ def _both(left: int, right: int) -> int:
 
 
 def atoms(root: Node) -> Iterator[Node]:
-    """Give the conditions that AND, OR and NOT are made of."""
+    """The conditions that AND, OR and NOT are made of."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -211,22 +211,22 @@ def atoms(root: Node) -> Iterator[Node]:
 
 
 def names_of(node: Node) -> list[str]:
-    """Give the properties below `node`, in the order of the text, each once."""
+    """The properties below `node`, in the order of the text, each once."""
     return list(dict.fromkeys(part.name for part in node.walk() if isinstance(part, Property)))
 
 
 def candidates(root: Node) -> dict[str, list[str | None]]:
-    """Give the values to try for each property (None: the message does not have it), in the order of the text."""
+    """The values to try for each property (None: the message does not have it), in the order of the text."""
     constants: dict[str, list[Node]] = {name: [] for name in names_of(root)}
     for atom in atoms(root):
-        found = [part for part in atom.walk() if isinstance(part, Constant | Negate | In | TextTest)]
+        literals = [part for part in atom.walk() if isinstance(part, Constant | Negate | In | TextTest)]
         for name in names_of(atom):
-            constants[name].extend(found)
+            constants[name].extend(literals)
     return {name: _values(parts) for name, parts in constants.items()}
 
 
 def is_complete(root: Node) -> bool:
-    """Tell whether `candidates` has a value of every kind, so that what none of them does no message does."""
+    """Whether `candidates` has a value of every kind, so that what none of them does no message does."""
     for atom in atoms(root):
         if len(names_of(atom)) > 1 or any(isinstance(part, TextTest) for part in atom.walk()):
             return False
@@ -268,11 +268,11 @@ def _literals(parts: Iterable[Node]) -> Iterator[int | float]:
                 known[id(part)] = part.value
             case Negate():
                 known[id(part)] = negated(known.get(id(part.operand)))
-    yield from (one for one in known.values() if isinstance(one, int | float) and not isinstance(one, bool))
+    yield from (number for number in known.values() if isinstance(number, int | float) and not isinstance(number, bool))
 
 
 def _points(numbers: list[Fraction]) -> Iterator[Fraction]:
-    """Give every number, and below, above and in each gap a whole one (if there is one) and one whose decimal fits."""
+    """Every number, and below, above and in each gap a whole one (if there is one) and one whose decimal fits."""
     if not numbers:
         return
     yield from numbers
@@ -301,7 +301,7 @@ def _otherwise(number: str, taken: set[str]) -> str:
 
 
 def _fresh(word: str, taken: set[str]) -> str:
-    """Give a word that no text of the expression is."""
+    """A word that no text of the expression is."""
     fresh = word
     while fresh in taken:
         fresh += word

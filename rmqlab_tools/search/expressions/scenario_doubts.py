@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined
 from rmqlab.scenario.scenario import Start, Subscribe
-from rmqlab_tools.search.expressions.remarks import REFUSED, doubts, told
+from rmqlab_tools.search.expressions.remarks import REFUSED_CODE, doubts, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +24,8 @@ def asked(scenario: Scenario) -> Iterator[Asked]:
     for step in scenario.steps:
         if not isinstance(step, Start | Subscribe):
             continue
-        wishes = step.subscribe.items() if isinstance(step, Start) else [(step.topic, step)]
-        for topic, wish in wishes:
+        subscriptions = step.subscribe.items() if isinstance(step, Start) else [(step.topic, step)]
+        for topic, wish in subscriptions:
             key = topic, wish.type, wish.expr
             if key not in seen:
                 seen.add(key)
@@ -33,11 +33,11 @@ def asked(scenario: Scenario) -> Iterator[Asked]:
 
 
 def refused(step: Start | Subscribe) -> str:
-    """What was probably meant by what the broker refuses of one step, to be put behind its own words; or nothing."""
-    wishes = step.subscribe.values() if isinstance(step, Start) else [step]
-    found = [one for wish in wishes for one in doubts(wish.type, wish.expr) if one.code == REFUSED]
-    meant = [joined("; ", [text for text in (one.advice, _write(one)) if text]) for one in found]
-    return "".join(_(" ({meant})", meant=one) for one in meant if one)
+    """What was probably meant by what the broker refuses of one step, to be put after its own words; or nothing."""
+    subscriptions = step.subscribe.values() if isinstance(step, Start) else [step]
+    hints = [hint for wish in subscriptions for hint in doubts(wish.type, wish.expr) if hint.code == REFUSED_CODE]
+    meant = [joined("; ", [text for text in (hint.advice, _write(hint)) if text]) for hint in hints]
+    return "".join(_(" ({meant})", meant=text_meant) for text_meant in meant if text_meant)
 
 
 def _write(hint: Hint) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Json = dict[str, object]
 Lines = list[str]
 MAX_LINES = 200
-WIDEST = 2_000
+WIDEST_LINE = 2_000
 
 
 def sql92_report(
@@ -84,17 +84,17 @@ def _accepted(compiled: CompiledSql92, properties: dict[str, str] | None, lines:
         _(
             "accepted by {version} as {canonical}{value}",
             version=compiled.version,
-            canonical=canonical[:WIDEST],
-            value="..." * (len(canonical) > WIDEST),
+            canonical=canonical[:WIDEST_LINE],
+            value="..." * (len(canonical) > WIDEST_LINE),
         )
     )
     with spoken(ENGLISH):
-        told = draw(compiled, properties)
+        english_tree = draw(compiled, properties)
     tree = draw(compiled, properties)
     lines.extend(f"  {line}" for line in tree[:MAX_LINES])
     if len(tree) > MAX_LINES:
         lines.append("  " + _("and {tree} more nodes", tree=len(tree) - MAX_LINES))
-    return {"ok": True, "canonical": canonical, "ignored": compiled.ignored, "tree": told}
+    return {"ok": True, "canonical": canonical, "ignored": compiled.ignored, "tree": english_tree}
 
 
 def _evaluated(compiled: CompiledSql92, properties: dict[str, str], lines: Lines) -> Json:
@@ -129,14 +129,14 @@ def _examined(compiled: CompiledSql92, lines: Lines) -> list[Json]:
     findings = examine(compiled)
     for finding in findings:
         where = f"{finding.line}:{finding.column}"
-        told = _("{message} ({advice})", message=translate(finding.message), advice=translate(finding.advice))
+        sentence = _("{message} ({advice})", message=translate(finding.message), advice=translate(finding.advice))
         if finding.code == "switch":
-            lines.append(_("note: {told}", told=told))
+            lines.append(_("note: {told}", told=sentence))
         else:
             lines.append(
-                _("warning at {where}: {told}", where=where, told=told)
+                _("warning at {where}: {told}", where=where, told=sentence)
                 if finding.severity == "warning"
-                else _("note at {where}: {told}", where=where, told=told)
+                else _("note at {where}: {told}", where=where, told=sentence)
             )
         if finding.write is not None:
             lines.append("  " + _("write: {expression}", expression=finding.write))
@@ -148,21 +148,21 @@ def _examples(compiled: CompiledSql92, lines: Lines) -> Json:
     passes = search.find(Can.TRUE)
     fails = None if passes.properties is None else search.near_miss(passes.properties)
     failing = search.find(NOT_TRUE) if fails is None else Found(fails)
-    told: Json = {}
-    for name, found in (("passes", passes), ("fails", failing)):
-        told[name] = found.properties
-        told[f"{name}_proven_impossible"] = found.proven
-        text = _shown(found, evaluated=compiled)
+    record: Json = {}
+    for name, example in (("passes", passes), ("fails", failing)):
+        record[name] = example.properties
+        record[f"{name}_proven_impossible"] = example.proven
+        text = _shown(example, evaluated=compiled)
         lines.append(
             _("passes:        {text}", text=text) if name == "passes" else _("does not pass: {text}", text=text)
         )
-    return told
+    return record
 
 
-def _shown(found: Found, evaluated: CompiledSql92) -> str:
-    if found.properties is None:
-        return _("there is no such message") if found.proven else _("none was found")
-    text = " ".join(f"{name}={value!r}" for name, value in found.properties.items()) or _(
+def _shown(example: Found, evaluated: CompiledSql92) -> str:
+    if example.properties is None:
+        return _("there is no such message") if example.proven else _("none was found")
+    text = " ".join(f"{name}={value!r}" for name, value in example.properties.items()) or _(
         "a message without properties"
     )
-    return f"{text}  ({describe(evaluate_in_steps(evaluated.root, found.properties).root)})"
+    return f"{text}  ({describe(evaluate_in_steps(evaluated.root, example.properties).root)})"

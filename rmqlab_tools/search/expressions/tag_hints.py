@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.filter.filter import twin_of
+from rmqlab.filter.filter import colliding_tag
 from rmqlab.filter.sql92.errors import shown
 from rmqlab.language import _
 from rmqlab.message.java import split, trim, utf16_length
@@ -22,7 +22,7 @@ from rmqlab_tools.search.expressions.repair.repair import is_whole, repair
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LONGEST: Final = 20_000
+LONGEST_TAGS: Final = 20_000
 """Characters of a TAG expression that is examined."""
 _SEPARATORS: Final = re.compile(r"\|+|&&|[,;、，；｜]+|\s(?:OR|AND|or|and|Or|And)\s")
 _QUOTES: Final = "'\"‘’“”`＇＂"
@@ -34,12 +34,12 @@ _CLEAN: Final = re.compile(r"[^\s|,;'\"*%?!()\[\]{}=<>]+")
 
 
 def examine_tags(text: str | None) -> list[Hint]:
-    """Give all findings on a TAG expression, in the order of the text. Null, empty and `*` mean every message.
+    """All findings on a TAG expression, in the order of the text. Null, empty and `*` mean every message.
 
     >>> [one.write for one in examine_tags("tagA|tagB") if one.severity == "warning"]
     ['tagA || tagB']
     """
-    if text is None or text in {"", SUB_ALL} or len(text) > LONGEST:
+    if text is None or text in {"", SUB_ALL} or len(text) > LONGEST_TAGS:
         return []
     parts = split(text, SEPARATOR)
     if not parts:
@@ -72,12 +72,12 @@ def _of_parts(text: str, parts: list[str]) -> Iterator[Hint]:
             yield _hint("empty-part", "note", text, (start, start), says, _("leave the separator out"))
             continue
         span = (start, start + len(tag))
-        found = _odd(tag)
-        if found is not None:
-            code, says, advice = found
+        oddity = _odd(tag)
+        if oddity is not None:
+            code, says, advice = oddity
             severity = "note" if code == "destination" else "warning"
             yield _hint(code, severity, text, span, says, advice, write)
-        elif (twin := twin_of(tag)) is not None:
+        elif (twin := colliding_tag(tag)) is not None:
             says = _("{twin} has the same hash code as {tag}", twin=twin, tag=tag)
             advice = _("the broker sends messages with it too, and the client drops them")
             yield _hint("twin", "note", text, span, says, advice)
@@ -85,7 +85,7 @@ def _of_parts(text: str, parts: list[str]) -> Iterator[Hint]:
 
 def _odd(tag: str) -> tuple[str, str, str] | None:
     """What is odd about one tag: a code, what it is to the broker, what to do."""
-    hidden = " ".join(shown(one) for one in hidden_in(tag))
+    hidden = " ".join(shown(character) for character in hidden_in(tag))
     bars = _("tags are separated by two bars: tagA || tagB")
     kinds = (
         (
@@ -121,25 +121,25 @@ def _odd(tag: str) -> tuple[str, str, str] | None:
 
 
 def _as_meant(text: str) -> str | None:
-    """The tags that are probably meant, with two bars between; None where that cannot be told."""
-    told = _PREFIX.sub("", plain(text)[0])
-    told = _SEPARATORS.sub("|", told)
-    tags = [one.strip().strip(_QUOTES + _BRACKETS).strip() for one in told.split("|")]
-    tags = list(dict.fromkeys(one for one in tags if one))
-    if not tags or not all(_CLEAN.fullmatch(one) and ":" not in one for one in tags):
+    """The tags that are probably meant, with two bars between; None where that cannot be known."""
+    meant = _PREFIX.sub("", plain(text)[0])
+    meant = _SEPARATORS.sub("|", meant)
+    tags = [name.strip().strip(_QUOTES + _BRACKETS).strip() for name in meant.split("|")]
+    tags = list(dict.fromkeys(name for name in tags if name))
+    if not tags or not all(_CLEAN.fullmatch(name) and ":" not in name for name in tags):
         return None
     return f" {SEPARATOR} ".join(tags)
 
 
 def case_twins(text: str, tag: str) -> list[Hint]:
     """Tags of an expression that differ from a message's in capital letters alone."""
-    found = []
-    for one in dict.fromkeys(map(trim, split(text, SEPARATOR))):
-        if one != tag and one.lower() == tag.lower():
-            says = _("{first} and {second} are two different tags: capital letters count", first=one, second=tag)
-            start = text.find(one)
-            found.append(_hint("case", "warning", text, (start, start + len(one)), says, _("write both alike")))
-    return found
+    hints = []
+    for name in dict.fromkeys(map(trim, split(text, SEPARATOR))):
+        if name != tag and name.lower() == tag.lower():
+            says = _("{first} and {second} are two different tags: capital letters count", first=name, second=tag)
+            start = text.find(name)
+            hints.append(_hint("case", "warning", text, (start, start + len(name)), says, _("write both alike")))
+    return hints
 
 
 def _hint(

@@ -36,7 +36,7 @@ Properties = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One way to subscribe a topic, and who does so; ``data`` None: these members do not subscribe it at all."""
+    """One way to subscribe a topic, and who does so; `data` None: these members do not subscribe it at all."""
 
     data: SubscriptionData | None
     members: tuple[str, ...]
@@ -47,13 +47,13 @@ class Wish:
 
     def as_json(self) -> dict[str, Any]:
         """Type, text and members."""
-        told = None if self.data is None else {"type": self.data.expression_type, "expr": self.data.sub_string}
-        return {"subscription": told, "members": list(self.members)}
+        subscription = None if self.data is None else {"type": self.data.expression_type, "expr": self.data.sub_string}
+        return {"subscription": subscription, "members": list(self.members)}
 
 
 @dataclass(frozen=True, slots=True)
 class WishDifference:
-    """Two wishes compared. ``apart`` None: one of them is a class filter, which nobody can look into."""
+    """Two wishes compared. `apart` None: one of them is a class filter, which cannot be looked into."""
 
     first: Wish
     second: Wish
@@ -86,10 +86,10 @@ class WishDifference:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What becomes of a message while the slot is ``holder``'s: by owner of its queue, and in which share of queues.
+    """What becomes of a message while the slot is `holder`'s: by owner of its queue, and in which share of queues.
 
-    ``lost``: the share of the queues (in a broadcasting group: of the members that ask for it) where it is lost;
-    ``stuck``: where it waits, because nobody pulls. ``fates``: fate by owner. ``unasked``: owners that get it although
+    `lost`: the share of the queues (in a broadcasting group: of the members that ask for it) where it is lost;
+    `stuck`: where it waits, because no client pulls. `fates`: fate by owner. `unasked`: owners that get it although
     they did not ask for it.
     """
 
@@ -104,8 +104,8 @@ class Loss:
 class ExampleLoss:
     """A message on which members differ: who asks for it, and what becomes of it by who holds the slot.
 
-    ``losses``: one for each wish that may be in the slot; the first for the highest version,
-    of equal ones the first heard; where none is told, the last heard.
+    `losses`: one for each wish that may be in the slot; the first for the highest version,
+    of equal ones the first heard; where none is given, the last heard.
     """
 
     message: Properties
@@ -124,14 +124,14 @@ class ExampleLoss:
             "asked": list(self.asked),
             "losses": [
                 {
-                    "slot": one.holder,
-                    "lost": float(one.lost),
-                    "lost_of": [one.lost.numerator, one.lost.denominator],
-                    "stuck": float(one.stuck),
-                    "fates": {client: str(fate) for client, fate in one.fates.items()},
-                    "unasked": list(one.unasked),
+                    "slot": loss.holder,
+                    "lost": float(loss.lost),
+                    "lost_of": [loss.lost.numerator, loss.lost.denominator],
+                    "stuck": float(loss.stuck),
+                    "fates": {client: str(fate) for client, fate in loss.fates.items()},
+                    "unasked": list(loss.unasked),
                 }
-                for one in self.losses
+                for loss in self.losses
             ],
         }
 
@@ -152,7 +152,7 @@ class TopicLint:
     def verdict(self) -> LintVerdict:
         """The worst of its differences; with a subscription that was not compared it is never good."""
         unknown = [LintVerdict.UNDECIDED] if self.left_out else []
-        return LintVerdict.worst([*(one.verdict for one in self.differences), *unknown])
+        return LintVerdict.worst([*(difference.verdict for difference in self.differences), *unknown])
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
@@ -160,20 +160,20 @@ class TopicLint:
             "topic": self.topic,
             "verdict": str(self.verdict),
             "queues": self.queues,
-            "wishes": [one.as_json() for one in self.wishes],
-            "differences": [one.as_json() for one in self.differences],
-            "witnesses": [one.as_json() for one in self.witnesses],
+            "wishes": [wish.as_json() for wish in self.wishes],
+            "differences": [difference.as_json() for difference in self.differences],
+            "witnesses": [witness.as_json() for witness in self.witnesses],
             **({"left_out": self.left_out} if self.left_out else {}),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class SharedId:
-    """A client id that several processes have, and by topic the queues that they all read, and those of nobody.
+    """A client id that several processes have, and by topic the queues that they all read, and those without an owner.
 
     The broker lists an id for each of its connections (4.8.0 `ConsumerGroupInfo.getAllClientId`); who works out its
     share looks for its own id and takes the first place of it (`AllocateMessageQueueAveragely`). So the processes of
-    one id read the same queues, and the shares of the other places are read by nobody. ``topics`` has only those whose
+    one id read the same queues, and the shares of the other places are read by no member. `topics` has only those whose
     number of queues is known.
     """
 
@@ -207,10 +207,10 @@ class SharedId:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GroupLint:
-    """One group. ``notes``: what else differs or will surprise. ``tool``: what the admin tool would say, later on.
+    """One group. `notes`: what else differs or will surprise. `tool`: what the admin tool would say, later on.
 
-    ``shared_ids``: client ids that several members have; then the group is inconsistent, whatever they subscribe.
-    ``missing``: what is not known of the group, where evidence is only a part of it.
+    `shared_ids`: client ids that several members have; then the group is inconsistent, whatever they subscribe.
+    `missing`: what is not known of the group, where evidence is only a part of it.
     """
 
     group: str
@@ -233,7 +233,7 @@ class GroupLint:
         """The worst of its topics; members with one client id are as bad, and with a part missing it is never good."""
         if self.shared_ids:
             return LintVerdict.INCONSISTENT
-        worst = LintVerdict.worst(one.verdict for one in self.topics)
+        worst = LintVerdict.worst(topic.verdict for topic in self.topics)
         return LintVerdict.worst([worst, LintVerdict.UNDECIDED]) if self.missing else worst
 
     def as_json(self) -> dict[str, Any]:
@@ -242,10 +242,10 @@ class GroupLint:
             "group": self.group,
             "verdict": str(self.verdict),
             "members": list(self.members),
-            "topics": [one.as_json() for one in self.topics],
+            "topics": [topic.as_json() for topic in self.topics],
             "notes": list(self.notes),
             "admin_tool_says_same": self.tool,
-            **({"shared_ids": [one.as_json() for one in self.shared_ids]} if self.shared_ids else {}),
+            **({"shared_ids": [shared.as_json() for shared in self.shared_ids]} if self.shared_ids else {}),
             **({"missing": list(self.missing)} if self.missing else {}),
         }
 

@@ -19,7 +19,7 @@ MOST_SLOTS: Final = 8
 """Subscriptions for which it is worked out what they do to a message while the broker holds them."""
 MOST_FATES: Final = 200
 """Members whose fate of a message is listed; of further ones, the first of each subscription."""
-MOST_NAMED: Final = 20
+MOST_MEMBERS_NAMED: Final = 20
 """Members that a line names."""
 
 
@@ -29,4 +29,4 @@ def named(members: Iterable[str]) -> str:
     >>> named(str(number) for number in range(22))
     '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 and 2 more'
     """
-    return shortened(members, MOST_NAMED)
+    return shortened(members, MOST_MEMBERS_NAMED)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rmqlab.rules import Rules
     from rmqlab_tools.search.lint.findings import ExampleLoss, GroupLint, Loss, TopicLint, Wish, WishDifference
 
-VERDICTS = {
+VERDICT_WORDS = {
     LintVerdict.CONSISTENT: N_("Consistent: all members want the same messages."),
     LintVerdict.INCONSISTENT: N_("Inconsistent: the members want different messages."),
     LintVerdict.UNDECIDED: N_("Not decided: it is not known whether the members want the same messages."),
@@ -42,24 +42,24 @@ STYLES = {LintVerdict.CONSISTENT: GOOD, LintVerdict.INCONSISTENT: BAD, LintVerdi
 
 def verdict_words(verdict: LintVerdict) -> str:
     """Whether the members agree, in a sentence."""
-    return _(VERDICTS[verdict])
+    return _(VERDICT_WORDS[verdict])
 
 
-def advice(found: GroupLint) -> str:
+def advice(result: GroupLint) -> str:
     """What to do about it, in a sentence or two."""
-    if refusals(found):
+    if refusals(result):
         return _("Repair the condition first: until then its members do not start.")
-    if found.shared_ids:
+    if result.shared_ids:
         return _("Give each process a client id of its own.")
-    return _(ADVICE[found.verdict])
+    return _(ADVICE[result.verdict])
 
 
-def refusals(found: GroupLint) -> list[str]:
+def refusals(result: GroupLint) -> list[str]:
     """A sentence for each condition that no broker accepts: who gives it, and why it is refused."""
     said: list[str] = []
-    for topic in found.topics:
+    for topic in result.topics:
         for wish in topic.wishes:
-            why = _refusal(wish, found.rules)
+            why = _refusal(wish, result.rules)
             if why is not None:
                 members = named(wish.members)
                 said.append(_("No broker accepts {wish} of {members}: {why}", wish=str(wish), members=members, why=why))
@@ -77,29 +77,33 @@ def _refusal(wish: Wish, rules: Rules) -> str | None:
     return None
 
 
-def tool_words(found: GroupLint) -> str:
+def tool_words(result: GroupLint) -> str:
     """What the admin tool would say, where it is wrong; else nothing."""
-    if found.shared_ids or found.missing or found.tool == (found.verdict is LintVerdict.CONSISTENT):
+    if result.shared_ids or result.missing or result.tool == (result.verdict is LintVerdict.CONSISTENT):
         return ""
-    if found.tool:
+    if result.tool:
         return _("The admin tool compares texts only, and calls these subscriptions the same.")
     return _("The admin tool compares texts only, and calls these subscriptions different.")
 
 
-def difference_words(one: WishDifference) -> str:
+def difference_words(difference: WishDifference) -> str:
     """How two wishes differ, in a sentence or two."""
-    values = {"first": str(one.first), "second": str(one.second), "members": named(one.second.members)}
-    apart = one.apart
-    if one.second.data is None:
+    values = {
+        "first": str(difference.first),
+        "second": str(difference.second),
+        "members": named(difference.second.members),
+    }
+    apart = difference.apart
+    if difference.second.data is None:
         return _(
             "{members} does not subscribe this topic, and is given queues of it all the same. Nobody reads them.",
             members=values["members"],
         )
     if apart is None:
         return _("{first} and {second}: not decided, a class filter cannot be looked into.", **values)
-    if one.verdict is LintVerdict.CONSISTENT:
+    if difference.verdict is LintVerdict.CONSISTENT:
         return _("{first} and {second} let the same messages pass. This is proved.", **values)
-    if one.verdict is LintVerdict.UNDECIDED:
+    if difference.verdict is LintVerdict.UNDECIDED:
         return _(
             "{first} and {second}: no message was found that tells them apart ({tried} cases tried). That there is none"
             " is not proved.",
@@ -109,7 +113,7 @@ def difference_words(one: WishDifference) -> str:
     if apart.only_first is not None and apart.only_second is not None:
         return _("{first} and {second} differ both ways.", **values)
     if apart.only_first is None:
-        values |= {"first": str(one.second), "second": str(one.first)}
+        values |= {"first": str(difference.second), "second": str(difference.first)}
     if apart.proven:
         return _("{first} lets more messages pass than {second}.", **values)
     return _("{first} lets more messages pass than {second}; the other way round none was found.", **values)
@@ -126,12 +130,12 @@ def message_words(message: Mapping[str, str]) -> str:
     return joined(", ", [_("no tag") if tag is None else _("the tag {tag}", tag=tag), *others])
 
 
-def witness_words(one: ExampleLoss) -> str:
+def witness_words(example: ExampleLoss) -> str:
     """A message that shows the difference, and who asks for it."""
     return _(
         "A message with {message}; {asked} asked for it",
-        message=message_words(one.message),
-        asked=named(one.asked),
+        message=message_words(example.message),
+        asked=named(example.asked),
     )
 
 
@@ -154,30 +158,32 @@ def share_words(part: Fraction, queues: int | None) -> str:
     return _("all queues") if part == 1 else _("{part} of the queues", part=str(part))
 
 
-def lint_lines(found: GroupLint) -> Iterator[str]:
+def lint_lines(result: GroupLint) -> Iterator[str]:
     """What was found of a group, line by line: the answer, what to do, then each topic with what shows it, notes."""
-    count = len(found.members)
-    for refusal in refusals(found):
+    count = len(result.members)
+    for refusal in refusals(result):
         yield Line((refusal, BAD))
     members = ngettext("{count} member", "{count} members", count)
-    head = _("{group}: {verdict} ({members})", group=found.group, verdict=verdict_words(found.verdict), members=members)
-    yield Line((head, STYLES[found.verdict]))
-    yield Line("  ", (_("What to do:"), HEAD), " ", advice(found))
-    for one in found.shared_ids:
-        first, *others = one.lines()
+    head = _(
+        "{group}: {verdict} ({members})", group=result.group, verdict=verdict_words(result.verdict), members=members
+    )
+    yield Line((head, STYLES[result.verdict]))
+    yield Line("  ", (_("What to do:"), HEAD), " ", advice(result))
+    for shared in result.shared_ids:
+        first, *others = shared.lines()
         yield Line(("  " + first, BAD))
         yield from ("     " + line for line in others)
-    for topic in found.topics:
+    for topic in result.topics:
         yield from _topic_lines(topic)
-    for text in found.missing:
+    for text in result.missing:
         yield Line(("  " + text, WARN))
     above = tuple(
-        why for topic in found.topics for wish in topic.wishes if (why := _refusal(wish, found.rules)) is not None
+        why for topic in result.topics for wish in topic.wishes if (why := _refusal(wish, result.rules)) is not None
     )
-    for note in found.notes:
+    for note in result.notes:
         if not (above and note.endswith(above)):  # a refusal stands before all else already
             yield _("  note: {note}", note=note)
-    tool = tool_words(found)
+    tool = tool_words(result)
     if tool:
         yield _("  note: {note}", note=tool)
 
@@ -187,8 +193,8 @@ def _topic_lines(topic: TopicLint) -> Iterator[str]:
     for wish in topic.wishes[: MOST_COMPARED + 1]:
         members = named(wish.members)
         yield f"     {wish}: {members}"
-    for one in topic.differences:
-        yield f"     {difference_words(one)}"
+    for difference in topic.differences:
+        yield f"     {difference_words(difference)}"
     if topic.left_out:
         yield "     " + _(
             "{left_out} more subscriptions, which are different texts, were not compared: at most {most} are",
@@ -202,17 +208,17 @@ def _topic_lines(topic: TopicLint) -> Iterator[str]:
 def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
     yield f"     {witness_words(witness)}"
     by_fates: dict[tuple[tuple[str, str], ...], list[Loss]] = {}
-    for one in witness.losses:
-        by_fates.setdefault(tuple((owner, str(fate)) for owner, fate in one.fates.items()), []).append(one)
+    for loss in witness.losses:
+        by_fates.setdefault(tuple((owner, str(fate)) for owner, fate in loss.fates.items()), []).append(loss)
     for fates, losses in by_fates.items():
         first = losses[0]
-        told = named(f"{owner} {fate_words(fate)}" for owner, fate in fates)
+        text = named(f"{owner} {fate_words(fate)}" for owner, fate in fates)
         where = [_("lost in {share}", share=share_words(first.lost, topic.queues))]
         if first.stuck:
             where.append(_("waits in {share}", share=share_words(first.stuck, topic.queues)))
-        parts = [told]
+        parts = [text]
         if first.unasked:
             parts.append(_("{members} did not ask for it", members=named(first.unasked)))
-        head = _("       {holder}: ", holder=holder_words([one.holder for one in losses]))
-        told = _(" ({fates})", fates=joined("; ", parts))
-        yield Line(head, (joined(", ", where), BAD if first.lost else GOOD), (told, SOFT))
+        head = _("       {holder}: ", holder=holder_words([loss.holder for loss in losses]))
+        text = _(" ({fates})", fates=joined("; ", parts))
+        yield Line(head, (joined(", ", where), BAD if first.lost else GOOD), (text, SOFT))

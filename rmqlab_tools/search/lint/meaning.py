@@ -15,7 +15,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.filter.filter import Filter, twin_of
+from rmqlab.filter.filter import Filter, colliding_tag
 from rmqlab.language import _, joined
 from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.protocol.subscription_data import build_subscription
@@ -30,8 +30,8 @@ from rmqlab_tools.search.consistency import (
     lets_pass,
     tell_apart,
 )
-from rmqlab_tools.search.expressions.remarks import REFUSED, doubts, sentence
-from rmqlab_tools.search.expressions.satisfiability import BUDGET
+from rmqlab_tools.search.expressions.remarks import REFUSED_CODE, doubts, sentence
+from rmqlab_tools.search.expressions.satisfiability import EVALUATION_BUDGET
 from rmqlab_tools.search.lint.findings import (
     ExampleLoss,
     GroupLint,
@@ -43,7 +43,7 @@ from rmqlab_tools.search.lint.findings import (
     WishDifference,
 )
 from rmqlab_tools.search.lint.limits import MOST_COMPARED, MOST_EXAMINED, MOST_FATES, MOST_MESSAGES, MOST_SLOTS, named
-from rmqlab_tools.search.lint.members import SETTINGS, text_key
+from rmqlab_tools.search.lint.members import MEMBER_SETTINGS, text_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.search.lint.members import LintGroup, LintMember
 
 
-FEW = 8
+FEW_COMPARED = 8
 """Different subscriptions of a topic, each of which is compared with the whole budget of `tell_apart`."""
 
 
@@ -60,25 +60,26 @@ def lint(group: LintGroup, rules: Rules = DEFAULT_RULES) -> GroupLint:
     """Compare what the members of a group subscribe, in the order in which they were heard, by the broker's rules."""
     members = group.members
     topics = sorted({topic for member in members for topic in member.subscriptions})
-    found = tuple(_topic(topic, members, group.queues.get(topic), rules) for topic in topics)
+    compared = tuple(_topic(topic, members, group.queues.get(topic), rules) for topic in topics)
     return GroupLint(
-        group.name, tuple(one.client for one in members), found, tuple(_notes(members, found, rules)), _tool(members),
+        group.name, tuple(heard.client for heard in members), compared, tuple(_notes(members, compared, rules)),
+        _tool(members),
         tuple(_shared_ids(members, group.queues)), rules=rules,
     )  # fmt: skip
 
 
 def _shared_ids(members: Sequence[LintMember], queues: Mapping[str, int]) -> Iterable[SharedId]:
-    """Client ids that more than one member has, with the queues that they all read, and those that nobody reads.
+    """Client ids that more than one member has, with the queues that they all read, and those that no process reads.
 
     4.8.0 `ConsumerGroupInfo.getAllClientId`, `AllocateMessageQueueAveragely.allocate`.
     """
-    if all(one.settings.get("messageModel") == "BROADCASTING" for one in members):
+    if all(member.settings.get("messageModel") == "BROADCASTING" for member in members):
         return  # nothing is allocated: each reads all queues
-    ids = sorted((one.client_id for one in members), key=utf16_key)
+    ids = sorted((member.client_id for member in members), key=utf16_key)
     twice = {client_id: count for client_id, count in Counter(ids).items() if count > 1}
     # an id that stands behind as many as there are queues is given none
     read_by = {
-        topic: {one: allocate(one, range(number), ids) for one in {*ids[:number], *twice}}
+        topic: {shared_id: allocate(shared_id, range(number), ids) for shared_id in {*ids[:number], *twice}}
         for topic, number in sorted(queues.items())
         if twice
     }
@@ -103,14 +104,14 @@ def _topic(topic: str, members: Sequence[LintMember], queues: int | None, rules:
     first, *others = wishes
     # who does not subscribe the topic at all stands last, and counts most
     compared = others if len(others) <= MOST_COMPARED else [*others[: MOST_COMPARED - 1], others[-1]]
-    budget = BUDGET if len(compared) <= FEW else BUDGET // FEW
+    budget = EVALUATION_BUDGET if len(compared) <= FEW_COMPARED else EVALUATION_BUDGET // FEW_COMPARED
     differences = tuple(WishDifference(first, other, _apart(first, other, budget, rules)) for other in compared)
     messages: list[Properties] = []
-    for one in differences:
-        for message in () if one.apart is None else (one.apart.only_first, one.apart.only_second):
+    for difference in differences:
+        for message in () if difference.apart is None else (difference.apart.only_first, difference.apart.only_second):
             if message is not None and message not in messages:
                 messages.append(message)
-        if one.second.data is None and not messages:
+        if difference.second.data is None and not messages:
             # one that somebody asks for, to show what is lost where others do not subscribe the topic
             apart = _apart(first, Wish(build_subscription(topic, " || ", "TAG"), ()), budget, rules)
             messages += [] if apart is None or apart.only_first is None else [apart.only_first]
@@ -132,20 +133,20 @@ def _apart(first: Wish, second: Wish, budget: int, rules: Rules) -> Apart | None
 
 
 def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint], rules: Rules) -> Iterable[str]:
-    for name in SETTINGS:
-        told: dict[str, list[str]] = {}
+    for name in MEMBER_SETTINGS:
+        clients_of: dict[str, list[str]] = {}
         for member in members:
             if name in member.settings:
-                told.setdefault(member.settings[name], []).append(member.client)
-        if len(told) > 1:
-            texts = joined("; ", (f"{value}: {named(clients)}" for value, clients in told.items()))
+                clients_of.setdefault(member.settings[name], []).append(member.client)
+        if len(clients_of) > 1:
+            texts = joined("; ", (f"{value}: {named(clients)}" for value, clients in clients_of.items()))
             yield _("{name} differs ({texts}): the broker keeps the last one heard", name=name, texts=texts)
     for topic in topics:
         data = [wish.data for wish in topic.wishes if wish.data is not None]
-        kinds = {one.is_tag for one in data}
+        kinds = {subscription.is_tag for subscription in data}
         if len(kinds) > 1:
-            tags = sorted({tag for one in data if one.is_tag for tag in one.tags_set})
-            same = next(((tag, twin) for tag in tags if (twin := twin_of(tag)) is not None), None)
+            tags = sorted({tag for subscription in data if subscription.is_tag for tag in subscription.tags_set})
+            same = next(((tag, twin) for tag in tags if (twin := colliding_tag(tag)) is not None), None)
             such = "" if same is None else _(", such as {same} for {same2}", same=f"{same[1]!r}", same2=f"{same[0]!r}")
             yield (
                 _(
@@ -179,10 +180,10 @@ def _refusals(topic: TopicLint, rules: Rules) -> Iterable[str]:
     for wish in topic.wishes[:MOST_EXAMINED]:
         if wish.data is None or wish.data.class_filter_mode:
             continue
-        who = named(wish.members)
+        clients = named(wish.members)
         for doubt in doubts(wish.data.expression_type, wish.data.sub_string, rules.sql92):
-            values = {"topic": topic.topic, "wish": wish, "members": who, "text": sentence(doubt)}
-            if doubt.code == REFUSED:
+            values = {"topic": topic.topic, "wish": wish, "members": clients, "text": sentence(doubt)}
+            if doubt.code == REFUSED_CODE:
                 yield _("{topic}: {wish} ({members}) is refused and lets nothing pass: {text}", **values)
             else:
                 yield _("{topic}: {wish} ({members}): {text}", **values)
@@ -221,10 +222,12 @@ def _wrong_codes(topic: str, members: Sequence[LintMember]) -> Iterable[str]:
 
 def _tool(members: Sequence[LintMember]) -> bool:
     running = {
-        one.client: RunningConsumer(
-            one.settings.get("consumeType", "CONSUME_PASSIVELY") == "CONSUME_PASSIVELY", 0, one.subscriptions.values()
+        member.client: RunningConsumer(
+            member.settings.get("consumeType", "CONSUME_PASSIVELY") == "CONSUME_PASSIVELY",
+            0,
+            member.subscriptions.values(),
         )
-        for one in members
+        for member in members
     }
     return analyze_subscription(running, TOOL_WAITS_MS + 1) if running else True
 
@@ -233,16 +236,18 @@ def shares(members: Sequence[LintMember], queues: int | None) -> dict[str, Fract
     """Which share of a topic's queues each member is given: exactly for a number of queues, else evenly.
 
     With the usual strategy (`AllocateMessageQueueAveragely`), the client ids sorted. Members with one id are given the
-    same queues, which are counted for the first of them; the rest of their shares is nobody's.
+    same queues, which are counted for the first of them; the rest of their shares has no owner.
     """
-    by_id = sorted(members, key=lambda one: utf16_key(one.client_id))
-    ids = [one.client_id for one in by_id]
+    by_id = sorted(members, key=lambda member: utf16_key(member.client_id))
+    ids = [member.client_id for member in by_id]
     # an id that stands behind as many as there are queues is given none
     part = {
-        one: Fraction(1, len(ids)) if queues is None else Fraction(len(allocate(one, range(queues), ids)), queues)
-        for one in dict.fromkeys(ids[:queues])
+        client_id: Fraction(1, len(ids))
+        if queues is None
+        else Fraction(len(allocate(client_id, range(queues), ids)), queues)
+        for client_id in dict.fromkeys(ids[:queues])
     }
-    return {one.client: part.pop(one.client_id, Fraction(0)) for one in by_id}
+    return {member.client: part.pop(member.client_id, Fraction(0)) for member in by_id}
 
 
 class _Owners:
@@ -256,17 +261,17 @@ class _Owners:
         self._rules = rules
         self._members = [member.client for member in members]
         self._wish_of = {client: number for number, wish in enumerate(wishes) for client in wish.members}
-        self._broadcasting = all(one.settings.get("messageModel") == "BROADCASTING" for one in members)
+        self._broadcasting = all(heard.settings.get("messageModel") == "BROADCASTING" for heard in members)
         part = shares(members, queues)
         self._part = [sum((part[client] for client in wish.members), Fraction(0)) for wish in wishes]
-        self._slots = self._by_version(topic, {one.client: one for one in members})
+        self._slots = self._by_version(topic, {heard.client: heard for heard in members})
         listed = {*self._members[:MOST_FATES], *(wish.members[0] for wish in wishes)}
         self._listed = [client for client in self._members if client in listed]
 
     def _by_version(self, topic: str, by_name: Mapping[str, LintMember]) -> dict[str, SubscriptionData]:
         """Which subscriptions the broker may hold, each by the member whose it is; the likeliest first.
 
-        The higher version has it, of equal ones the first heard (row S-77); where none is told, the last heard.
+        The higher version has it, of equal ones the first heard (row S-77); where none is given, the last heard.
         """
         places = {client: place for place, client in enumerate(by_name)}
 
@@ -282,25 +287,25 @@ class _Owners:
         """What becomes of a message, by who holds the slot."""
         asking = [wish.data is not None and lets_pass(wish.data, message, self._rules) for wish in self.wishes]
         losses = tuple(self._loss(holder, slot, message, asking) for holder, slot in self._slots.items())
-        return ExampleLoss(message, tuple(one for one in self._members if asking[self._wish_of[one]]), losses)
+        return ExampleLoss(message, tuple(client for client in self._members if asking[self._wish_of[client]]), losses)
 
     def _loss(self, holder: str, slot: SubscriptionData, message: Properties, asking: Sequence[bool]) -> Loss:
-        """What becomes of ``message`` while the broker holds ``slot``, the subscription of ``holder``."""
+        """What becomes of `message` while the broker holds `slot`, the subscription of `holder`."""
         fates = [fate(wish.data, slot, message, self._rules) for wish in self.wishes]
         part = self._part
         if self._broadcasting:  # each of those who ask is to get it
-            asked = sum(len(wish.members) for wish, asks in zip(self.wishes, asking, strict=True) if asks)
+            asking_members = sum(len(wish.members) for wish, asks in zip(self.wishes, asking, strict=True) if asks)
             part = [
-                Fraction(len(wish.members), asked) if asks else Fraction(0)
+                Fraction(len(wish.members), asking_members) if asks else Fraction(0)
                 for wish, asks in zip(self.wishes, asking, strict=True)
             ]
         of_fate: dict[Fate, Fraction] = {}
-        for of_wish, one in zip(part, fates, strict=True):
-            of_fate[one] = of_fate.get(one, Fraction(0)) + of_wish
+        for of_wish, met in zip(part, fates, strict=True):
+            of_fate[met] = of_fate.get(met, Fraction(0)) + of_wish
         stuck, kept = of_fate.get(Fate.NO_OWNER, Fraction(0)), of_fate.get(Fate.DELIVERED, Fraction(0))
         everything = sum(part, Fraction(0))
         nobodys = max(Fraction(0), 1 - everything)
-        unasked = [one is Fate.DELIVERED and not asks for one, asks in zip(fates, asking, strict=True)]
+        unasked = [met is Fate.DELIVERED and not asks for met, asks in zip(fates, asking, strict=True)]
         return Loss(
             holder,
             everything - kept - stuck,
@@ -313,7 +318,7 @@ class _Owners:
 def fate(
     owner: SubscriptionData | None, slot: SubscriptionData, message: Mapping[str, str], rules: Rules = DEFAULT_RULES
 ) -> Fate:
-    """What becomes of a message in a queue of ``owner`` (None: a member without the topic) under ``slot``'s filter."""
+    """What becomes of a message in a queue of `owner` (None: a member without the topic) under `slot`'s filter."""
     if owner is None:
         return Fate.NO_OWNER
     dropped = Filter(slot, rules).fate(message, Filter(owner, rules))

@@ -1,6 +1,6 @@
 """The members of consumer groups and what each subscribes, from wherever it is written down.
 
-A file may hold a group (``members``), heartbeats as clients send them (``consumerDataSet``), or scenarios (``steps``);
+A file may hold a group (`members`), heartbeats as clients send them (`consumerDataSet`), or scenarios (`steps`);
 one JSON value, or one object a line. A folder is a recording: every heartbeat on its wire counts, a client's last one
 most.
 """
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from enum import Enum
 
-SETTINGS: Final[dict[str, type[Enum]]] = {
+MEMBER_SETTINGS: Final[dict[str, type[Enum]]] = {
     "messageModel": MessageModel, "consumeType": ConsumeType, "consumeFromWhere": ConsumeFromWhere,
 }  # fmt: skip
-MEMBER_FIELDS: Final = ("client", "subscribe", "version", *SETTINGS)
+MEMBER_FIELDS: Final = ("client", "subscribe", "version", *MEMBER_SETTINGS)
 GROUP_FIELDS: Final = ("group", "members", "queues")
 
 
 @dataclass(frozen=True, slots=True)
 class LintMember:
-    """A member: its subscriptions by topic (retry topics left out) and the group's settings as it tells them.
+    """A member: its subscriptions by topic (retry topics left out) and the group's settings as it gives them.
 
-    ``sent_codes``: by topic the tags' codes of its heartbeat, where they are not those of the expression. ``client`` is
-    its name here; ``client_id`` what it tells brokers, which several processes may share by mistake.
+    `sent_codes`: by topic the tags' codes of its heartbeat, where they are not those of the expression. `client` is
+    its name here; `client_id` what it sends brokers, which several processes may share by mistake.
     """
 
     client: str
@@ -64,9 +64,9 @@ class LintMember:
 
 @dataclass(slots=True)
 class LintGroup:
-    """A group: ``heard`` has its members by client, the one that told its subscriptions last at the end.
+    """A group: `heard` has its members by client, the one that sent its subscriptions last at the end.
 
-    ``queues``: numbers of queues by topic, as far as they are known.
+    `queues`: numbers of queues by topic, as far as they are known.
     """
 
     name: str
@@ -79,7 +79,7 @@ class LintGroup:
         return list(self.heard.values())
 
     def hear(self, member: LintMember) -> None:
-        """A member tells what it subscribes now: what it said before is forgotten."""
+        """A member names what it subscribes now: what it named before is forgotten."""
         self.heard.pop(member.client, None)
         self.heard[member.client] = member
 
@@ -127,12 +127,12 @@ def groups_of_value(value: Any, where: str) -> Groups:
 
 
 def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
-    """A group from expression types and texts ``CLIENT:TOPIC=EXPRESSION``; the client named last was heard last.
+    """A group from expression types and texts `CLIENT:TOPIC=EXPRESSION`; the client named last was heard last.
 
     Raises:
         BadInput: a text that is not like that, or a client's topic given twice.
     """
-    asked: dict[str, dict[str, SubscriptionData]] = {}
+    by_client: dict[str, dict[str, SubscriptionData]] = {}
     for kind, text in texts:
         place, equals, expression = text.partition("=")
         client, colon, topic = place.partition(":")
@@ -150,7 +150,7 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
                     right=right,
                 )
             )
-        mine = asked.setdefault(client, {})
+        mine = by_client.setdefault(client, {})
         if topic in mine:
             raise BadInput(
                 _(
@@ -162,7 +162,7 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
             )
         mine[topic] = build_subscription(topic, expression, kind)
     group = LintGroup(name)
-    for client, subscriptions in asked.items():
+    for client, subscriptions in by_client.items():
         group.hear(LintMember(client, subscriptions))
     return group
 
@@ -173,19 +173,19 @@ def _values(path: Path) -> list[tuple[str, Any]]:
         return [(str(path), json_value(text))]
     except ValueError:
         rows = json_lines(text, str(path), wanted=_("one JSON value, or one object a line, is"))
-        found = [(_("{path}, line {number}", path=path, number=number), value) for number, value in rows]
-    if not found:
+        values = [(_("{path}, line {number}", path=path, number=number), value) for number, value in rows]
+    if not values:
         raise BadInput(_("{path}: nothing in it; one JSON value, or one object a line, is needed", path=path))
-    return found
+    return values
 
 
 def _of_value(groups: Groups, value: Any, where: str) -> None:
     if isinstance(value, list):
-        if value and all(isinstance(one, dict) and "subscribe" in one for one in value):
+        if value and all(isinstance(item, dict) and "subscribe" in item for item in value):
             value = {"members": value}
         else:
-            for index, one in enumerate(value):
-                _of_value(groups, one, f"{where}[{index}]")
+            for index, item in enumerate(value):
+                _of_value(groups, item, f"{where}[{index}]")
             return
     if not isinstance(value, dict):
         raise BadInput(
@@ -244,13 +244,13 @@ def _member(value: Any, where: str) -> LintMember:
     if not isinstance(value, dict) or not isinstance(value.get("client"), str):
         raise BadInput(_("{where} is {value}; it needs client, a text, and subscribe", where=where, value=f"{value!r}"))
     _refuse_unknown(value, MEMBER_FIELDS, where)
-    asked, version = value.get("subscribe"), value.get("version", 0)
-    if not isinstance(asked, dict) or type(version) is not int:
+    subscribe, version = value.get("subscribe"), value.get("version", 0)
+    if not isinstance(subscribe, dict) or type(version) is not int:
         raise BadInput(
             _("{where}: subscribe maps topics to expressions, and version is a whole number (ms)", where=where)
         )
     subscriptions = {}
-    for topic, wanted in asked.items():
+    for topic, wanted in subscribe.items():
         match wanted:
             case str(expression):
                 kind = TAG
@@ -268,9 +268,9 @@ def _member(value: Any, where: str) -> LintMember:
                     )
                 )
         subscriptions[topic] = build_subscription(topic, expression, kind, version)
-    settings = {name: value[name] for name in SETTINGS if name in value}
+    settings = {name: value[name] for name in MEMBER_SETTINGS if name in value}
     for name, given in settings.items():
-        known = SETTINGS[name].__members__
+        known = MEMBER_SETTINGS[name].__members__
         if given not in list(known):
             raise BadInput(
                 _(
@@ -305,15 +305,19 @@ def _of_beat(groups: Groups, body: bytes, where: str) -> None:
         raise BadInput(_("{where}: no heartbeat: {error}", where=where, error=error)) from error
     for data in beat.consumer_data_set:
         name = str(data.group_name)
-        told = (data.message_model, data.consume_type, data.consume_from_where)
-        settings = {key: value.name for key, value in zip(SETTINGS, told, strict=True) if value is not NULL}
+        kinds = (data.message_model, data.consume_type, data.consume_from_where)
+        settings = {key: value.name for key, value in zip(MEMBER_SETTINGS, kinds, strict=True) if value is not NULL}
         sent = {
-            str(one.topic): one
-            for one in data.subscription_data_set
-            if not str(one.topic).startswith(RETRY_GROUP_TOPIC_PREFIX)
+            str(subscription.topic): subscription
+            for subscription in data.subscription_data_set
+            if not str(subscription.topic).startswith(RETRY_GROUP_TOPIC_PREFIX)
         }
-        meant = {topic: as_meant(one) for topic, one in sent.items()}
-        codes = {topic: frozenset(one.code_set) for topic, one in sent.items() if one.code_set != meant[topic].code_set}
+        meant = {topic: as_meant(subscription) for topic, subscription in sent.items()}
+        codes = {
+            topic: frozenset(subscription.code_set)
+            for topic, subscription in sent.items()
+            if subscription.code_set != meant[topic].code_set
+        }
         groups.setdefault(name, LintGroup(name)).hear(LintMember(str(beat.client_id), meant, settings, codes))
 
 
@@ -337,34 +341,38 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
     mine: Groups = {}
     for step in scenario.steps:
         match step:
-            case Start(who=who):
+            case Start(who=client):
                 name = step.group if alone or scenario.plain_names else f"{step.group}_{scenario.id}"
                 group = mine.setdefault(name, LintGroup(name, queues=dict(scenario.topics)))
-                asked = {
-                    topic: build_subscription(topic, one.expr, one.type, step.at)
-                    for topic, one in step.subscribe.items()
+                subscriptions = {
+                    topic: build_subscription(topic, subscription.expr, subscription.type, step.at)
+                    for topic, subscription in step.subscribe.items()
                 }
-                told = (
+                modes = (
                     "BROADCASTING" if step.broadcasts else "CLUSTERING",
                     "CONSUME_PASSIVELY" if step.kind == "push" else "CONSUME_ACTIVELY",
                     f"CONSUME_FROM_{step.from_.upper()}_OFFSET",
                 )
-                group.hear(LintMember(who, asked, dict(zip(SETTINGS, told, strict=True))))
-            case Subscribe(who=who, topic=topic):
+                group.hear(LintMember(client, subscriptions, dict(zip(MEMBER_SETTINGS, modes, strict=True))))
+            case Subscribe(who=client, topic=topic):
                 again = build_subscription(topic, step.expr, step.type, step.at)
                 for group in mine.values():
-                    member = group.heard.get(who)
+                    member = group.heard.get(client)
                     if member is not None:
-                        group.hear(LintMember(who, {**member.subscriptions, topic: again}, member.settings))
-            case Unsubscribe(who=who, topic=topic):
+                        group.hear(LintMember(client, {**member.subscriptions, topic: again}, member.settings))
+            case Unsubscribe(who=client, topic=topic):
                 for group in mine.values():
-                    member = group.heard.get(who)
+                    member = group.heard.get(client)
                     if member is not None:
-                        left = {one: data for one, data in member.subscriptions.items() if one != topic}
-                        group.hear(LintMember(who, left, member.settings))
-            case Stop(who=who) | Kill(who=who):
+                        left = {
+                            subscribed_topic: data
+                            for subscribed_topic, data in member.subscriptions.items()
+                            if subscribed_topic != topic
+                        }
+                        group.hear(LintMember(client, left, member.settings))
+            case Stop(who=client) | Kill(who=client):
                 for group in mine.values():
-                    group.forget(who)
+                    group.forget(client)
             case _:
                 pass
     groups.update(mine)

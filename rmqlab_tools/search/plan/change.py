@@ -28,7 +28,7 @@ from rmqlab_tools.search.expressions.examine import looks_like_sql92
 from rmqlab_tools.search.expressions.remarks import remarks, sentence
 from rmqlab_tools.search.expressions.satisfiability import Can, Search
 
-TOPIC = "T"
+PLANNED_TOPIC = "T"
 _PREFIXES = {"SQL92:": SQL92, "TAG:": TAG}
 
 
@@ -41,9 +41,9 @@ class MessageKind(StrEnum):
 
 
 def parse_subscription(text: str, what: str, rules: Rules = DEFAULT_RULES) -> Subscription:
-    """A subscription from ``tagA||tagB``, ``*``, or ``SQL92:a > 3``; ``what`` names it in errors.
+    """A subscription from `tagA||tagB`, `*`, or `SQL92:a > 3`; `what` names it in errors.
 
-    ``rules`` are the broker's.
+    `rules` are the broker's.
 
     Raises:
         BadInput: the broker or the client would refuse it; the parser's own words are in the text.
@@ -55,7 +55,7 @@ def parse_subscription(text: str, what: str, rules: Rules = DEFAULT_RULES) -> Su
     if not text.removeprefix("TAG:").strip():
         raise BadInput(_("{what} is empty; right is a subscription: 'tagA || tagB', '*', or 'SQL92:a > 3'", what=what))
     prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
-    one = Subscription(type=_PREFIXES.get(prefix, TAG), expr=text.removeprefix(prefix))  # type: ignore[arg-type]
+    subscription = Subscription(type=_PREFIXES.get(prefix, TAG), expr=text.removeprefix(prefix))  # type: ignore[arg-type]
     if not prefix and looks_like_sql92(text):
         raise BadInput(
             _(
@@ -66,11 +66,13 @@ def parse_subscription(text: str, what: str, rules: Rules = DEFAULT_RULES) -> Su
             )
         )
     try:
-        data = data_of(one)
+        data = data_of(subscription)
         if not data.is_tag:
             compile_expression(data.expression_type, data.sub_string, rules.sql92)
     except MQFilterException:
-        raise BadInput(f"{what} {text!r}: {sentence(remarks(one.type, one.expr, rules.sql92)[0])}") from None
+        raise BadInput(
+            f"{what} {text!r}: {sentence(remarks(subscription.type, subscription.expr, rules.sql92)[0])}"
+        ) from None
     except BadInput as error:
         raise BadInput(f"{what} {text!r}: {error}") from error
     if data.is_tag and data.sub_string != SUB_ALL and not data.tags_set:
@@ -81,25 +83,25 @@ def parse_subscription(text: str, what: str, rules: Rules = DEFAULT_RULES) -> Su
                 text=f"{text!r}",
             )
         )
-    return one
+    return subscription
 
 
-def data_of(one: Subscription) -> SubscriptionData:
+def data_of(subscription: Subscription) -> SubscriptionData:
     """What a client makes of a subscription."""
-    return build_subscription(TOPIC, one.expr, one.type)
+    return build_subscription(PLANNED_TOPIC, subscription.expr, subscription.type)
 
 
-def text_of(one: Subscription) -> str:
+def text_of(subscription: Subscription) -> str:
     """A subscription as the command line has it."""
-    return one.expr if one.type == TAG else f"{one.type}:{one.expr}"
+    return subscription.expr if subscription.type == TAG else f"{subscription.type}:{subscription.expr}"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From ``old`` to ``new``. ``kinds``: properties of a message of each kind there is (its tag under ``TAGS``).
+    """From `old` to `new`. `kinds`: properties of a message of each kind there is (its tag under `TAGS`).
 
-    ``proven``: for each kind that is missing it is known that there is no such message. ``union``: takes what either
-    takes; None if it cannot be written. ``missed``: a message that one of the two takes and the union does not, since a
+    `proven`: for each kind that is missing it is known that there is no such message. `union`: takes what either
+    takes; None if it cannot be written. `missed`: a message that one of the two takes and the union does not, since a
     value that cannot be compared throws before the other condition is asked.
     """
 
@@ -121,16 +123,16 @@ class Change:
         """What members are given one after another when they are widened first; what changes nothing is left out."""
         return [self.new] if self.union in {None, self.old, self.new} else [self.union, self.new]
 
-    def passes(self, one: Subscription, kind: MessageKind) -> bool:
+    def passes(self, subscription: Subscription, kind: MessageKind) -> bool:
         """Whether a subscription takes messages of a kind."""
-        return lets_pass(data_of(one), self.kinds[kind], self.rules)
+        return lets_pass(data_of(subscription), self.kinds[kind], self.rules)
 
-    def taken_by(self, one: Subscription) -> set[MessageKind]:
+    def taken_by(self, subscription: Subscription) -> set[MessageKind]:
         """The kinds of messages that a subscription takes."""
-        return {kind for kind in self.kinds if self.passes(one, kind)}
+        return {kind for kind in self.kinds if self.passes(subscription, kind)}
 
     def message(self, kind: MessageKind, number: int, queue: int) -> OutgoingMessage:
-        """Message ``number`` of a kind, for one queue."""
+        """Message `number` of a kind, for one queue."""
         props = dict(self.kinds[kind])
         tag, keys = props.pop(PROPERTY_TAGS, None), props.pop(PROPERTY_KEYS, None)
         return OutgoingMessage(f"{kind}-{number}", tag, keys, props or None, queue)
@@ -141,8 +143,12 @@ def change_between(old: Subscription, new: Subscription, rules: Rules = DEFAULT_
     first, second = data_of(old), data_of(new)
     apart = tell_apart(first, second, rules=rules)
     both = Search(And(condition(first, rules), condition(second, rules))).find(Can.TRUE)
-    found = {MessageKind.OLD: apart.only_first, MessageKind.NEW: apart.only_second, MessageKind.BOTH: both.properties}
-    kinds = {kind: properties for kind, properties in found.items() if properties is not None}
+    examples = {
+        MessageKind.OLD: apart.only_first,
+        MessageKind.NEW: apart.only_second,
+        MessageKind.BOTH: both.properties,
+    }
+    kinds = {kind: properties for kind, properties in examples.items() if properties is not None}
     if not kinds:
         raise BadInput(
             _(
@@ -157,10 +163,12 @@ def change_between(old: Subscription, new: Subscription, rules: Rules = DEFAULT_
         return Change(old, new, kinds, proven, union, rules=rules)
     # The order counts: what the first condition throws at never comes to the second. Digits beyond ASCII are rarest.
     tried = [_joined(*order, rules=rules) for order in ((old, new), (new, old))]
-    joined = [(one, *_missed((first, second), one, rules)) for one in tried if one is not None]
+    joined = [(candidate, *_missed((first, second), candidate, rules)) for candidate in tried if candidate is not None]
     if not joined:
         return Change(old, new, kinds, proven, None, rules=rules)
-    union, missed, sure = min(joined, key=lambda one: (one[1] is not None, str(one[1]).isascii(), not one[2]))
+    union, missed, sure = min(
+        joined, key=lambda choice: (choice[1] is not None, str(choice[1]).isascii(), not choice[2])
+    )
     return Change(old, new, kinds, proven and sure, union, missed, rules)
 
 
@@ -168,9 +176,9 @@ def _simple_union(
     old: Subscription, new: Subscription, kinds: Mapping[MessageKind, Mapping[str, str]]
 ) -> Subscription | None:
     first, second = data_of(old), data_of(new)
-    for one, data in ((old, first), (new, second)):
+    for subscription, data in ((old, first), (new, second)):
         if data.is_tag and data.sub_string == SUB_ALL:
-            return one
+            return subscription
     if MessageKind.NEW not in kinds:
         return old
     if MessageKind.OLD not in kinds:
@@ -183,7 +191,7 @@ def _simple_union(
 
 def _joined(*both: Subscription, rules: Rules) -> Subscription | None:
     """The two as one condition; None if the broker refuses it."""
-    union = Subscription(type=SQL92, expr=" OR ".join(f"({_as_condition(one)})" for one in both))
+    union = Subscription(type=SQL92, expr=" OR ".join(f"({_as_condition(subscription)})" for subscription in both))
     try:
         compile_expression(union.type, data_of(union).sub_string, rules.sql92)
     except BadInput:
@@ -194,14 +202,14 @@ def _joined(*both: Subscription, rules: Rules) -> Subscription | None:
 def _missed(
     both: Iterable[SubscriptionData], union: Subscription, rules: Rules
 ) -> tuple[Mapping[str, str] | None, bool]:
-    """A message that one of ``both`` takes and ``union`` does not; if None, whether it is proven that there is none."""
-    apart = [tell_apart(one, data_of(union), rules=rules) for one in both]
-    missed = next((one.only_first for one in apart if one.only_first is not None), None)
-    return missed, all(one.proven for one in apart)
+    """A message that one of `both` takes and `union` does not; if None, whether it is proven that there is none."""
+    apart = [tell_apart(data, data_of(union), rules=rules) for data in both]
+    missed = next((difference.only_first for difference in apart if difference.only_first is not None), None)
+    return missed, all(difference.proven for difference in apart)
 
 
-def _as_condition(one: Subscription) -> str:
-    if not data_of(one).is_tag:
-        return one.expr
-    tags = ", ".join(f"'{tag}'" for tag in dict.fromkeys(split_tags(one.expr)))
+def _as_condition(subscription: Subscription) -> str:
+    if not data_of(subscription).is_tag:
+        return subscription.expr
+    tags = ", ".join(f"'{tag}'" for tag in dict.fromkeys(split_tags(subscription.expr)))
     return f"{PROPERTY_TAGS} IN ({tags})"

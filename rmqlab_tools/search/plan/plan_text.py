@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.search.plan.results import Plan, ProcedureResult
 
 MAX_NAMED = 6
-KINDS = {
+MESSAGE_KINDS = {
     MessageKind.OLD: N_("only OLD takes"),
     MessageKind.NEW: N_("only NEW takes"),
     MessageKind.BOTH: N_("both take"),
@@ -31,48 +31,48 @@ HEADLINES = {
 }
 
 
-def plan_lines(found: Plan, saved: Mapping[str, Path] | None = None, *, verbose: bool = False) -> Iterator[str]:
+def plan_lines(result: Plan, saved: Mapping[str, Path] | None = None, *, verbose: bool = False) -> Iterator[str]:
     """What a plan found, line by line; `saved` names the files of the worst schedules, `verbose` shows them."""
-    yield Line((answer(found), GOOD if found.safe else WARN if found.lossless else BAD))
-    yield from _setting_lines(found)
+    yield Line((answer(result), GOOD if result.safe else WARN if result.lossless else BAD))
+    yield from _setting_lines(result)
     for producers in Producers:
-        yield from _ways(found, producers, saved, verbose=verbose)
-    if verbose and any(one.exhausted for one in found.tried):
+        yield from _ways(result, producers, saved, verbose=verbose)
+    if verbose and any(tried.exhausted for tried in result.tried):
         yield _("every schedule: every order of frames; assumed: {assumed}", assumed=joined("; ", assumed(())))
-    if found.cut:
+    if result.cut:
         yield _("the limit of time came before the budget was used up: more runs may find more (--seconds)")
-    if found.lossless:
-        best = found.lossless[0]
+    if result.lossless:
+        best = result.lossless[0]
         yield Line((_("Checklist for {way}:", way=best.procedure.name), HEAD))
-        for number, line in enumerate(checklist(best.procedure, found.change), 1):
+        for number, line in enumerate(checklist(best.procedure, result.change), 1):
             yield f"  {number}. {line}"
     if not verbose:
         yield Line((_("-v shows the messages that each way lost, with the schedule of its worst run"), SOFT))
 
 
-def answer(found: Plan) -> str:
+def answer(result: Plan) -> str:
     """Which way to go, what it loses and how sure that is, in a sentence or two."""
-    change = _("{old} to {new}", old=text_of(found.change.old), new=text_of(found.change.new))
-    if not found.lossless:
-        best = min(found.tried, key=lambda one: one.spread()[2])
+    change = _("{old} to {new}", old=text_of(result.change.old), new=text_of(result.change.new))
+    if not result.lossless:
+        best = min(result.tried, key=lambda tried: tried.spread()[2])
         return _(
             "{change}: nothing safe was found; the least is lost by {way}: up to {worst} of {messages}.",
             change=change, way=best.procedure.name, worst=best.spread()[2], messages=best.cost.wanted,
         )  # fmt: skip
-    safe = list(dict.fromkeys(one.procedure.name for one in found.safe))
-    others = list(dict.fromkeys(one.procedure.name for one in found.lossless if one.procedure.name not in safe))
+    safe = list(dict.fromkeys(tried.procedure.name for tried in result.safe))
+    others = list(dict.fromkeys(tried.procedure.name for tried in result.lossless if tried.procedure.name not in safe))
     parts = [_("{change}: safe whatever the producers do: {ways}.", change=change, ways=joined(", ", safe))]
     if not safe:
         parts = [_("{change}: nothing is safe whatever the producers do.", change=change)]
     if others:
         parts.append(_("Safe only if the producers do their part: {ways}.", ways=joined(", ", others)))
-    if not all(one.exhausted for one in found.lossless):
+    if not all(tried.exhausted for tried in result.lossless):
         parts.append(_("Where not every schedule was tried, that means: no loss was found."))
     return sentences(*parts)
 
 
-def _setting_lines(found: Plan) -> Iterator[str]:
-    setting, change = found.setting, found.change
+def _setting_lines(result: Plan) -> Iterator[str]:
+    setting, change = result.setting, result.change
     yield _(
         "Tried with {members} members, {queues} queues, {pause} ms between restarts, messages every {every} ms.",
         members=setting.members, queues=setting.queues, pause=setting.pause_ms, every=setting.every_ms,
@@ -82,55 +82,55 @@ def _setting_lines(found: Plan) -> Iterator[str]:
     for kind, properties in change.kinds.items():
         yield _(
             "  {kind}, sent as {name}-1, {name}-2, ...: {message}",
-            kind=_(KINDS[kind]), name=kind.value, message=message_words(properties),
+            kind=_(MESSAGE_KINDS[kind]), name=kind.value, message=message_words(properties),
         )  # fmt: skip
     if not change.proven:
         yield _("  Other kinds of messages were looked for and not found; that there are none is not proven.")
 
 
-def _ways(found: Plan, producers: Producers, saved: Mapping[str, Path] | None, *, verbose: bool) -> Iterator[str]:
-    tried = [one for one in found.tried if one.producers is producers]
-    kept = [one.course for one in found.tried if one.producers is Producers.KEEP]
-    if producers is Producers.WAIT and [one.course for one in tried] == kept:
+def _ways(result: Plan, producers: Producers, saved: Mapping[str, Path] | None, *, verbose: bool) -> Iterator[str]:
+    tried = [trial for trial in result.tried if trial.producers is producers]
+    kept = [trial.course for trial in result.tried if trial.producers is Producers.KEEP]
+    if producers is Producers.WAIT and [trial.course for trial in tried] == kept:
         yield _("There is nothing to wait for: producers that wait do the same.")
         return
     if tried:
         yield Line((_(HEADLINES[producers]), HEAD))
-    for one in tried:
-        yield from _way_lines(one, saved, verbose=verbose)
+    for trial in tried:
+        yield from _way_lines(trial, saved, verbose=verbose)
 
 
-def _way_lines(one: ProcedureResult, saved: Mapping[str, Path] | None, *, verbose: bool) -> Iterator[str]:
-    best, median, worst = one.spread()
-    if one.lossless:
+def _way_lines(tried: ProcedureResult, saved: Mapping[str, Path] | None, *, verbose: bool) -> Iterator[str]:
+    best, median, worst = tried.spread()
+    if tried.lossless:
         what = _("loses nothing")
     else:
         what = _("LOSES up to {worst} (at best {best}, median {median})", worst=worst, best=best, median=median)
-    if one.exhausted:
-        how = ngettext("every schedule ({count} run)", "every schedule ({count} runs)", one.runs)
+    if tried.exhausted:
+        how = ngettext("every schedule ({count} run)", "every schedule ({count} runs)", tried.runs)
     else:
-        how = ngettext("{count} schedule tried", "{count} schedules tried", one.runs)
+        how = ngettext("{count} schedule tried", "{count} schedules tried", tried.runs)
     cost = _(
         "takes up to {takes} ms, a message waits up to {waits} ms, up to {twice} are taken twice",
-        takes=one.takes_ms, waits=one.longest_wait_ms, twice=one.duplicates,
+        takes=tried.takes_ms, waits=tried.longest_wait_ms, twice=tried.duplicates,
     )  # fmt: skip
-    style = BAD if not one.lossless else GOOD if one.safe else WARN
-    yield Line(f"  {one.procedure.name:18} ", (what, style), _(": {how}; {cost}", how=how, cost=cost))
-    if one.lossless and one.conditions:
-        yield _("    only if: {conditions}", conditions=sentences(*one.conditions))
-    if verbose and one.lost:
-        yield from _lost_lines(one)
+    style = BAD if not tried.lossless else GOOD if tried.safe else WARN
+    yield Line(f"  {tried.procedure.name:18} ", (what, style), _(": {how}; {cost}", how=how, cost=cost))
+    if tried.lossless and tried.conditions:
+        yield _("    only if: {conditions}", conditions=sentences(*tried.conditions))
+    if verbose and tried.lost:
+        yield from _lost_lines(tried)
     if saved is not None:
-        yield f"    {saved[one.name]}"
+        yield f"    {saved[tried.name]}"
 
 
-def _lost_lines(one: ProcedureResult) -> Iterator[str]:
-    for group in dict.fromkeys((lost.fate, lost.culprit, lost.subscription) for lost in one.lost):
-        bodies = [lost.body for lost in one.lost if (lost.fate, lost.culprit, lost.subscription) == group]
+def _lost_lines(tried: ProcedureResult) -> Iterator[str]:
+    for group in dict.fromkeys((lost.fate, lost.culprit, lost.subscription) for lost in tried.lost):
+        bodies = [lost.body for lost in tried.lost if (lost.fate, lost.culprit, lost.subscription) == group]
         named = shortened(bodies, MAX_NAMED)
         fate, culprit, subscription = group
         yield "    " + _(
             "{names}: {fate}, {culprit}'s pull, the broker held {subscription}",
             names=named, fate=fate_words(fate), culprit=culprit, subscription=subscription,
         )  # fmt: skip
-    yield Line((f"    {one.schedule.to_json()}", SOFT))
+    yield Line((f"    {tried.schedule.to_json()}", SOFT))

@@ -1,11 +1,11 @@
 """The change planner: runs each procedure through every schedule there is, or many, and says what it can cost.
 
-A procedure is searched from the first step of its change on: every order of frames that matters (``open_search``),
-within the budget, under the assumptions of such a search (``timings``). Beside it runs are drawn by seed with times
-as they were recorded (``timings``). A procedure is called safe only if no run lost a message and its checklist asks
+A procedure is searched from the first step of its change on: every order of frames that matters (`open_search`),
+within the budget, under the assumptions of such a search (`timings`). Beside it runs are drawn by seed with times
+as they were recorded (`timings`). A procedure is called safe only if no run lost a message and its checklist asks
 nothing of the producers; one that asks something of them is safe on that condition. What comes before the
 change is the same in all of them. Limits are counts of runs, so that the same question has the same answer everywhere;
-whoever asks for a limit of time is told that it cut the search.
+whoever asks for a limit of time learns that it cut the search.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from rmqlab.scenario.schedule import Chooser
 
 
-BUDGET = 600
+SCHEDULE_BUDGET = 600
 DRAWN = 20  # runs drawn beside a search that came to its end
 ALONE = 10  # where it does not, one in so many of the budget is drawn, if that is more
 LOOK = 40  # after so many runs it is clear enough whether a search can end within its budget
-TELL_EVERY = 10  # runs between two reports of progress
-SHORTENING = 60  # runs spent on a shorter schedule of a loss that only drawn runs reach
+SCHEDULES_PER_REPORT = 10  # runs between two reports of progress
+SHORTENING_RUNS = 60  # runs spent on a shorter schedule of a loss that only drawn runs reach
 
 
 class _LateRaceChooser(RaceChooser):
@@ -110,7 +110,7 @@ class _Trial:
         if by_search is not None and not by_chance:
             worst, cost = by_search
         elif cost.lost and not self._is_over():
-            worst = self._shortened(worst, len(cost.lost), min(budget, SHORTENING))
+            worst = self._shortened(worst, len(cost.lost), min(budget, SHORTENING_RUNS))
         again = replay_schedule(self.course.scenario, worst.schedule, cluster=self._cluster)
         if again.lines() != worst.lines():
             raise NotRepeatedError(_("schedule {to_json} does not repeat its run", to_json=worst.schedule.to_json()))
@@ -127,7 +127,7 @@ class _Trial:
 
     def _ran(self) -> None:
         self._runs += 1
-        if self._progress is not None and self._runs % TELL_EVERY == 1:
+        if self._progress is not None and self._runs % SCHEDULES_PER_REPORT == 1:
             self._progress(
                 _(
                     "{name}, producers {producers}, {runs} runs",
@@ -178,7 +178,7 @@ def procedures_named(names: Sequence[str] | None) -> list[Procedure]:
     Raises:
         BadInput: there is none of this name.
     """
-    known = {one.name: one for one in PROCEDURES}
+    known = {procedure.name: procedure for procedure in PROCEDURES}
     for name in names or ():
         if name not in known:
             raise BadInput(
@@ -197,7 +197,7 @@ def plan(
     new: str,
     *,
     setting: Setting | None = None,
-    budget: int = BUDGET,
+    budget: int = SCHEDULE_BUDGET,
     seed: int = 0,
     procedures: Sequence[str] | None = None,
     producers: Sequence[Producers] = tuple(Producers),
@@ -205,11 +205,11 @@ def plan(
     seconds: float | None = None,
     rules: Rules = DEFAULT_RULES,
 ) -> Plan:
-    """Compare the ways from ``old`` to ``new`` (texts as for ``parse_subscription``).
+    """Compare the ways from `old` to `new` (texts as for `parse_subscription`).
 
-    ``budget``: runs of the search at most for each procedure and behaviour of the producers. Runs drawn by chance, from
-    ``seed`` on, and those that shorten the worst one come on top. ``progress`` hears what is being tried and how many
-    runs of it were made. ``rules`` are those of broker and clients. After ``seconds`` of the clock each procedure
+    `budget`: runs of the search at most for each procedure and behaviour of the producers. Runs drawn by chance, from
+    `seed` on, and those that shorten the worst one come on top. `progress` hears what is being tried and how many
+    runs of it were made. `rules` are those of broker and clients. After `seconds` of the clock each procedure
     has two more runs at most, one of the search and one by chance (None: the budget alone ends it); what they show is
     then less sure, and the plan says so.
 
@@ -227,9 +227,9 @@ def plan(
         raise BadInput(_("name how the producers behave: {Producers}", Producers=joined(", ", Producers)))
     tried: list[ProcedureResult] = []
     chosen = procedures_named(procedures)
-    for behaviour, procedure in product((one for one in Producers if one in producers), chosen):
+    for behaviour, procedure in product((kind for kind in Producers if kind in producers), chosen):
         trial = _Trial(procedure, change, setting, behaviour, progress, until, rules)
-        equal = next((one for one in tried if one.course == trial.course), None)
+        equal = next((earlier for earlier in tried if earlier.course == trial.course), None)
         if equal is None:
             with gc_tuning():
                 tried.append(trial.run(budget, seed))

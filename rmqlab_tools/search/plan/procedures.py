@@ -19,23 +19,23 @@ from rmqlab.scenario.scenario import (
     Stop,
     Subscription,
 )
-from rmqlab_tools.search.plan.change import TOPIC, Change, MessageKind
+from rmqlab_tools.search.plan.change import PLANNED_TOPIC, Change, MessageKind
 
-NAME = "change"  # one for all: names on the wire carry it, and orders depend on names
-GROUP, NEW_GROUP, NEW_TOPIC = "G", "GNEW", "TNEW"
+PLAN_NAME = "change"  # one for all: names on the wire carry it, and orders depend on names
+PLANNED_GROUP, NEW_GROUP, NEW_TOPIC = "G", "GNEW", "TNEW"
 APART_MS = 200  # between starts or stops of one and the same wave
-SETTLE_MS = 3_000  # from the last first start to the first message
+BEFORE_FIRST_MESSAGE_MS = 3_000  # from the last first start to the first message
 LEAD_MS = 600  # from the first message to the first step of the change
 DOWN_MS = 400  # how long a member is away when it restarts
-LAST_LOOK_MS = 25_000  # a hold of 15 s, a rebalance every 20 s, a commit every 5 s
+PLAN_ENDS_MS = 25_000  # a hold of 15 s, a rebalance every 20 s, a commit every 5 s
 OFF_BEAT_MS = 50  # rounds of messages come between the steps
-EVERYTHING = Subscription(type="TAG", expr="*")
+EVERY_MESSAGE = Subscription(type="TAG", expr="*")
 
 
 class Producers(StrEnum):
-    """Whether the producers care: ``keep`` sends all kinds all the time.
+    """Whether the producers care: `keep` sends all kinds all the time.
 
-    ``wait`` begins with what only NEW takes, and ends with what only OLD takes, when the procedure says so.
+    `wait` begins with what only NEW takes, and ends with what only OLD takes, when the procedure says so.
     """
 
     KEEP = "keep"
@@ -44,10 +44,10 @@ class Producers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """``members`` of a group on a topic of ``queues`` queues; times in ms of virtual time.
+    """`members` of a group on a topic of `queues` queues; times in ms of virtual time.
 
-    ``pause_ms``: between two restarts, or two waves. ``every_ms``: between two rounds of messages; a round has one
-    message of each kind for each queue. ``among``: each start of the change has messages among its own frames, so that
+    `pause_ms`: between two restarts, or two waves. `every_ms`: between two rounds of messages; a round has one
+    message of each kind for each queue. `among`: each start of the change has messages among its own frames, so that
     where they fall is open too; the space is then many times as large.
     """
 
@@ -102,7 +102,7 @@ class _Timeline:
     def begin(self) -> None:
         """All members start with OLD; then messages flow."""
         self.wave(lambda number: self.start(number, self.change.old))
-        self.now += SETTLE_MS
+        self.now += BEFORE_FIRST_MESSAGE_MS
         kinds = set(self.change.kinds)
         self.flowing = kinds - {MessageKind.NEW} if self.producers is Producers.WAIT else kinds
         self.next_round = self.now + OFF_BEAT_MS
@@ -138,7 +138,7 @@ class _Timeline:
 
     def _message(self, kind: MessageKind, queue: int) -> tuple[str, OutgoingMessage]:
         self.sent += 1
-        topic = NEW_TOPIC if self.routed and kind is not MessageKind.OLD else TOPIC
+        topic = NEW_TOPIC if self.routed and kind is not MessageKind.OLD else PLANNED_TOPIC
         return topic, self.change.message(kind, self.sent, queue)
 
     def _among(self, number: int) -> None:
@@ -154,9 +154,16 @@ class _Timeline:
             step(number)
             self.advance(APART_MS)
 
-    def start(self, number: int, wants: Subscription, group: str = GROUP, topic: str = TOPIC, name: str = "C") -> None:
+    def start(
+        self,
+        number: int,
+        subscription: Subscription,
+        group: str = PLANNED_GROUP,
+        topic: str = PLANNED_TOPIC,
+        name: str = "C",
+    ) -> None:
         """A member starts."""
-        self.steps.append(Start(self.now, who=f"{name}{number + 1}", group=group, subscribe={topic: wants}))
+        self.steps.append(Start(self.now, who=f"{name}{number + 1}", group=group, subscribe={topic: subscription}))
         if self.change_at and self.setting.among:
             self._among(number)
 
@@ -164,20 +171,20 @@ class _Timeline:
         """A member of the group stops."""
         self.steps.append(Stop(self.now, who=f"C{number + 1}"))
 
-    def rollout(self, wants: Subscription) -> None:
+    def rollout(self, subscription: Subscription) -> None:
         """Restart the members one by one."""
         for number in range(self.setting.members):
             self.stop(number)
             self.advance(DOWN_MS)
-            self.start(number, wants)
+            self.start(number, subscription)
             self.pause()
 
     def end(self) -> Course:
         """Messages flow a little longer; then everything comes to rest."""
         self.advance(max(LEAD_MS, self.setting.every_ms))
-        self.steps.append(Offsets(self.now + LAST_LOOK_MS))
-        topics = {TOPIC: self.setting.queues} | ({NEW_TOPIC: self.setting.queues} if self.routed else {})
-        return Course(Scenario(NAME, topics, self.steps), self.change_at)
+        self.steps.append(Offsets(self.now + PLAN_ENDS_MS))
+        topics = {PLANNED_TOPIC: self.setting.queues} | ({NEW_TOPIC: self.setting.queues} if self.routed else {})
+        return Course(Scenario(PLAN_NAME, topics, self.steps), self.change_at)
 
 
 def _stop_all(line: _Timeline) -> None:
@@ -193,7 +200,7 @@ def _one_by_one(line: _Timeline) -> None:
 
 
 def _new_group(line: _Timeline) -> None:
-    line.steps.append(ResetOffset(line.now, group=NEW_GROUP, topic=TOPIC, to=-1, direct=True))
+    line.steps.append(ResetOffset(line.now, group=NEW_GROUP, topic=PLANNED_TOPIC, to=-1, direct=True))
     line.advance(APART_MS)
     line.wave(lambda number: line.start(number, line.change.new, NEW_GROUP, name="N"))
     line.switch()
@@ -203,8 +210,8 @@ def _new_group(line: _Timeline) -> None:
 
 def _widen_then_narrow(line: _Timeline) -> None:
     *widening, narrow = line.change.rollouts
-    for wants in widening:
-        line.rollout(wants)
+    for subscription in widening:
+        line.rollout(subscription)
     if line.change.union in {line.change.new, None}:
         line.rollout(narrow)
         line.switch()
@@ -216,7 +223,7 @@ def _widen_then_narrow(line: _Timeline) -> None:
 
 
 def _new_topic(line: _Timeline) -> None:
-    line.wave(lambda number: line.start(number, EVERYTHING, NEW_GROUP, NEW_TOPIC, name="N"))
+    line.wave(lambda number: line.start(number, EVERY_MESSAGE, NEW_GROUP, NEW_TOPIC, name="N"))
     line.routed = True
     line.switch()
     line.pause()

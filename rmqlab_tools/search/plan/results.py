@@ -22,13 +22,13 @@ HALF = 0.5 - 1e-9
 
 @dataclass(slots=True)
 class ProcedureResult:
-    """A procedure tried. ``losses``: share of the schedules by how many messages they lose.
+    """A procedure tried. `losses`: share of the schedules by how many messages they lose.
 
-    The shares are exact (each option of each choice counts the same) if ``exhausted``, else those of the drawn runs.
+    The shares are exact (each option of each choice counts the same) if `exhausted`, else those of the drawn runs.
 
-    ``exhausted``: no order of frames is left; ``runs`` = ``searched`` + ``drawn`` by seed. ``worst`` is a run
-    that loses most (of those that lose nothing: one that takes most messages twice), ``cost`` what it cost;
-    ``takes_ms``, ``longest_wait_ms`` (of a message that was taken) and ``duplicates`` are the highest of all runs.
+    `exhausted`: no order of frames is left; `runs` = `searched` + `drawn` by seed. `worst` is a run
+    that loses most (of those that lose nothing: one that takes most messages twice), `cost` what it cost;
+    `takes_ms`, `longest_wait_ms` (of a message that was taken) and `duplicates` are the highest of all runs.
     """
 
     procedure: Procedure
@@ -77,7 +77,7 @@ class ProcedureResult:
 
     @property
     def schedule(self) -> Schedule:
-        """The choices of the worst run; replays with ``rmqlab simulate --schedule``."""
+        """The choices of the worst run; replays with `rmqlab simulate --schedule`."""
         return self.worst.schedule
 
     def spread(self) -> tuple[int, int, int]:
@@ -92,7 +92,7 @@ class ProcedureResult:
         return counts[0], median, counts[-1]
 
     def as_json(self) -> dict[str, Any]:
-        """The keys that others rely on, and what stands behind them."""
+        """The keys that others rely on, and what they hold."""
         best, median, worst = self.spread()
         return {
             "name": self.procedure.name,
@@ -111,7 +111,7 @@ class ProcedureResult:
             "loss": {"best": best, "median": median, "worst": worst},
             "losses": {str(lost): round(share, 9) for lost, share in sorted(self.losses.items())},
             "wanted": self.cost.wanted,
-            "lost": [asdict(one) for one in self.lost],
+            "lost": [asdict(message) for message in self.lost],
             "takes_ms": self.takes_ms,
             "longest_wait_ms": self.longest_wait_ms,
             "scenario": self.course.scenario.to_builtins(),
@@ -138,23 +138,24 @@ class Plan:
 
     def of(self, name: str, producers: Producers = Producers.KEEP) -> ProcedureResult:
         """One procedure, as tried with these producers."""
-        return next(one for one in self.tried if one.procedure.name == name and one.producers is producers)
+        return next(result for result in self.tried if result.procedure.name == name and result.producers is producers)
 
     @property
     def lossless(self) -> list[ProcedureResult]:
         """Those that lost nothing: first the safe, then those that need not wait, each in the order of what it asks."""
-        found = [one for one in self.tried if one.lossless]
+        results = [result for result in self.tried if result.lossless]
         return sorted(
-            found, key=lambda one: (not one.safe, one.producers is Producers.WAIT, EASE.index(one.procedure.name))
+            results,
+            key=lambda result: (not result.safe, result.producers is Producers.WAIT, EASE.index(result.procedure.name)),
         )
 
     @property
     def safe(self) -> list[ProcedureResult]:
         """Those that lost nothing and ask nothing of the producers."""
-        return [one for one in self.lossless if one.safe]
+        return [result for result in self.lossless if result.safe]
 
     def as_json(self) -> dict[str, Any]:
-        """The plan; ``procedures`` has one object for each procedure and behaviour of the producers."""
+        """The plan; `procedures` has one object for each procedure and behaviour of the producers."""
         change = self.change
         return {
             "old": text_of(change.old),
@@ -167,7 +168,7 @@ class Plan:
             "seed": self.seed,
             "out_of_time": self.cut,
             "assumptions": assumed(()),
-            "procedures": [one.as_json() for one in self.tried],
+            "procedures": [result.as_json() for result in self.tried],
         }
 
 

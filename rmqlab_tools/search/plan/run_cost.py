@@ -18,7 +18,7 @@ CHANGES = frozenset({"starting", "started", "stopping", "stopped", "offsetReset"
 
 @dataclass(frozen=True, slots=True)
 class LostByChange:
-    """A message that was wanted and that nobody took: its kind, and who let it go by under which subscription."""
+    """A message that was wanted and that no member took: its kind, and who let it go by under which subscription."""
 
     body: str
     kind: MessageKind
@@ -30,10 +30,10 @@ class LostByChange:
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """``lost``: bodies, as sent; ``duplicates``: how often a message was taken once more.
+    """`lost`: bodies, as sent; `duplicates`: how often a message was taken once more.
 
-    ``takes_ms``: from the first step of the change to the last; ``longest_wait_ms``: from a message's arrival to the
-    first time that somebody took it; ``wanted``: how many messages somebody wanted.
+    `takes_ms`: from the first step of the change to the last; `longest_wait_ms`: from a message's arrival to the
+    first time that somebody took it; `wanted`: how many messages somebody wanted.
     """
 
     lost: tuple[str, ...]
@@ -44,13 +44,16 @@ class RunCost:
 
 
 def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
-    """The cost of one run; ``change_at_ms``: when its change began, since the run began.
+    """The cost of one run; `change_at_ms`: when its change began, since the run began.
 
     A message is wanted if a member that ran when it was sent asks for it, or if both OLD and NEW take it. It is lost if
-    nobody has taken it when everything has come to rest.
+    no member has taken it when everything has come to rest.
     """
     starts = [step for step in run.scenario.steps if isinstance(step, Start)]
-    takes = {one: change.taken_by(one) for one in {one for step in starts for one in step.subscribe.values()}}
+    takes = {
+        subscription: change.taken_by(subscription)
+        for subscription in {subscription for step in starts for subscription in step.subscribe.values()}
+    }
     topics = {
         message.body: step.topic for step in run.scenario.steps if isinstance(step, Send) for message in step.messages
     }
@@ -71,9 +74,9 @@ def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
                 running.pop(event["who"], None)
             case "sent":
                 body, topic = event["body"], topics[event["body"]]
-                asked = [takes[step.subscribe[topic]] for step in running.values() if topic in step.subscribe]
+                kinds_asked = [takes[step.subscribe[topic]] for step in running.values() if topic in step.subscribe]
                 kind = _kind_of(body)
-                if kind is MessageKind.BOTH or any(kind in kinds for kinds in asked):
+                if kind is MessageKind.BOTH or any(kind in kinds for kinds in kinds_asked):
                     wanted[body] = event["t"]
             case "consume":
                 body = event["body"]
@@ -87,13 +90,13 @@ def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
 
 def lost_messages(run: Run, cost: RunCost) -> list[LostByChange]:
     """Each message lost, with the stage that let it go by."""
-    found = []
+    messages = []
     for body in cost.lost:
         fates = [fate for fate in run.fates if fate.body == body]
-        fate = next((one for one in fates if one.lost), fates[0])
+        fate = next((of_message for of_message in fates if of_message.lost), fates[0])
         kind = _kind_of(body)
-        found.append(LostByChange(body, kind, fate.queue, fate.fate.value, fate.culprit, fate.subscription))
-    return found
+        messages.append(LostByChange(body, kind, fate.queue, fate.fate.value, fate.culprit, fate.subscription))
+    return messages
 
 
 def _kind_of(body: str) -> MessageKind:

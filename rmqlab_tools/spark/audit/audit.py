@@ -24,7 +24,7 @@ from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
 from rmqlab.run.fates import LOSING, Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
 from rmqlab_tools.spark.audit.delivery_evidence import DeliveryEvidence, evidence_topics, with_evidence
-from rmqlab_tools.spark.audit.fate_codes import NO
+from rmqlab_tools.spark.audit.fate_codes import Answer
 from rmqlab_tools.spark.audit.fate_inference import FateInference
 from rmqlab_tools.spark.audit.log_extent import (
     IN_MEMORY_PERCENT,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.spark.audit.subscriptions import Key
 
 _SPLIT: Final = 1 << 30
-NOTHING: Final = Subscriptions({}, {}, frozenset(), {})
+NO_SUBSCRIPTIONS: Final = Subscriptions({}, {}, frozenset(), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class AuditOptions:
     groups: tuple[str, ...] = ()
     since: int = LONG_MIN
     until: int = LONG_MAX
-    subscriptions: Subscriptions = NOTHING
+    subscriptions: Subscriptions = NO_SUBSCRIPTIONS
     delivered: tuple[str, ...] = ()
     trace_topic: str = TRACE_TOPIC
     check_crc: bool = True
@@ -91,8 +91,9 @@ class Audit:
     ) -> None:
         """Look at what is there: files, `config/`, what is given; a function opens `session` when it is needed first.
 
-        Raises `BadInput` for what cannot be read, and where there is nothing to audit:
-        no whole message, none in the time that is asked for, a group or a topic that nothing names.
+        Raises:
+            BadInput: what cannot be read, and where there is nothing to audit: no whole message, none in the time that
+                is asked for, a group or a topic that nothing names.
         """
         self.options = options or AuditOptions()
         self.root = root
@@ -106,8 +107,11 @@ class Audit:
         # the commit log offset behind the last message that is looked at
         self.end = log_end(self._files, next((file.base for file in self._files if file.last), 0))
         self._subscriptions = with_config(self.options.subscriptions, self._config)
-        topics = {*self._config.topics(), *(one.name for one in contents(Path(root) / "consumequeue") if is_dir(one))}
-        telling = evidence_topics(topics, self.options.trace_topic)
+        topics = {
+            *self._config.topics(),
+            *(path.name for path in contents(Path(root) / "consumequeue") if is_dir(path)),
+        }
+        evidence_topic_names = evidence_topics(topics, self.options.trace_topic)
         require_queues(Path(root))
         self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
         total = sum(file.size for file in self._files)
@@ -120,10 +124,10 @@ class Audit:
             for queue, offset in offsets.items()
         }
         self._evidence = DeliveryEvidence(
-            self._open, self._ranges, telling, self.options.trace_topic, self.options.delivered, retried
+            self._open, self._ranges, evidence_topic_names, self.options.trace_topic, self.options.delivered, retried
         )
         groups = {group for group, _ in self._known}
-        require_groups(root, groups, self.options.groups, self._evidence.told_of, self._config.damage)
+        require_groups(root, groups, self.options.groups, self._evidence.fully_logged_groups, self._config.damage)
         require_topics(topics.union(topic for _, topic in self._committed), self.options.subscriptions.keys())
         require_messages(self._files, self.options.since, self.options.until)
 
@@ -145,19 +149,19 @@ class Audit:
     @cached_property
     def _known(self) -> list[Key]:
         """The (group, topic) that the store or the given subscriptions name."""
-        found = {*self._committed, *self._config.named_offsets(), *self._subscriptions.keys()}
-        return sorted(key for key in found if is_audited(*key))
+        named = {*self._committed, *self._config.named_offsets(), *self._subscriptions.keys()}
+        return sorted(key for key in named if is_audited(*key))
 
     @property
-    def witnessed(self) -> dict[str, tuple[str, ...]]:
+    def groups_with_evidence(self) -> dict[str, tuple[str, ...]]:
         """The groups with evidence of deliveries, and the clients it names: not every consumer may write a trace."""
         return self._evidence.clients
 
     def inferences(
-        self, witnessed: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
+        self, groups_with_evidence: Mapping[str, tuple[tuple[str, ...], int]] = MappingProxyType({})
     ) -> dict[str, list[FateInference]]:
-        """How fates are inferred, by topic; `witnessed` has, of groups with evidence, its clients and what it tells."""
-        told, topics = self._subscriptions, self._config.topics()
+        """How fates are inferred, by topic; `groups_with_evidence` has, the clients it names and its coverage."""
+        known, topics = self._subscriptions, self._config.topics()
         inferences: dict[str, list[FateInference]] = {}
         audited = {topic for _, topic in self.keys}
         notifies = self.options.notify_consumer_ids_changed
@@ -166,22 +170,30 @@ class Audit:
             # other groups of a topic that is audited may have got what one lost
             if topic not in audited:
                 continue
-            clients, telling = witnessed.get(group, ((), NO))
-            asked, queues = told.asked.get(key, []), topics[topic].read_queue_nums if topic in topics else 0
+            clients, coverage = groups_with_evidence.get(group, ((), Answer.NO))
+            client_subscriptions = known.client_subscriptions.get(key, [])
+            queues = topics[topic].read_queue_nums if topic in topics else 0
             inference = FateInference(
-                group,
-                topic,
-                self._committed.get(key, {}),
-                asked,
-                told.held.get(key, []),
-                key in told.complete,
-                Owners(group, topic, queues, told.present.get(group, ()), asked, notify_consumer_ids_changed=notifies),
-                group in witnessed,
-                clients,
-                telling,
-                told.reset.get(key, ()),
-                self._at_first,
-                tuple(told.paused.get(group, ())),
+                group=group,
+                topic=topic,
+                committed=self._committed.get(key, {}),
+                client_subscriptions=client_subscriptions,
+                broker_subscriptions=known.broker_subscriptions.get(key, []),
+                complete=key in known.complete,
+                owners=Owners(
+                    group,
+                    topic,
+                    queues,
+                    known.present.get(group, ()),
+                    client_subscriptions,
+                    notify_consumer_ids_changed=notifies,
+                ),
+                has_evidence=group in groups_with_evidence,
+                traced=clients,
+                coverage=coverage,
+                reset=known.reset.get(key, ()),
+                at_first=self._at_first,
+                paused=tuple(known.paused.get(group, ())),
                 offsets_known=not self._offsets_lost,
             )
             inferences.setdefault(topic, []).append(inference)
@@ -191,7 +203,10 @@ class Audit:
     def scan(self) -> audit_scan.Scan:
         """What each task does with its part of the log."""
         inferences = self.inferences(
-            {group: (clients, self._evidence.telling_of(group)) for group, clients in self.witnessed.items()}
+            {
+                group: (clients, self._evidence.coverage_of(group))
+                for group, clients in self.groups_with_evidence.items()
+            }
         )
         options = self.options
         return audit_scan.Scan(
@@ -207,8 +222,8 @@ class Audit:
     @cached_property
     def rows(self) -> DataFrame:
         """Counts, lost messages and damage, kept on disk: the one pass over the log."""
-        frame = over_ranges(self.session, self._ranges, self.scan.run, audit_scan.SCHEMA)
-        if self.witnessed:
+        frame = over_ranges(self.session, self._ranges, self.scan.run, audit_scan.SCAN_SCHEMA)
+        if self.groups_with_evidence:
             frame = with_evidence(frame, self._evidence.best)
         return frame.persist(StorageLevel.DISK_ONLY)
 
@@ -218,8 +233,8 @@ class Audit:
         rows = self.rows  # first: without a session there are no columns
         names = ["group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked", "reason"]
         kinds = F.col("kind").isin(audit_scan.COUNT, audit_scan.DETAIL)
-        found = rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
-        table = found.toArrow()
+        counted = rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
+        table = counted.toArrow()
         return table.sort_by([(name, "ascending") for name in names])
 
     def _is_asked_for(self) -> Column:
@@ -234,16 +249,16 @@ class Audit:
         """
         rows = self.rows  # first: without a session there are no columns
         losing = F.col("fate").isin(*map(str, (*sorted(LOSING), Fate.PASSED))) & (F.col("asked") != "no")
-        kinds = F.col("kind").isin(audit_scan.LOST, audit_scan.DETAIL)
-        found = rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
-        if self.witnessed or self.options.each_message:
+        kinds = F.col("kind").isin(audit_scan.LOST_ROW, audit_scan.DETAIL)
+        losses = rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
+        if self.groups_with_evidence or self.options.each_message:
             got = rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
             others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))
-            found = found.join(others, "physicalOffset", "left").withColumn(
+            losses = losses.join(others, "physicalOffset", "left").withColumn(
                 "elsewhere", F.coalesce("elsewhere", F.lit(0)) + F.coalesce("others", F.lit(0))
             )
-            found = found.drop("others")
-        return found.select(*LOST_COLUMNS).orderBy("physicalOffset", "group")
+            losses = losses.drop("others")
+        return losses.select(*LOST_COLUMNS).orderBy("physicalOffset", "group")
 
     @cached_property
     def lost_table(self) -> pa.Table:
@@ -253,28 +268,30 @@ class Audit:
     @property
     def message_rows(self) -> DataFrame:
         """Every message of every group with its fate, in the log's order, if `AuditOptions.each_message` keeps them."""
-        found = self.rows.where((F.col("kind") == audit_scan.DETAIL) & self._is_asked_for())
-        return found.select(*MESSAGE_COLUMNS).orderBy("physicalOffset", "group")
+        details = self.rows.where((F.col("kind") == audit_scan.DETAIL) & self._is_asked_for())
+        return details.select(*MESSAGE_COLUMNS).orderBy("physicalOffset", "group")
 
     @cached_property
     def damage(self) -> list[dict[str, Any]]:
         """The damaged parts of the log: physicalOffset, size (bytes), reason, and the message where it is known."""
         columns = ("physicalOffset", "size", "reason", "topic", "queueId", "queueOffset")
-        found = self.rows.where(F.col("kind") == audit_scan.DAMAGE).select(*columns).orderBy("physicalOffset")
-        return [row.asDict() for row in found.collect()]
+        damaged = self.rows.where(F.col("kind") == audit_scan.DAMAGE).select(*columns).orderBy("physicalOffset")
+        return [row.asDict() for row in damaged.collect()]
 
     @cached_property
     def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
         """The figures by group and topic (`rmqlab_tools.spark.audit.totals`)."""
         lost = self.lost_table.select(["group", "topic", "offsetMsgId", "storeTimestamp", "fate", "certainty", "asked"])
-        found = totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
+        figures = totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
         if (self.options.since, self.options.until) == (LONG_MIN, LONG_MAX):
             # deliveries outside the time asked for would be none of these messages
             details = self.rows.where(F.col("kind") == audit_scan.DETAIL)
             require_logs_of(details, self._evidence.named, {group for group, _ in self.keys})
         for key in self._subscriptions.complete.intersection(self.keys):
-            found[key[0]][key[1]]["asked_for"] = sorted({one.text for one in self._subscriptions.asked[key]})
-        return found
+            figures[key[0]][key[1]]["asked_for"] = sorted(
+                {subscription.text for subscription in self._subscriptions.client_subscriptions[key]}
+            )
+        return figures
 
     @property
     def session(self) -> SparkSession:

@@ -9,7 +9,7 @@ from rmqlab.errors import BadInput, there_are
 from rmqlab.language import N_, _, filled, joined
 from rmqlab.run.fates import LOSING, Fate, fate_words
 
-CERTAINTIES = (N_("proved"), N_("implied"), N_("unknown"))
+CERTAINTY_WORDS = (N_("proved"), N_("implied"), N_("unknown"))
 UNWANTED = _("nobody asked for it")
 PERHAPS_WANTED = _("nobody got it, and perhaps nobody asked")
 MAX_REMARKS, MAX_DAMAGE = 8, 20
@@ -22,7 +22,7 @@ def rows_of(summary: Summary) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def _rows(summary: Summary) -> list[tuple[str, str, dict[str, Any]]]:
-    return [(group, topic, one) for group, topics in summary.items() for topic, one in topics.items()]
+    return [(group, topic, figures) for group, topics in summary.items() for topic, figures in topics.items()]
 
 
 def topic_of(summary: Summary, group: str) -> str:
@@ -39,7 +39,7 @@ def topic_of(summary: Summary, group: str) -> str:
 
 
 def kind_of(row: dict[str, Any]) -> str:
-    """The fate of a row of messages or counts as pictures tell it; what nobody asked for is no loss."""
+    """The fate of a row of messages or counts as pictures show it; what no member asked for is no loss."""
     fate = Fate(row["fate"])
     if fate not in LOSING and fate is not Fate.PASSED:
         return str(fate)
@@ -58,7 +58,7 @@ def summary_lines(summary: Summary) -> list[str]:
             ", ",
             (
                 _("{number} {fate} ({certainty})", number=number, fate=fate_words(fate), certainty=_(certainty))
-                for certainty in CERTAINTIES
+                for certainty in CERTAINTY_WORDS
                 for fate, number in sorted(row["by_certainty"].get(certainty, {}).items())
             ),
         )
@@ -68,7 +68,7 @@ def summary_lines(summary: Summary) -> list[str]:
 
 
 def damage_lines(damage: list[dict[str, Any]]) -> list[str]:
-    """The damaged parts of a log, the first ``MAX_DAMAGE`` of them."""
+    """The damaged parts of a log, the first `MAX_DAMAGE` of them."""
     lines = []
     for part in damage[:MAX_DAMAGE]:
         where = (
@@ -93,34 +93,36 @@ def damage_lines(damage: list[dict[str, Any]]) -> list[str]:
 def remarks(summary: Summary) -> list[str]:
     """Sentences on what an audit does not know: what follows all the same, why, and what would tell."""
     rows = _rows(summary)
-    if not any(one["sent"] for *_, one in rows):
+    if not any(figures["sent"] for *_, figures in rows):
         return [_("No message was audited: none of these topics has one in that time.")]
-    told = [_differ(*row) for row in rows if row[2]["unknown"] and len(row[2]["asked_for"]) > 1]
-    if len(told) > MAX_REMARKS:
-        told[MAX_REMARKS:] = [_("So do those of {told} more groups and topics.", told=len(told) - MAX_REMARKS)]
+    sentences = [_differ(*row) for row in rows if row[2]["unknown"] and len(row[2]["asked_for"]) > 1]
+    if len(sentences) > MAX_REMARKS:
+        sentences[MAX_REMARKS:] = [
+            _("So do those of {told} more groups and topics.", told=len(sentences) - MAX_REMARKS)
+        ]
     because: Counter[str] = Counter()
-    for *_ignored, one in rows:
-        because.update(one["unknown_because"])
-    told += [
+    for *_ignored, figures in rows:
+        because.update(figures["unknown_because"])
+    sentences += [
         _("{number} unknown: {reason}.", number=number, reason=_(reason)) for reason, number in sorted(because.items())
     ]
-    may, sum_of = (sum(one[name] for *_, one in rows) for name in ("may_be_lost", "unknown"))
+    may, sum_of = (sum(figures[name] for *_, figures in rows) for name in ("may_be_lost", "unknown"))
     if may:
-        told.append(
+        sentences.append(
             _(
                 "{may} may be lost: it is not known whether they were delivered, or whether anybody asked for them.",
                 may=may,
             )
         )
-    if sum_of and not all(one["asked_for"] for *_, one in rows):
-        told.append(
+    if sum_of and not all(figures["asked_for"] for *_, figures in rows):
+        sentences.append(
             _("A store has no TAG subscriptions: who says by --subscriptions what members ask for is told more.")
         )
-    return told
+    return sentences
 
 
-def _differ(group: str, topic: str, one: dict[str, Any]) -> str:
-    texts = one["asked_for"]
+def _differ(group: str, topic: str, figures: dict[str, Any]) -> str:
+    texts = figures["asked_for"]
     what = _("Each message") if _are_apart(texts) else _("A message that not all of them ask for")
     return _(
         "The members of {group} ask for different things of {topic}: {texts}. {what} is refused "
@@ -134,6 +136,6 @@ def _differ(group: str, topic: str, one: dict[str, Any]) -> str:
 
 
 def _are_apart(texts: list[str]) -> bool:
-    """Tell whether these are lists of tags, and no tag is on all of them."""
+    """Whether these are lists of tags, and no tag is on all of them."""
     tags = [{tag.strip() for tag in text.split("||")} for text in texts if ": " not in text]
     return len(tags) == len(texts) and "*" not in set().union(*tags) and not set.intersection(*tags)

@@ -12,7 +12,7 @@ from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.rules import tags_code
-from rmqlab_tools.spark.audit.owners import SETTLED_MS
+from rmqlab_tools.spark.audit.owners import REBALANCE_LAG_MS
 from rmqlab_tools.spark.audit.subscriptions import NEVER
 from rmqlab_tools.spark.files.commit_log_files import PROPERTY_PREFIX
 from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rmqlab_tools.spark.audit.owners import Owners, Window
-    from rmqlab_tools.spark.audit.subscriptions import Asked, HeldSubscription
+    from rmqlab_tools.spark.audit.subscriptions import BrokerSubscription, ClientSubscription
 
     Bools = NDArray[np.bool_]
 
@@ -89,16 +89,16 @@ class BatchFilter:
         return [*self._sql.value_names, *self._sql.presence_names] if self._sql else []
 
     def wants(self, batch: Batch) -> Bools:
-        """Tell what the author of the subscription means: the exact tag, or a condition that is true."""
+        """What the author of the subscription means: the exact tag, or a condition that is true."""
         if self.is_tag:
-            told = [{} if name is None else {PROPERTY_TAGS: name} for name in batch.tag_names]
-            return batch.by_tag([self._filter.wants(properties) for properties in told])
+            properties_of = [{} if name is None else {PROPERTY_TAGS: name} for name in batch.tag_names]
+            return batch.by_tag([self._filter.wants(properties) for properties in properties_of])
         if self._sql is None:
             return np.zeros(len(batch), np.bool_)
         return self._sql.matches(batch.properties)
 
     def broker_passes(self, batch: Batch) -> Bools:
-        """Tell what the broker lets pass: by hash code of the tag, or by the condition. Read only."""
+        """What the broker lets pass: by hash code of the tag, or by the condition. Read only."""
         known = batch.answers.get((self, "broker"))
         if known is None:
             if self.is_tag:
@@ -109,7 +109,7 @@ class BatchFilter:
         return known
 
     def client_passes(self, batch: Batch) -> Bools:
-        """Tell what a client with this subscription keeps of what it gets; with SQL92 that is everything. Read only."""
+        """What a client with this subscription keeps of what it gets; with SQL92 that is everything. Read only."""
         known = batch.answers.get((self, "client"))
         if known is None:
             if self.is_tag:
@@ -132,61 +132,65 @@ class BrokerPasses(NamedTuple):
     passes: Bools
     by_tag: Bools
     known: Bools
-    some: Bools
-    every: Bools
+    may_receive: Bools
+    must_receive: Bools
 
 
 def at_broker(
     batch: Batch,
     window: Window,
     topic: str,
-    slots: Sequence[HeldSubscription],
-    asked: Sequence[Asked],
+    slots: Sequence[BrokerSubscription],
+    client_subscriptions: Sequence[ClientSubscription],
     owners: Owners,
     complete: bool,
 ) -> BrokerPasses:
     """Judge messages that may have been looked at within `window`.
 
-    `slots` are what the broker held, in order of time. `asked` is what members ask for, all of them if it is
-    `complete`.
+    `slots` are what the broker held, in order of time. `client_subscriptions` is what members ask for, all of
+    them if it is `complete`.
     """
     rows, begin = len(batch), window.first
-    passes, known, some = np.zeros((3, rows), np.bool_)
-    by_tag, every = np.ones((2, rows), np.bool_)
-    for wish in asked if slots else ():
+    passes, known, may_receive = np.zeros((3, rows), np.bool_)
+    by_tag, must_receive = np.ones((2, rows), np.bool_)
+    for wish in client_subscriptions if slots else ():
         # Who looks at the broker now and then may not have seen what was in force for a moment.
-        last = wish.since + SETTLED_MS
-        seen = {(one.type, one.expression) for one in slots if wish.since <= one.since <= last}
+        last = wish.since + REBALANCE_LAG_MS
+        seen = {
+            (subscription.type, subscription.expression)
+            for subscription in slots
+            if wish.since <= subscription.since <= last
+        }
         if (wish.type, wish.expression) not in seen:
             got = batch_filter(topic, wish.type, wish.expression).broker_passes(batch)
             may = (window.last >= wish.since) & (begin <= last)
-            some |= may & got
-            every &= ~may | got
+            may_receive |= may & got
+            must_receive &= ~may | got
     for index, slot in enumerate(slots):
         mine = begin >= slot.since
         if index + 1 < len(slots):
             mine &= begin < slots[index + 1].since
-        one = batch_filter(topic, slot.type, slot.expression)
-        got = one.broker_passes(batch)
-        passes[mine], by_tag[mine] = got[mine], one.is_tag
+        wanted = batch_filter(topic, slot.type, slot.expression)
+        got = wanted.broker_passes(batch)
+        passes[mine], by_tag[mine] = got[mine], wanted.is_tag
         known |= mine
         # A pull that is held begins at its old offset when it wakes, and meets what is held then.
         may = mine | ((begin < slot.since) & (window.last >= slot.since))
-        some |= may & got
-        every &= ~may | got
-    own = [batch_filter(topic, one.type, one.expression) for one in asked]
+        may_receive |= may & got
+        must_receive &= ~may | got
+    own = [batch_filter(topic, subscription.type, subscription.expression) for subscription in client_subscriptions]
     if slots and own:
         # Who joins, and whoever gets other queues by that, registers its own: often for less than a look takes.
         near = owners.is_near_change(window)
-        passed = [one.broker_passes(batch) for one in own]
-        some |= near & reduce(np.logical_or, passed)
-        every &= ~near | reduce(np.logical_and, passed)
+        passed = [own_filter.broker_passes(batch) for own_filter in own]
+        may_receive |= near & reduce(np.logical_or, passed)
+        must_receive &= ~near | reduce(np.logical_and, passed)
     if not slots and complete and own:
         # Whichever subscription the broker held: what none of them lets pass, it dropped.
-        got_by = [one.broker_passes(batch) for one in own]
-        some, every = reduce(np.logical_or, got_by), reduce(np.logical_and, got_by)
-        passes, known = some, every | ~some
+        got_by = [own_filter.broker_passes(batch) for own_filter in own]
+        may_receive, must_receive = reduce(np.logical_or, got_by), reduce(np.logical_and, got_by)
+        passes, known = may_receive, must_receive | ~may_receive
         by_tag[:] = own[0].is_tag
     elif not slots:
-        some, every = ~some, ~every
-    return BrokerPasses(passes, by_tag, known, some, every)
+        may_receive, must_receive = ~may_receive, ~must_receive
+    return BrokerPasses(passes, by_tag, known, may_receive, must_receive)

@@ -20,7 +20,7 @@ from rmqlab.language import _
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.run.fates import Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
-from rmqlab_tools.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, UNTOLD, WHY, YES
+from rmqlab_tools.spark.audit.fate_codes import ASKED_WORDS, CERTAINTIES, WHY, Answer, CertaintyCode, UnknownReason
 from rmqlab_tools.spark.audit.subscriptions import flag_field, json_lines, reason, text_field
 from rmqlab_tools.spark.files.commit_log_files import RecordFilter
 from rmqlab_tools.spark.files.log_reader import LogReader
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BEGUN, FAILED, DEAD, CONSUMED = 1, 2, 3, 4
 """What is known of a consumption, the better news the higher."""
-SCHEMA: Final = pa.schema(
+EVIDENCE_SCHEMA: Final = pa.schema(
     [
         ("group", pa.string()),
         ("key", pa.string()),
@@ -50,7 +50,7 @@ _Row = tuple[str, str, int, str | None]
 
 
 def evidence_topics(names: Iterable[str], trace_topic: str) -> tuple[str, ...]:
-    """Return those of a store's topics that tell about deliveries."""
+    """Those of a store's topics that tell about deliveries."""
     prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)
     return tuple(sorted(name for name in names if name == trace_topic or name.startswith(prefixes)))
 
@@ -58,15 +58,15 @@ def evidence_topics(names: Iterable[str], trace_topic: str) -> tuple[str, ...]:
 def read_evidence(
     parts: Sequence[LogRange], topics: Sequence[str], trace_topic: str, retried: Mapping[tuple[str, int], int]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the evidence in ranges of the commit log.
+    """The evidence in ranges of the commit log.
 
     `retried` has the committed offsets of retry topics, by topic and queue. A record that was sent back, and that such
-    an offset is past, was consumed again: if that failed, another record behind it says so.
+    an offset is past, was consumed again: if that failed, another record after it says so.
     """
     reader = LogReader(_COLUMNS, RecordFilter(topics=tuple(topics)), check_crc=False)
     for batch in chain.from_iterable(map(reader.read, parts)):
         rows: list[_Row] = []
-        columns = (one.to_pylist() for one in batch.columns)
+        columns = (column.to_pylist() for column in batch.columns)
         for topic, unique, offset_id, body, queue, offset in zip(*columns, strict=True):
             if topic == trace_topic:
                 rows += parse_trace(body.decode("utf-8", "replace") if body else "")
@@ -81,7 +81,7 @@ def read_evidence(
 
 
 def parse_trace(text: str) -> list[_Row]:
-    """Return the consumptions in one trace record; what is no such entry is passed over."""
+    """The consumptions in one trace record; what is no such entry is passed over."""
     rows: list[_Row] = []
     groups: dict[str, str] = {}
     for entry in text.split("\x02"):
@@ -98,9 +98,12 @@ def parse_trace(text: str) -> list[_Row]:
 
 
 def read_log(path: str | Path) -> Iterator[pa.RecordBatch]:
-    """Yield the deliveries of a log: one object a line with `group`, `msgId` or `offsetMsgId`, maybe `client`.
+    """The deliveries of a log: one object a line with `group`, `msgId` or `offsetMsgId`, maybe `client`.
 
-    Events of a recording are understood too. Raises `BadInput`.
+    Events of a recording are understood too.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
     """
     rows: list[_Row] = []
     group_of: dict[tuple[str, str], str] = {}
@@ -147,7 +150,8 @@ def _rank(line: dict[str, Any]) -> int:
 
 def _batch(rows: list[_Row]) -> pa.RecordBatch:
     return pa.record_batch(
-        [pa.array(column, one.type) for column, one in zip(zip(*rows, strict=True), SCHEMA, strict=True)], schema=SCHEMA
+        [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), EVIDENCE_SCHEMA, strict=True)],
+        schema=EVIDENCE_SCHEMA,
     )
 
 
@@ -169,9 +173,9 @@ class DeliveryEvidence:
         """
         self._session, self._ranges, self._retried = session, ranges, retried
         self._topics, self._trace_topic = topics, trace_topic
-        logs = (pa.Table.from_batches(read_log(path), SCHEMA) for path in delivered)
-        self._given = pa.concat_tables([SCHEMA.empty_table(), *logs])
-        self.told_of = frozenset(self._given["group"].to_pylist())
+        logs = (pa.Table.from_batches(read_log(path), EVIDENCE_SCHEMA) for path in delivered)
+        self._given = pa.concat_tables([EVIDENCE_SCHEMA.empty_table(), *logs])
+        self.fully_logged_groups = frozenset(self._given["group"].to_pylist())
         """The groups of which a log of all deliveries is given."""
 
     @property
@@ -187,28 +191,31 @@ class DeliveryEvidence:
         if self._topics or not frames:
             ranges = self._ranges if self._topics else []
             work = partial(read_evidence, topics=self._topics, trace_topic=self._trace_topic, retried=self._retried)
-            frames.append(over_ranges(self._session(), ranges, work, SCHEMA))
-        frame = reduce(lambda one, other: one.unionByName(other), frames)
-        found = frame.groupBy("group", "key").agg(F.max("rank").alias("rank"), F.max("client").alias("client"))
-        return found.persist(StorageLevel.DISK_ONLY)
+            frames.append(over_ranges(self._session(), ranges, work, EVIDENCE_SCHEMA))
+        frame = reduce(lambda left, other: left.unionByName(other), frames)
+        ranked = frame.groupBy("group", "key").agg(F.max("rank").alias("rank"), F.max("client").alias("client"))
+        return ranked.persist(StorageLevel.DISK_ONLY)
 
     @cached_property
     def clients(self) -> dict[str, tuple[str, ...]]:
-        """The groups that somebody tells of, and the clients that wrote a trace; none where a log tells of all."""
+        """The groups with evidence, and the clients that wrote a trace; none where a log names all deliveries."""
         if not self._topics and not self._given.num_rows:
             return {}
-        found: dict[str, set[str]] = {}
+        by_group: dict[str, set[str]] = {}
         for row in self.best.select("group", "client").distinct().collect():
-            found.setdefault(row["group"], set()).update({row["client"]} - {None})
+            by_group.setdefault(row["group"], set()).update({row["client"]} - {None})
         # A log that is given tells of all members; of a trace one knows only whose it is.
-        return {group: () if group in self.told_of else tuple(sorted(clients)) for group, clients in found.items()}
+        return {
+            group: () if group in self.fully_logged_groups else tuple(sorted(clients))
+            for group, clients in by_group.items()
+        }
 
-    def telling_of(self, group: str) -> int:
-        """Tell whether every delivery in a group of `clients` is told of: `YES`, `NO` or `MAYBE`."""
-        if group in self.told_of:
-            return YES
+    def coverage_of(self, group: str) -> int:
+        """Whether the evidence names every delivery in a group, as an `Answer`."""
+        if group in self.fully_logged_groups:
+            return Answer.YES
         # Records that were sent back are of failures alone; nothing tells of what went well.
-        return MAYBE if self.clients[group] else NO
+        return Answer.MAYBE if self.clients[group] else Answer.NO
 
     def close(self) -> None:
         """Let go of what Spark keeps on disk."""
@@ -217,9 +224,9 @@ class DeliveryEvidence:
 
 
 def with_evidence(frame: DataFrame, evidence: DataFrame) -> DataFrame:
-    """Decide what the evidence (`SCHEMA`, one row a group and key) tells about the details of a scan."""
+    """Decide what the evidence (`EVIDENCE_SCHEMA`, one row a group and key) says about the details of a scan."""
     waiting = F.col("fate").isin(str(Fate.WAITING), str(Fate.NO_OWNER))
-    told = {
+    fate_of = {
         CONSUMED: (F.lit(str(Fate.DELIVERED)), F.lit("proved")),
         DEAD: (F.lit(str(Fate.DEAD_LETTER)), F.lit("proved")),
         FAILED: (F.lit(str(Fate.RETRYING)), F.lit("proved")),
@@ -231,7 +238,7 @@ def with_evidence(frame: DataFrame, evidence: DataFrame) -> DataFrame:
     }
     fate, certainty = F.col("fate"), F.col("certainty")
     reason = F.when(F.col("rank").isNull() | (F.col("rank") == 0), F.col("reason"))
-    for rank, (what, how) in told.items():
+    for rank, (what, how) in fate_of.items():
         fate = F.when(F.col("rank") == rank, what).otherwise(fate)
         certainty = F.when(F.col("rank") == rank, how).otherwise(certainty)
     named = evidence.select("group", "key", "rank")
@@ -245,7 +252,7 @@ def with_evidence(frame: DataFrame, evidence: DataFrame) -> DataFrame:
 
 
 def _covered(joined: DataFrame) -> DataFrame:
-    """Decide where nobody knows who owned a queue: one in which no traced client got anything is not covered.
+    """Decide where it is not known who owned a queue: one in which no traced client got anything is not covered.
 
     Queues change hands, and not every client writes a trace: what should have been delivered in a covered queue, and is
     not named, is likely lost, and not certainly.
@@ -253,12 +260,14 @@ def _covered(joined: DataFrame) -> DataFrame:
     got = joined.where(F.col("rank").isin(BEGUN, CONSUMED))
     queues = got.select("group", "topic", "queueId").distinct().withColumn("queueCovered", F.lit(True))
     both = joined.join(F.broadcast(queues), ["group", "topic", "queueId"], "left")
-    untold = (F.col("covered") == ASKED[MAYBE]) & F.col("rank").isNull() & F.col("queueCovered").isNotNull()
+    untold = (
+        (F.col("covered") == ASKED_WORDS[Answer.MAYBE]) & F.col("rank").isNull() & F.col("queueCovered").isNotNull()
+    )
     contrary = untold & (F.col("fate") == str(Fate.DELIVERED))
     return both.withColumns(
         {
             "fate": F.when(contrary, F.lit(str(Fate.PASSED))).otherwise(F.col("fate")),
-            "certainty": F.when(contrary, F.lit(CERTAINTIES[UNKNOWN])).otherwise(F.col("certainty")),
-            "reason": F.when(contrary, F.lit(WHY[UNTOLD])).otherwise(F.col("reason")),
+            "certainty": F.when(contrary, F.lit(CERTAINTIES[CertaintyCode.UNKNOWN])).otherwise(F.col("certainty")),
+            "reason": F.when(contrary, F.lit(WHY[UnknownReason.NO_EVIDENCE])).otherwise(F.col("reason")),
         }
     ).drop("queueCovered")

@@ -1,4 +1,4 @@
-"""What the events of scenarios tell of subscriptions: who asked for what when, what the broker held, who was there.
+"""What the events of scenarios say of subscriptions: who asked for what when, what the broker held, who was there.
 
 On the wire, names carry the scenario's id, topic `T` is `T_<id>`, unless the scenario says `plainNames`.
 """
@@ -13,7 +13,7 @@ from rmqlab.language import _
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import TAG
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.run.fates import NOTHING
+from rmqlab.run.fates import NOTHING_SUBSCRIBED
 from rmqlab.run.run import tells_of
 from rmqlab.scenario.fault_steps import Freeze, Kill, Pause, Slow
 from rmqlab.scenario.life_steps import Assign, DeleteTopic, Unsubscribe
@@ -24,8 +24,8 @@ from rmqlab_tools.spark.audit.subscriptions import (
     AVG,
     AVG_BY_CIRCLE,
     NEVER,
-    Asked,
-    HeldSubscription,
+    BrokerSubscription,
+    ClientSubscription,
     Present,
     Subscriptions,
     reason,
@@ -40,11 +40,15 @@ _STRATEGIES = {"avg": AVG, "circle": AVG_BY_CIRCLE, "hash": "CONSISTENT_HASH"}
 
 
 def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
-    """Read events, each with the place where it stands; raise `BadInput` naming the first that is none."""
-    told = _EventFacts()
+    """Read events, each with the place where it stands.
+
+    Raises:
+        BadInput: naming the first that is none.
+    """
+    facts = _EventFacts()
     for place, event in lines:
         try:
-            told.take(event)
+            facts.take(event)
         except (BadInput, KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadInput(
                 _(
@@ -53,14 +57,14 @@ def of_events(lines: Iterable[tuple[str, dict[str, Any]]]) -> Subscriptions:
                     reason=reason(error),
                 )
             ) from error
-    return told.subscriptions()
+    return facts.subscriptions()
 
 
 class _EventFacts:
-    """What has been told so far. Times are epoch ms."""
+    """What is known so far. Times are epoch ms."""
 
     def __init__(self) -> None:
-        self._held: dict[Key, list[HeldSubscription]] = defaultdict(list)
+        self._held: dict[Key, list[BrokerSubscription]] = defaultdict(list)
         self._present: dict[str, list[Present]] = defaultdict(list)
         self._ids: dict[tuple[str, str], str] = {}
         self._ends: dict[tuple[str, str], int] = {}
@@ -96,7 +100,7 @@ class _EventFacts:
         suffix = self._suffix(scenario_id)
         group += suffix
         self._scenario_of[group] = scenario_id
-        clients = tuple(sorted(f"{one}{suffix}" for one in view.get("clients") or ()))
+        clients = tuple(sorted(f"{client}{suffix}" for client in view.get("clients") or ()))
         present = self._present[group]
         # Before its first member a group is not there either, and that says nothing.
         if clients if not present else present[-1].clients != clients:
@@ -105,49 +109,55 @@ class _EventFacts:
             type_, _, expression = text.rpartition("@")[0].partition(":")
             slots = self._held[group, f"{topic}{suffix}"]
             if not is_retry_topic(topic) and (not slots or slots[-1][:2] != (type_, expression)):
-                slots.append(HeldSubscription(type_, expression, now))
+                slots.append(BrokerSubscription(type_, expression, now))
 
     def subscriptions(self) -> Subscriptions:
-        """Return what all of it says."""
-        asked: dict[Key, list[Asked]] = defaultdict(list)
+        """What all of it says."""
+        client_subscriptions: dict[Key, list[ClientSubscription]] = defaultdict(list)
         strategies: dict[str, set[str]] = defaultdict(set)
         reset: dict[Key, tuple[int, ...]] = {}
         paused: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for scenario_id, scenario in self._scenarios.items():
             suffix, members = self._suffix(scenario_id), scenario.members()
-            for who, member in members.items():
+            for member_name, member in members.items():
                 group = f"{member.group}{suffix}"
                 strategies[group].add(member.strategy)
-                known = self._ids.get((scenario_id, who))
-                client = known or _named(f"@{who}{suffix}", self._present.get(group, [])) or who
-                end = min(self._ends.get((scenario_id, who), NEVER), member.killed_at)
+                known = self._ids.get((scenario_id, member_name))
+                client = known or _named(f"@{member_name}{suffix}", self._present.get(group, [])) or member_name
+                end = min(self._ends.get((scenario_id, member_name), NEVER), member.killed_at)
                 for index, (at, topic, type_, expression) in enumerate(member.entries):
-                    if type_ == NOTHING:
+                    if type_ == NOTHING_SUBSCRIBED:
                         continue
-                    later = [one[0] for one in member.entries[index + 1 :] if one[1] == topic]
+                    later = [entry[0] for entry in member.entries[index + 1 :] if entry[1] == topic]
                     since, until = (at, min([end, *later])) if scenario.is_timed else (ALWAYS, NEVER)
-                    asked[group, f"{topic}{suffix}"].append(Asked(client, type_, expression, until, member.post, since))
+                    client_subscriptions[group, f"{topic}{suffix}"].append(
+                        ClientSubscription(client, type_, expression, until, member.post, since)
+                    )
             for at, step in scenario.timed_steps():
                 match step:
                     case ResetOffset():
                         key = f"{step.group}{suffix}", f"{step.topic}{suffix}"
                         reset[key] = (*reset.get(key, ()), at if scenario.is_timed else NEVER)
                     case Freeze() | Pause() | Slow() if scenario.is_timed:
-                        hit = [one for name, one in members.items() if step.who in {name, "broker"}]
-                        for group in {f"{one.group}{suffix}" for one in hit}:
+                        hit = [member for name, member in members.items() if step.who in {name, "broker"}]
+                        for group in {f"{member.group}{suffix}" for member in hit}:
                             paused[group].append((at, min(at + _takes(step), NEVER)))
         present = {}
         for group, moments in self._present.items():
             (strategy,) = names if len(names := strategies[group]) == 1 else [""]
-            present[group] = [one._replace(strategy=strategy) for one in moments]
+            present[group] = [moment._replace(strategy=strategy) for moment in moments]
             if moments and moments[-1].clients:
                 # Afterwards nobody looked: they may have left one by one, each taking over what another left.
                 present[group].append(Present(self._last[self._scenario_of[group]], (), strategy))
         # Nobody pulls a new queue until all have asked for the route anew, and owners follow from one number of queues.
-        resized = {f"{topic}{self._suffix(name)}" for name, one in self._scenarios.items() for topic in one.resized}
-        slots = {key: held for key, held in self._held.items() if held and key[1] not in resized}
-        complete = frozenset(key for key in asked if key[1] not in resized)
-        return Subscriptions(dict(asked), slots, complete, present, reset, paused=dict(paused))
+        resized = {
+            f"{topic}{self._suffix(name)}"
+            for name, of_scenario in self._scenarios.items()
+            for topic in of_scenario.resized
+        }
+        slots = {key: history for key, history in self._held.items() if history and key[1] not in resized}
+        complete = frozenset(key for key in client_subscriptions if key[1] not in resized)
+        return Subscriptions(dict(client_subscriptions), slots, complete, present, reset, paused=dict(paused))
 
 
 class _Member:
@@ -158,7 +168,7 @@ class _Member:
         self.post = start.post or start.kind == "lite"
         self.killed_at = NEVER
         self.entries: list[tuple[int, str, str, str]] = [
-            (at, topic, one.type, one.expr) for topic, one in start.subscribe.items()
+            (at, topic, subscription.type, subscription.expr) for topic, subscription in start.subscribe.items()
         ]
         self.assigns(at, start.assign or {})
 
@@ -170,7 +180,7 @@ class _Member:
 class _Scenario:
     """What the steps of a scenario say; `zero` is when it was begun (epoch ms).
 
-    A scenario that is no event has steps, and nobody knows when that was.
+    A scenario that is no event has steps, and it is not known when that was.
     """
 
     def __init__(self, scenario: Scenario, epoch_ms: int | None) -> None:
@@ -199,7 +209,7 @@ class _Scenario:
     def _meant(self, at: int) -> int:
         """Steps are timed from when the topics had settled, events from the recording's beginning.
 
-        The first consumer that was started tells when the steps began.
+        The first consumer that was started shows when the steps began.
         """
         first = next((place for place, step in enumerate(self._steps) if isinstance(step, Start)), None)
         return at + (self._made[first] - self._steps[first].at if first in self._made else self.zero)
@@ -210,20 +220,20 @@ class _Scenario:
 
     def members(self) -> dict[str, _Member]:
         """The consumers by name."""
-        found: dict[str, _Member] = {}
+        members: dict[str, _Member] = {}
         for at, step in self.timed_steps():
             match step:
                 case Start():
-                    found[step.who] = _Member(step, at)
+                    members[step.who] = _Member(step, at)
                 case Subscribe():
-                    found[step.who].entries.append((at, step.topic, step.type, step.expr))
+                    members[step.who].entries.append((at, step.topic, step.type, step.expr))
                 case Unsubscribe():
-                    found[step.who].entries.append((at, step.topic, NOTHING, ""))
+                    members[step.who].entries.append((at, step.topic, NOTHING_SUBSCRIBED, ""))
                 case Assign():
-                    found[step.who].assigns(at, step.queues)
+                    members[step.who].assigns(at, step.queues)
                 case Kill():
-                    found[step.who].killed_at = at + step.within
-        return found
+                    members[step.who].killed_at = at + step.within
+        return members
 
 
 # Events of the one who makes the steps, one after the other; a listener's come at any time.
@@ -245,7 +255,7 @@ def _loose_topics(step: Step) -> Iterable[str]:
 
 
 def _takes(step: Freeze | Pause | Slow) -> int:
-    """Return after how long (ms) whoever stood still, or was slow, surely works as before."""
+    """After how long (ms) whoever stood still, or was slow, surely works as before."""
     if step.for_ms is not None:
         last = step.within + step.for_ms
         return last + 2 * step.ms if isinstance(step, Slow) else last
@@ -254,5 +264,5 @@ def _takes(step: Freeze | Pause | Slow) -> int:
 
 
 def _named(ending: str, moments: Iterable[Present]) -> str | None:
-    """Return the client id that ends so: a lite pull consumer of a recording does not tell its own."""
-    return next((client for one in moments for client in one.clients if client.endswith(ending)), None)
+    """The client id that ends so: a lite pull consumer of a recording does not tell its own."""
+    return next((client for moment in moments for client in moment.clients if client.endswith(ending)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -14,12 +15,10 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.int8]
 
-FATES: Final = tuple(Fate)
+FATES_IN_ORDER: Final = tuple(Fate)
 CERTAINTIES: Final = (N_("proved"), N_("implied"), "unknown")
 """Proved by a trace, a delivery log or the store itself; implied by offsets and subscriptions; or nothing tells."""
-PROVED, IMPLIED, UNKNOWN = range(3)
-ASKED: Final = (N_("no"), "yes", "unknown")
-NO, YES, MAYBE = range(3)
+ASKED_WORDS: Final = (N_("no"), "yes", "unknown")
 WHY: Final = (
     None,
     N_("another subscription or owner may have met it: one changed soon"),
@@ -33,17 +32,46 @@ WHY: Final = (
     N_("the committed offsets cannot be read: nobody knows whether one is past it"),
 )
 """Why a fate is unknown; None where it is not."""
-CHANGED, NOBODYS, NOT_HELD, EARLY, UNTOLD, NOT_PASSED, RESET, MIXED, NO_OFFSETS = range(1, 10)
-LOST_CODES: Final = np.array([fate in LOSING for fate in FATES])
-CODE: Final = {fate: code for code, fate in enumerate(FATES)}
+LOST_CODES: Final = np.array([fate in LOSING for fate in FATES_IN_ORDER])
+CODE_OF_FATE: Final = {fate: code for code, fate in enumerate(FATES_IN_ORDER)}
+
+
+class Answer(IntEnum):
+    """Whether a member asked for a message, or evidence names it: a place in `ASKED_WORDS`."""
+
+    NO = 0
+    YES = 1
+    MAYBE = 2
+
+
+class CertaintyCode(IntEnum):
+    """How certain a fate is: a place in `CERTAINTIES`."""
+
+    PROVED = 0
+    IMPLIED = 1
+    UNKNOWN = 2
+
+
+class UnknownReason(IntEnum):
+    """Why a fate is unknown: a place in `WHY`."""
+
+    CHANGED_SOON = 1
+    OWNER_UNKNOWN = 2
+    SUBSCRIPTION_UNKNOWN = 3
+    BEFORE_GROUP = 4
+    NO_EVIDENCE = 5
+    NOT_PASSED = 6
+    OFFSETS_SET = 7
+    MIXED_TOPICS = 8
+    OFFSETS_UNREADABLE = 9
 
 
 class InferredFates(NamedTuple):
     """For each row: its fate, how certain that is, and whether a member asked for the message (codes).
 
     A fate that is unknown is `passed`, `waiting` or `no_owner`: where the offset is, and no more. `covered`: the
-    evidence would tell of a delivery, because it has those of the queue's owner (`YES`, `NO`; `MAYBE`: who that was is
-    not known). `why`: a place in `WHY`.
+    evidence would name a delivery, because it has those of the queue's owner (`Answer.YES`, `Answer.NO`;
+    `Answer.MAYBE`: who that was is not known). `why`: a place in `WHY`.
     """
 
     fate: Codes

@@ -1,8 +1,8 @@
-"""What the frames of a recorder tell of subscriptions: `rmqlab tap` between clients and a broker writes them.
+"""What the frames of a recorder say of subscriptions: `rmqlab tap` between clients and a broker writes them.
 
 Heartbeats say who asked for what and who was there, and what the broker held follows from them as in 4.8.0. Who owned a
 queue does not: no heartbeat names the strategy. Where two members stamp different subscriptions in the same ms, the
-broker keeps the one that it reads first, and no frame tells which.
+broker keeps the one that it reads first, and no frame says which.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.recordings.frames import LineKind
 from rmqlab_tools.recordings.recording_reader import members_of_frames, read_frames
-from rmqlab_tools.spark.audit.subscriptions import NEVER, Asked, HeldSubscription, Present, Subscriptions
+from rmqlab_tools.spark.audit.subscriptions import NEVER, BrokerSubscription, ClientSubscription, Present, Subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,10 +34,13 @@ _MAX_UNCOMMITTED_MS = ClientConfig().persist_consumer_offset_interval + 2_000
 
 
 def of_frames(folder: Path) -> Subscriptions:
-    """Read a recording; raise `BadInput` for what is none, or has no heartbeat of a consumer.
+    """Read a recording.
 
-    Times become epoch ms where somebody asks for something, so that a version tells a time. A message was stored before
+    Times become epoch ms where somebody asks for something, so that a version is a time. A message was stored before
     it was answered with, most often just.
+
+    Raises:
+        BadInput: what is none, or has no heartbeat of a consumer.
     """
     recording, account = read_frames(folder)
     members = members_of_frames(account)
@@ -49,25 +52,25 @@ def of_frames(folder: Path) -> Subscriptions:
         return zero + round(t)
 
     end = at(recording.lines[-1].t)
-    asked: dict[Key, list[Asked]] = defaultdict(list)
+    client_subscriptions: dict[Key, list[ClientSubscription]] = defaultdict(list)
     for member in members:
         for index, (since, topic, kind, expression) in enumerate(member.asked):
             until = next((t for t, other, *_ in member.asked[index + 1 :] if other == topic), member.until)
             post = (member.who, member.group, topic) in account.posts
-            asked[member.group, topic].append(
-                Asked(member.who, kind, expression, NEVER if until is None else at(until), post, at(since))
+            client_subscriptions[member.group, topic].append(
+                ClientSubscription(member.who, kind, expression, NEVER if until is None else at(until), post, at(since))
             )
-    for wishes in asked.values():
-        wishes.sort(key=lambda wish: wish.since)
-    held: dict[Key, list[HeldSubscription]] = defaultdict(list)
+    for of_topic in client_subscriptions.values():
+        of_topic.sort(key=lambda wish: wish.since)
+    broker_subscriptions: dict[Key, list[BrokerSubscription]] = defaultdict(list)
     present: dict[str, list[Present]] = defaultdict(list)
     there: dict[str, set[str]] = defaultdict(set)
     for fact in account.facts:
         match fact.event:
             case SubscriptionChanged(group=group, topic=str(topic), new=SubscriptionData() as new):
                 if not is_retry_topic(topic) and (group, topic) not in account.tied:
-                    held[group, topic].append(
-                        HeldSubscription(str(new.expression_type), str(new.sub_string), at(fact.t))
+                    broker_subscriptions[group, topic].append(
+                        BrokerSubscription(str(new.expression_type), str(new.sub_string), at(fact.t))
                     )
             case Heartbeat(client=client, consumers=groups):
                 for group in groups:
@@ -88,11 +91,19 @@ def of_frames(folder: Path) -> Subscriptions:
         for group in {member.group for member in members if member.who == client}:
             paused[group].append((at(since), at(until)))
     span = zero, end
-    return Subscriptions(dict(asked), dict(held), frozenset(asked), dict(present), dict(reset), span, dict(paused))
+    return Subscriptions(
+        dict(client_subscriptions),
+        dict(broker_subscriptions),
+        frozenset(client_subscriptions),
+        dict(present),
+        dict(reset),
+        span,
+        dict(paused),
+    )
 
 
 def _silences(lines: Sequence[RecordedLine]) -> Iterator[tuple[str, float, float]]:
-    """Yield who said nothing on its connection for longer than a consumer does, and from when to when (ms).
+    """Who said nothing on its connection for longer than a consumer does, and from when to when (ms).
 
     Whoever stands still, or whose link swallows everything, leaves no other trace. One whose connection ends says
     goodbye before, or commits offsets every 5 s.

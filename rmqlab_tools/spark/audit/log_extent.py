@@ -35,7 +35,7 @@ LOOKED_AT: Final = 64 << 20
 def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
     """Raise `BadInput` if no whole message was stored from `since` to `until` (epoch ms, both included).
 
-    Looks no further than the first one, which is near the beginning of most logs, and not behind `LOOKED_AT`.
+    Looks no further than the first one, which is near the beginning of most logs, and not beyond `LOOKED_AT`.
     """
     if since > until:
         raise BadInput(
@@ -50,8 +50,8 @@ def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
                 continue
             if pc.any(pc.and_(pc.greater_equal(times, since), pc.less_equal(times, until))).as_py():
                 return
-            found = pc.min_max(times)
-            bounds += (found["min"].as_py(), found["max"].as_py())
+            bounds_of_part = pc.min_max(times)
+            bounds += (bounds_of_part["min"].as_py(), bounds_of_part["max"].as_py())
         looked_at += part.high - part.low
         if looked_at > LOOKED_AT:
             return
@@ -70,7 +70,7 @@ def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
 
 
 def _moment(time: int) -> str:
-    """Return a time (epoch ms) as --from takes it."""
+    """A time (epoch ms) as --from takes it."""
     try:
         return datetime.fromtimestamp(time / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     except (OverflowError, ValueError, OSError):
@@ -78,7 +78,7 @@ def _moment(time: int) -> str:
 
 
 def begins_at_first(files: Sequence[LogFile], percent: int = IN_MEMORY_PERCENT) -> bool:
-    """Tell whether a group without offsets began with a queue's first message, whatever its consumers set.
+    """Whether a group without offsets began with a queue's first message, whatever its consumers set.
 
     A broker answers a group that asks for an offset it never committed with 0, as long as no message of the queue was
     deleted and the first is still in memory; only otherwise `consumeFromWhere` counts, and the default is the queue's
@@ -92,7 +92,7 @@ def begins_at_first(files: Sequence[LogFile], percent: int = IN_MEMORY_PERCENT) 
 
 
 def _written(file: LogFile) -> int:
-    """Return how many bytes come before the zeros at the end: a broker makes its files in full size."""
+    """How many bytes come before the zeros at the end: a broker makes its files in full size."""
     try:
         with open_regular(Path(file.path)) as stream:
             return end_of_data(stream.fileno(), file.size)
@@ -104,7 +104,7 @@ _MAX_NAMES: Final = 12
 
 
 def is_audited(group: str, topic: str) -> bool:
-    """Tell whether an audit is about a topic in a group: neither is the system's own."""
+    """Whether an audit is about a topic in a group: neither is the system's own."""
     prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)
     return not (topic in SYSTEM_TOPICS or topic.startswith(prefixes) or is_system_group(group))
 
@@ -112,11 +112,11 @@ def is_audited(group: str, topic: str) -> bool:
 def require_groups(
     root: str | Path,
     known: Collection[str],
-    asked: Iterable[str],
-    told_of: Collection[str],
+    wanted: Iterable[str],
+    fully_logged_groups: Collection[str],
     damage: Sequence[str] = (),
 ) -> None:
-    """Raise `BadInput` where no group is `known`, or not one that is `asked` for, or none of those logs tell of.
+    """Raise `BadInput` where no group is `known`, or not one that is `wanted` for, or none that those logs name.
 
     `damage` are sentences about files of `config/`, which may be why.
     """
@@ -127,7 +127,7 @@ def require_groups(
         raise BadInput(
             _("{root}: no group is known: config/consumerOffset.json names none; give --subscriptions", root=root)
         )
-    for group in asked:
+    for group in wanted:
         if group not in known:
             says = _(
                 "group {group}: neither offsets nor subscriptions of it; there are {some}",
@@ -135,19 +135,19 @@ def require_groups(
                 some=_some(known),
             )
             raise BadInput(_("{says} ({because})", says=says, because=because) if because else says)
-    if told_of and not set(told_of) & set(known):
+    if fully_logged_groups and not set(fully_logged_groups) & set(known):
         raise BadInput(
             _(
                 "the delivery log names {some}, of which nothing is known here; there are {some2}",
-                some=_some(told_of),
+                some=_some(fully_logged_groups),
                 some2=_some(known),
             )
         )
 
 
-def require_topics(known: Collection[str], told_of: Iterable[Key]) -> None:
+def require_topics(known: Collection[str], named_keys: Iterable[Key]) -> None:
     """Raise `BadInput` for a topic that the subscriptions name and the store has not; without any all may be."""
-    for group, topic in sorted(told_of):
+    for group, topic in sorted(named_keys):
         if known and topic not in known:
             raise BadInput(
                 _(
@@ -155,7 +155,7 @@ def require_topics(known: Collection[str], told_of: Iterable[Key]) -> None:
                     "there are {some}",
                     topic=f"{topic!r}",
                     group=f"{group!r}",
-                    some=_some(one for one in known if is_audited(group, one)),
+                    some=_some(known_topic for known_topic in known if is_audited(group, known_topic)),
                 )
             )
 
@@ -163,7 +163,7 @@ def require_topics(known: Collection[str], told_of: Iterable[Key]) -> None:
 def require_logs_of(details: DataFrame, logs: pa.Table, groups: Iterable[str]) -> None:
     """Raise `BadInput` if delivery logs name messages of one of the groups and none of them is in the store.
 
-    `details` are the audit's rows of single messages, `logs` has columns group and key. A log tells of all deliveries,
+    `details` are the audit's rows of single messages, `logs` has columns group and key. A log names all deliveries,
     so one of another store would prove every message undelivered.
     """
     if not len(logs):
@@ -177,7 +177,7 @@ def require_logs_of(details: DataFrame, logs: pa.Table, groups: Iterable[str]) -
     }  # fmt: skip
     of_group, keys = logs["group"].to_pylist(), logs["key"].to_pylist()
     for group in sorted(set(groups).intersection(of_group) - here):
-        names = {key for one, key in zip(of_group, keys, strict=True) if one == group}
+        names = {key for owner, key in zip(of_group, keys, strict=True) if owner == group}
         raise BadInput(
             _(
                 "the delivery log names messages of group {group}, and none of them is in the store: "
@@ -190,6 +190,6 @@ def require_logs_of(details: DataFrame, logs: pa.Table, groups: Iterable[str]) -
 
 def _some(names: Iterable[str]) -> str:
     """The first names, and how many more there are."""
-    found = sorted(names)
-    more = (" " + _("and {found} more", found=len(found) - _MAX_NAMES)) if len(found) > _MAX_NAMES else ""
-    return joined(", ", found[:_MAX_NAMES]) + more or _("none")
+    in_order = sorted(names)
+    more = (" " + _("and {found} more", found=len(in_order) - _MAX_NAMES)) if len(in_order) > _MAX_NAMES else ""
+    return joined(", ", in_order[:_MAX_NAMES]) + more or _("none")

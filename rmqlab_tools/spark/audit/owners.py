@@ -17,7 +17,7 @@ import numpy as np
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
 from rmqlab.message.topics import queues_of
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab_tools.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, Asked, Present
+from rmqlab_tools.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, ClientSubscription, Present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Numbers = NDArray[np.int64]
 
-HELD_MS: Final = 20_000
+HOLD_MS: Final = 20_000
 """How long a held pull or an uncommitted offset may reach back: 15 s at the broker and 5 s between commits."""
-EXPIRED_MS: Final = 120_000 + 10_000 + HELD_MS
+EXPIRED_MS: Final = 120_000 + 10_000 + HOLD_MS
 """How long before a silent client left the list it may have stopped pulling."""
 STALLED_MS: Final = 40_000
 """How long a client whose connection broke may wait for an answer that is lost: 30 s, and what it does again then."""
-SETTLED_MS: Final = 400
+REBALANCE_LAG_MS: Final = 400
 """How long after a member came or went the others may still pull as before, and tell the broker of it.
 
 The longest of the 228 changes in the recordings of 4.8.0 took 198 ms.
@@ -63,27 +63,29 @@ class Owners:
         topic: str,
         queues: int,
         present: Sequence[Present],
-        asked: Sequence[Asked],
+        client_subscriptions: Sequence[ClientSubscription],
         *,
         notify_consumer_ids_changed: bool = True,
     ) -> None:
         """`queues` is how many the topic has, 0 if that is not known: then nothing is known of owners.
 
-        `notify_consumer_ids_changed`: the broker tells members when others come and go, else they notice at their next
-        rebalance.
+        `notify_consumer_ids_changed`: the broker notifies members when others come and go, else they notice at their
+        next rebalance.
         """
-        self._settled_ms = SETTLED_MS if notify_consumer_ids_changed else DEFAULT_RULES.rebalance_period_ms + SETTLED_MS
+        self._settled_ms = (
+            REBALANCE_LAG_MS if notify_consumer_ids_changed else DEFAULT_RULES.rebalance_period_ms + REBALANCE_LAG_MS
+        )
         self.arrived: dict[str, int] = {}  # when (epoch ms) each client was there for the first time
-        for one in present:
-            for client in one.clients:
-                self.arrived.setdefault(client, one.since)
+        for period in present:
+            for client in period.clients:
+                self.arrived.setdefault(client, period.since)
         self.clients = sorted(self.arrived)
-        self._since = np.array([one.since for one in present], np.int64)
-        self._empty = [not one.clients for one in present]
+        self._since = np.array([period.since for period in present], np.int64)
+        self._empty = [not period.clients for period in present]
         self._gone: list[set[int]] = [set()]
         # When (epoch ms) each ended its last subscription; the last place is that of an owner whom nobody knows.
         ends: dict[str, int] = {}
-        for wish in asked:
+        for wish in client_subscriptions:
             ends[wish.client] = max(wish.until, ends.get(wish.client, wish.until))
         self._ends = np.array([*(ends.get(client, NEVER) for client in self.clients), NEVER], np.int64)
         place = {client: number for number, client in enumerate(self.clients)}
@@ -102,48 +104,48 @@ class Owners:
 
     @cached_property
     def unsettled(self) -> Numbers:
-        """When (epoch ms) members came or went, and every `HELD_MS` / 2 from there until all pulls go on."""
+        """When (epoch ms) members came or went, and every `HOLD_MS` / 2 from there until all pulls go on."""
         return np.unique(
             [
                 since + later
                 for since, gone in zip(self._since.tolist(), self._gone, strict=False)
-                for later in range(0, (STALLED_MS if gone else self._settled_ms) + 1, HELD_MS // 2)
+                for later in range(0, (STALLED_MS if gone else self._settled_ms) + 1, HOLD_MS // 2)
             ]
         ).astype(np.int64)
 
     def next_unsettled(self, times: Numbers) -> Numbers:
-        """Return the moment of `unsettled` after each time, `NEVER` behind the last one."""
+        """The moment of `unsettled` after each time, `NEVER` after the last one."""
         return np.append(self.unsettled, NEVER)[np.searchsorted(self.unsettled, times, "right")]
 
     def _said_goodbye(self, place: int, left: int) -> bool:
-        """Tell whether it is known that a client ended its subscription when it `left` (epoch ms), by being shut down.
+        """Whether it is known that a client ended its subscription when it `left` (epoch ms), by being shut down.
 
         One that left much later than its end stood still: the broker did not hear its goodbye.
         """
-        return bool(left - HELD_MS <= self._ends[place] <= left)
+        return bool(left - HOLD_MS <= self._ends[place] <= left)
 
     def begins(self, times: Numbers) -> tuple[Numbers, Bools]:
-        """Return when a message stored at each time could be looked at, and which came before the group was known.
+        """When a message stored at each time could be looked at, and which came before the group was known.
 
-        Nobody looks while nobody is there.
+        No client looks while no client is there.
         """
         if not len(self._since):
             return times, np.zeros(len(times), np.bool_)
         early = times < self._since[0]
-        found = np.maximum(times, self._since[0])
+        begin = np.maximum(times, self._since[0])
         for moment, empty in enumerate(self._empty):
             if empty:
                 until = int(self._since[moment + 1]) if moment + 1 < len(self._since) else NEVER
-                found = np.where((found >= self._since[moment]) & (found < until), until, found)
-        return found, early
+                begin = np.where((begin >= self._since[moment]) & (begin < until), until, begin)
+        return begin, early
 
     def window(self, times: Numbers, queues: Numbers) -> Window:
-        """Return when messages that could be looked at from `times` on may have been pulled for the first time.
+        """When messages that could be looked at from `times` on may have been pulled for the first time.
 
         Where the owner fell silent, somebody else looks once the broker has missed it, or when the next one comes.
         """
         first_owner = self.at(times, queues)
-        last = np.where(times > self._ends[first_owner], NEVER, times + HELD_MS)
+        last = np.where(times > self._ends[first_owner], NEVER, times + HOLD_MS)
         for moment, gone in enumerate(self._gone):
             if not gone:
                 continue
@@ -153,18 +155,18 @@ class Owners:
                 before, silent = self._owner_since(moment - 1, queues), [-1, *gone]
                 missed = np.isin(first_owner, silent) | np.isin(before, silent)
                 missed &= (times < since) & (times >= since - EXPIRED_MS)
-                last = np.where(missed, looked + HELD_MS, last)
+                last = np.where(missed, looked + HOLD_MS, last)
         return Window(times, last)
 
     def is_near_change(self, window: Window) -> Bools:
-        """Return which messages may have been looked at while members came or went."""
+        """Which messages may have been looked at while members came or went."""
         near = np.zeros(len(window.first), np.bool_)
         for since in self._since[1:]:
             near |= (window.last >= since) & (window.first <= since + self._settled_ms)
         return near
 
     def at(self, times: Numbers, queues: Numbers) -> Numbers:
-        """Return for each row the place in `clients` of its queue's owner, -1 where nothing tells."""
+        """For each row the place in `clients` of its queue's owner, -1 where nothing names them."""
         if not self._table.size:
             return np.full(len(times), -1, np.int64)
         moments = np.maximum(np.searchsorted(self._since, times, "right") - 1, 0)
@@ -172,11 +174,11 @@ class Owners:
         return np.where(known, self._table[moments, np.where(known, queues, 0)], -1)
 
     def _owner_since(self, moment: int, queues: Numbers) -> Numbers:
-        """Return for each row its queue's owner, as `at` does, when the members of that moment had come."""
+        """For each row its queue's owner, as `at` does, when the members of that moment had come."""
         return self.at(np.full(len(queues), self._since[moment]), queues)
 
     def others(self, window: Window, queues: Numbers) -> Iterator[tuple[Bools, Numbers]]:
-        """Yield which rows may have met another owner than the one at first, and who that was, change by change.
+        """Which rows may have met another owner than the one at first, and who that was, change by change.
 
         That is the next one for a while before a change, and the one before until all members have heard of it.
         """

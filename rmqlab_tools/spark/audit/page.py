@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.language import _
 from rmqlab.run.fates import Fate, fate_words
 from rmqlab_tools.show.tables import Table, page_of
-from rmqlab_tools.spark.audit.audit_report import CERTAINTIES, remarks
+from rmqlab_tools.spark.audit.audit_report import CERTAINTY_WORDS, remarks
 from rmqlab_tools.spark.audit.pictures import fates_by_group, losses_over_time, moment_text
 
 if TYPE_CHECKING:
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.show.figure import Picture
 
-MAX_ROWS: Final = 200
+MAX_PAGE_ROWS: Final = 200
 _Row = dict[str, Any]
 
 
 def audit_page(
     name: str, summary: dict[str, dict[str, _Row]], counts: Sequence[_Row], damage: Sequence[_Row], plan: Sequence[_Row]
 ) -> str:
-    """Return the page. The arguments are what `rmqlab_tools.spark.audit.audit.Audit` has under these names.
+    """The page. The arguments are what `rmqlab_tools.spark.audit.audit.Audit` has under these names.
 
     `plan` is the resend plan, `counts` are rows.
     """
-    rows = [(group, topic, one) for group, topics in summary.items() for topic, one in topics.items()]
+    rows = [(group, topic, figures) for group, topics in summary.items() for topic, figures in topics.items()]
     rows.sort(key=lambda row: (-row[2]["lost"], -row[2]["may_be_lost"], row[0], row[1]))
-    lost, may, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "may_be_lost", "unknown"))
-    groups = sum(1 for _, _, one in rows if one["lost"])
-    told = _(
+    lost, may, unknown = (sum(figures[name] for _, _, figures in rows) for name in ("lost", "may_be_lost", "unknown"))
+    groups = sum(1 for _, _, figures in rows if figures["lost"])
+    headline = _(
         "{lost} messages lost in {groups} of {rows} groups and topics, {may} more may be; what "
         "became of {unknown} is unknown; {damage} damaged places in the log.",
         lost=lost,
@@ -41,21 +41,21 @@ def audit_page(
         unknown=unknown,
         damage=len(damage),
     )
-    is_fine = not (lost or may or damage) and any(one["sent"] for _, _, one in rows)
-    parts = [f"<p>{escape(one)}</p>" for one in remarks(summary)]
+    is_fine = not (lost or may or damage) and any(figures["sent"] for _, _, figures in rows)
+    parts = [f"<p>{escape(sentence)}</p>" for sentence in remarks(summary)]
     parts += [picture.html() for picture in _pictures(rows, counts)]
     parts += [_groups(rows).html(), _stages(rows).html()]
     parts += [_cells(rows, "tag", _("Lost by tag")).html(), _cells(rows, "queue", _("Lost by queue")).html()]
     parts += ["<h2>Damage</h2>", _damage(damage)]
     parts += ["<h2>What to send again</h2>", "<p>Nothing here sends anything.</p>", _plan(plan).html()]
-    return page_of(_("Audit of {name}", name=name), told, parts, is_fine=is_fine)
+    return page_of(_("Audit of {name}", name=name), headline, parts, is_fine=is_fine)
 
 
 def _groups(rows: Iterable[tuple[str, str, _Row]]) -> Table:
     table = [
-        (group, topic, one["sent"], one["delivered"], one["lost"], one["unknown"], one["may_be_lost"],
-         moment_text(one.get("first_lost")), moment_text(one.get("last_lost")))
-        for group, topic, one in rows
+        (group, topic, figures["sent"], figures["delivered"], figures["lost"], figures["unknown"],
+         figures["may_be_lost"], moment_text(figures.get("first_lost")), moment_text(figures.get("last_lost")))
+        for group, topic, figures in rows
     ]  # fmt: skip
     headers = (
         _("group"),
@@ -75,39 +75,39 @@ def _groups(rows: Iterable[tuple[str, str, _Row]]) -> Table:
 
 def _stages(rows: Sequence[tuple[str, str, _Row]]) -> Table:
     table = [
-        (group, topic, fate_words(fate), certainty, one["by_certainty"][certainty][fate])
-        for group, topic, one in rows
-        for certainty in CERTAINTIES
+        (group, topic, fate_words(fate), certainty, figures["by_certainty"][certainty][fate])
+        for group, topic, figures in rows
+        for certainty in CERTAINTY_WORDS
         for fate in Fate
-        if fate in one["by_certainty"].get(certainty, {})
+        if fate in figures["by_certainty"].get(certainty, {})
     ]
     caption = _first(_("What became of the messages, those that nobody asked for among them"), table)
-    return Table(caption, (_("group"), _("topic"), _("fate"), _("certainty"), _("messages")), table[:MAX_ROWS])
+    return Table(caption, (_("group"), _("topic"), _("fate"), _("certainty"), _("messages")), table[:MAX_PAGE_ROWS])
 
 
 def _first(caption: str, rows: Sequence[object]) -> str:
     """The caption of a table that has only the first of these rows, if they are many."""
     return (
         caption
-        if len(rows) <= MAX_ROWS
-        else _("{caption}: the first {max_rows} of {rows}", caption=caption, max_rows=MAX_ROWS, rows=len(rows))
+        if len(rows) <= MAX_PAGE_ROWS
+        else _("{caption}: the first {max_rows} of {rows}", caption=caption, max_rows=MAX_PAGE_ROWS, rows=len(rows))
     )
 
 
 def _cells(rows: Iterable[tuple[str, str, _Row]], part: str, caption: str) -> Table:
     table = [
         (group, topic, cell or _("none"), number)
-        for group, topic, one in rows
-        for cell, number in sorted(one[f"lost_by_{part}"].items(), key=lambda item: (-item[1], item[0]))
+        for group, topic, figures in rows
+        for cell, number in sorted(figures[f"lost_by_{part}"].items(), key=lambda item: (-item[1], item[0]))
     ]
-    return Table(_first(caption, table), (_("group"), _("topic"), part, _("lost")), table[:MAX_ROWS], folded=True)
+    return Table(_first(caption, table), (_("group"), _("topic"), part, _("lost")), table[:MAX_PAGE_ROWS], folded=True)
 
 
 def _damage(damage: Sequence[_Row]) -> str:
     if not damage:
         return "<p>Every record is whole.</p>"
     names = ("physicalOffset", "size", "reason", "topic", "queueId", "queueOffset")
-    table = [tuple("" if row[name] is None else row[name] for name in names) for row in damage[:MAX_ROWS]]
+    table = [tuple("" if row[name] is None else row[name] for name in names) for row in damage[:MAX_PAGE_ROWS]]
     headers = (_("commit log offset"), _("bytes"), _("what is wrong"), _("topic"), _("queue"), _("queue offset"))
     return Table(
         _first(_("Damaged places in the commit log (damage.json has them all)"), damage), headers, table
@@ -116,9 +116,9 @@ def _damage(damage: Sequence[_Row]) -> str:
 
 def _plan(plan: Sequence[_Row]) -> Table:
     table = [
-        (one["group"], one["topic"], len(one["messages"]), one["to_topic"]["duplicates"],
-         one["to_retry_topic"]["topic"], one["to_retry_topic"]["duplicates"], len(one["perhaps"]))
-        for one in plan
+        (item["group"], item["topic"], len(item["messages"]), item["to_topic"]["duplicates"],
+         item["to_retry_topic"]["topic"], item["to_retry_topic"]["duplicates"], len(item["perhaps"]))
+        for item in plan
     ]  # fmt: skip
     headers = (
         _("group"), _("topic"), _("messages"), _("twice for others, if sent to the topic"), _("or to"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from rmqlab_tools.show.charts import TimeScale, heat_map
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, FateStyle, ink
 from rmqlab_tools.show.tables import Table
-from rmqlab_tools.spark.audit.audit_report import CERTAINTIES, PERHAPS_WANTED, UNWANTED, kind_of, rows_of
+from rmqlab_tools.spark.audit.audit_report import CERTAINTY_WORDS, PERHAPS_WANTED, UNWANTED, kind_of, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,35 +26,53 @@ if TYPE_CHECKING:
     Slots = Sequence[tuple[int, str]]  # what the broker held, and since when (epoch ms)
 
 SECOND_MS, MINUTE_MS = 1_000, 60_000
-MAX_GROUPS, MAX_BINS, LONGEST = 24, 60, 40
-# Inches.
-LEFT, RIGHT, TITLE, BARS, AXIS, STRIP, LINE = 0.55, 0.15, 0.5, 2.2, 0.3, 0.32, 0.28
-FLOOR = TITLE + BARS
+MAX_GROUPS, MAX_BINS, LONGEST_LABEL = 24, 60, 40
+
+
+@dataclass(frozen=True)
+class AuditPictureLayout:
+    """Sizes of the columns of an audit, in inches."""
+
+    left: float = 0.55
+    right: float = 0.15
+    title: float = 0.5
+    bars: float = 2.2
+    axis: float = 0.3
+    strip: float = 0.32
+    line: float = 0.28
+
+
+AUDIT_PICTURE = AuditPictureLayout()
+
+
+FLOOR = AUDIT_PICTURE.title + AUDIT_PICTURE.bars
 
 
 def audit_table(known: str, summary: Summary) -> Table:
     """Every group and topic: sent, delivered, lost, unknown. `known` says what the audit knew.
 
-    `not wanted` is what went by and nobody asked for, for certain; what is left of `sent` waits, or is to be retried.
+    `not wanted` is what went by and no member asked for, for certain; what is left of `sent` waits, or is to be
+    retried.
     """
     names = ("sent", "delivered", "lost", "unknown")
     rows: list[tuple[object, ...]] = [
-        (group, topic, *(one[name] for name in names), _unwanted(one)) for group, topic, one in rows_of(summary)
+        (group, topic, *(figures[name] for name in names), _unwanted(figures))
+        for group, topic, figures in rows_of(summary)
     ]
     marked = frozenset(number for number, row in enumerate(rows) if row[4])
     if len(rows) > 1:
-        ones = [one for *_, one in rows_of(summary)]
-        sums = (sum(int(one[name]) for one in ones) for name in names)
+        ones = [figures for *_, figures in rows_of(summary)]
+        sums = (sum(int(figures[name]) for figures in ones) for name in names)
         rows.append((_("all"), "", *sums, sum(map(_unwanted, ones))))
     return Table(
         _("The audit; known: {known}", known=known), (_("group"), _("topic"), *names, _("not wanted")), rows, marked
     )
 
 
-def _unwanted(one: dict[str, Any]) -> int:
+def _unwanted(figures: dict[str, Any]) -> int:
     """What was dropped or skipped for certain, and is no loss."""
-    sure = [one["by_certainty"].get(name, {}) for name in CERTAINTIES[:2]]
-    return sum(int(fates.get(fate, 0)) for fates in sure for fate in LOSING) - int(one["lost"])
+    sure = [figures["by_certainty"].get(name, {}) for name in CERTAINTY_WORDS[:2]]
+    return sum(int(fates.get(fate, 0)) for fates in sure for fate in LOSING) - int(figures["lost"])
 
 
 def loss_by_tag(known: str, summary: Summary) -> Picture:
@@ -62,12 +81,12 @@ def loss_by_tag(known: str, summary: Summary) -> Picture:
     Raises:
         BadInput: nothing was lost.
     """
-    lost = [(group, one) for group, _, one in rows_of(summary) if one["lost"]]
+    lost = [(group, figures) for group, _, figures in rows_of(summary) if figures["lost"]]
     if not lost:
         raise BadInput(_("nothing was lost: there is nothing to draw"))
     cells: Counter[tuple[str, str]] = Counter()
-    for group, one in lost:
-        for tag, number in one["lost_by_tag"].items():
+    for group, figures in lost:
+        for tag, number in figures["lost_by_tag"].items():
             cells[group, tag or "no tag"] += number
     rows = [{"group": group, "tag": tag, "lost": number} for (group, tag), number in cells.items()]
     return heat_map(
@@ -76,11 +95,11 @@ def loss_by_tag(known: str, summary: Summary) -> Picture:
 
 
 def loss_by_second(
-    known: str, group: str, one: dict[str, Any], messages: Sequence[dict[str, Any]], slots: Slots
+    known: str, group: str, figures: dict[str, Any], messages: Sequence[dict[str, Any]], slots: Slots
 ) -> Picture:
     """What became of the messages of a group's topic, second by second; below, what the broker held.
 
-    `one` are the audit's figures of the topic, `messages` its rows of them, in the log's order.
+    `figures` are the audit's figures of the topic, `messages` its rows of them, in the log's order.
     """
     zero = min(row["storeTimestamp"] for row in messages)
     cells = Counter(((row["storeTimestamp"] - zero) // SECOND_MS, kind_of(row)) for row in messages)
@@ -88,20 +107,20 @@ def loss_by_second(
     title = _(
         "{group}: {lost} of {sent} lost, {unknown} unknown (known: {known})",
         group=group,
-        lost=one["lost"],
-        sent=one["sent"],
-        unknown=one["unknown"],
+        lost=figures["lost"],
+        sent=figures["sent"],
+        unknown=figures["unknown"],
         known=known,
     )
     words = _("messages a second, over the seconds since the first; the strip: the subscription that the broker held")
 
     def strip(canvas: Canvas, bins: int) -> None:
-        _strip(canvas, slots, TimeScale(zero, zero + SECOND_MS * bins, LEFT, WIDTH - RIGHT))
+        _strip(canvas, slots, TimeScale(zero, zero + SECOND_MS * bins, AUDIT_PICTURE.left, WIDTH - AUDIT_PICTURE.right))
 
     svg = _columns(kinds, cells, title, words, "second", strip)
     rows = [(second, sent, *(cells[second, kind] for kind in kinds)) for second, sent in sorted(_sums(cells).items())]
     table = Table(title, (_("second"), _("sent"), *(look_of(kind).words for kind in kinds)), rows)
-    return Picture(svg, title=title, alt=_told(group, one, messages, slots, zero), table=table)
+    return Picture(svg, title=title, alt=_told(group, figures, messages, slots, zero), table=table)
 
 
 def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iterable[dict[str, Any]]) -> Picture:
@@ -115,26 +134,30 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
         cells[(row["group"], row["topic"]), kind_of(row)] += row["messages"]
     kinds = [kind for kind in (*map(str, Fate), PERHAPS_WANTED, UNWANTED) if any(cells[key, kind] for key in keys)]
     title = _("What became of the messages of {keys} groups and topics: shares", keys=len(keys))
-    names = [cut(f"{group} · {topic}", LONGEST) for group, topic in keys]
+    names = [cut(f"{group} · {topic}", LONGEST_LABEL) for group, topic in keys]
     left = 0.25 + max((text_width(name) for name in names), default=0)
-    below = TITLE + LINE * len(keys) + 0.3
+    below = AUDIT_PICTURE.title + AUDIT_PICTURE.line * len(keys) + 0.3
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(title)
         for number, (key, name) in enumerate(zip(keys, names, strict=True)):
-            y, x, total = TITLE + LINE * number, left, max(1, sum(cells[key, kind] for kind in kinds))
-            canvas.text(left - 0.1, y + LINE / 2, name, ha="right")
+            y, x, total = (
+                AUDIT_PICTURE.title + AUDIT_PICTURE.line * number,
+                left,
+                max(1, sum(cells[key, kind] for kind in kinds)),
+            )
+            canvas.text(left - 0.1, y + AUDIT_PICTURE.line / 2, name, ha="right")
             for kind in kinds:
-                width = (WIDTH - RIGHT - left) * cells[key, kind] / total
+                width = (WIDTH - AUDIT_PICTURE.right - left) * cells[key, kind] / total
                 with canvas.saying(f"{name}: {cells[key, kind]} {look_of(kind).words}"):
-                    _filled(canvas, x, y + 0.03, width, LINE - 0.06, kind)
+                    _filled(canvas, x, y + 0.03, width, AUDIT_PICTURE.line - 0.06, kind)
                 x += width
         _draw_legend(canvas, kinds, below)
 
     table = Table(
         title, (_("group"), _("topic"), *kinds), [(*key, *(cells[key, kind] for kind in kinds)) for key in keys]
     )
-    lost, unknown = (sum(one[name] for _, _, one in rows) for name in ("lost", "unknown"))
+    lost, unknown = (sum(figures[name] for _, _, figures in rows) for name in ("lost", "unknown"))
     alt = _(
         "A bar for each group and topic, divided by fate. {lost} messages were lost, {unknown} are unknown.",
         lost=lost,
@@ -158,7 +181,10 @@ def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -
     kinds = _kinds_of(cells)
     unit = _("minute") if width == 1 else _("{width} minutes", width=width)
     title = _(
-        "{longest}, {longest2}: losses by {unit}", longest=cut(group, LONGEST), longest2=cut(topic, LONGEST), unit=unit
+        "{longest}, {longest2}: losses by {unit}",
+        longest=cut(group, LONGEST_LABEL),
+        longest2=cut(topic, LONGEST_LABEL),
+        unit=unit,
     )
     words = _(
         "messages in {unit}, over {unit} since {moment_text} UTC", unit=unit, moment_text=moment_text(first * MINUTE_MS)
@@ -203,33 +229,33 @@ def _columns(
     unit: str,
     strip: Callable[[Canvas, int], None] | None = None,
 ) -> str:
-    """A column for each bin of time, divided by kind, as SVG; ``strip`` draws below the axis, along so many bins."""
+    """A column for each bin of time, divided by kind, as SVG; `strip` draws below the axis, along so many bins."""
     sums = _sums(cells)
     bins, most = max(sums) + 1, max(sums.values())
-    below = FLOOR + AXIS + (STRIP if strip else 0) + 0.15
+    below = FLOOR + AUDIT_PICTURE.axis + (AUDIT_PICTURE.strip if strip else 0) + 0.15
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(title)
         for share in (0, 1) if most % 2 else (0, 0.5, 1):
-            y = FLOOR - BARS * share
-            canvas.line((LEFT, WIDTH - RIGHT), (y, y), PALE, 1)
-            canvas.text(LEFT - 0.08, y, f"{most * share:g}", ha="right", colour=GREY)
-        wide = (WIDTH - LEFT - RIGHT) / bins
+            y = FLOOR - AUDIT_PICTURE.bars * share
+            canvas.line((AUDIT_PICTURE.left, WIDTH - AUDIT_PICTURE.right), (y, y), PALE, 1)
+            canvas.text(AUDIT_PICTURE.left - 0.08, y, f"{most * share:g}", ha="right", colour=GREY)
+        wide = (WIDTH - AUDIT_PICTURE.left - AUDIT_PICTURE.right) / bins
         for number, messages in sorted(sums.items()):
             there = [kind for kind in kinds if cells[number, kind]]
-            told = joined(", ", (f"{cells[number, kind]} {look_of(kind).words}" for kind in there))
+            counted = joined(", ", (f"{cells[number, kind]} {look_of(kind).words}" for kind in there))
             y = FLOOR
             with canvas.saying(
-                _("{unit} {number}: {messages} sent; {told}", unit=unit, number=number, messages=messages, told=told)
+                _("{unit} {number}: {messages} sent; {told}", unit=unit, number=number, messages=messages, told=counted)
             ):
                 for kind in there:
-                    height = BARS * cells[number, kind] / most
+                    height = AUDIT_PICTURE.bars * cells[number, kind] / most
                     y -= height
-                    _filled(canvas, LEFT + wide * number, y, wide * 0.86, height, kind)
-        step = next(one for one in (1, 2, 5, 10, 20, 60, 300, 3_600) if bins / one <= 16 or one == 3_600)
+                    _filled(canvas, AUDIT_PICTURE.left + wide * number, y, wide * 0.86, height, kind)
+        step = next(width for width in (1, 2, 5, 10, 20, 60, 300, 3_600) if bins / width <= 16 or width == 3_600)
         for number in range(0, bins + 1, step):
-            canvas.text(LEFT + wide * number, FLOOR + 0.15, f"{number}", colour=GREY)
-        canvas.text(LEFT, below, words, ha="left", colour=GREY)
+            canvas.text(AUDIT_PICTURE.left + wide * number, FLOOR + 0.15, f"{number}", colour=GREY)
+        canvas.text(AUDIT_PICTURE.left, below, words, ha="left", colour=GREY)
         _draw_legend(canvas, kinds, below + 0.3)
         if strip:
             strip(canvas, bins)
@@ -247,7 +273,7 @@ def _filled(canvas: Canvas, x: float, y: float, width: float, height: float, kin
 
 
 def _legend(kinds: Sequence[str]) -> tuple[list[tuple[float, float]], float]:
-    return legend(map(_with_mark, kinds), LEFT, WIDTH, room=0.5, line=LINE)
+    return legend(map(_with_mark, kinds), AUDIT_PICTURE.left, WIDTH, room=0.5, line=AUDIT_PICTURE.line)
 
 
 def _draw_legend(canvas: Canvas, kinds: Sequence[str], top: float) -> None:
@@ -258,24 +284,30 @@ def _draw_legend(canvas: Canvas, kinds: Sequence[str], top: float) -> None:
 
 def _strip(canvas: Canvas, slots: Slots, scale: TimeScale) -> None:
     """What the broker held, below the columns."""
-    y = FLOOR + AXIS
+    y = FLOOR + AUDIT_PICTURE.axis
     if not slots:
-        canvas.text(LEFT, y + STRIP / 2, _("What the broker held is not known."), ha="left", colour=GREY)
+        canvas.text(
+            AUDIT_PICTURE.left,
+            y + AUDIT_PICTURE.strip / 2,
+            _("What the broker held is not known."),
+            ha="left",
+            colour=GREY,
+        )
     names: dict[str, str] = {}
-    for number, (since, held) in enumerate(slots):
+    for number, (since, subscription) in enumerate(slots):
         begin = scale.x(scale.begin if number == 0 else since)
         end = scale.x(slots[number + 1][0] if number + 1 < len(slots) else scale.end)
         if end <= begin:
             continue
-        colour = names.setdefault(held, TAG_COLOURS[len(names) % len(TAG_COLOURS)])
-        with canvas.saying(_("the broker held {held}", held=held)):
-            canvas.block(begin, y, end - begin, STRIP, colour, edge=WHITE)
-            for text in (held, short(held)):
+        colour = names.setdefault(subscription, TAG_COLOURS[len(names) % len(TAG_COLOURS)])
+        with canvas.saying(_("the broker held {held}", held=subscription)):
+            canvas.block(begin, y, end - begin, AUDIT_PICTURE.strip, colour, edge=WHITE)
+            for text in (subscription, short(subscription)):
                 if text_width(text) < end - begin - 0.1:
-                    canvas.text(begin + 0.08, y + STRIP / 2, text, ha="left", colour=ink(colour))
+                    canvas.text(begin + 0.08, y + AUDIT_PICTURE.strip / 2, text, ha="left", colour=ink(colour))
                     break
-        if begin > LEFT:
-            canvas.line((begin, begin), (TITLE, y), VERMILLION, 1.4, dashed=True)
+        if begin > AUDIT_PICTURE.left:
+            canvas.line((begin, begin), (AUDIT_PICTURE.title, y), VERMILLION, 1.4, dashed=True)
 
 
 def look_of(kind: str) -> FateStyle:
@@ -290,7 +322,7 @@ def _with_mark(kind: str) -> str:
 
 
 def moment_text(time: int | None) -> str:
-    """Return a time (epoch ms) as text, to the second."""
+    """A time (epoch ms) as text, to the second."""
     if time is None:
         return ""
     try:
@@ -299,31 +331,34 @@ def moment_text(time: int | None) -> str:
         return f"{time} ms"
 
 
-def _told(group: str, one: dict[str, Any], messages: Sequence[dict[str, Any]], slots: Slots, zero: int) -> str:
-    lost = [row for row in messages if row["certainty"] != CERTAINTIES[-1] and kind_of(row) in LOSING]
+def _told(group: str, figures: dict[str, Any], messages: Sequence[dict[str, Any]], slots: Slots, zero: int) -> str:
+    lost = [row for row in messages if row["certainty"] != CERTAINTY_WORDS[-1] and kind_of(row) in LOSING]
     fates = Counter(LOOKS[Fate(row["fate"])].words for row in lost)
     times = [row["storeTimestamp"] - zero for row in lost]
-    told = _("{group} lost {lost} of {sent} messages", group=group, lost=one["lost"], sent=one["sent"])
+    text = _("{group} lost {lost} of {sent} messages", group=group, lost=figures["lost"], sent=figures["sent"])
     if lost:
         numbers = joined(", ", (f"{number} {words}" for words, number in fates.items()))
         first, last = min(times) / 1000, max(times) / 1000
-        told = _(
+        text = _(
             "{group} lost {lost} of {sent} messages ({numbers}), the first after {first} s, the last after {last} s",
             group=group,
-            lost=one["lost"],
-            sent=one["sent"],
+            lost=figures["lost"],
+            sent=figures["sent"],
             numbers=numbers,
             first=f"{first:.1f}",
             last=f"{last:.1f}",
         )
-    told += "; " + _(
-        "{delivered} were delivered, {unknown} are unknown", delivered=one["delivered"], unknown=one["unknown"]
+    text += "; " + _(
+        "{delivered} were delivered, {unknown} are unknown", delivered=figures["delivered"], unknown=figures["unknown"]
     )
-    later = [(since, held) for since, held in slots if since > zero]
+    later = [(since, subscription) for since, subscription in slots if since > zero]
     if later:
         changes = joined(
             ", ",
-            (_("{held} after {since} s", held=held, since=f"{(since - zero) / 1000:.1f}") for since, held in later),
+            (
+                _("{held} after {since} s", held=subscription, since=f"{(since - zero) / 1000:.1f}")
+                for since, subscription in later
+            ),
         )
-        told += ". " + _("The broker's subscription turned to {changes}", changes=changes)
-    return f"{told}."
+        text += ". " + _("The broker's subscription turned to {changes}", changes=changes)
+    return f"{text}."

@@ -2,7 +2,7 @@
 
 A record of 4.8.0 has a checksum of its body alone. Its queue's entry repeats where it lies, its size, and the hash code
 of its tag, and the entry's own place is its topic, queue and queue offset: what was changed there, or is gone, is seen.
-Nothing repeats the other properties, the times and the addresses: if a byte of theirs was changed, nobody can tell.
+Nothing repeats the other properties, the times and the addresses: a changed byte of theirs cannot be noticed.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class QueueCheck:
         self._seen = np.zeros(len(self._entries), np.bool_)
 
     def differing(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-        """Yield physicalOffset, size, topic, queueId, queueOffset and reason of records that their queue names else.
+        """`physicalOffset`, size, topic, queueId, queueOffset and reason of records that their queue names else.
 
-        `batch` has sound records and damaged parts; a damaged part is told apart by its `corrupt`, has no topic, and
+        `batch` has sound records and damaged parts; a damaged part is distinguished by its `corrupt`, has no topic, and
         is left to `named`.
         """
         if not len(self._entries):
@@ -64,8 +64,8 @@ class QueueCheck:
         self._seen[place[known]] = True
         topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
         names = topics.dictionary.to_pylist()
-        number = np.array([self._topics.index(one) if one in self._topics else -1 for one in names] + [-1])
-        codes = np.array([string_hash(one) for one in tags.dictionary.to_pylist()] + [0], np.int64)
+        number = np.array([self._topics.index(name) if name in self._topics else -1 for name in names] + [-1])
+        codes = np.array([string_hash(tag) for tag in tags.dictionary.to_pylist()] + [0], np.int64)
         topic = number[topics.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)]
         code = codes[tags.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)]
         # An address into the extension, or the time of a delayed delivery, is no hash code.
@@ -83,16 +83,16 @@ class QueueCheck:
             yield {**self._named(int(place[row])), "reason": _("its queue says {what}", what=what)}
 
     def named(self, offset: int) -> dict[str, Any]:
-        """Return the topic, queueId and queueOffset of the damaged record at `offset`, {} if no queue names it."""
+        """The topic, queueId and queueOffset of the damaged record at `offset`, {} if no queue names it."""
         place = int(np.searchsorted(self._offsets, offset))
         if place == len(self._seen) or self._offsets[place] != offset:
             return {}
         self._seen[place] = True
-        found = self._named(place)
-        return {name: found[name] for name in ("topic", "queueId", "queueOffset")}
+        record = self._named(place)
+        return {name: record[name] for name in ("topic", "queueId", "queueOffset")}
 
     def gone(self) -> Iterator[dict[str, Any]]:
-        """Yield what no record was read of, once all have been."""
+        """What no record was read of, once all have been."""
         for place in np.flatnonzero(~self._seen):
             yield {**self._named(int(place)), "reason": GONE}
 
@@ -112,14 +112,14 @@ def _numbers(batch: pa.RecordBatch, name: str) -> Numbers:
 
 
 def _bounds(root: str | Path, part: LogRange) -> tuple[int, int]:
-    """Return the commit log offsets that a range answers for; the last one for all that follows, written or not."""
+    """The commit log offsets that a range answers for; the last one for all that follows, written or not."""
     file = part.file
     if file is None:
         return part.low, part.high
     low, high = file.base + part.low, file.base + part.high
     if part.high == file.size:
         # a broker may have begun a file since the ranges were cut
-        later = [one.base for one in log_files(root) if one.base > file.base]
+        later = [later_file.base for later_file in log_files(root) if later_file.base > file.base]
         high = min(later, default=_END) if file.last else file.next_base
     return low, high
 
@@ -132,9 +132,9 @@ def require_queues(root: Path) -> None:
 
 
 def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
-    """Return the topics, and the entries of all queues in the order of the log; a topic is a place in the first."""
+    """The topics, and the entries of all queues in the order of the log; a topic is a place in the first."""
     topics: list[str] = []
-    found = [np.zeros(0, _ENTRY)]
+    parts = [np.zeros(0, _ENTRY)]
     for file in queue_files(root, "consumequeue"):
         try:
             with open_regular(Path(file.path)) as stream:
@@ -148,20 +148,22 @@ def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
         if begin < end:
             if file.topic not in topics:
                 topics.append(file.topic)
-            some = data[begin:end]
-            wanted = np.flatnonzero((some["size"] > 0) & (some["offset"] >= low) & (some["offset"] < high))
+            entries_of_file = data[begin:end]
+            wanted = np.flatnonzero(
+                (entries_of_file["size"] > 0) & (entries_of_file["offset"] >= low) & (entries_of_file["offset"] < high)
+            )
             mine = np.empty(len(wanted), _ENTRY)
             for name in ("offset", "size", "code"):
-                mine[name] = some[name][wanted]
+                mine[name] = entries_of_file[name][wanted]
             mine["topic"], mine["queue"] = topics.index(file.topic), file.queue_id
             mine["queue_offset"] = file.base // ENTRY.itemsize + begin + wanted
-            found.append(mine)
-    entries = np.concatenate(found)
+            parts.append(mine)
+    entries = np.concatenate(parts)
     return topics, entries[np.argsort(entries["offset"], kind="stable")]
 
 
 def _slice(data: np.memmap[Any, np.dtype[Any]], low: int, high: int) -> tuple[int, int]:
-    """Return the entries of a queue's file from `low` on and below `high`: they are in the order of the log."""
+    """The entries of a queue's file from `low` on and below `high`: they are in the order of the log."""
 
     def key(place: int) -> int:
         entry = data[place]

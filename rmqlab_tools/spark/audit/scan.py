@@ -15,7 +15,15 @@ from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.run.fates import Fate
 from rmqlab_tools.spark.audit.batch import Batch
-from rmqlab_tools.spark.audit.fate_codes import ASKED, CERTAINTIES, CODE, FATES, LOST_CODES, NO, WHY, YES
+from rmqlab_tools.spark.audit.fate_codes import (
+    ASKED_WORDS,
+    CERTAINTIES,
+    CODE_OF_FATE,
+    FATES_IN_ORDER,
+    LOST_CODES,
+    WHY,
+    Answer,
+)
 from rmqlab_tools.spark.audit.fate_inference import FateInference
 from rmqlab_tools.spark.audit.queue_check import QueueCheck
 from rmqlab_tools.spark.audit.subscriptions import NEVER
@@ -31,10 +39,10 @@ if TYPE_CHECKING:
     from rmqlab_tools.spark.audit.fate_codes import InferredFates
     from rmqlab_tools.spark.files.commit_log_files import LogRange
 
-COUNT, DETAIL, LOST, DAMAGE = "count", "detail", "lost", "damage"
+COUNT, DETAIL, LOST_ROW, DAMAGE = "count", "detail", "lost", "damage"
 """Kinds of rows: so many messages; a message to be looked up in the evidence; a lost one; a damaged part of the log."""
 _LONG, _TEXT = pa.int64(), pa.string()
-SCHEMA: Final = pa.schema(
+SCAN_SCHEMA: Final = pa.schema(
     [
         ("kind", _TEXT),
         ("group", _TEXT),
@@ -59,7 +67,7 @@ SCHEMA: Final = pa.schema(
         ("covered", _TEXT),
     ]
 )
-MINUTE_MS: Final = 60_000
+MINUTE_OF_COUNTS_MS: Final = 60_000
 _COLUMNS: Final = (
     "physicalOffset", "size", "topic", "queueId", "queueOffset", "tags", "keys", "uniqKey", "offsetMsgId",
     "storeTimestamp", "sysFlag", "corrupt",
@@ -77,7 +85,7 @@ class Scan:
     """What a task needs to know: the inferences by topic, store times, whether to check bodies.
 
     With `root` the consume queues of that store directory are compared with the records. What is stored at commit log
-    offset `end` or behind it came after the audit began, and is left out. With `each_message` every message and group
+    offset `end` or after it came after the audit began, and is left out. With `each_message` every message and group
     has a row of its own.
     """
 
@@ -90,7 +98,7 @@ class Scan:
     each_message: bool = False
 
     def run(self, parts: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of ranges that follow each other."""
+        """The rows of ranges that follow each other."""
         cells: Counter[_Cell] = Counter()
         each = chain.from_iterable(self.inferences.values())
         names = {name for inference in each for name in inference.property_names()}
@@ -127,7 +135,7 @@ class Scan:
             cells.clear()
 
     def _known_until(self, batch: pa.RecordBatch) -> int:
-        """Return until when (epoch ms) all that was stored is in this batch or before it."""
+        """Until when (epoch ms) all that was stored is in this batch or before it."""
         ends = batch["physicalOffset"][-1].as_py() + batch["size"][-1].as_py()
         if ends >= self.end and self.until == LONG_MAX:
             return NEVER
@@ -139,7 +147,9 @@ class Scan:
         inferences = self.inferences[topic]
         inferred_fates = [inference.infer(batch) for inference in inferences]
         delivered = [
-            np.zeros(len(batch), np.bool_) if self._is_each(inference) else inferred.fate == CODE[Fate.DELIVERED]
+            np.zeros(len(batch), np.bool_)
+            if self._is_each(inference)
+            else inferred.fate == CODE_OF_FATE[Fate.DELIVERED]
             for inference, inferred in zip(inferences, inferred_fates, strict=True)
         ]
         everywhere = np.sum(delivered, axis=0)
@@ -149,23 +159,23 @@ class Scan:
                 continue
             _count(cells, inference, batch, inferred)
             # A store alone knows nothing of most: of what nobody is known to have asked for, the counts will do.
-            passed = (inferred.fate == CODE[Fate.PASSED]) & (inferred.asked == YES)
-            lost = np.flatnonzero((LOST_CODES[inferred.fate] & (inferred.asked != NO)) | passed)
+            passed = (inferred.fate == CODE_OF_FATE[Fate.PASSED]) & (inferred.asked == Answer.YES)
+            lost = np.flatnonzero((LOST_CODES[inferred.fate] & (inferred.asked != Answer.NO)) | passed)
             if len(lost):
-                yield _details(LOST, inference, rows, mine, inferred, lost, everywhere - got)
+                yield _details(LOST_ROW, inference, rows, mine, inferred, lost, everywhere - got)
 
     def _is_each(self, inference: FateInference) -> bool:
-        """Tell whether the rows of a group travel one by one: what they are may be looked up, or asked for."""
+        """Whether the rows of a group travel one by one: what they are may be looked up, or asked for."""
         return inference.has_evidence or self.each_message
 
 
 def _count(cells: Counter[_Cell], inference: FateInference, batch: Batch, inferred: InferredFates) -> None:
     """Add the messages to the cell of their queue, tag, minute, fate, certainty, if they were asked for, and why."""
-    minutes = batch.times // MINUTE_MS
+    minutes = batch.times // MINUTE_OF_COUNTS_MS
     first = int(minutes.min())
     sizes = (
         int(batch.queues.max()) + 1, len(batch.tag_names), int(minutes.max()) - first + 1,
-        len(FATES), len(CERTAINTIES), len(ASKED), len(WHY),
+        len(FATES_IN_ORDER), len(CERTAINTIES), len(ASKED_WORDS), len(WHY),
     )  # fmt: skip
     parts = (
         batch.queues, batch.tag_codes, minutes - first, inferred.fate, inferred.certainty, inferred.asked, inferred.why
@@ -173,19 +183,19 @@ def _count(cells: Counter[_Cell], inference: FateInference, batch: Batch, inferr
     cell = np.zeros(len(batch), np.int64)
     for part, size in zip(parts, sizes, strict=True):
         cell = cell * size + part
-    found, numbers = np.unique(cell, return_counts=True)
-    places = np.unravel_index(found, sizes)
-    for queue, tag, minute, fate, certainty, asked, why, number in zip(
-        *(one.tolist() for one in (*places, numbers)), strict=True
+    used, numbers = np.unique(cell, return_counts=True)
+    places = np.unravel_index(used, sizes)
+    for queue, tag, minute, fate, certainty, is_asked, why, number in zip(
+        *(column.tolist() for column in (*places, numbers)), strict=True
     ):
         name = batch.tag_names[tag]
-        cells[inference.group, inference.topic, queue, name, first + minute, fate, certainty, asked, why] += number
+        cells[inference.group, inference.topic, queue, name, first + minute, fate, certainty, is_asked, why] += number
 
 
 def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
-    group, topic, queue, tag, minute, fate, certainty, asked, why = zip(*cells, strict=True)
+    group, topic, queue, tag, minute, fate, certainty, is_asked, why = zip(*cells, strict=True)
     return filled(
-        SCHEMA,
+        SCAN_SCHEMA,
         len(cells),
         kind=COUNT,
         group=group,
@@ -193,9 +203,9 @@ def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
         queueId=queue,
         tag=tag,
         minute=minute,
-        fate=[FATES[code] for code in fate],
+        fate=[FATES_IN_ORDER[code] for code in fate],
         certainty=[CERTAINTIES[code] for code in certainty],
-        asked=[ASKED[code] for code in asked],
+        asked=[ASKED_WORDS[code] for code in is_asked],
         reason=[WHY[code] for code in why],
         messages=list(cells.values()),
     )
@@ -210,18 +220,18 @@ def _details(
     chosen: NDArray[np.int64],
     elsewhere: Any,
 ) -> pa.RecordBatch:
-    """Give rows for `chosen` of the rows inferred, which are at the places `mine` of `rows`."""
+    """Rows for `chosen` of the rows inferred, which are at the places `mine` of `rows`."""
     picked = rows.take(pa.array(mine[chosen]))
     times = picked["storeTimestamp"].to_numpy()
     return filled(
-        SCHEMA,
+        SCAN_SCHEMA,
         len(chosen),
         kind=kind,
         group=inference.group,
         topic=inference.topic,
         queueId=picked["queueId"],
         tag=picked["tags"],
-        minute=times // MINUTE_MS,
+        minute=times // MINUTE_OF_COUNTS_MS,
         fate=_FATE_NAMES.take(pa.array(inferred.fate[chosen])),
         certainty=_CERTAINTY_NAMES.take(pa.array(inferred.certainty[chosen])),
         asked=_ASKED_NAMES.take(pa.array(inferred.asked[chosen])),
@@ -242,20 +252,24 @@ def _details(
 
 def _damage(batch: pa.RecordBatch, check: QueueCheck | None) -> Iterator[pa.RecordBatch]:
     wrong = batch.filter(pc.is_valid(batch["corrupt"])) if batch["corrupt"].null_count < len(batch) else batch[:0]
-    found = wrong.select(_DAMAGED).rename_columns([*_DAMAGED[:-1], "reason"]).to_pylist()
+    records = wrong.select(_DAMAGED).rename_columns([*_DAMAGED[:-1], "reason"]).to_pylist()
     if check:
-        found = [one if one["topic"] else {**one, **check.named(one["physicalOffset"])} for one in found]
-        found += check.differing(batch)
-    yield from _damaged(found)
+        records = [
+            record if record["topic"] else {**record, **check.named(record["physicalOffset"])} for record in records
+        ]
+        records += check.differing(batch)
+    yield from _damaged(records)
 
 
-def _damaged(found: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
-    rest = iter(found)
-    while some := list(islice(rest, _DAMAGED_ROWS)):
-        yield filled(SCHEMA, len(some), kind=DAMAGE, **{name: [one[name] for one in some] for name in some[0]})
+def _damaged(records: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    rest = iter(records)
+    while rows := list(islice(rest, _DAMAGED_ROWS)):
+        yield filled(
+            SCAN_SCHEMA, len(rows), kind=DAMAGE, **{name: [record[name] for record in rows] for name in rows[0]}
+        )
 
 
-_FATE_NAMES: Final = pa.array([str(one) for one in FATES])
+_FATE_NAMES: Final = pa.array([str(one) for one in FATES_IN_ORDER])
 _CERTAINTY_NAMES: Final = pa.array(CERTAINTIES)
-_ASKED_NAMES: Final = pa.array(ASKED)
+_ASKED_NAMES: Final = pa.array(ASKED_WORDS)
 _WHY_NAMES: Final = pa.array(WHY)

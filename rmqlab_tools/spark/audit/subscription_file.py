@@ -19,8 +19,8 @@ from rmqlab_tools.spark.audit.subscriptions import (
     ALWAYS,
     AVG,
     NEVER,
-    Asked,
-    HeldSubscription,
+    BrokerSubscription,
+    ClientSubscription,
     Present,
     Subscriptions,
     flag_field,
@@ -35,12 +35,29 @@ if TYPE_CHECKING:
     from rmqlab_tools.spark.audit.subscriptions import Key
 
 
-FIELDS = ("group", "topic", "type", "expr", "client", "until", "post", "held", "from", "clients", "strategy", "reset")
-RIGHT = '{"group": "G", "topic": "T", "type": "TAG", "expr": "tagA || tagB"}'
+LINE_FIELDS = (
+    "group",
+    "topic",
+    "type",
+    "expr",
+    "client",
+    "until",
+    "post",
+    "held",
+    "from",
+    "clients",
+    "strategy",
+    "reset",
+)
+RIGHT_FIELDS = '{"group": "G", "topic": "T", "type": "TAG", "expr": "tagA || tagB"}'
 
 
 def read_subscriptions(path: str | Path) -> Subscriptions:
-    """Read a file, a folder of events, scenarios, or a recording of frames; raise `BadInput` naming what is wrong."""
+    """Read a file, a folder of events, scenarios, or a recording of frames.
+
+    Raises:
+        BadInput: naming what is wrong.
+    """
     frames = frames_folder(Path(path))
     if frames is not None:
         return of_frames(frames)
@@ -48,11 +65,15 @@ def read_subscriptions(path: str | Path) -> Subscriptions:
 
 
 def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscriptions:
-    """Read the lines of a file, each with the place where it stands; raise `BadInput` naming what is wrong."""
+    """Read the lines of a file, each with the place where it stands.
+
+    Raises:
+        BadInput: naming what is wrong.
+    """
     if any("ev" in line or "steps" in line for _, line in lines):
         return of_events(lines)
-    asked: dict[Key, list[Asked]] = defaultdict(list)
-    held: dict[Key, list[HeldSubscription]] = defaultdict(list)
+    client_subscriptions: dict[Key, list[ClientSubscription]] = defaultdict(list)
+    broker_subscriptions: dict[Key, list[BrokerSubscription]] = defaultdict(list)
     present: dict[str, list[Present]] = defaultdict(list)
     reset: dict[Key, tuple[int, ...]] = {}
     for place, line in lines:
@@ -70,26 +91,28 @@ def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscrip
             _refuse_what_no_client_can_ask(line, kind, expression)
             until, post, client = _ms(line, "until", NEVER), flag_field(line, "post"), text_field(line, "client", "")
             if flag_field(line, "held"):
-                held[key].append(HeldSubscription(kind, expression, since))
+                broker_subscriptions[key].append(BrokerSubscription(kind, expression, since))
             else:
-                asked[key].append(Asked(client, kind, expression, until, post, since))
+                client_subscriptions[key].append(ClientSubscription(client, kind, expression, until, post, since))
         except (BadInput, KeyError, TypeError, ValueError) as error:
             raise BadInput(
-                _("{place}: {reason}; right would be {right}", place=place, reason=reason(error), right=RIGHT)
+                _("{place}: {reason}; right would be {right}", place=place, reason=reason(error), right=RIGHT_FIELDS)
             ) from error
     if not lines:
-        raise BadInput(_("{name}: no line in it; one would be {right}", name=name, right=RIGHT))
-    for slots in held.values():
-        slots.sort(key=lambda one: one.since)
+        raise BadInput(_("{name}: no line in it; one would be {right}", name=name, right=RIGHT_FIELDS))
+    for slots in broker_subscriptions.values():
+        slots.sort(key=lambda subscription: subscription.since)
     for moments in present.values():
         moments.sort()
-    return Subscriptions(dict(asked), dict(held), frozenset(asked), dict(present), reset)
+    return Subscriptions(
+        dict(client_subscriptions), dict(broker_subscriptions), frozenset(client_subscriptions), dict(present), reset
+    )
 
 
 def _refuse_misspelled(line: dict[str, Any]) -> None:
     """A field that is nearly one of ours: taken as none, it would leave something unknown in silence."""
     for name in line:
-        meant = did_you_mean(name, FIELDS) if name not in FIELDS else ""
+        meant = did_you_mean(name, LINE_FIELDS) if name not in LINE_FIELDS else ""
         if meant:
             raise ValueError(_("there is no field {name} here{meant}", name=f"{name!r}", meant=meant))
 
@@ -105,13 +128,13 @@ def _ms(line: dict[str, Any], name: str, default: int | None = None) -> int:
 
 def _clients(line: dict[str, Any]) -> tuple[str, ...]:
     clients = line["clients"]
-    if not isinstance(clients, list | tuple) or not all(isinstance(one, str) for one in clients):
+    if not isinstance(clients, list | tuple) or not all(isinstance(client, str) for client in clients):
         raise TypeError(_("'clients' is {clients}, and a list of client ids is wanted", clients=f"{clients!r}"))
     return tuple(sorted(clients))
 
 
 def _strategy(line: dict[str, Any]) -> str:
-    """A strategy whose owners cannot be computed is fine: then nobody knows them."""
+    """A strategy whose owners cannot be computed is fine: then they are not known."""
     strategy = text_field(line, "strategy", AVG)
     meant = "" if strategy in COMPUTED else did_you_mean(strategy, COMPUTED)
     if meant:

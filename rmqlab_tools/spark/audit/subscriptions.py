@@ -4,10 +4,10 @@ A file has one JSON object a line. `{"group", "topic", "type", "expr"}` is a mem
 `from` and `until` (epoch ms) where they are known; with `"held": true` it is what the broker held since `from`.
 `"post": true` says that the member sends its subscription with every pull, so that the broker filters by that one: a
 push consumer with `postSubscriptionWhenPull`, and every lite pull consumer.
-`{"group", "clients": [...], "from", "strategy"}` names a group's client ids since `from` ([]: nobody was there), and
+`{"group", "clients": [...], "from", "strategy"}` names a group's client ids since `from` ([]: no client was there), and
 how they share the queues (`AVG` if it is left out): with them the owners of queues follow.
 `{"group", "topic", "reset"}` says that somebody set the group's offsets by hand, and when (epoch ms): a store does not
-tell, and what is implied is so only if nobody did.
+tell, and what is implied is so only if no one did.
 The events of a recording or of `rmqlab simulate` are understood too, and so are the frames that `rmqlab tap` recorded.
 """
 
@@ -37,7 +37,7 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-class Asked(NamedTuple):
+class ClientSubscription(NamedTuple):
     """What one member asked for: in force from `since` until `until` (epoch ms, both included).
 
     `post`: it sends that with every pull, and the broker filters by it and not by what it holds for the group (4.8.0
@@ -59,7 +59,7 @@ class Asked(NamedTuple):
         )
 
 
-class HeldSubscription(NamedTuple):
+class BrokerSubscription(NamedTuple):
     """What the broker held for a group from `since` (epoch ms) on."""
 
     type: str
@@ -70,7 +70,7 @@ class HeldSubscription(NamedTuple):
 class Present(NamedTuple):
     """The client ids of a group's members from `since` (epoch ms) on, and the strategy by which they share queues.
 
-    `strategy` is its name in 4.8.0, "" if members differ: then nobody can tell who owned a queue.
+    `strategy` is its name in 4.8.0, "" if members differ: then it cannot be said who owned a queue.
     """
 
     since: int
@@ -81,13 +81,13 @@ class Present(NamedTuple):
 class Subscriptions(NamedTuple):
     """By (group, topic): what members asked for, and what the broker held; by group: who was there. In order of time.
 
-    `complete` names those of which every member is known: what none of them asked for, nobody did. `reset`: when
+    `complete` names those of which every member is known: what none of them asked for was not asked for. `reset`: when
     (epoch ms) offsets were set by hand. `span`: from when to when all of this was looked at, None: always. `paused`: by
     group, from when to when (epoch ms) a member of it, or the broker, stood still.
     """
 
-    asked: dict[Key, list[Asked]]
-    held: dict[Key, list[HeldSubscription]]
+    client_subscriptions: dict[Key, list[ClientSubscription]]
+    broker_subscriptions: dict[Key, list[BrokerSubscription]]
     complete: frozenset[Key]
     present: dict[str, list[Present]]
     reset: Mapping[Key, tuple[int, ...]] = MappingProxyType({})
@@ -96,50 +96,64 @@ class Subscriptions(NamedTuple):
 
     def keys(self) -> set[Key]:
         """Every (group, topic) of which something is known."""
-        return {*self.asked, *self.held}
+        return {*self.client_subscriptions, *self.broker_subscriptions}
 
 
-def both(one: Subscriptions, other: Subscriptions) -> Subscriptions:
-    """Return all that is said, by the one and by the other; what both say counts once."""
-    held, present = _each(one.held, other.held), _each(one.present, other.present)
-    for slots in held.values():
+def both(first: Subscriptions, second: Subscriptions) -> Subscriptions:
+    """All that is said, by the one and by the other; what both say counts once."""
+    broker_subscriptions, present = (
+        _each(first.broker_subscriptions, second.broker_subscriptions),
+        _each(first.present, second.present),
+    )
+    for slots in broker_subscriptions.values():
         slots.sort(key=lambda slot: slot.since)
     for moments in present.values():
         moments.sort(key=lambda moment: moment.since)
-    reset = {key: tuple(times) for key, times in _each(one.reset, other.reset).items()}
-    asked = _each(one.asked, other.asked)
-    paused = _each(one.paused, other.paused)
-    return Subscriptions(asked, held, one.complete | other.complete, present, reset, one.span or other.span, paused)
+    reset = {key: tuple(times) for key, times in _each(first.reset, second.reset).items()}
+    client_subscriptions = _each(first.client_subscriptions, second.client_subscriptions)
+    paused = _each(first.paused, second.paused)
+    return Subscriptions(
+        client_subscriptions,
+        broker_subscriptions,
+        first.complete | second.complete,
+        present,
+        reset,
+        first.span or second.span,
+        paused,
+    )
 
 
-def _each(one: Mapping[_K, Sequence[_V]], other: Mapping[_K, Sequence[_V]]) -> dict[_K, list[_V]]:
-    return {name: list(dict.fromkeys((*one.get(name, ()), *other.get(name, ())))) for name in {**one, **other}}
+def _each(first: Mapping[_K, Sequence[_V]], second: Mapping[_K, Sequence[_V]]) -> dict[_K, list[_V]]:
+    return {name: list(dict.fromkeys((*first.get(name, ()), *second.get(name, ())))) for name in {**first, **second}}
 
 
 def with_config(given: Subscriptions, config: StoreConfig) -> Subscriptions:
-    """Return what is given, and what consumerFilter.json remembers of groups of which nothing is given.
+    """What is given, and what consumerFilter.json remembers of groups of which nothing is given.
 
     That is subscriptions of SQL92, and not who else was in the group.
     """
-    known, found = given.keys(), defaultdict[Key, list[Asked]](list)
-    for one in config.filters():
-        key = one.consumer_group or "", one.topic or ""
-        if all(key) and one.expression and key not in known:
-            found[key].append(Asked("", one.expression_type or SQL92, one.expression))
-    return given._replace(asked={**found, **given.asked})
+    known, remembered = given.keys(), defaultdict[Key, list[ClientSubscription]](list)
+    for filter_data in config.filters():
+        key = filter_data.consumer_group or "", filter_data.topic or ""
+        if all(key) and filter_data.expression and key not in known:
+            remembered[key].append(ClientSubscription("", filter_data.expression_type or SQL92, filter_data.expression))
+    return given._replace(client_subscriptions={**remembered, **given.client_subscriptions})
 
 
 _LINES: Final = (".jsonl", ".jsonl.gz")
 
 
 def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield where it stands ("FILE, line N") and the object of each line; raise `BadInput`.
+    """Where it stands ("FILE, line N") and the object of each line.
 
     Of a folder all its `*.jsonl` and `*.jsonl.gz` are read, in order of their names. An event without an `id` gets the
     name of its file: so a driver of scenarios writes them, one file a scenario.
+
+    Raises:
+        BadInput: it cannot be used; the text says what and why.
     """
     path = Path(path)
-    files = [one for one in contents(path) if one.name.endswith(_LINES)] if is_dir(path) else [path]
+    files = [entry for entry in contents(path) if entry.name.endswith(_LINES)] if is_dir(path) else [path]
     if not files:
         raise BadInput(_("{path}: a folder without *.jsonl; name one with events, or a file", path=path))
     for file in files:
@@ -153,7 +167,12 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def text_field(line: dict[str, Any], name: str, default: str | None = None) -> str:
-    """Return a field that is a text; raise `KeyError` if it is wanted and missing, `TypeError` for what is no text."""
+    """A field that is a text.
+
+    Raises:
+        KeyError: if it is wanted and missing.
+        TypeError: what is no text.
+    """
     value = line[name] if default is None else line.get(name, default)
     if not isinstance(value, str):
         raise TypeError(_("{name} is {value}, and a text is wanted", name=f"{name!r}", value=f"{value!r}"))
@@ -161,7 +180,11 @@ def text_field(line: dict[str, Any], name: str, default: str | None = None) -> s
 
 
 def flag_field(line: dict[str, Any], name: str, *, default: bool = False) -> bool:
-    """Return a field that is true or false; raise `TypeError` for what is neither."""
+    """A field that is true or false.
+
+    Raises:
+        TypeError: what is neither.
+    """
     value = line.get(name, default)
     if not isinstance(value, bool):
         raise TypeError(_("{name} is {value}, and true or false is wanted", name=f"{name!r}", value=f"{value!r}"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.language import _
 from rmqlab.message.topics import retry_topic
 from rmqlab.run.fates import LOSING, Fate
-from rmqlab_tools.spark.audit.fate_codes import ASKED, CERTAINTIES, MAYBE, NO, UNKNOWN, YES
+from rmqlab_tools.spark.audit.fate_codes import ASKED_WORDS, CERTAINTIES, Answer, CertaintyCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def totals(
     keys: Iterable[Key], counts: Iterable[Mapping[str, Any]], lost: Iterable[Mapping[str, Any]]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return by group and topic the figures of an audit.
+    """By group and topic the figures of an audit.
 
     sent, delivered, lost, unknown; by_fate, by_certainty, unknown_because; lost_by_*, lost_ids, first_lost, last_lost
     (epoch ms). `delivered` and `lost` have only what is proved or implied, `unknown` what is neither. `may_be_lost` is
@@ -28,9 +28,9 @@ def totals(
     `asked_for`: the subscriptions of all members, where those are known. `counts` and `lost` are rows of `Audit.counts`
     and `Audit.lost`; the ids are in the order of `lost`.
     """
-    found: dict[str, dict[str, dict[str, Any]]] = {}
+    by_group: dict[str, dict[str, dict[str, Any]]] = {}
     for group, topic in keys:
-        found.setdefault(group, {})[topic] = {
+        by_group.setdefault(group, {})[topic] = {
             "sent": 0,
             "delivered": 0,
             "lost": 0,
@@ -45,37 +45,41 @@ def totals(
             "lost_ids": [],
         }
     for row in counts:
-        one, number = found[row["group"]][row["topic"]], row["messages"]
-        one["sent"] += number
-        _add(one["by_fate"], row["fate"], number)
-        _add(one["by_certainty"].setdefault(row["certainty"], {}), row["fate"], number)
-        if row["certainty"] == CERTAINTIES[UNKNOWN]:
-            one["unknown"] += number
-            _add(one["unknown_because"], row["reason"], number)
-            one["may_be_lost"] += number * (row["fate"] != Fate.WAITING and row["asked"] != ASKED[NO])
+        figures, number = by_group[row["group"]][row["topic"]], row["messages"]
+        figures["sent"] += number
+        _add(figures["by_fate"], row["fate"], number)
+        _add(figures["by_certainty"].setdefault(row["certainty"], {}), row["fate"], number)
+        if row["certainty"] == CERTAINTIES[CertaintyCode.UNKNOWN]:
+            figures["unknown"] += number
+            _add(figures["unknown_because"], row["reason"], number)
+            figures["may_be_lost"] += number * (row["fate"] != Fate.WAITING and row["asked"] != ASKED_WORDS[Answer.NO])
         elif row["fate"] == Fate.DELIVERED:
-            one["delivered"] += number
-        elif Fate(row["fate"]) in LOSING and row["asked"] == ASKED[MAYBE]:
-            one["may_be_lost"] += number
+            figures["delivered"] += number
+        elif Fate(row["fate"]) in LOSING and row["asked"] == ASKED_WORDS[Answer.MAYBE]:
+            figures["may_be_lost"] += number
         elif is_lost(row):
-            one["lost"] += number
-            _add(one["lost_by_tag"], row["tag"] or "", number)
-            _add(one["lost_by_queue"], str(row["queueId"]), number)
+            figures["lost"] += number
+            _add(figures["lost_by_tag"], row["tag"] or "", number)
+            _add(figures["lost_by_queue"], str(row["queueId"]), number)
     for row in filter(is_lost, lost):
-        one = found[row["group"]][row["topic"]]
-        one["lost_ids"].append(row["offsetMsgId"])
-        one.setdefault("first_lost", row["storeTimestamp"])
-        one["last_lost"] = row["storeTimestamp"]
-    return found
+        figures = by_group[row["group"]][row["topic"]]
+        figures["lost_ids"].append(row["offsetMsgId"])
+        figures.setdefault("first_lost", row["storeTimestamp"])
+        figures["last_lost"] = row["storeTimestamp"]
+    return by_group
 
 
 def is_lost(row: Mapping[str, Any]) -> bool:
-    """Tell whether a row of counts or messages is a loss for certain: dropped or skipped, and asked for."""
-    return row["certainty"] != CERTAINTIES[UNKNOWN] and row["asked"] == ASKED[YES] and Fate(row["fate"]) in LOSING
+    """Whether a row of counts or messages is a loss for certain: dropped or skipped, and asked for."""
+    return (
+        row["certainty"] != CERTAINTIES[CertaintyCode.UNKNOWN]
+        and row["asked"] == ASKED_WORDS[Answer.YES]
+        and Fate(row["fate"]) in LOSING
+    )
 
 
 def resend_plan(lost: pa.Table) -> list[dict[str, Any]]:
-    """Return one entry a (group, topic) of a table of lost messages, with two ways and the duplicates of each.
+    """One entry a (group, topic) of a table of lost messages, with two ways and the duplicates of each.
 
     `messages` are lost for certain; `perhaps` may be lost, and `duplicates` does not count them.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 T = TypeVar("T")
-FOLDER: Final = "commitlog"
+LOG_FOLDER: Final = "commitlog"
 _NAME: Final = re.compile(r"[0-9]{20}")
 LARGEST: Final = (1 << 31) - 1
 """Bytes of a commit log's file: `mappedFileSizeCommitLog` is an int (`MessageStoreConfig`)."""
@@ -116,15 +116,18 @@ class LogRange(NamedTuple):
 
 
 def store_directory(path: str | Path) -> Path:
-    """Return `path` if it holds a commit log, or its folder `store` if that does; raise `BadInput` for anything else.
+    """`path` if it holds a commit log, or its folder `store` if that does.
 
     A packed store is refused: tasks read parts of its files where they lie.
+
+    Raises:
+        BadInput: anything else.
     """
     root = Path(path)
     for folder in (root, root / "store"):
-        if is_dir(folder / FOLDER):
+        if is_dir(folder / LOG_FOLDER):
             return folder
-    packed = next((one for one in (root, root / PACKED) if is_file(one)), None)
+    packed = next((archive for archive in (root, root / PACKED) if is_file(archive)), None)
     if packed is not None:
         raise BadInput(
             _(
@@ -134,28 +137,28 @@ def store_directory(path: str | Path) -> Path:
                 program=program(),
             )
         )
-    raise BadInput(_("{path}: no store directory, since it has no folder {folder}", path=root, folder=repr(FOLDER)))
+    raise BadInput(_("{path}: no store directory, since it has no folder {folder}", path=root, folder=repr(LOG_FOLDER)))
 
 
 def log_files(root: str | Path) -> list[LogFile]:
-    """Return the commit log's files in order.
+    """The commit log's files in order.
 
     Raises:
         BadInput: there is no commit log, or something in it is no file that a broker writes; 4.8.0 does not start
             either on a file of another length (`MappedFileQueue.load`).
     """
-    folder = store_directory(root) / FOLDER
-    found = sorted(_named_by_offset(folder))
+    folder = store_directory(root) / LOG_FOLDER
+    named = sorted(_named_by_offset(folder))
     files = []
     # A mapped file has the size its broker was set to; a shorter one was cut.
-    mapped = max((size for _, size, _ in found), default=0)
+    mapped = max((size for _, size, _ in named), default=0)
     # A broker makes the next file, or two, before it needs them: the log ends in the last one that is written to.
-    end = len(found) - 1
-    while end > 0 and not _is_begun(found[end][2]):
+    end = len(named) - 1
+    while end > 0 and not _is_begun(named[end][2]):
         end -= 1
-    for number, (base, size, path) in enumerate(found):
+    for number, (base, size, path) in enumerate(named):
         _require_readable(path)
-        following = base + mapped if number == len(found) - 1 else found[number + 1][0]
+        following = base + mapped if number == len(named) - 1 else named[number + 1][0]
         files.append(LogFile(path, base, size, min(following, base + mapped), number >= end))
     return files
 
@@ -189,7 +192,7 @@ def regular(path: str | Path) -> os.stat_result | None:
     """About a file of a store; None when it is gone, since a broker deletes old files.
 
     Raises:
-        BadInput: something else has the name of such a file, or nobody may look at it; 4.8.0 does not start either.
+        BadInput: something else has the name of such a file, or it may not be read; 4.8.0 does not start either.
     """
     about = seen(Path(path))
     if about is None:
@@ -243,7 +246,7 @@ def cut_since(files: Iterable[LogFile]) -> str:
     """Which of these files have become shorter since they were listed, in a sentence; "" where none has.
 
     A broker makes files in their full size, appends and deletes: nothing of it cuts one. What was read of one that was
-    cut may be zeros that nobody wrote.
+    cut may be zeros that no one wrote.
     """
     for file in files:
         about = seen(Path(file.path))
@@ -261,7 +264,7 @@ def log_ranges(files: Sequence[LogFile], split_bytes: int, low: int = 0, high: i
 
     Ranges are cut anywhere: a range's reader finds the first record itself, by walking there from the file's beginning.
     """
-    found: list[LogRange] = []
+    ranges: list[LogRange] = []
     for number, file in enumerate(files):
         begin = max(low - file.base, 0)
         end = file.size if high is None else min(high - file.base, file.size)
@@ -269,14 +272,14 @@ def log_ranges(files: Sequence[LogFile], split_bytes: int, low: int = 0, high: i
             pieces = max(1, round((end - begin) / max(split_bytes, 1)))
             cuts = [begin + (end - begin) * piece // pieces for piece in range(pieces + 1)]
             # What is cut off at a file's end is told by the range that has its last byte.
-            found += (LogRange(file, *cut) for cut in pairwise(cuts))
+            ranges += (LogRange(file, *cut) for cut in pairwise(cuts))
         elif not file.size and low <= file.base and (high is None or file.base < high):
-            found.append(LogRange(file, 0, 0))
+            ranges.append(LogRange(file, 0, 0))
         if not file.last and files[number + 1].base > file.next_base:
             missing = max(file.next_base, low), min(files[number + 1].base, high or files[number + 1].base)
             if missing[0] < missing[1]:
-                found.append(LogRange(None, *missing))
-    return found
+                ranges.append(LogRange(None, *missing))
+    return ranges
 
 
 def together(sized: Iterable[tuple[T, int]], most_bytes: int) -> list[tuple[T, ...]]:
@@ -284,12 +287,12 @@ def together(sized: Iterable[tuple[T, int]], most_bytes: int) -> list[tuple[T, .
 
     Each part comes with its size in bytes.
     """
-    found: list[list[T]] = []
+    tasks: list[list[T]] = []
     room = -1
-    for one, size in sized:
+    for part, size in sized:
         if size > room:
-            found.append([])
+            tasks.append([])
             room = most_bytes
-        found[-1].append(one)
+        tasks[-1].append(part)
         room -= size
-    return [tuple(some) for some in found]
+    return [tuple(parts) for parts in tasks]

@@ -50,7 +50,7 @@ class LogReader:
         return pa.schema([(name, TYPES.get(name, pa.string())) for name in self.columns])
 
     def read(self, part: LogRange) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of one range. A file that is cut, empty or missing gives rows, no error."""
+        """The batches of one range. A file that is cut, empty or missing gives rows, no error."""
         file = part.file
         if file is None:
             yield self._damage(part.low, part.high - part.low, "a file is missing")
@@ -106,7 +106,7 @@ class LogReader:
                 yield walk.batch(buffers, rows)
             if how == kernel.BIG:
                 body_room = int(detail)
-            elif how in {kernel.EMPTY, kernel.BAD} and _is_record(data, at, file.base):
+            elif how in {kernel.EMPTY, kernel.BAD_RECORD} and _is_record(data, at, file.base):
                 continue  # a broker wrote it in the meantime
             elif how not in {kernel.FULL, kernel.DONE}:
                 size, reason = _gap(data, mapped, at, file, fd, how, detail)
@@ -122,10 +122,10 @@ class LogReader:
 
 
 def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> int:
-    """Return the commit log offset behind the last whole record, walking from `begin`, where a record begins.
+    """The commit log offset after the last whole record, walking from `begin`, where a record begins.
 
-    With `until`, the first place at or behind it where a record begins. What is damaged in between is walked over;
-    damage with nothing whole behind it may be a record that is still being written, and ends the walk.
+    With `until`, the first place at or after it where a record begins. What is damaged in between is walked over;
+    damage with nothing whole after it may be a record that is still being written, and ends the walk.
     """
     end = begin
     for file in files:
@@ -151,7 +151,7 @@ def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> i
 def _gap(
     data: NDArray[np.uint8], mapped: mmap.mmap, at: int, file: LogFile, fd: int, how: int, detail: int
 ) -> tuple[int, str]:
-    """Return how many bytes at `at` are no record, and what is wrong ("": nothing). Size 0: nothing more is written."""
+    """How many bytes at `at` are no record, and what is wrong ("": nothing). Size 0: nothing more is written."""
     if how == kernel.BLANK:
         if int.from_bytes(data[at : at + 4].tobytes()) == file.next_base - file.base - at:
             return len(data) - at, ""
@@ -169,8 +169,8 @@ def _is_record(data: NDArray[np.uint8], at: int, base: int) -> bool:
 
 
 def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, end: int, base: int) -> int:
-    """Return where the next record that is whole and in its place begins behind `at`, or `end`, the end of the data."""
-    found = mapped.find(_MAGIC, at + 5, end)
-    while found >= 0 and not _is_record(data, found - 4, base):
-        found = mapped.find(_MAGIC, found + 1, end)
-    return end if found < 0 else found - 4
+    """Where the next record that is whole and in its place begins after `at`, or `end`, the end of the data."""
+    magic_at = mapped.find(_MAGIC, at + 5, end)
+    while magic_at >= 0 and not _is_record(data, magic_at - 4, base):
+        magic_at = mapped.find(_MAGIC, magic_at + 1, end)
+    return end if magic_at < 0 else magic_at - 4

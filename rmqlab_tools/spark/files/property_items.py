@@ -1,6 +1,6 @@
 """The properties of a record, in compiled loops: `name U+0001 value` and so on, with U+0002 between them.
 
-Where `wide` is true, `REACH` bytes behind the text may be read too.
+Where `wide` is true, `REACH` bytes after the text may be read too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rmqlab_tools.spark.files.wide_bytes import REACH, compiled, first_mark, int
 
 @compiled
 def item_end(data: Any, at: int, end: int, wide: bool) -> Any:
-    """Return where the item at `at` ends."""
+    """Where the item at `at` ends."""
     if wide:
         while at < end:
             step = first_mark(marks(data, at, 2))
@@ -28,7 +28,7 @@ def item_end(data: Any, at: int, end: int, wide: bool) -> Any:
 
 @compiled
 def read_item(data: Any, at: int, end: int, wide: bool) -> Any:
-    """Return where the item at `at` ends, where its name ends, and where its value ends; name end -1: no property.
+    """Where the item at `at` ends, where its name ends, and where its value ends; name end -1: no property.
 
     As Java's split at U+0001 sees it: exactly two parts, after empty ones at the end are taken off.
     """
@@ -61,7 +61,7 @@ def read_item(data: Any, at: int, end: int, wide: bool) -> Any:
 
 @compiled
 def comes_again(data: Any, at: int, length: int, place: int, end: int) -> bool:
-    """Tell whether a later item from `place` on has the name at `at`: of two the later one counts."""
+    """Whether a later item from `place` on has the name at `at`: of two the later one counts."""
     while place < end:
         stop, name_end, _ = read_item(data, place, end, False)
         if name_end >= 0 and is_same(data, at, length, data, place, name_end):
@@ -72,7 +72,7 @@ def comes_again(data: Any, at: int, length: int, place: int, end: int) -> bool:
 
 @compiled
 def came_before(data: Any, at: int, length: int, items: Any, item_ends: Any, first: int, count: int) -> bool:
-    """Tell whether one of the names `first` ... `count` - 1 that were copied is the one at `at`."""
+    """Whether one of the names `first` ... `count` - 1 that were copied is the one at `at`."""
     for index in range(first, count):
         begin = item_ends[0, index]
         if item_ends[0, index + 1] - begin == length and is_same(data, at, length, items, begin, begin + length):
@@ -82,7 +82,7 @@ def came_before(data: Any, at: int, length: int, items: Any, item_ends: Any, fir
 
 @compiled
 def wanted_row(data: Any, at: int, end: int, names: Any, name_ends: Any, heads: Any, wide: bool) -> int:
-    """Return which of the wanted properties begins at `at`, -1 for none. The last byte of a name is its separator."""
+    """Which of the wanted properties begins at `at`, -1 for none. The last byte of a name is its separator."""
     begin = 0
     word = word_at(data, at) if wide else uint64(0)
     for index in range(name_ends.shape[0]):

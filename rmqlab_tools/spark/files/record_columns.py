@@ -89,15 +89,15 @@ class RecordWalk:
         return int(filled), int(at), int(how), int(detail), buffers
 
     def _buffers(self, rows: int, span: int, body_room: int) -> kernel.Columns:
-        """Return empty columns. Arrow takes the memory over, so each batch has its own."""
+        """Empty columns. Arrow takes the memory over, so each batch has its own."""
         want = self._wanted.want
         # No more than fits a small range: touching memory for nothing costs more than reading it.
         rows = min(rows, span // kernel.MIN_SIZE + 2)
         texts = kernel.FIRST_PROPERTY + len(self.names)
-        room = rows * _TEXT_A_ROW * (4 if want & kernel.WANT_TEXT else 1) + 2 * kernel.ROOM
+        room = rows * _TEXT_A_ROW * (4 if want & kernel.WANT_TEXT else 1) + 2 * kernel.SPARE_TEXT_BYTES
         has_map = bool(want & kernel.WANT_MAP)
         items = rows * _ITEMS_A_ROW + (1 << 15) if has_map else 0
-        item_room = 4 * rows * _TEXT_A_ROW + 2 * kernel.ROOM if has_map else 0
+        item_room = 4 * rows * _TEXT_A_ROW + 2 * kernel.SPARE_TEXT_BYTES if has_map else 0
         columns = kernel.Columns(
             ints=np.empty((len(kernel.INTS), rows), np.int32),
             longs=np.empty((len(kernel.LONGS), rows), np.int64),
@@ -116,7 +116,7 @@ class RecordWalk:
         return columns
 
     def batch(self, buffers: kernel.Columns, rows: int) -> pa.RecordBatch:
-        """Return the first `rows` rows of what a walk filled."""
+        """The first `rows` rows of what a walk filled."""
         notes: list[str | None] = [None] * rows if buffers.damaged[:rows].any() or "body" in self.columns else []
         for row in np.flatnonzero(buffers.damaged[:rows]):
             notes[row] = "the body does not fit its checksum"
@@ -128,12 +128,12 @@ class RecordWalk:
 
 def _joined(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    ends = np.cumsum([len(one) for one in encoded], dtype=np.int64)
+    ends = np.cumsum([len(data) for data in encoded], dtype=np.int64)
     return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), ends
 
 
 def _heads(names: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the first 8 bytes of each name as a number, and which of its bits count."""
+    """The first 8 bytes of each name as a number, and which of its bits count."""
     begins = [0, *ends.tolist()][: len(ends)]
     heads = [names[begin:end].tobytes()[:8] for begin, end in zip(begins, ends.tolist(), strict=True)]
     numbers = [int.from_bytes(head, "little") for head in heads], [(1 << 8 * len(head)) - 1 for head in heads]
@@ -155,9 +155,9 @@ def _column(name: str, walk: RecordWalk, buffers: kernel.Columns, rows: int, not
 
 
 def _texts(
-    ends: NDArray[np.int32], data: NDArray[np.uint8], rows: int, found: NDArray[np.uint8] | None = None
+    ends: NDArray[np.int32], data: NDArray[np.uint8], rows: int, present: NDArray[np.uint8] | None = None
 ) -> pa.Array:
-    valid = None if found is None or found.all() else pa.py_buffer(np.packbits(found, bitorder="little"))
+    valid = None if present is None or present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
     used = data[: ends[rows]]
     array = pa.Array.from_buffers(pa.string(), rows, [valid, pa.py_buffer(ends[: rows + 1]), pa.py_buffer(used)])
     if used.size and used.max() > 127:
@@ -165,19 +165,19 @@ def _texts(
             array.validate(full=True)
         except pa.ArrowInvalid:
             raw = array.view(pa.binary()).to_pylist()
-            return pa.array([None if one is None else from_utf8(one) for one in raw], pa.string())
+            return pa.array([None if text is None else from_utf8(text) for text in raw], pa.string())
     return array
 
 
 def _hosts(buffers: kernel.Columns, rows: int, kind: int) -> pa.Array:
     raw = buffers.text(kind)[: 21 * rows].reshape(rows, 21)
     coded = pa.Array.from_buffers(pa.binary(21), rows, [None, pa.py_buffer(raw)]).dictionary_encode()
-    hosts = [_host(one) for one in coded.dictionary.to_pylist()]
+    hosts = [_host(host) for host in coded.dictionary.to_pylist()]
     return pa.array(hosts, pa.string()).take(coded.indices)
 
 
 def _message_ids(buffers: kernel.Columns, rows: int) -> pa.Array:
-    """Return the ids that `create_message_id` makes: address, port and commit log offset in hex."""
+    """The ids that `create_message_id` makes: address, port and commit log offset in hex."""
     raw = buffers.text(kernel.STORE)[: 21 * rows].reshape(rows, 21)
     offsets = buffers.longs[kernel.LONGS.index("physicalOffset"), :rows]
     if not (raw[:, 20] == 4).all():
@@ -235,8 +235,10 @@ def _flag(buffers: kernel.Columns, rows: int) -> NDArray[np.int32]:
 
 
 _MAKERS: Final[dict[str, Callable[[kernel.Columns, int], pa.Array]]] = {
-    "topic": lambda buffers, rows: _texts(buffers.ends[kernel.TOPIC], buffers.text(kernel.TOPIC), rows),
-    "propertiesText": lambda buffers, rows: _texts(buffers.ends[kernel.TEXT], buffers.text(kernel.TEXT), rows),
+    "topic": lambda buffers, rows: _texts(buffers.ends[kernel.TOPIC_COLUMN], buffers.text(kernel.TOPIC_COLUMN), rows),
+    "propertiesText": lambda buffers, rows: _texts(
+        buffers.ends[kernel.TEXT_COLUMN], buffers.text(kernel.TEXT_COLUMN), rows
+    ),
     "offsetMsgId": _message_ids,
     "bornHost": lambda buffers, rows: _hosts(buffers, rows, kernel.BORN),
     "storeHost": lambda buffers, rows: _hosts(buffers, rows, kernel.STORE),

@@ -26,20 +26,20 @@ from rmqlab_tools.spark.files.wide_bytes import (
 )
 
 # How a walk ends.
-DONE, FULL, BLANK, EMPTY, BAD, BIG = range(6)
+DONE, FULL, BLANK, EMPTY, BAD_RECORD, BIG = range(6)
 # What is wrong with a record.
-MAGIC, SIZE, PLACE, LENGTHS, CUT = range(1, 6)
+MAGIC, SIZE, WRONG_PLACE, LENGTHS, CUT = range(1, 6)
 REASONS: Final = {
     MAGIC: "no record begins here",
     SIZE: "the size is impossible",
-    PLACE: "the record names another offset",
+    WRONG_PLACE: "the record names another offset",
     LENGTHS: "the lengths of its parts do not make its size",
     CUT: "the record is cut off",
 }
 
 INTS: Final = ("size", "queueId", "flag", "sysFlag", "reconsumeTimes", "bodyCrc", "bodyLength")
 LONGS: Final = ("physicalOffset", "queueOffset", "bornTimestamp", "storeTimestamp", "preparedTransactionOffset")
-TOPIC, TEXT, BORN, STORE, FIRST_PROPERTY = range(5)
+TOPIC_COLUMN, TEXT_COLUMN, BORN, STORE, FIRST_PROPERTY = range(5)
 """Rows of the text buffers; wanted properties follow."""
 WANT_TEXT, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST, WANT_TOPIC = (
     1 << bit for bit in range(8)
@@ -55,19 +55,19 @@ _BODY_AT: Final = _LAYOUT.size
 ) = _LAYOUT.offsets.values()  # fmt: skip
 """Where the fields stand if both hosts have 4 bytes; each longer one moves what is behind it."""
 _V6_MORE: Final = LAYOUTS[16, 4].size - _BODY_AT
-ROOM: Final = 1 << 16
+SPARE_TEXT_BYTES: Final = 1 << 16
 """Bytes that one record may add to a text buffer, and more."""
 
 
 @compiled
 def hosts_more(flags: int) -> int:
-    """Return by how many bytes hosts of 16 bytes move what is behind them."""
+    """By how many bytes hosts of 16 bytes move what is after them."""
     return (_V6_MORE if flags & BORNHOST_V6_FLAG else 0) + (_V6_MORE if flags & STOREHOST_V6_FLAG else 0)
 
 
 @compiled
 def check(data: Any, at: int, end: int, base: int) -> Any:
-    """Return 0 for a record that is whole and in its place, else what is wrong."""
+    """0 for a record that is whole and in its place, else what is wrong."""
     if int_at(data, at + _MAGIC_AT) != MESSAGE_MAGIC_CODE:
         return MAGIC
     size = int64(int_at(data, at))
@@ -76,7 +76,7 @@ def check(data: Any, at: int, end: int, base: int) -> Any:
     if at + size > end:
         return CUT
     if long_at(data, at + _OFFSET_AT) != base + at:
-        return PLACE
+        return WRONG_PLACE
     flags = int_at(data, at + _SYS_FLAG_AT)
     hosts = hosts_more(flags)
     if size < MIN_SIZE + hosts:
@@ -95,7 +95,7 @@ def check(data: Any, at: int, end: int, base: int) -> Any:
 
 
 class Wanted(NamedTuple):
-    """What is wanted of which records. Texts lie one behind the other in an array, with another of their ends.
+    """What is wanted of which records. Texts lie one after the other in an array, with another of their ends.
 
     `want` has the bits `WANT_*`; `names` are those of properties, `heads` the first 8 bytes of each as a number and
     which of its bits count. No `topics` or `queues`: all. `since` and `until` are store times.
@@ -132,17 +132,17 @@ class Columns(NamedTuple):
     body_ends: Any
 
     def text(self, row: int) -> Any:
-        """Return the bytes of one text column."""
+        """The bytes of one text column."""
         return np.split(self.texts, len(self.ends))[row]
 
     def item(self, side: int) -> Any:
-        """Return the bytes of the names (0) or the values (1) of properties."""
+        """The bytes of the names (0) or the values (1) of properties."""
         return np.split(self.items, 2)[side]
 
 
 @compiled
 def fetch_record(data: Any, at: int) -> None:
-    """Bring what is read of a record, and the head of the one behind it, into the cache while another is decoded."""
+    """Bring what is read of a record, and the head of the one after it, into the cache while another is decoded."""
     if at + MIN_SIZE + 2 * _V6_MORE > data.shape[0]:
         return
     body_at = at + _BODY_AT + hosts_more(int_at(data, at + _SYS_FLAG_AT))
@@ -159,10 +159,11 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
     """Walk from `at` over records that begin before `high`; columns get those from `low` on that the filters let pass.
 
     Places are bytes within the file `data`, whose first byte has the commit log offset `base`. Returns the number of
-    rows, the place reached, how the walk ended (`DONE` ... `BIG`), and for `BAD` the reason, for `BIG` the body's size.
+    rows, the place reached, how the walk ended (`DONE` ... `BIG`), and for `BAD_RECORD` the reason,
+    for `BIG` the body's size.
     """
     want, names, name_ends, heads, topics, topic_ends, queues, since, until = wanted
-    ints, longs, damaged, texts, ends, found, items, item_ends, list_ends, bodies, body_ends = columns
+    ints, longs, damaged, texts, ends, present, items, item_ends, list_ends, bodies, body_ends = columns
     rows, room, count = 0, ints.shape[1], 0
     size_of_file = data.shape[0]
     properties_wanted = name_ends.shape[0]
@@ -176,7 +177,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
         if rows >= room:
             return rows, at, FULL, 0
         if at + 8 > size_of_file:
-            return rows, at, BAD, CUT
+            return rows, at, BAD_RECORD, CUT
         wrong = MAGIC
         if int_at(data, at + _MAGIC_AT) == MESSAGE_MAGIC_CODE:
             wrong = CUT if at + MIN_SIZE > size_of_file else check(data, at, size_of_file, base)
@@ -186,7 +187,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                 return rows, at, BLANK, MAGIC
             if magic == 0 and int_at(data, at) == 0:
                 return rows, at, EMPTY, MAGIC
-            return rows, at, BAD, wrong
+            return rows, at, BAD_RECORD, wrong
         size = int64(int_at(data, at))
         fetch_record(data, at + size)
         if at < low:
@@ -221,12 +222,12 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
             return rows, at, FULL if rows else BIG, kept
         # No text of a record is longer than what is not its body.
         fullest += size - body
-        if fullest > texts_each - ROOM:
+        if fullest > texts_each - SPARE_TEXT_BYTES:
             fullest = used.max()
-            if fullest > texts_each - ROOM:
+            if fullest > texts_each - SPARE_TEXT_BYTES:
                 return rows, at, FULL, 0
         if want & WANT_MAP and (
-            count + 16384 > item_ends.shape[1] - 2 or max(keys_used, values_used) > items_each - ROOM
+            count + 16384 > item_ends.shape[1] - 2 or max(keys_used, values_used) > items_each - SPARE_TEXT_BYTES
         ):
             return rows, at, FULL, 0
         ints[0, rows] = size
@@ -247,9 +248,9 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
             damaged[rows] = 1
         wide = at + size + REACH <= size_of_file
         if want & WANT_TOPIC:
-            copy_text(data, topic_at, topic, texts, used[TOPIC], wide)
-            used[TOPIC] += topic
-            ends[TOPIC, rows + 1] = used[TOPIC]
+            copy_text(data, topic_at, topic, texts, used[TOPIC_COLUMN], wide)
+            used[TOPIC_COLUMN] += topic
+            ends[TOPIC_COLUMN, rows + 1] = used[TOPIC_COLUMN]
         if want & WANT_BODY:
             copy_bytes(data, body_at, kept, bodies, body_used)
             body_used += kept
@@ -269,11 +270,11 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
         place = topic_at + topic + 2
         end = at + size
         if want & WANT_TEXT:
-            copy_text(data, place, end - place, texts, TEXT * texts_each + used[TEXT], wide)
-            used[TEXT] += end - place
-            ends[TEXT, rows + 1] = used[TEXT]
+            copy_text(data, place, end - place, texts, TEXT_COLUMN * texts_each + used[TEXT_COLUMN], wide)
+            used[TEXT_COLUMN] += end - place
+            ends[TEXT_COLUMN, rows + 1] = used[TEXT_COLUMN]
         for index in range(properties_wanted):
-            found[index, rows] = 0
+            present[index, rows] = 0
         if not parses:
             place = end
         begin_of_properties, keys_before, values_before, count_before = place, keys_used, values_used, count
@@ -290,7 +291,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                 # of two with one name the later one counts
                 used[text] = ends[text, rows] + value
                 copy_text(data, name_end + 1, value, texts, text * texts_each + ends[text, rows], wide)
-                found[row, rows] = 1
+                present[row, rows] = 1
             if want & WANT_MAP and name_end >= 0:
                 length = name_end - place
                 if not repeats and came_before(data, place, length, items, item_ends, count_before, count):

@@ -45,16 +45,16 @@ class StoreConfig:
     def offsets(self) -> dict[tuple[str, str], dict[int, int]]:
         """The committed offsets: (group, topic) to queue id to the next offset."""
         table = self._read("consumerOffset.json", lambda text: ConsumerOffsetSerializeWrapper.decode(text.encode()))
-        found = {}
+        committed = {}
         for key, queues in (table.offset_table if table else {}).items():
             parts = split(key, "@")
             if len(parts) == 2:
-                found[parts[1], parts[0]] = dict(queues)
-        return found
+                committed[parts[1], parts[0]] = dict(queues)
+        return committed
 
     @property
     def offsets_lost(self) -> bool:
-        """Whether there were committed offsets that nobody can read any more."""
+        """Whether there were committed offsets that cannot be read any more."""
         self.offsets()
         return self._loads["consumerOffset.json"].is_lost
 
@@ -63,8 +63,8 @@ class StoreConfig:
         load = self._loads.get("consumerOffset.json")
         if load is None or not load.is_lost:
             return set()
-        damaged = [one for one in (load.file, load.backup) if one is not None and one.state is FileState.DAMAGED]
-        texts = [_before(one) for one in damaged if one.line]
+        damaged = [file for file in (load.file, load.backup) if file is not None and file.state is FileState.DAMAGED]
+        texts = [_before(file) for file in damaged if file.line]
         return {(group, topic) for text in texts for topic, group in _OFFSET_KEY.findall(text)}
 
     def groups(self) -> dict[str, SubscriptionGroupConfig]:
@@ -142,7 +142,7 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
 
 
 def pieces(root: Path, table: str, piece_bytes: int) -> list[tuple[str, ...]]:
-    """Return the work of reading a table, in pieces that can be read anywhere: file paths, none for `config/`."""
+    """The work of reading a table, in pieces that can be read anywhere: file paths, none for `config/`."""
     if table not in _FILE_READERS:
         return [()]
     if table == "index":
@@ -155,7 +155,7 @@ def pieces(root: Path, table: str, piece_bytes: int) -> list[tuple[str, ...]]:
 
 
 def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one piece of a table."""
+    """The rows of one piece of a table."""
     if table in _FILE_READERS:
         for path in paths:
             yield from _of_file(table, path, hash_slots)
@@ -188,22 +188,22 @@ def _of_file(table: str, path: str, hash_slots: int | None) -> Iterator[pa.Recor
 
 
 def _place(path: str) -> tuple[str, int, int]:
-    """Return topic, queue id and the first byte's place in the queue, from the path of a queue's file."""
+    """Topic, queue id and the first byte's place in the queue, from the path of a queue's file."""
     parts = Path(path).parts
     return parts[-3], parse_int(parts[-2]), int(parts[-1])
 
 
 def filled(schema: pa.Schema, rows: int, **known: Any) -> pa.RecordBatch:
-    """Return a batch of so many rows: a column is an array, one value for all rows, or NULL where nothing is told."""
+    """A batch of so many rows: a column is an array, one value for all rows, or NULL where nothing is known."""
     arrays = []
-    for one in schema:
-        value = known.get(one.name)
+    for field in schema:
+        value = known.get(field.name)
         if value is None:
-            arrays.append(pa.nulls(rows, one.type))
+            arrays.append(pa.nulls(rows, field.type))
         elif isinstance(value, str | int):
-            arrays.append(pa.repeat(pa.scalar(value, one.type), rows))
+            arrays.append(pa.repeat(pa.scalar(value, field.type), rows))
         else:
-            arrays.append(value if isinstance(value, pa.Array) else pa.array(value, one.type))
+            arrays.append(value if isinstance(value, pa.Array) else pa.array(value, field.type))
     return pa.record_batch(arrays, schema=schema)
 
 
@@ -229,7 +229,7 @@ def _queue(path: str, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBat
         size=entries["size"].astype(np.int32),
         tagsCode=pa.array(codes, mask=far),
         extAddress=pa.array(codes, mask=~far),
-        corrupt=pa.array(["no entry of a message" if not one else None for one in good.tolist()], _TEXT),
+        corrupt=pa.array(["no entry of a message" if not is_good else None for is_good in good.tolist()], _TEXT),
     )
 
 
@@ -293,23 +293,23 @@ def _offsets(config: StoreConfig) -> list[dict[str, Any]]:
     ]
 
 
-def _by_name(table: str, found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a table whose first column is the name of what the others tell."""
+def _by_name(table: str, records: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a table whose first column is the name of what the others tell."""
     first, *names = SCHEMAS[table].names
-    return [{first: name, **_fields(names, one)} for name, one in sorted(found.items())]
+    return [{first: name, **_fields(names, record)} for name, record in sorted(records.items())]
 
 
 def _filters(config: StoreConfig) -> list[dict[str, Any]]:
     names, rows = SCHEMAS["filters"].names[1:-2], []
-    for one in config.filters():
-        bloom = one.bloom_filter_data
+    for filter_data in config.filters():
+        bloom = filter_data.bloom_filter_data
         bits = {"bloomBits": bloom and bloom.bit_num, "bloomPositions": bloom and bloom.bit_pos}
-        rows.append({"group": one.consumer_group, **_fields(names, one), **bits})
+        rows.append({"group": filter_data.consumer_group, **_fields(names, filter_data), **bits})
     return sorted(rows, key=lambda row: (str(row["topic"]), str(row["group"])))
 
 
 def _fields(names: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return the columns that `value` has under the same names, written the Python way."""
+    """The columns that `value` has under the same names, written the Python way."""
     return {name: getattr(value, re.sub("([A-Z])", r"_\1", name).lower()) for name in names}
 
 

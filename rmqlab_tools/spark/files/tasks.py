@@ -32,7 +32,7 @@ def over_ranges(
 
     from rmqlab_tools.spark.files.commit_log_files import together
 
-    parts = together(((one, one.high - one.low) for one in ranges), TASK_BYTES)
+    parts = together(((part, part.high - part.low) for part in ranges), TASK_BYTES)
 
     def each(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

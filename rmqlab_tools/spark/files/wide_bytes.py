@@ -1,6 +1,6 @@
 """Bytes read, compared, summed and copied many at a time, for compiled loops.
 
-Nothing looks whether the bytes are there: up to `REACH` behind the place must be.
+Nothing looks whether the bytes are there: up to `REACH` after the place must be.
 
 Each job of a cluster gets the package in a zip under a new path, and numba looks for machine code by path. So that not
 every worker of every job compiles anew, some ten seconds each, code in a zip is kept by what the loops say.
@@ -25,12 +25,12 @@ _FOLDER: Final = "rmqlab"
 
 
 def digest_of(archive: str, module: str) -> str:
-    """Return a digest of the modules beside `module` (a path inside `archive`): loops call their neighbours."""
+    """A digest of the modules beside `module` (a path inside `archive`): loops call their neighbours."""
     folder = PurePosixPath(module).parent
     with zipfile.ZipFile(archive) as whole:
-        found = sorted((one.filename, one.CRC) for one in whole.infolist())
-    told = [f"{name} {crc}" for name, crc in found if PurePosixPath(name).parent == folder]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
+        members = sorted((member.filename, member.CRC) for member in whole.infolist())
+    lines = [f"{name} {crc}" for name, crc in members if PurePosixPath(name).parent == folder]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
 
 
 class ShippedCodeLocator(ZipCacheLocator):
@@ -47,15 +47,15 @@ class ShippedCodeLocator(ZipCacheLocator):
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
-        """Return the place for a function of our package in a zip; None for others, and where nobody may write."""
+        """The place for a function of our package in a zip; None for others, and where nothing may be written."""
         if ".zip/rmqlab_tools/" not in py_file:
             return None
         try:
-            found = cls(py_func, py_file)
-            found.ensure_cache_path()  # type: ignore[no-untyped-call]
+            locator = cls(py_func, py_file)
+            locator.ensure_cache_path()  # type: ignore[no-untyped-call]
         except (OSError, zipfile.BadZipFile):
             return None
-        return found
+        return locator
 
 
 if ".zip" in __file__:
@@ -75,7 +75,7 @@ def compiled(function: F) -> F:
 
 
 def _at(context: Any, builder: Any, signature: Any, given: Any, number: int, to: Any) -> Any:
-    """Return the pointer of the array `number` and the place behind it in the arguments."""
+    """The pointer of the array `number` and the place after it in the arguments."""
     place = context.cast(builder, given[number + 1], signature.args[number + 1], types.int64)
     array = context.make_array(signature.args[number])(context, builder, given[number])
     return builder.bitcast(builder.gep(array.data, [place]), to.as_pointer())
@@ -103,12 +103,12 @@ word_at = _number(64, types.uint64, swap=False)
 def _marks(_: Any, data: Any, at: Any, byte: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         lanes = ir.VectorType(ir.IntType(8), REACH)
-        found = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
+        loaded = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
         wanted = context.cast(builder, given[2], signature.args[2], types.uint8)
-        one = builder.insert_element(ir.Constant(lanes, ir.Undefined), wanted, ir.IntType(32)(0))
+        first_lane = builder.insert_element(ir.Constant(lanes, ir.Undefined), wanted, ir.IntType(32)(0))
         order = ir.Constant(ir.VectorType(ir.IntType(32), REACH), [0] * REACH)
-        every = builder.shuffle_vector(one, ir.Constant(lanes, ir.Undefined), order)
-        return builder.bitcast(builder.icmp_unsigned("==", found, every), ir.IntType(REACH))
+        all_lanes = builder.shuffle_vector(first_lane, ir.Constant(lanes, ir.Undefined), order)
+        return builder.bitcast(builder.icmp_unsigned("==", loaded, all_lanes), ir.IntType(REACH))
 
     return types.uint64(data, at, byte), generate
 
@@ -173,7 +173,7 @@ uint64: Any = np.uint64  # an index of this type is not looked at for being nega
 
 @compiled
 def body_crc_of(data: Any, at: int, length: int, tables: Any) -> Any:
-    """Return what `message.record.body_crc` says of `length` bytes at `at`; `tables` are `CRC_TABLES`."""
+    """What `message.record.body_crc` says of `length` bytes at `at`; `tables` are `CRC_TABLES`."""
     value = np.uint32(0xFFFFFFFF)
     place, end = uint64(at), uint64(at + length)
     while place + uint64(8) <= end:
@@ -210,7 +210,7 @@ def copy_text(data: Any, at: int, length: int, into: Any, place: int, wide: bool
 
 @compiled
 def is_same(data: Any, at: int, length: int, other: Any, begin: int, end: int) -> bool:
-    """Tell whether `length` bytes at `at` are those of `other` from `begin` to `end`."""
+    """Whether `length` bytes at `at` are those of `other` from `begin` to `end`."""
     if end - begin != length:
         return False
     first, second = uint64(at), uint64(begin)

@@ -26,10 +26,10 @@ from rmqlab.filter.sql92.evaluation import evaluate_in_steps
 from rmqlab.filter.sql92.nodes import And, BooleanCast, Comparison, Constant, Equal, In, Negate, Node, Property
 from rmqlab.filter.sql92.values import Long, java_text
 from rmqlab_tools.spark.filters.sql92_dictionary import (
-    ERROR,
+    ERROR_CODE,
     OUTCOMES,
     PRESENCE,
-    TRUE,
+    TRUE_CODE,
     DictionaryFilter,
     Leaf,
     Outcomes,
@@ -66,7 +66,7 @@ def native(wanted: DictionaryFilter, columns: Mapping[str, Column]) -> Decided |
     """Decide a condition by columns that Spark computes without Python; None where it cannot tell the value by itself.
 
     `columns` has a text column for each of `wanted.value_names`, and for each of its `presence_names` a boolean one
-    with `PRESENCE` behind the name.
+    with `PRESENCE` after the name.
     """
     literals = {id(leaf.node): _literals(leaf) for leaf in wanted.leaves}
     if not 0 < len(literals) <= _MAX_LEAVES or None in literals.values():
@@ -80,13 +80,13 @@ def native(wanted: DictionaryFilter, columns: Mapping[str, Column]) -> Decided |
             there, absent = leaf.code(""), leaf.code(None)
             return _by_code(F.when(columns[name + PRESENCE], there).otherwise(absent), {there, absent})
         met = literals[id(leaf.node)] or []
-        return (_by_text if all(isinstance(one, str) for one in met) else _by_number)(leaf, columns[name], met)
+        return (_by_text if all(isinstance(literal, str) for literal in met) else _by_number)(leaf, columns[name], met)
 
     return wanted.joined(leaf_decided, _join)
 
 
 def _by_code(code: Column, possible: Collection[int]) -> Decided:
-    return Decided(code, code == TRUE, code != ERROR if ERROR in possible else None)
+    return Decided(code, code == TRUE_CODE, code != ERROR_CODE if ERROR_CODE in possible else None)
 
 
 def _join(node: Node, left: Decided, right: Decided | None = None) -> Decided:
@@ -103,33 +103,33 @@ def _join(node: Node, left: Decided, right: Decided | None = None) -> Decided:
 
 
 def _looked_up(table: Outcomes, place: Column, *, can_fail: bool) -> Decided:
-    return _by_code(F.get(F.lit(table.codes.tolist()), place), [ERROR] if can_fail else [])
+    return _by_code(F.get(F.lit(table.codes.tolist()), place), [ERROR_CODE] if can_fail else [])
 
 
 def _literals(leaf: Leaf) -> list[Any] | None:
-    """Give the texts, or the numbers of one Java class, that a leaf's property meets; None where it meets other things.
+    """The texts, or the numbers of one Java class, that a leaf's property meets; None where it meets other things.
 
     They go up, each once.
     """
-    found: list[Any] = []
+    met_values: list[Any] = []
     for node in leaf.node.walk():
         if any(isinstance(operand, Property) for operand in node.operands):
             met = _met_by_property(node)
             if met is None:
                 return None
-            found += met
+            met_values += met
     # 4.8.0 has no literal 0.0, below which "-0.0" would be a class of its own.
     if (
         len(leaf.names) > 1
-        or len(set(map(type, found))) > 1
-        or any(isinstance(one, float) and not one for one in found)
+        or len(set(map(type, met_values))) > 1
+        or any(isinstance(value, float) and not value for value in met_values)
     ):
         return None
-    return sorted(set(found))
+    return sorted(set(met_values))
 
 
 def _met_by_property(node: Node) -> list[Any] | None:
-    """Give the literals that decide what a node makes of its property; None where something else decides."""
+    """The literals that decide what a node makes of its property; None where something else decides."""
     match node:
         case BooleanCast():
             return []
@@ -145,8 +145,8 @@ def _met_by_property(node: Node) -> list[Any] | None:
 
 
 def _value(node: Node) -> Value:
-    """Give the value of a literal, with a minus before it or not; False for anything else."""
-    if isinstance(node, Constant | Negate) and not any(isinstance(one, Property) for one in node.walk()):
+    """The value of a literal, with a minus before it or not; False for anything else."""
+    if isinstance(node, Constant | Negate) and not any(isinstance(part, Property) for part in node.walk()):
         return evaluate_in_steps(node, None).root.value
     return False
 
@@ -155,47 +155,47 @@ def _by_text(leaf: Leaf, text: Column, named: Sequence[str]) -> Decided:
     """Tell the texts that are named from absence and from all others."""
     absent, other = leaf.code(None), leaf.code("?" * (1 + max(map(len, named), default=0)))  # longer than all
     texts_of: dict[int, list[str]] = {}
-    for one in filter(_is_in_spark, named):
-        texts_of.setdefault(leaf.code(one), []).append(one)
+    for text_met in filter(_is_in_spark, named):
+        texts_of.setdefault(leaf.code(text_met), []).append(text_met)
     is_one = {value: text.isin(texts) for value, texts in texts_of.items()}
     code = F.when(text.isNull(), absent)
-    for value, found in is_one.items():
-        code = code.when(found, value)
-    true = is_one.get(TRUE, F.lit(False))
-    if other == TRUE:
-        true = reduce(and_, (~is_one[value] for value in is_one if value != TRUE), text.isNotNull())
+    for value, is_match in is_one.items():
+        code = code.when(is_match, value)
+    true = is_one.get(TRUE_CODE, F.lit(False))
+    if other == TRUE_CODE:
+        true = reduce(and_, (~is_one[value] for value in is_one if value != TRUE_CODE), text.isNotNull())
     decided = _by_code(code.otherwise(other), leaf.codes)
-    return decided._replace(true=text.isNull() | true if absent == TRUE else true)
+    return decided._replace(true=text.isNull() | true if absent == TRUE_CODE else true)
 
 
 def _is_in_spark(text: str) -> bool:
-    """Tell whether a text can stand in a Spark column; no property there equals one with a lone surrogate."""
+    """Whether a text can stand in a Spark column; no property there equals one with a lone surrogate."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _by_number(leaf: Leaf, text: Column, numbers: Sequence[Number]) -> Decided:
-    """Tell where among the literals a number stands, and what is no number."""
+    """Where among the literals a number stands, and what is no number."""
     value, is_java = _java_number(text, numbers[0])
     # Going up: below the first literal, at it, between it and the next one, and so on.
-    inside = [_neighbour(numbers[0], -1), *(one for number in numbers for one in (number, _neighbour(number, 1)))]
+    inside = [_neighbour(numbers[0], -1), *(bound for number in numbers for bound in (number, _neighbour(number, 1)))]
     is_over = [over for number in numbers for over in (value >= F.lit(number), value > F.lit(number))]
     is_under = [under for number in numbers for under in (value < F.lit(number), value <= F.lit(number))]
-    answers = [leaf.code(java_text(one)) for one in inside]
+    answers = [leaf.code(java_text(bound)) for bound in inside]
     absent, other = leaf.code(None), leaf.code("no number")
     code, true = F.when(text.isNull(), absent), F.lit(False)
     for answer, run in groupby(range(len(inside)), key=answers.__getitem__):
         first, *_, last = [*run] * 2
         bounds = [*is_over[first - 1 : first], *is_under[last : last + 1]] or [value.isNotNull()]
         code = code.when(bounds[-1] & is_java, answer)
-        true = true | (reduce(and_, bounds) & is_java) if answer == TRUE else true
+        true = true | (reduce(and_, bounds) & is_java) if answer == TRUE_CODE else true
     decided = _by_code(code.otherwise(other), leaf.codes)
-    if TRUE in {absent, other} or ERROR in {absent, *answers}:
+    if TRUE_CODE in {absent, other} or ERROR_CODE in {absent, *answers}:
         return decided
-    return Decided(decided.code, true, text.isNull() | (value.isNotNull() & is_java) if other == ERROR else None)
+    return Decided(decided.code, true, text.isNull() | (value.isNotNull() & is_java) if other == ERROR_CODE else None)
 
 
 def _neighbour(number: Number, step: int) -> Number:
-    """Give the next number of the same Java class, upwards for 1 and downwards for -1."""
+    """The next number of the same Java class, upwards for 1 and downwards for -1."""
     if isinstance(number, float):
         return math.nextafter(number, step * math.inf)
     return type(number)(number + step)

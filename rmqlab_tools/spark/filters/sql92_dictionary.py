@@ -42,8 +42,8 @@ class DictionaryColumn(NamedTuple):
 
     def choose(self, codes: Codes) -> Codes:
         """Give each row the code of its value; the last code is that of absence."""
-        found = codes[:-1].take(self.places, mode="clip") if len(self.values) > 1 else codes[0]
-        return np.asarray(found * self.there + codes[-1] * ~self.there)
+        chosen = codes[:-1].take(self.places, mode="clip") if len(self.values) > 1 else codes[0]
+        return np.asarray(chosen * self.there + codes[-1] * ~self.there)
 
 
 def column_of(table: pa.Table, name: str) -> DictionaryColumn:
@@ -77,7 +77,7 @@ def _flags(array: pa.BooleanArray) -> Flags:
     return np.unpackbits(bits, count=end, bitorder="little")[array.offset :].view(np.bool_)
 
 
-FALSE, TRUE, NULL, ERROR = range(4)
+FALSE_CODE, TRUE_CODE, NULL_CODE, ERROR_CODE = range(4)
 OUTCOMES: Final = ("false", "true", "null", "error")
 _REMEMBERED: Final = 1 << 20
 
@@ -91,13 +91,13 @@ class Outcomes(NamedTuple):
     @classmethod
     def of(cls, codes: Codes) -> Outcomes:
         """Read places in `OUTCOMES`."""
-        return cls((codes & 1).view(np.bool_), (codes == FALSE) | (codes == ERROR))
+        return cls((codes & 1).view(np.bool_), (codes == FALSE_CODE) | (codes == ERROR_CODE))
 
     @property
     def codes(self) -> Codes:
         """The place in `OUTCOMES` of each row."""
         either = self.true ^ self.false
-        return np.uint8(NULL) * ~either + self.true.view(np.uint8)
+        return np.uint8(NULL_CODE) * ~either + self.true.view(np.uint8)
 
     def negated(self) -> Outcomes:
         """Do a NOT."""
@@ -125,14 +125,18 @@ class DictionaryFilter:
     """
 
     def __init__(self, expression: str | CompiledSql92, version: Version = DEFAULT_VERSION) -> None:
-        """Compile. Raises `MQFilterException` for a text that the broker refuses."""
+        """Compile.
+
+        Raises:
+            MQFilterException: a text that the broker refuses.
+        """
         compiled = expression if isinstance(expression, CompiledSql92) else compile_sql92(expression, version)
         self.compiled = compiled
         self._parts: list[Leaf | Node] = [] if compiled.too_deep else _cut(compiled)
         self.leaves = leaves = [part for part in self._parts if isinstance(part, Leaf)]
         self.value_names = list(dict.fromkeys(name for leaf in leaves if not leaf.by_presence for name in leaf.names))
-        asked = dict.fromkeys(name for leaf in leaves if leaf.by_presence for name in leaf.names)
-        self.presence_names = [name for name in asked if name not in self.value_names]
+        by_presence = dict.fromkeys(name for leaf in leaves if leaf.by_presence for name in leaf.names)
+        self.presence_names = [name for name in by_presence if name not in self.value_names]
 
     def matches(self, table: pa.Table) -> Flags:
         """Say for each row whether the broker lets the message pass."""
@@ -140,12 +144,12 @@ class DictionaryFilter:
         return outcomes.true & ~outcomes.false
 
     def outcomes(self, table: pa.Table) -> Codes:
-        """Give each row's value: a place in `OUTCOMES`."""
+        """Each row's value: a place in `OUTCOMES`."""
         return self._outcomes(table).codes
 
     def _outcomes(self, table: pa.Table) -> Outcomes:
         if self.compiled.too_deep:
-            return Outcomes.of(np.full(table.num_rows, ERROR, np.uint8))
+            return Outcomes.of(np.full(table.num_rows, ERROR_CODE, np.uint8))
         columns: dict[tuple[str, bool], DictionaryColumn] = {}
 
         def outcomes(leaf: Leaf) -> Outcomes:
@@ -160,13 +164,13 @@ class DictionaryFilter:
 
     def joined(self, of: Callable[[Leaf], C], join: Callable[[Node, C, *tuple[C]], C]) -> C:
         """Decide the leaves by `of`, then join what it gave: `join` gets a NOT, AND or OR and what its operands are."""
-        found: dict[int, C] = {}
+        decided: dict[int, C] = {}
         for part in self._parts:
             if isinstance(part, Leaf):
-                found[id(part.node)] = of(part)
+                decided[id(part.node)] = of(part)
             else:
-                found[id(part)] = join(part, *(found[id(operand)] for operand in part.operands))
-        return found[id(self.compiled.root)]
+                decided[id(part)] = join(part, *(decided[id(operand)] for operand in part.operands))
+        return decided[id(self.compiled.root)]
 
 
 def code_of(part: CompiledSql92, properties: Mapping[str, str]) -> int:
@@ -174,8 +178,8 @@ def code_of(part: CompiledSql92, properties: Mapping[str, str]) -> int:
     try:
         value = part.evaluate(properties)
     except JavaError:
-        return ERROR
-    return NULL if value is None else TRUE if value is True else FALSE
+        return ERROR_CODE
+    return NULL_CODE if value is None else TRUE_CODE if value is True else FALSE_CODE
 
 
 class Leaf:
@@ -223,22 +227,22 @@ class Leaf:
 
 
 def _cut(compiled: CompiledSql92) -> list[Leaf | Node]:
-    """Cut a tree, however deep, into leaves and what joins them; each part comes behind those that it needs."""
+    """Cut a tree, however deep, into leaves and what joins them; each part comes after those that it needs."""
     names = _names_below(compiled.root)
-    found: list[Leaf | Node] = []
+    pieces: list[Leaf | Node] = []
     waiting = [compiled.root]
     while waiting:
         node = waiting.pop()
         if len(names[id(node)]) > 1 and isinstance(node, And | Or | Not):
-            found.append(node)
+            pieces.append(node)
             waiting.extend(node.operands)
         else:
-            found.append(Leaf(compiled, node, sorted(names[id(node)])))
-    return found[::-1]
+            pieces.append(Leaf(compiled, node, sorted(names[id(node)])))
+    return pieces[::-1]
 
 
 def _names_below(root: Node) -> dict[int, frozenset[str]]:
-    """Give the properties each part asks for."""
+    """The properties each part asks for."""
     names: dict[int, frozenset[str]] = {}
     for node in reversed(list(root.walk())):
         own = frozenset({node.name} if isinstance(node, Property) else ())
@@ -247,7 +251,7 @@ def _names_below(root: Node) -> dict[int, frozenset[str]]:
 
 
 def _asks_for_presence_only(root: Node) -> bool:
-    """Tell whether only presence matters: properties stand before IS NULL, or alone where a condition is needed."""
+    """Whether only presence matters: properties stand before IS NULL, or alone where a condition is needed."""
     for node in root.walk():
         for operand in node.operands:
             is_null = isinstance(node, Equal) and isinstance(node.right, Constant) and node.right.value is None

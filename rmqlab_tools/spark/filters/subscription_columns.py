@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def wants(expression: str, kind: str = TAG, *, tags: str = "tags", properties: Properties = "properties") -> Column:
-    """Tell for each message of a frame whether a consumer with this subscription gets it, as `rmqlab.spark.wants`."""
+    """Whether a consumer with this subscription gets each message of a frame, as `rmqlab.spark.wants`."""
     if kind == SQL92:
         return _sql92(expression, properties)
     data = build_subscription("", expression, kind)
@@ -49,7 +49,7 @@ def client_keeps(subscription: SubscriptionData, tag: Column) -> Column:
 
 
 def columns_of(wanted: DictionaryFilter, properties: Properties) -> dict[str, Column]:
-    """Give the columns of the table that a condition is decided on, by their names there."""
+    """The columns of the table that a condition is decided on, by their names there."""
     of = (lambda name: F.col(properties)[name]) if isinstance(properties, str) else properties
     there = {name + PRESENCE: of(name).isNotNull() for name in wanted.presence_names}
     return {name: of(name) for name in wanted.value_names} | there

@@ -24,7 +24,7 @@ from rmqlab_tools.spark.sweeps.heartbeats import Heartbeats, beats_by_second, de
 from rmqlab_tools.spark.sweeps.searched_group import schedules, searched_scenario
 from rmqlab_tools.spark.sweeps.starting_group import TRAFFIC, checked_group, loss, timing_of
 from rmqlab_tools.spark.sweeps.sweep import Scalar, Sweep, grid, require_within
-from rmqlab_tools.spark.sweeps.tag_group import GROUP, TOPIC
+from rmqlab_tools.spark.sweeps.tag_group import SWEPT_GROUP, SWEPT_TOPIC
 
 if TYPE_CHECKING:
     from rmqlab.run.run import Run
@@ -35,10 +35,10 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class NamedSweep:
-    """A sweep of the catalogue: ``rows`` gives its grid for a number of ``runs`` a row.
+    """A sweep of the catalogue: `rows` gives its grid for a number of `runs` a row.
 
-    ``check`` takes the parameters of a row and raises `BadInput` for values that its axes cannot have.
-    ``version`` is raised when a row's figures change their meaning. ``rows_a_task``: quick rows share a task.
+    `check` takes the parameters of a row and raises `BadInput` for values that its axes cannot have.
+    `version` is raised when a row's figures change their meaning. `rows_a_task`: quick rows share a task.
     """
 
     about: str
@@ -58,7 +58,7 @@ class NamedSweep:
         runs: int | None = None,
         axes: Mapping[str, Sequence[Scalar]] | None = None,
     ) -> Sweep:
-        """The sweep, ready for `run_sweep`; ``axes`` gives some axes other values than the usual grid has.
+        """The sweep, ready for `run_sweep`; `axes` gives some axes other values than the usual grid has.
 
         Raises:
             BadInput: an axis that there is not, or a value that it cannot have.
@@ -98,8 +98,8 @@ def heartbeats(seed: int, *, clients: int, period_ms: int, expiry_ms: int, scan_
 def storm(seed: int, *, members: int, queues: int, strategy: str, gap_ms: int) -> Figures:
     """A whole group starts, through the whole core: what the broker is asked, what moves, how long it takes.
 
-    ``moved``: queues that changed hands after they were first taken; ``settled_ms``: from the last start to the last
-    change of ownership; ``twice``: the most queues that two members held at one moment.
+    `moved`: queues that changed hands after they were first taken; `settled_ms`: from the last start to the last
+    change of ownership; `twice`: the most queues that two members held at one moment.
     """
     run = simulate(
         storm_scenario(members, queues, strategy, gap_ms), chooser=RaceChooser(seed), timing=RACE_TIMING,
@@ -110,19 +110,19 @@ def storm(seed: int, *, members: int, queues: int, strategy: str, gap_ms: int) -
 
 
 def storm_scenario(members: int, queues: int, strategy: str, gap_ms: int) -> Scenario:
-    """Members that start ``gap_ms`` after one another, and a message at the end."""
-    wants = {TOPIC: Subscription(type="TAG", expr="*")}
+    """Members that start `gap_ms` after one another, and a message at the end."""
+    subscribe = {SWEPT_TOPIC: Subscription(type="TAG", expr="*")}
     steps: list[Step] = [
-        Start(number * gap_ms, who=f"C{number:03}", group=GROUP, subscribe=wants, strategy=strategy)  # type: ignore[arg-type]
+        Start(number * gap_ms, who=f"C{number:03}", group=SWEPT_GROUP, subscribe=subscribe, strategy=strategy)  # type: ignore[arg-type]
         for number in range(members)
     ]
     last = (members - 1) * gap_ms + STORM_SETTLES_MS
-    steps.append(Send(last, topic=TOPIC, messages=[OutgoingMessage("end")]))
-    return Scenario("storm", {TOPIC: queues}, steps)
+    steps.append(Send(last, topic=SWEPT_TOPIC, messages=[OutgoingMessage("end")]))
+    return Scenario("storm", {SWEPT_TOPIC: queues}, steps)
 
 
 def _storm_figures(run: Run, end: float) -> Figures:
-    held: dict[str, set[int]] = {}
+    queues_of: dict[str, set[int]] = {}
     ever: set[int] = set()
     moved = twice = notified = beats = rounds = 0
     last_start = last_change = 0.0
@@ -134,15 +134,15 @@ def _storm_figures(run: Run, end: float) -> Figures:
                 notified += 1
             case Heartbeat():
                 beats += 1
-            case Register(group=group) if group == GROUP:
+            case Register(group=group) if group == SWEPT_GROUP:
                 last_start = fact.t
-            case Rebalance(topic=topic, queues=queues) if topic == TOPIC:
+            case Rebalance(topic=topic, queues=queues) if topic == SWEPT_TOPIC:
                 rounds += 1
-                now, before = set(queues), held.get(fact.source, set())
+                now, before = set(queues), queues_of.get(fact.source, set())
                 moved += len((now - before) & ever)
                 ever |= now
-                held[fact.source] = now
-                owned = [queue for mine in held.values() for queue in mine]
+                queues_of[fact.source] = now
+                owned = [queue for mine in queues_of.values() for queue in mine]
                 twice = max(twice, len(owned) - len(set(owned)))
                 last_change = fact.t
     return {

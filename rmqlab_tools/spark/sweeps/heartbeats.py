@@ -29,7 +29,7 @@ _GOLDEN, _CLIENTS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x632BE59BD9B4E019)
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """Periods in ms, the defaults of 4.8.0; ``lost``: the share of beats that never arrive.
+    """Periods in ms, the defaults of 4.8.0; `lost`: the share of beats that never arrive.
 
     The clients start at any moment of a period.
 
@@ -85,13 +85,13 @@ def _mixed(x: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _key(seed: Any, number: Any) -> Any:
-    """What `_drawn` needs to know of client ``number`` of a seed (uint64)."""
+    """What `_drawn` needs to know of client `number` of a seed (uint64)."""
     return _mixed(seed + _mixed(np.uint64(number) + _CLIENTS))
 
 
 @njit(cache=True, nogil=True)
 def _drawn(key: Any, counter: Any) -> Any:
-    """A float in [0, 1): number ``counter`` of the client with this key."""
+    """A float in [0, 1): number `counter` of the client with this key."""
     return float(_mixed(key + (np.uint64(counter) + np.uint64(1)) * _GOLDEN) >> np.uint64(11)) * (1.0 / 2.0**53)
 
 
@@ -112,7 +112,7 @@ def _detections(out: Any, key: Any, period: Any, expiry: Any, scan: Any, lost: A
 
 @njit(cache=True, nogil=True)
 def _false_expiries(key: Any, clients: Any, period: Any, expiry: Any, scan: Any, lost: Any) -> Any:
-    found = 0
+    count = 0
     for client in range(clients):
         if lost <= 0.0 and expiry >= period:
             continue
@@ -123,11 +123,11 @@ def _false_expiries(key: Any, clients: Any, period: Any, expiry: Any, scan: Any,
             if _drawn(mine, number) >= lost:
                 # a scan between the two that finds the expiry gone by drops the client; the beat brings it back
                 if -((-(heard + expiry + 1)) // scan) * scan < beat:
-                    found += 1
+                    count += 1
                 heard = beat
             number += 1
             beat += period
-    return found
+    return count
 
 
 @njit(cache=True, nogil=True)

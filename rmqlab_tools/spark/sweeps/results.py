@@ -19,7 +19,7 @@ from rmqlab.files import atomic_write, is_file, json_value, open_regular, read_b
 from rmqlab.language import _, joined
 from rmqlab_tools.program import program
 from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
-from rmqlab_tools.spark.sweeps.sweep import ERROR, ROW, SEED, SweepRow, run_row
+from rmqlab_tools.spark.sweeps.sweep import ERROR_COLUMN, ROW_COLUMN, SEED, SweepRow, run_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Record = Mapping[str, Any]
 
-ABOUT: Final = "sweep.json"
+ABOUT_FILE: Final = "sweep.json"
 
 
 def open_folder(folder: Path, sweep: Sweep) -> None:
@@ -38,18 +38,18 @@ def open_folder(folder: Path, sweep: Sweep) -> None:
         BadInput: it holds another sweep, or is no folder that can be written.
     """
     about = {"name": sweep.name, "version": sweep.version, "seed": sweep.seed}
-    path = folder / ABOUT
+    path = folder / ABOUT_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if is_file(path):
             there = json_value(read_bytes(path))
-            found = {name: there.get(name) for name in about} if isinstance(there, dict) else there
-            if found != about:
+            kept = {name: there.get(name) for name in about} if isinstance(there, dict) else there
+            if kept != about:
                 raise BadInput(
                     _(
                         "{folder} holds another sweep, {found}; this one is {about}: give it a folder of its own",
                         folder=folder,
-                        found=found,
+                        found=kept,
                         about=about,
                     )
                 )
@@ -69,18 +69,18 @@ def open_folder(folder: Path, sweep: Sweep) -> None:
 
 
 def add_rows(folder: Path, outcomes: Sequence[RowOutcome]) -> None:
-    """Keep finished rows, in a new file behind the others."""
+    """Keep finished rows, in a new file after the others."""
     last = max((int(path.stem.partition("-")[2]) for path in _parts(folder)), default=0)
     _write(_square([outcome.record() for outcome in outcomes]), folder / f"part-{last + 1:06d}.parquet")
 
 
 def read_folder(folder: Path) -> dict[str, dict[str, Any]]:
-    """Give the kept rows by id; of a row that was run again the last outcome.
+    """The kept rows by id; of a row that was run again the last outcome.
 
     Raises:
         BadInput: a file is damaged.
     """
-    found: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for path in _parts(folder):
         try:
             records = _rows_of(path)
@@ -88,8 +88,8 @@ def read_folder(folder: Path) -> dict[str, dict[str, Any]]:
             raise BadInput(
                 _("{path} is damaged ({error}): delete it, and its rows are run again", path=path, error=error)
             ) from error
-        found.update((record[ROW], record) for record in records)
-    return found
+        rows.update((record[ROW_COLUMN], record) for record in records)
+    return rows
 
 
 def _rows_of(path: Path) -> list[dict[str, Any]]:
@@ -112,12 +112,12 @@ class SweepResult:
     @property
     def good(self) -> list[dict[str, Any]]:
         """The rows that went well."""
-        return [record for record in self.records if record[ERROR] is None]
+        return [record for record in self.records if record[ERROR_COLUMN] is None]
 
     @property
     def failed(self) -> list[dict[str, Any]]:
         """The rows that did not; the column `error` says why."""
-        return [record for record in self.records if record[ERROR] is not None]
+        return [record for record in self.records if record[ERROR_COLUMN] is not None]
 
     def write(self, path: Path | str) -> None:
         """Write all rows into one Parquet file."""
@@ -127,8 +127,8 @@ class SweepResult:
 def _square(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Give every record the same columns: Arrow takes them from the first; a failed row has no figures."""
     names = dict.fromkeys(name for record in records for name in record)
-    names.pop(ERROR, None)
-    return [{name: record.get(name) for name in (*names, ERROR)} for record in records]
+    names.pop(ERROR_COLUMN, None)
+    return [{name: record.get(name) for name in (*names, ERROR_COLUMN)} for record in records]
 
 
 def _write(records: list[dict[str, Any]], path: Path, compression: str = "snappy") -> None:
@@ -169,7 +169,7 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
     if folder is None:
         return stored_sweep(name).records
     try:
-        about = json_value(read_bytes(folder / ABOUT))
+        about = json_value(read_bytes(folder / ABOUT_FILE))
     except (OSError, ValueError) as error:
         raise BadInput(
             _(
@@ -218,7 +218,7 @@ def row_of(records: Sequence[Record], wanted: str) -> Record:
         BadInput: there is none.
     """
     for number, record in enumerate(records):
-        if wanted in (record[ROW], str(number)):
+        if wanted in (record[ROW_COLUMN], str(number)):
             return record
     raise BadInput(
         _(
@@ -230,7 +230,7 @@ def row_of(records: Sequence[Record], wanted: str) -> Record:
 
 
 def parameters_of(name: str, record: Record) -> dict[str, Any]:
-    """The parameters of a row of the sweep ``name``.
+    """The parameters of a row of the sweep `name`.
 
     Raises:
         BadInput: no such sweep, or the row is one of another.
@@ -238,11 +238,11 @@ def parameters_of(name: str, record: Record) -> dict[str, Any]:
     if name not in CATALOGUE:
         raise BadInput(_("sweep {name} is not known{near}", name=f"{name!r}", near=there_are(name, CATALOGUE)))
     names = list(CATALOGUE[name].rows(1)[0])
-    if missing := [one for one in (*names, SEED) if one not in record]:
+    if missing := [name_asked for name_asked in (*names, SEED) if name_asked not in record]:
         raise BadInput(
             _("this is no row of sweep {name}: it has no {missing}", name=f"{name!r}", missing=joined(", ", missing))
         )
-    return {one: record[one] for one in names}
+    return {name_asked: record[name_asked] for name_asked in names}
 
 
 def rerun_row(name: str, record: Record) -> list[RerunFigure]:
@@ -252,11 +252,11 @@ def rerun_row(name: str, record: Record) -> list[RerunFigure]:
         BadInput: as `parameters_of`, or the row fails now.
     """
     parameters = parameters_of(name, record)
-    outcome = run_row(CATALOGUE[name].run, SweepRow(record.get(ROW, ""), record[SEED], parameters))
+    outcome = run_row(CATALOGUE[name].run, SweepRow(record.get(ROW_COLUMN, ""), record[SEED], parameters))
     if outcome.error is not None:
         raise BadInput(
-            _("sweep {name}, row {row}: {error}", name=f"{name!r}", row=record.get(ROW, ""), error=outcome.error)
+            _("sweep {name}, row {row}: {error}", name=f"{name!r}", row=record.get(ROW_COLUMN, ""), error=outcome.error)
         )
-    known = [figure for figure in record if figure not in parameters and figure not in (ROW, SEED, ERROR)]
+    known = [figure for figure in record if figure not in parameters and figure not in (ROW_COLUMN, SEED, ERROR_COLUMN)]
     names = dict.fromkeys((*known, *outcome.figures))
     return [RerunFigure(figure, record.get(figure), outcome.figures.get(figure)) for figure in names]

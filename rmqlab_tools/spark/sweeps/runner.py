@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from rmqlab.errors import BadInput
 from rmqlab.language import _
 from rmqlab_tools.spark.sweeps.results import SweepResult, add_rows, open_folder, read_folder
-from rmqlab_tools.spark.sweeps.sweep import ERROR, RowOutcome, SweepRow, run_row
+from rmqlab_tools.spark.sweeps.sweep import ERROR_COLUMN, RowOutcome, SweepRow, run_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +59,7 @@ def run_sweep(
     folder = Path(folder)
     open_folder(folder, sweep)
     kept = read_folder(folder)
-    left = [row for row in rows if row.id not in kept or kept[row.id][ERROR] is not None]
+    left = [row for row in rows if row.id not in kept or kept[row.id][ERROR_COLUMN] is not None]
     there, failed = len(rows) - len(left), 0
     done = there
     if progress is not None:
@@ -100,7 +100,7 @@ def _in_spark(
 
 
 def _cancel(session: SparkSession) -> None:
-    """End the jobs under way: nobody waits for their rows any more."""
+    """End the jobs under way: no caller waits for their rows any more."""
     with suppress(Exception):  # the session may be what was lost
         if type(session).__module__.startswith("pyspark.sql.connect"):
             session.interruptAll()
@@ -130,8 +130,8 @@ def _wave(session: SparkSession, run: Run, rows: Sequence[SweepRow], rows_a_task
         half = len(rows) // 2
         parts = (rows[:half], rows[half:])
         return [outcome for part in parts for outcome in _wave(session, run, part, rows_a_task, over)]
-    found = {one["row"]: one for one in answers}
-    return [RowOutcome(row, json.loads(found[row.id]["figures"]), found[row.id]["error"]) for row in rows]
+    by_row = {answer["row"]: answer for answer in answers}
+    return [RowOutcome(row, json.loads(by_row[row.id]["figures"]), by_row[row.id]["error"]) for row in rows]
 
 
 def _task(run: Run, tasks: list[list[SweepRow]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -141,7 +141,10 @@ def _task(run: Run, tasks: list[list[SweepRow]], batches: Iterator[pa.RecordBatc
     for batch in batches:
         for number in batch.column(0).to_pylist():
             outcomes = [run_row(run, SweepRow(*row)) for row in tasks[number]]
-            rows = [{"row": one.row.id, "figures": json.dumps(one.figures), "error": one.error} for one in outcomes]
+            rows = [
+                {"row": outcome.row.id, "figures": json.dumps(outcome.figures), "error": outcome.error}
+                for outcome in outcomes
+            ]
             yield pa.RecordBatch.from_pylist(rows, pa.schema([(name, pa.string()) for name in rows[0]]))
 
 

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.sim.cluster import default_settings
 from rmqlab_tools.search.explorer.explore import Explorer
 from rmqlab_tools.spark.sweeps.starting_group import require_traffic
-from rmqlab_tools.spark.sweeps.tag_group import SETTLED_MS, TagGroup
+from rmqlab_tools.spark.sweeps.tag_group import CALM_AFTER_MS, TagGroup
 
 if TYPE_CHECKING:
     from rmqlab.scenario.scenario import Scenario
     from rmqlab_tools.search.explorer.exploration import Exploration, FoundOutcome
 
 SAMPLED: Final = 4  # of the budget one run in so many is drawn by chance
-SHORTENING: Final = 0
+NO_SHORTENING: Final = 0
 _SEEDS: Final = 2**31
 
 
 def searched_scenario(members: int, queues: int, shared: int, gap_ms: int, traffic: str) -> Scenario:
-    """The scenario of a cell: messages come with the last start ("starting"), or 5 s behind it ("settled").
+    """The scenario of a cell: messages come with the last start ("starting"), or 5 s after it ("settled").
 
     Raises:
-        BadInput: another ``traffic``, or numbers that `TagGroup` refuses.
+        BadInput: another `traffic`, or numbers that `TagGroup` refuses.
     """
     require_traffic(traffic)
     group = TagGroup(members, queues, shared)
-    return group.scenario("searched", gap_ms, SETTLED_MS if traffic == "settled" else 0)
+    return group.scenario("searched", gap_ms, CALM_AFTER_MS if traffic == "settled" else 0)
 
 
 def schedules(
@@ -40,25 +40,25 @@ def schedules(
     """How many outcomes the orders of frames can have, and what each loses.
 
     It is what `rmqlab explore` finds with this budget and lag, and the row's seed modulo 2**31 as the first seed.
-    ``lag_ms``: how much longer than a timer that is due a frame may be under way. ``exhausted``: no order is left.
-    ``lost_counts`` and ``lost_shares``: messages lost by outcome, and its share (exact when exhausted, else of the runs
-    drawn by chance, 0 for one that only the search has reached). ``lost_median`` is weighted by share, ``lost_min`` and
-    ``lost_max`` are of all outcomes reached. Shares and median are None where the search did not end and no run was
-    drawn by chance: then nothing tells them.
+    `lag_ms`: how much longer than a timer that is due a frame may be under way. `exhausted`: no order is left.
+    `lost_counts` and `lost_shares`: messages lost by outcome, and its share (exact when exhausted, else of the runs
+    drawn by chance, 0 for one that only the search has reached). `lost_median` is weighted by share, `lost_min` and
+    `lost_max` are of all outcomes reached. Shares and median are None where the search did not end and no run was
+    drawn by chance: then they are not known.
     """
-    found = Explorer(
+    exploration = Explorer(
         searched_scenario(members, queues, shared, gap_ms, traffic), budget=budget, seed=seed % _SEEDS,
-        samples=budget // SAMPLED, shortening=SHORTENING, lag_ms=lag_ms, cluster=default_settings(), properties=[],
+        samples=budget // SAMPLED, shortening=NO_SHORTENING, lag_ms=lag_ms, cluster=default_settings(), properties=[],
     ).explore()  # fmt: skip
-    lost = [len(one.lost) for one in found.outcomes]
-    shares = [one.share for one in found.outcomes]
-    worst = _first(found, max(lost))
-    best = _first(found, min(lost))
+    lost = [len(outcome.lost) for outcome in exploration.outcomes]
+    shares = [outcome.share for outcome in exploration.outcomes]
+    worst = _first(exploration, max(lost))
+    best = _first(exploration, min(lost))
     return {
         "sent": (members + shared) * queues,
-        "exhausted": found.exhausted,
-        "made": found.runs,
-        "outcomes": len(found.outcomes),
+        "exhausted": exploration.exhausted,
+        "made": exploration.runs,
+        "outcomes": len(exploration.outcomes),
         "lost_min": min(lost),
         "lost_median": weighted_median(lost, shares),
         "lost_max": max(lost),
@@ -69,10 +69,10 @@ def schedules(
     }
 
 
-def _first(found: Exploration, lost: int) -> FoundOutcome:
+def _first(exploration: Exploration, lost: int) -> FoundOutcome:
     """Of the outcomes that lose so many the one with the shortest schedule."""
-    same = [one for one in found.outcomes if len(one.lost) == lost]
-    return min(same, key=lambda one: (len(one.schedule.taken), one.schedule.to_json()))
+    same = [outcome for outcome in exploration.outcomes if len(outcome.lost) == lost]
+    return min(same, key=lambda outcome: (len(outcome.schedule.taken), outcome.schedule.to_json()))
 
 
 def weighted_median(values: list[int], weights: list[float | None]) -> int | None:

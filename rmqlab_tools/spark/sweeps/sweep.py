@@ -7,10 +7,10 @@ A sweep is written down in three lines and run by `rmqlab_tools.spark.sweeps.run
     sweep = Sweep("loss", loss, grid(gap_ms=[0, 500, 1_000], queues=[4, 8], replica=range(10)), seed=1)
     result = run_sweep(sweep, folder, session=open_session())
 
-The function is called as ``run(seed=..., **parameters)``, in this process or in a Spark task, and returns its figures
+The function is called as `run(seed=..., **parameters)`, in this process or in a Spark task, and returns its figures
 by name. A row's seed comes from the sweep's seed and the row's own parameters, never from its place: whatever is run
 before it, beside it or in the same task, `run_row` gives the same figures again. An axis that the function
-ignores (``replica`` above, if it is in the signature as ``**_``) gives several runs of the same setting.
+ignores (`replica` above, if it is in the signature as `**_`) gives several runs of the same setting.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Figures = Mapping[str, Scalar | Sequence[Scalar]]
 Run = Callable[..., Figures]
 
 # Columns of every result besides the parameters and the figures.
-ROW, SEED, ERROR = "row", "seed", "error"
-_RESERVED = frozenset({ROW, SEED, ERROR})
+ROW_COLUMN, SEED, ERROR_COLUMN = "row", "seed", "error"
+_RESERVED = frozenset({ROW_COLUMN, SEED, ERROR_COLUMN})
 _SEED_BYTES = 8
 
 
@@ -75,12 +75,18 @@ class RowOutcome(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """The row of the result: id, seed, parameters, figures, error (None: it went well)."""
-        return {ROW: self.row.id, SEED: self.row.seed, **self.row.parameters, **self.figures, ERROR: self.error}
+        return {
+            ROW_COLUMN: self.row.id,
+            SEED: self.row.seed,
+            **self.row.parameters,
+            **self.figures,
+            ERROR_COLUMN: self.error,
+        }
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A function and its rows. `version` tells results of an older function apart: raise it when `run` changes.
+    """A function and its rows. `version` distinguishes results of an older function: raise it when `run` changes.
 
     `run` must be importable by the workers or be picklable by value (a function of a notebook is).
     """
@@ -92,14 +98,14 @@ class Sweep:
     version: int = 1
 
     def rows(self) -> list[SweepRow]:
-        """Give every row in the order given.
+        """Every row in the order given.
 
         Raises:
             BadInput: no row, rows with other names than the first, equal rows, or a name that results use themselves.
         """
         if not self.parameters:
             raise BadInput(_("sweep {name} has no rows: nothing would be run", name=f"{self.name!r}"))
-        found: dict[str, SweepRow] = {}
+        rows: dict[str, SweepRow] = {}
         names = list(self.parameters[0])
         if taken := _RESERVED & set(names):
             raise BadInput(
@@ -109,29 +115,29 @@ class Sweep:
                     taken=joined(", ", sorted(taken)),
                 )
             )
-        for number, one in enumerate(self.parameters):
-            if set(one) != set(names):
+        for number, parameters in enumerate(self.parameters):
+            if set(parameters) != set(names):
                 raise BadInput(
                     _(
                         "sweep {name}, row {number}: it has {names}, the first {first}",
                         name=f"{self.name!r}",
                         number=number,
-                        names=_listed(one),
+                        names=_listed(parameters),
                         first=_listed(names),
                     )
                 )
-            row = self._row({name: one[name] for name in names})
-            if row.id in found:
+            row = self._row({name: parameters[name] for name in names})
+            if row.id in rows:
                 raise BadInput(
                     _(
                         "sweep {name}, row {number}: {parameters} is there twice; add an axis, say replica",
                         name=f"{self.name!r}",
                         number=number,
-                        parameters=one,
+                        parameters=parameters,
                     )
                 )
-            found[row.id] = row
-        return list(found.values())
+            rows[row.id] = row
+        return list(rows.values())
 
     def _row(self, parameters: dict[str, Scalar]) -> SweepRow:
         try:

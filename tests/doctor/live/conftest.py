@@ -17,7 +17,7 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab_tools.doctor.read_client import ReadClient
-from rmqlab_tools.doctor.snapshot import LookOptions
+from rmqlab_tools.doctor.snapshot import SnapshotOptions
 from rmqlab_tools.doctor.take_snapshot import take_look
 from rmqlab_tools.live.extra.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab_tools.live.sockets import SocketRuntime
@@ -116,7 +116,7 @@ def look_at(broker, *members, times=1, before=None, between=None, namesrv=None, 
         seen = [None]
         async with (
             online(broker.broker_addr, members),
-            ReadClient(namesrv or broker.namesrv_addr, LookOptions(**asked), **(client or {})) as reader,
+            ReadClient(namesrv or broker.namesrv_addr, SnapshotOptions(**asked), **(client or {})) as reader,
         ):
             if before is not None:
                 before()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.parser import STACK
-from rmqlab.filter.sql92.tokens import WORDS, Tokens, position
+from rmqlab.filter.sql92.tokens import KEYWORDS, Tokens, position
 
 ILLEGAL = "Illegal values of between"
 
@@ -169,7 +169,7 @@ def test_the_plus_checks_the_syntax_of_its_operand_first():
 
 @pytest.mark.row("F-26")
 def test_words_are_reserved_in_any_case_and_names_keep_theirs():
-    for word in WORDS["4.8.0"]:
+    for word in KEYWORDS["4.8.0"]:
         assert refusal(f"{word.lower()} = 1").cause_name in {"ParseException", "RuntimeException"}
         assert canonical(f"{word}x = 1") == f"({word}x == 1)"
     assert canonical("Like = 1") == "(Like == 1)"

@@ -16,7 +16,7 @@ from rmqlab.protocol.bodies import (
     QueryConsumeQueueResponseBody,
     ResetOffsetBody,
 )
-from rmqlab.protocol.codes import VERSIONS, RequestCode, ResponseCode, version_desc
+from rmqlab.protocol.codes import VERSION_CODES, RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab_tools.live.extra.admin_headers import (
@@ -218,7 +218,7 @@ def test_whole_tables(bench):
 )
 def test_versions_have_names(number, name):
     assert version_desc(number) == name
-    assert len(VERSIONS) == 613
+    assert len(VERSION_CODES) == 613
 
 
 def test_memory_and_what_took_its_time(bench):
@@ -276,7 +276,7 @@ def test_a_consumer_that_is_too_old_is_not_asked(bench):
     admin, channel = bench.channel(), bench.channel()
     bench.subscribe(channel, "G", {"T": "*"}, client="A")
     (member,) = bench.broker.consumer_manager.get_consumer_group_info("G").channel_info_table.values()
-    member.version = VERSIONS.index("V3_0_6")
+    member.version = VERSION_CODES.index("V3_0_6")
     channel.sent.clear()
     assert status(bench, admin).remark == "the client does not support this feature. version=V3_0_6"
     assert channel.sent == []

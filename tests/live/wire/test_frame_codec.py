@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.protocol.codes import LANGUAGES, ResponseCode
+from rmqlab.protocol.codes import LANGUAGE_CODES, ResponseCode
 from rmqlab.protocol.command import RemotingCommand, SerializeType
 from rmqlab.protocol.consumer_headers import (
     PullMessageRequestHeader,
@@ -31,7 +31,7 @@ def commands(serialize_type: SerializeType):
     return st.builds(
         RemotingCommand,
         code=number,
-        language=st.sampled_from(LANGUAGES),
+        language=st.sampled_from(LANGUAGE_CODES),
         version=number,
         opaque=INT32,
         flag=INT32,

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from rmqlab.filter.filter import both_steps
+from rmqlab.filter.filter import match_in_two_layers
 from rmqlab.filter.sql92.compiler import CompiledSql92, compile_sql92
 from rmqlab.filter.sql92.nodes import Property
 from rmqlab.message.java import to_utf8
 from rmqlab.message.properties import string_to_properties
 from rmqlab.protocol.subscription_data import build_subscription_data
-from rmqlab_tools.spark.filters.sql92_dictionary import OUTCOMES, TRUE, DictionaryFilter, code_of
+from rmqlab_tools.spark.filters.sql92_dictionary import OUTCOMES, TRUE_CODE, DictionaryFilter, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -137,7 +137,7 @@ def _on_spark(
     yield (
         "where",
         [
-            np.where((codes == TRUE) == (passed == TRUE), codes, len(OUTCOMES)).astype(np.uint8)
+            np.where((codes == TRUE_CODE) == (passed == TRUE_CODE), codes, len(OUTCOMES)).astype(np.uint8)
             for codes, passed in zip(expected, kept, strict=True)
         ],
     )
@@ -156,7 +156,7 @@ def compare_tags(texts: Iterable[str], subscriptions: Sequence[str], session: Sp
         tags = [string_to_properties(text).get("TAGS") for text in part]
         for agreement, text in zip(agreements, subscriptions, strict=True):
             data = build_subscription_data("", "", text)
-            steps = {tag: both_steps(data, tag) for tag in set(tags)}
+            steps = {tag: match_in_two_layers(data, tag) for tag in set(tags)}
             columns = {"#": range(len(tags)), "tags": tags, "code": [steps[tag].tags_code for tag in tags]}
             frame = session.createDataFrame(pa.table(columns, pa.schema(_TAGS)))
             answers = _collect(

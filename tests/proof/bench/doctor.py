@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from rmqlab_tools.doctor.snapshot import Look
+    from rmqlab_tools.doctor.snapshot import ClusterSnapshot
     from tests.proof.bench.serve import Side
 
 MANY, MEMBERS = 1_000, 10
@@ -65,10 +65,10 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 @cache
-def second_look(side: Side) -> Look:
+def second_look(side: Side) -> ClusterSnapshot:
     """A look at `MANY` groups of a cluster, the second one, so that it has one to compare with. Raises BenchError."""
 
-    async def look() -> Look:
+    async def look() -> ClusterSnapshot:
         async with ReadClient(side.cluster.namesrv) as client:
             return await take_look(client, await take_look(client))
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Final
 
 from rmqlab.checkout import folder
-from rmqlab_tools.spark.session import SETTING
+from rmqlab_tools.spark.session import ADDRESS_SETTING
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.start import process
 from tests.proof.class_archive import make_archive
@@ -68,7 +68,7 @@ def _run_lesson(path: str, address: str) -> None:
     """What a process of the pool does with one notebook."""
     papermill = import_module("papermill")  # it has no types
     if address:
-        os.environ[SETTING] = address
+        os.environ[ADDRESS_SETTING] = address
     # Without a path to write to: papermill would write the notebook anew before and after each cell.
     papermill.execute_notebook(
         path, None, cwd=str(Path(path).parent), kernel_name="python3", progress_bar=False, log_output=False

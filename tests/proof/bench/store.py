@@ -288,14 +288,14 @@ def _cpu(work: Callable[[], Measurement]) -> Callable[[], Measurement]:
 def _audit(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
         from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
-        from rmqlab_tools.spark.audit.subscriptions import Asked, HeldSubscription, Subscriptions
+        from rmqlab_tools.spark.audit.subscriptions import BrokerSubscription, ClientSubscription, Subscriptions
 
         one = bench(size)
         path, records = one.store(kind)
         tags = "Tag1 || Tag2 || Tag3"
-        keys = {("G", _topic(number)): [Asked("", "TAG", tags)] for number in range(8)}
+        keys = {("G", _topic(number)): [ClientSubscription("", "TAG", tags)] for number in range(8)}
         # Where nothing tells since when the group is there, every message of a big log may be lost, and is a row.
-        held = {key: [HeldSubscription("TAG", tags)] for key in keys}
+        held = {key: [BrokerSubscription("TAG", tags)] for key in keys}
         options = AuditOptions(subscriptions=Subscriptions(keys, held, frozenset(keys), {}), check_crc=False)
         begin = perf_counter()
         audit = Audit(one.session, path, options)

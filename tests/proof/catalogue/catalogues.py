@@ -22,7 +22,7 @@ from rmqlab.errors import BadInput
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.course.in_language import outputs_file
 from rmqlab_tools.course.rule_judge import rule_text
-from rmqlab_tools.course.shown_texts import MESSAGES, names_of, texts_of
+from rmqlab_tools.course.shown_texts import MESSAGE_CALLS, names_of, texts_of
 from rmqlab_tools.doctor import decoder
 from tests.proof.catalogue import outputs
 from tests.proof.catalogue.differences import differences
@@ -157,12 +157,12 @@ def _package(root: Path) -> list[Entry]:
 
 def _messages(path: Path) -> Iterator[tuple[str, str]]:
     """The messages of a module as Babel finds them, and those in f-strings and other messages, where it misses some."""
-    for _, found, _, _ in extract_from_file("python", path, keywords=MESSAGES):
+    for _, found, _, _ in extract_from_file("python", path, keywords=MESSAGE_CALLS):
         text, plural = (found, "") if isinstance(found, str) else found
         yield text, plural
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in MESSAGES:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in MESSAGE_CALLS:
             texts = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
             if texts:
                 yield texts[0], texts[1] if call.func.id == "ngettext" else ""

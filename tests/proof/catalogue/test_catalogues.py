@@ -136,7 +136,7 @@ IDS = {
     # names of figures, shown by `_`
     "rmqlab_tools/course/articles/experiments.py": {"send results", "from ids and bodies"},
     "rmqlab_tools/doctor/explain.py": {"said by", "  said by  "},  # a key of headings
-    "rmqlab/language.py": {"{SETTING} is {asked}; it is one of {LANGUAGES}"},  # no language is known then
+    "rmqlab/language.py": {"{SETTING} is {chosen}; it is one of {LANGUAGES}"},  # no language is known then
     "rmqlab_tools/search/explorer/timings.py": {
         "register broker", "thread PullMessageService", "thread RebalanceService", "thread RebalanceService heartbeat",
     },

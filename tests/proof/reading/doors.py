@@ -23,7 +23,7 @@ from rmqlab.client.rebalance_impl import RebalanceImpl
 from rmqlab.client.topic_routes import TopicRoutes
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.sim.cluster import Cluster
-from rmqlab.sim.network import Connection
+from rmqlab.sim.network import VirtualConnection
 from rmqlab.sim.scheduler import Scheduler, VirtualTask
 from rmqlab.sim.virtual import VirtualNode
 from rmqlab.sim.virtual_server import VirtualServer
@@ -58,8 +58,8 @@ DOORS: Final[tuple[tuple[Callable[..., object], Words], ...]] = (
     (Cluster.__init__, Words("name server and broker start", "NameServer 和 Broker 启动")),
     *((loop, PASSES) for name, loop in vars(Scheduler).items() if name.startswith("run")),
     (VirtualTask.wake, THREAD),
-    (Connection.carry, Words("the network takes a frame", "网络接收一帧")),
-    (Connection._arrive, Words("the network delivers a frame", "网络送达一帧")),  # noqa: SLF001
+    (VirtualConnection.carry, Words("the network takes a frame", "网络接收一帧")),
+    (VirtualConnection._arrive, Words("the network delivers a frame", "网络送达一帧")),  # noqa: SLF001
     (VirtualServer.receive, SERVED),
     (VirtualServer._run_due, Words("{who}: a timer is due", "{who}的定时任务到期")),  # noqa: SLF001
     (VirtualNode.receive, Words("{who} takes what a server sent", "{who}收到服务端发来的帧")),

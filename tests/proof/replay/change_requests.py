@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
-from rmqlab_tools.recordings.exchange import CALLS, CLOSE, LOG, Exchange, ExchangeState, consumers_of
+from rmqlab_tools.recordings.exchange import CALLS, CLOSE_LINE, LOG_DOMAIN, Exchange, ExchangeState, consumers_of
 from tests.proof.replay.recorded_clock import LOOK_EARLY_MS, LOOK_LASTS_MS
 from tests.proof.replay.recorded_log import RecordedLog
 from tests.proof.replay.replay_context import SETTLE_MS, STALL_MS, UNDER_WAY_MS
@@ -58,8 +58,8 @@ class ChangeRequests:
         domains: set[Domain] = {("group", group) for group, info in table.items() if channel in info.channel_info_table}
         for change in self._context.pending:
             if change.line.conn == line.conn:
-                domains |= change.domains - {LOG}
-        closing = Exchange(line, RemotingCommand.request(CLOSE), frozenset(domains))
+                domains |= change.domains - {LOG_DOMAIN}
+        closing = Exchange(line, RemotingCommand.request(CLOSE_LINE), frozenset(domains))
         self.see(closing)
         for change in self._context.orphans.get(line.conn, ()):
             if line.t - change.line.t <= STALL_MS:
@@ -154,7 +154,7 @@ class ChangeRequests:
         """Make a change, after those seen earlier that touch the same."""
         if change.is_done:
             return
-        if LOG in change.domains:
+        if LOG_DOMAIN in change.domains:
             self.log.store(change)
             return
         for one in [*self._before(change), change]:
@@ -200,7 +200,7 @@ class ChangeRequests:
         between = self._reads.half_way(change)
         broker.listener.postpone = bool(between)
         context.tear(change)
-        if change.code == CLOSE:
+        if change.code == CLOSE_LINE:
             broker.on_channel_close(context.channel(change), context.now)
         else:
             earliest = context.clock.epoch_ms(change.line.t)
@@ -208,7 +208,7 @@ class ChangeRequests:
             broker.store.window = change.put_at, earliest - 1, latest + 1
             # A message whose store time is not known may have been stored at once; what follows from it is not earlier.
             got = broker.handle(
-                context.channel(change), change.command, earliest if LOG in change.domains else context.now
+                context.channel(change), change.command, earliest if LOG_DOMAIN in change.domains else context.now
             )
         if got is None and change.code in CALLS:
             context.asking[change.line.conn, change.opaque] = change

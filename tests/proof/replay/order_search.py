@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from rmqlab_tools.recordings.exchange import CLOSE, LOG, consumers_of, number_of, pair
+from rmqlab_tools.recordings.exchange import CLOSE_LINE, LOG_DOMAIN, consumers_of, number_of, pair
 from tests.proof.replay.assumptions import Assumption, Lost, OrderChoice, Stall, TornHeartbeat
 from tests.proof.replay.recorded_clock import read_clock
 from tests.proof.replay.replay_context import STALL_MS, FoundDifference, ReplayContext
@@ -99,11 +99,11 @@ class OrderSearch:
             proposals[subject][place] = one
 
         for one in context.assumed:
-            if isinstance(one, OrderChoice) and one.second.code == CLOSE and one.domain[1] in shown:
+            if isinstance(one, OrderChoice) and one.second.code == CLOSE_LINE and one.domain[1] in shown:
                 propose(one.domain[1], 0, one.first.number, Lost(one.first))
         for choice in context.choices:
             subject, first, second = choice.domain[1], choice.first.number, choice.second.number
-            if first in differing and choice.second.code == CLOSE:
+            if first in differing and choice.second.code == CLOSE_LINE:
                 propose(subject, 0, first, choice)
             elif choice.second.line.t > shown.get(subject, -inf):
                 continue
@@ -146,7 +146,7 @@ def _by_subject(context: ReplayContext) -> dict[str, Score]:
 def _unseen(context: ReplayContext, found: FoundDifference) -> Iterator[int]:
     """Where those messages are in the log that our broker showed to a request, and the real one may not have had."""
     exchange = found.exchange
-    if exchange is None or LOG not in exchange.domains:
+    if exchange is None or LOG_DOMAIN not in exchange.domains:
         return
     for offset in (exchange.highest, number_of(exchange.fields.get("queueOffset"))):
         message = None if offset is None else context.messages.get((exchange.queue, offset))

@@ -7,7 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from rmqlab.protocol.codes import PULLS, RequestCode, ResponseCode
-from rmqlab_tools.recordings.exchange import LOG, NO_QUEUE, ExchangeState
+from rmqlab_tools.recordings.exchange import LOG_DOMAIN, NO_QUEUE, ExchangeState
 from tests.proof.replay.compare import compare
 from tests.proof.replay.recorded_clock import LOOK_EARLY_MS, LOOK_LAG_MS, MAX_LOOK_LAG_MS
 from tests.proof.replay.replay_context import ANSWER_MS, SETTLE_MS, UNDER_WAY_MS
@@ -55,7 +55,7 @@ class ReadRequests:
 
     def half_way(self, change: Exchange) -> list[Exchange]:
         """What looked at a heartbeat that was half done, as the recorded answers say."""
-        domains = change.domains - {LOG}
+        domains = change.domains - {LOG_DOMAIN}
         open_ = [read for read in self._open if read.domains & domains and not read.is_done]
         return [read for read in open_ if read.expected is not None and read.expected.code in _HALF_WAY]
 
@@ -66,7 +66,7 @@ class ReadRequests:
         return [
             read
             for read in self._open
-            if read.domains & change.domains - {LOG} and read.state is ExchangeState.WAITING
+            if read.domains & change.domains - {LOG_DOMAIN} and read.state is ExchangeState.WAITING
             and read.got is not None and read.got.code == ResponseCode.TOPIC_NOT_EXIST
             and read.expected is not None and read.expected.code in _NOT_REGISTERED
         ]  # fmt: skip
@@ -81,7 +81,7 @@ class ReadRequests:
 
     def changed(self, change: Exchange) -> None:
         """A change was made: ask again whoever looks at its domains."""
-        context, domains = self._context, change.domains - {LOG}
+        context, domains = self._context, change.domains - {LOG_DOMAIN}
         for read in [read for read in self._open if read.domains & domains]:
             before = read.state
             if context.must_wait(read) or read.is_done:
@@ -103,7 +103,7 @@ class ReadRequests:
     def dispatched(self, queue: tuple[str, int]) -> None:
         """A message became visible: pulls that it wakes are executed, and whoever looks at the queue is asked again."""
         self._collect_woken()
-        for read in [read for read in self._open if LOG in read.domains and read.queue in {queue, NO_QUEUE}]:
+        for read in [read for read in self._open if LOG_DOMAIN in read.domains and read.queue in {queue, NO_QUEUE}]:
             if not read.is_done:
                 self.ask(read)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from rmqlab_tools.recordings.exchange import LOG
+from rmqlab_tools.recordings.exchange import LOG_DOMAIN
 from tests.proof.replay.replay_context import SETTLE_MS, STALL_MS, StoredMessage
 from tests.proof.replay.tolerated_differences import Tolerated
 
@@ -39,7 +39,7 @@ class RecordedLog:
 
     @property
     def _puts(self) -> list[Exchange]:
-        return [change for change in self._context.pending if LOG in change.domains]
+        return [change for change in self._context.pending if LOG_DOMAIN in change.domains]
 
     @property
     def _end(self) -> int:

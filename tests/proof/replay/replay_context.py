@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from rmqlab.protocol.codes import PULLS
-from rmqlab_tools.recordings.exchange import LOG, Exchange, Exchanges, ExchangeState, consumers_of
+from rmqlab_tools.recordings.exchange import LOG_DOMAIN, Exchange, Exchanges, ExchangeState, consumers_of
 from tests.proof.replay.assumptions import Lost, OrderChoice, Stall, TornHeartbeat
 from tests.proof.replay.broker import ReplayedBroker
 from tests.proof.replay.compare import compare
@@ -223,7 +223,7 @@ class ReplayContext:
             self.broker.moves_offset(exchange.command, got, self.now)
         if exchange.expected is not None and got is not None:
             missed = self.messages.get((exchange.queue, self.visible[exchange.queue]))
-            if missed is not None and LOG in exchange.domains and missed.t < exchange.line.t:
+            if missed is not None and LOG_DOMAIN in exchange.domains and missed.t < exchange.line.t:
                 self.uses[Tolerated.DISPATCH_LAG] += 1
             for name, expected, ours in compare(exchange.code, exchange.expected, got, self.uses):
                 self.differs(exchange, name, expected, ours)

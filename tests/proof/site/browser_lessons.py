@@ -24,7 +24,7 @@ from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES
 from rmqlab_tools.course.learner_copy import in_language, learners
-from tests.proof.notebook_files import WIDGET, write
+from tests.proof.notebook_files import WIDGET_MIME, write
 from tests.proof.site import browser_cells
 from tests.proof.site.browser_cells import digest
 from tests.proof.site.playgrounds import EPOCH, fetch, pyodide, tree
@@ -206,7 +206,7 @@ def _data(output: dict[str, Any]) -> dict[str, str]:
     """An output as MIME types and texts; nothing of an error."""
     if "text" in output:
         return {"text/plain": "".join(output["text"])}
-    return {kind: "".join(text) for kind, text in output.get("data", {}).items() if kind != WIDGET}
+    return {kind: "".join(text) for kind, text in output.get("data", {}).items() if kind != WIDGET_MIME}
 
 
 def _cell(source: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from rmqlab.checkout import ROOT
 from rmqlab.language import SETTING
 from rmqlab_tools.course.in_language import translated
-from rmqlab_tools.course.quiz import LETTERS, Question, quiz, verdict
+from rmqlab_tools.course.quiz import CHOICE_LETTERS, Question, quiz, verdict
 from tests.proof.notebook_files import read
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _question(number: str, at: int, one: Question) -> str:
     """A question with a button for each choice; what is said of a choice is shown once it is chosen."""
     name = f"quiz-{number}-{one.id}"
     buttons = "".join(
-        f'<li><button type="button" data-choice="{choice}">{LETTERS[choice]}) {escape(given.text)}</button>'
+        f'<li><button type="button" data-choice="{choice}">{CHOICE_LETTERS[choice]}) {escape(given.text)}</button>'
         f"<template>{verdict(one, choice)}</template></li>"
         for choice, given in enumerate(one.choices)
     )

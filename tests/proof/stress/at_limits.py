@@ -25,7 +25,7 @@ from rmqlab_tools.cli.cli import main as verb
 from rmqlab_tools.live.broker_startup import BrokerStartup
 from rmqlab_tools.live.serve_config import ServeConfig
 from rmqlab_tools.live.sockets import SocketRuntime
-from rmqlab_tools.show.link import FORMAT, MOST_MEMBERS, MOST_MESSAGES, MOST_STEPS, Link
+from rmqlab_tools.show.link import LINK_FORMAT, MOST_LINK_MESSAGES, MOST_MEMBERS, MOST_STEPS, Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,12 +70,12 @@ def link() -> dict[str, Any]:
         for number in range(MOST_MEMBERS)
     ]
     sends = MOST_STEPS - MOST_MEMBERS
-    each = MOST_MESSAGES // sends
+    each = MOST_LINK_MESSAGES // sends
     steps += [
         {"at": 1_000 + number, "do": "send", "topic": "T", "messages": [{"body": "x", "tag": "a"}] * each}
         for number in range(sends)
     ]
-    fields = {"format": FORMAT, "scenario": {"id": "limit", "topics": {"T": 16}, "steps": steps}, "seed": 1}
+    fields = {"format": LINK_FORMAT, "scenario": {"id": "limit", "topics": {"T": 16}, "steps": steps}, "seed": 1}
     run = Link.of(fields).run()
     return {"members": MOST_MEMBERS, "messages": each * sends, "events": len(run.events)}
 

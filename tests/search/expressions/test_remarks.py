@@ -9,7 +9,7 @@ import pytest
 
 from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
-from rmqlab_tools.search.expressions.remarks import REFUSED, doubts, remarks, sentence
+from rmqlab_tools.search.expressions.remarks import REFUSED_CODE, doubts, remarks, sentence
 
 FIELD = [json.loads(line) for line in (Path(__file__).parent / "field.jsonl").read_text(encoding="utf-8").splitlines()]
 ALL = pytest.mark.parametrize("case", FIELD, ids=lambda case: f"{case['type']} {case['expr']}")
@@ -34,7 +34,7 @@ def test_what_is_to_be_written_does_what_is_meant(case):
         assert compiled.matches(message), message
     for message in case.get("drops", ()):
         assert not compiled.matches(message), message
-    assert not [one.code for one in remarks("SQL92", case["write"]) if one.code in {REFUSED, "ignored-text"}]
+    assert not [one.code for one in remarks("SQL92", case["write"]) if one.code in {REFUSED_CODE, "ignored-text"}]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_is_right_is_left_alone(kind, text):
 
 def test_an_unknown_type_names_the_near_one():
     (found,) = remarks("sql92", "a > 3")
-    assert (found.code, found.advice) == (REFUSED, "did you mean SQL92?")
+    assert (found.code, found.advice) == (REFUSED_CODE, "did you mean SQL92?")
 
 
 def test_remarks_say_where():

@@ -34,8 +34,8 @@ def is_odd_blank(character: str) -> bool:
 
 
 def hidden_in(text: str) -> str:
-    """The characters of a text that nobody sees at all, and odd blanks: each once, in their order."""
-    return "".join(dict.fromkeys(one for one in text if is_odd_blank(one)))
+    """The characters of a text that a reader does not see at all, and odd blanks: each once, in their order."""
+    return "".join(dict.fromkeys(character for character in text if is_odd_blank(character)))
 
 
 def plain(text: str) -> tuple[str, list[str]]:
@@ -50,7 +50,7 @@ def plain(text: str) -> tuple[str, list[str]]:
         end = _end_of_text(text, place)
         if end is not None:
             if char != "'" or text[end - 1] != "'":
-                quotes |= dict.fromkeys(one for one in (char, text[end - 1]) if one != "'")
+                quotes |= dict.fromkeys(quote for quote in (char, text[end - 1]) if quote != "'")
                 inner = text[place + 1 : end - 1]
                 written.append("'" + inner.replace("'", "''") + "'")
             else:
@@ -73,30 +73,30 @@ def _end_of_text(text: str, start: int) -> int | None:
     """Where the text that begins at `start` ends, whatever its quotes are; None if none begins, or it has no end."""
     char = text[start]
     if char == "'":
-        found = re.compile(r"'(?:[^']|'')*'").match(text, start) or re.compile(f"'[^'{_SINGLE}]*[{_SINGLE}]").match(
+        match = re.compile(r"'(?:[^']|'')*'").match(text, start) or re.compile(f"'[^'{_SINGLE}]*[{_SINGLE}]").match(
             text, start
         )
     elif char in _SINGLE:
-        found = re.compile(f"[{_SINGLE}][^'{_SINGLE}]*['{_SINGLE}]").match(text, start)
+        match = re.compile(f"[{_SINGLE}][^'{_SINGLE}]*['{_SINGLE}]").match(text, start)
     elif char in _DOUBLE:
-        found = re.compile(f"[{_DOUBLE}][^{_DOUBLE}]*[{_DOUBLE}]").match(text, start)
+        match = re.compile(f"[{_DOUBLE}][^{_DOUBLE}]*[{_DOUBLE}]").match(text, start)
     else:
         return None
-    return None if found is None else found.end()
+    return None if match is None else match.end()
 
 
 def _told(signs: dict[str, str], blanks: dict[str, None], quotes: dict[str, None]) -> Iterator[str]:
-    wide = {one: right for one, right in signs.items() if right}
+    wide = {character: right for character, right in signs.items() if right}
     if wide:
-        pairs = joined(", ", (_("{sign} as {right}", sign=one, right=right) for one, right in wide.items()))
+        pairs = joined(", ", (_("{sign} as {right}", sign=character, right=right) for character, right in wide.items()))
         yield _("outside texts only ASCII is read: write {pairs}", pairs=pairs)
-    for one, right in signs.items():
+    for character, right in signs.items():
         if not right:
-            yield _("leave {sign} out", sign=one)
+            yield _("leave {sign} out", sign=character)
     if quotes:
         yield _("texts stand in single quotes, 'TagA': the quotes here are {quotes}", quotes=" ".join(quotes))
     if blanks:
-        names = ", ".join(shown(one) for one in blanks)
+        names = ", ".join(shown(character) for character in blanks)
         yield _(
             "there are blanks or invisible characters that the broker does not read ({names}): retype them", names=names
         )

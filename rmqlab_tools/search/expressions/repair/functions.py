@@ -51,8 +51,8 @@ _LETTERED: Final = re.compile(r"(?:0[xX]([0-9A-Fa-f]+)|([0-9_]+(?:\.[0-9]*)?)([d
 
 
 def casts(draft: Draft) -> Iterator[str]:
-    """A cast is not needed: what a property is compared with tells how it is read."""
-    for at in reversed(list(draft.find([lambda one: one.word in {"CAST", "CONVERT", *_TO_NUMBER}, "("]))):
+    """A cast is not needed: what a property is compared with says how it is read."""
+    for at in reversed(list(draft.find([lambda token: token.word in {"CAST", "CONVERT", *_TO_NUMBER}, "("]))):
         end, name = draft.closing(at + 1), draft[at + 2]
         if end is None or not name.is_name:
             continue
@@ -62,7 +62,7 @@ def casts(draft: Draft) -> Iterator[str]:
         if kind in _WHOLE | _FRACTION | _TEXTS:
             draft.put(at, end + 1, name)
             yield from _cast(draft, at, kind)
-    for at in reversed(list(draft.find([lambda one: one.is_name, "::", lambda one: one.kind == WORD]))):
+    for at in reversed(list(draft.find([lambda token: token.is_name, "::", lambda token: token.kind == WORD]))):
         kind = draft[at + 2].word
         del draft.lexemes[at + 1 : at + 3]
         yield from _cast(draft, at, kind)
@@ -85,28 +85,28 @@ def _cast(draft: Draft, at: int, kind: str) -> Iterator[str]:
 
 def calls(draft: Draft) -> Iterator[str]:
     """A function or a method."""
-    for at in list(draft.find([lambda one: one.kind == WORD and one.word not in _NO_CALLS, "("])):
+    for at in list(draft.find([lambda token: token.kind == WORD and token.word not in _NO_CALLS, "("])):
         name, inner = draft[at].word, draft[at + 2]
         if draft[at - 1].sign(".") and name in {"EQUALS", "EQ"} and draft[at - 2].is_name and inner.kind == TEXT:
             continue
         if name in {"ISNULL", "EXISTS", "ISNOTNULL"} and inner.is_name and draft[at + 3].sign(")"):
             continue
         yield _call(draft[at].image, inner)
-    for at in reversed(list(draft.find([lambda one: one.is_name, ".", "EQUALS", "(", _is_text, ")"]))):
+    for at in reversed(list(draft.find([lambda token: token.is_name, ".", "EQUALS", "(", _is_text, ")"]))):
         draft.put(at, at + 6, draft[at], sign("="), draft[at + 4]._replace(lead=" "))
         yield _("equality is written with a single =")
     asks = {"ISNULL": [], "EXISTS": [word("NOT")], "ISNOTNULL": [word("NOT")]}
-    for at in reversed(list(draft.find([lambda one: one.word in asks, "(", lambda one: one.is_name, ")"]))):
-        asked = word("IS"), *asks[draft[at].word], word("NULL")
-        draft.put(at, at + 4, sign("("), draft[at + 2]._replace(lead=""), *asked, sign(")", ""))
+    for at in reversed(list(draft.find([lambda token: token.word in asks, "(", lambda token: token.is_name, ")"]))):
+        test = word("IS"), *asks[draft[at].word], word("NULL")
+        draft.put(at, at + 4, sign("("), draft[at + 2]._replace(lead=""), *test, sign(")", ""))
         yield _("write IS NULL or IS NOT NULL")
-    for one in draft.lexemes:
-        if one.word == "CASE":
-            yield _call(one.image, Lexeme(WORD, ""))
+    for token in draft.lexemes:
+        if token.word == "CASE":
+            yield _call(token.image, Lexeme(WORD, ""))
 
 
-def _is_text(one: Lexeme) -> bool:
-    return one.kind == TEXT
+def _is_text(token: Lexeme) -> bool:
+    return token.kind == TEXT
 
 
 def no_time(name: str) -> str | None:
@@ -134,12 +134,12 @@ def _call(image: str, inner: Lexeme) -> str:
 
 def patterns(draft: Draft) -> Iterator[str]:
     """LIKE and regular expressions; what 5.3.3 can ask instead."""
-    kinds = (lambda one: one.word in _PATTERNS or one.sign("~", "=~", "!~"),)
+    kinds = (lambda token: token.word in _PATTERNS or token.sign("~", "=~", "!~"),)
     for at in reversed(list(draft.find(kinds))):
-        asked, no = draft[at + 1], draft[at - 1].word == "NOT"
+        pattern, no = draft[at + 1], draft[at - 1].word == "NOT"
         operator = draft[at].image
-        written = _without_pattern(asked.content, no) if asked.kind == TEXT and draft[at].word == "LIKE" else []
-        later = "" if written else _later(asked.content) if asked.kind == TEXT and draft[at].word == "LIKE" else ""
+        written = _without_pattern(pattern.content, no) if pattern.kind == TEXT and draft[at].word == "LIKE" else []
+        later = "" if written else _later(pattern.content) if pattern.kind == TEXT and draft[at].word == "LIKE" else ""
         if written:
             draft.put(at - no, at + 2, *written)
             yield _("there is no {operator}: where nothing is a wildcard, write = or IS NULL", operator=operator)
@@ -157,9 +157,9 @@ def patterns(draft: Draft) -> Iterator[str]:
         if later and not tests_texts(draft.version):
             yield _("a 5.3.3 broker has {operation}", operation=later.partition(" ")[0])
     if not tests_texts(draft.version):
-        for one in draft.lexemes:
-            if one.word in _LATER:
-                yield _("{operation} is none of 4.8.0's operators; a 5.3.3 broker has it", operation=one.word)
+        for token in draft.lexemes:
+            if token.word in _LATER:
+                yield _("{operation} is none of 4.8.0's operators; a 5.3.3 broker has it", operation=token.word)
 
 
 def _without_pattern(text: str, no: bool) -> list[Lexeme]:
@@ -183,14 +183,20 @@ def _later(text: str) -> str:
 def quoted_names(draft: Draft) -> Iterator[str]:
     """A text where a property is meant: at the left of a comparison with a value."""
     names = []
-    for at, one in enumerate(draft.lexemes):
+    for at, token in enumerate(draft.lexemes):
         after, against = draft[at + 1], draft[at + 2]
         compared = after.sign(*COMPARISONS) and (against.is_value or against.sign("-", "+"))
-        asked = compared or after.word in {"IN", "IS", "BETWEEN", "LIKE", "NOT"}
+        is_asked = compared or after.word in {"IN", "IS", "BETWEEN", "LIKE", "NOT"}
         alone = draft[at - 1].image in {"", "("} or draft[at - 1].word in {"AND", "OR", "NOT", "WHERE"}
-        if one.kind == TEXT and asked and alone and NAME.fullmatch(one.content) and one.content.upper() not in RESERVED:
-            draft.put(at, at + 1, word(one.content))
-            names.append(one.content)
+        if (
+            token.kind == TEXT
+            and is_asked
+            and alone
+            and NAME.fullmatch(token.content)
+            and token.content.upper() not in RESERVED
+        ):
+            draft.put(at, at + 1, word(token.content))
+            names.append(token.content)
     if names:
         yield _("names of properties stand without quotes: {names}", names=", ".join(dict.fromkeys(names)))
 
@@ -198,19 +204,19 @@ def quoted_names(draft: Draft) -> Iterator[str]:
 def names(draft: Draft) -> Iterator[str]:
     """Words that are no names, parameters, and signs that no expression has."""
     said: dict[str, str] = {}
-    for at, one in enumerate(draft.lexemes):
+    for at, token in enumerate(draft.lexemes):
         before = draft[at - 1]
-        if one.kind == WORD and one.word not in RESERVED and NAME.fullmatch(one.image) is None:
-            said[one.image] = _no_name(one.image)
-        if one.kind == NUMBER and one.image[-1:].isalpha() and draft[at + 1].sign(*COMPARISONS):
-            said[one.image] = _("{name} is no name of a property: it begins with a letter, _ or $", name=one.image)
-        parameter = one.sign("?", "@", ":", "#") or (one.image == "$" and draft[at + 1].sign("{"))
+        if token.kind == WORD and token.word not in RESERVED and NAME.fullmatch(token.image) is None:
+            said[token.image] = _no_name(token.image)
+        if token.kind == NUMBER and token.image[-1:].isalpha() and draft[at + 1].sign(*COMPARISONS):
+            said[token.image] = _("{name} is no name of a property: it begins with a letter, _ or $", name=token.image)
+        parameter = token.sign("?", "@", ":", "#") or (token.image == "$" and draft[at + 1].sign("{"))
         if parameter and (before.sign("(", ",", *COMPARISONS) or before.word == "AND"):
             said["?"] = _("there are no parameters: the value itself must stand in the expression")
     for name in _joined_names(draft):
         said[name] = _no_name(name)
     if not said:
-        odd = dict.fromkeys(one.image for one in draft.lexemes if one.kind == SIGN and one.image not in _SIGNS)
+        odd = dict.fromkeys(token.image for token in draft.lexemes if token.kind == SIGN and token.image not in _SIGNS)
         if odd:
             signs = ", ".join(shown(image) for image in odd)
             said["signs"] = _("no expression has these signs outside a text: {signs}", signs=signs)
@@ -231,36 +237,36 @@ def _joined_names(draft: Draft) -> Iterator[str]:
         whole = draft.lexemes[at : end + 1]
         if end > at and whole[0].kind == WORD and not draft[end + 1].sign("("):
             closed = "]" if whole[-2].image == "[" else ""
-            yield "".join(one.image for one in whole) + closed
+            yield "".join(token.image for token in whole) + closed
         at = end + 1
 
 
 def _goes_on(draft: Draft, at: int) -> bool:
-    """Whether a name goes on with a sign and another word; a number behind a hyphen is one that is taken away."""
-    one, after = draft[at], draft[at + 1]
-    if one.lead or after.lead or not one.sign(".", "-", "/", ":", "@", "#", "->", "["):
+    """Whether a name goes on with a sign and another word; a number after a hyphen is one that is taken away."""
+    token, after = draft[at], draft[at + 1]
+    if token.lead or after.lead or not token.sign(".", "-", "/", ":", "@", "#", "->", "["):
         return False
-    return after.kind == WORD or (after.kind == NUMBER and not one.sign("-"))
+    return after.kind == WORD or (after.kind == NUMBER and not token.sign("-"))
 
 
 def arithmetic(draft: Draft) -> Iterator[str]:
     """Sums and the like between two operands."""
-    for at, one in enumerate(draft.lexemes):
+    for at, token in enumerate(draft.lexemes):
         between = draft[at - 1].is_operand and draft[at + 1].is_operand
-        if between and one.sign("+", "-", "*", "/", "%") and (one.lead or draft[at + 1].kind == NUMBER):
+        if between and token.sign("+", "-", "*", "/", "%") and (token.lead or draft[at + 1].kind == NUMBER):
             yield _("there is no arithmetic: send the computed value as a property")
             return
 
 
 def numbers(draft: Draft) -> Iterator[str]:
     """Numbers as other languages write them."""
-    for at, one in enumerate(draft.lexemes):
-        found = _LETTERED.fullmatch(one.image) if one.kind == NUMBER else None
-        if found is None or (draft[at + 1].sign(*COMPARISONS) and found[2] is None):
+    for at, token in enumerate(draft.lexemes):
+        match = _LETTERED.fullmatch(token.image) if token.kind == NUMBER else None
+        if match is None or (draft[at + 1].sign(*COMPARISONS) and match[2] is None):
             continue
-        right = str(int(found[1], 16)) if found[1] else found[2].replace("_", "")
+        right = str(int(match[1], 16)) if match[1] else match[2].replace("_", "")
         if "." not in right:
             right = right.lstrip("0") or "0"
-        if right != one.image:
+        if right != token.image:
             draft.put(at, at + 1, Lexeme(NUMBER, right))
-            yield _("{number} is written {right}", number=one.image, right=right)
+            yield _("{number} is written {right}", number=token.image, right=right)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rmqlab.filter.sql92.tokens import WORDS
+from rmqlab.filter.sql92.tokens import KEYWORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rmqlab.filter.sql92.tokens import Version
 
 WORD, NUMBER, TEXT, OPEN_TEXT, SIGN = "word", "number", "text", "text without its end", "sign"
-RESERVED: Final = frozenset(WORDS["4.8.0"])
+RESERVED: Final = frozenset(KEYWORDS["4.8.0"])
 NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 COMPARISONS: Final = frozenset({"=", "<>", ">", ">=", "<", "<="})
 ORDERED: Final = frozenset({">", ">=", "<", "<="})
@@ -74,7 +74,7 @@ END: Final = Lexeme(SIGN, "", "")
 
 
 class Draft:
-    """An expression that is being rewritten: its lexemes, and what stands behind the last of them."""
+    """An expression that is being rewritten: its lexemes, and what stands after the last of them."""
 
     def __init__(self, text: str, version: Version) -> None:
         """Read a text; nothing in it is too odd."""
@@ -85,24 +85,24 @@ class Draft:
         """Take another text."""
         self.lexemes: list[Lexeme] = []
         place = 0
-        while found := _LEXEME.match(text, place):
-            group = found.lastgroup or ""
-            self.lexemes.append(Lexeme(_KINDS[group], found[group], found["lead"]))
-            place = found.end()
+        while match := _LEXEME.match(text, place):
+            group = match.lastgroup or ""
+            self.lexemes.append(Lexeme(_KINDS[group], match[group], match["lead"]))
+            place = match.end()
         self.tail = text[place:]
 
     def __getitem__(self, index: int) -> Lexeme:
-        """A lexeme; before the first and behind the last there is `END`."""
+        """A lexeme; before the first and after the last there is `END`."""
         return self.lexemes[index] if 0 <= index < len(self.lexemes) else END
 
     def __str__(self) -> str:
         """The text, as it stands now."""
-        return "".join(f"{one.lead}{one.image}" for one in self.lexemes) + self.tail
+        return "".join(f"{lexeme.lead}{lexeme.image}" for lexeme in self.lexemes) + self.tail
 
     def put(self, start: int, end: int, *lexemes: Lexeme) -> None:
         """Put `lexemes` in the place of others; the first one keeps the lead of what it replaces."""
         lead = self[start].lead
-        first = [one._replace(lead=lead) if end > start else one for one in lexemes[:1]]
+        first = [lexeme._replace(lead=lead) if end > start else lexeme for lexeme in lexemes[:1]]
         if not lexemes and end < len(self.lexemes):
             self.lexemes[end] = self[end]._replace(lead=lead)
         self.lexemes[start:end] = [*first, *lexemes[1:]]

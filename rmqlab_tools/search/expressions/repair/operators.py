@@ -37,22 +37,22 @@ _OPENS, _CLOSES = ("(", "[", "{"), (")", "]", "}")
 
 def signs(draft: Draft) -> Iterator[str]:
     """Signs and words of other languages."""
-    for at, one in enumerate(draft.lexemes):
-        right = _SIGNS.get(one.image) if one.sign(*_SIGNS) else _WORDS.get(one.word)
-        if right is not None and draft[at - 1].is_operand and (one.sign(*_SIGNS) or draft[at + 1].is_operand):
+    for at, token in enumerate(draft.lexemes):
+        right = _SIGNS.get(token.image) if token.sign(*_SIGNS) else _WORDS.get(token.word)
+        if right is not None and draft[at - 1].is_operand and (token.sign(*_SIGNS) or draft[at + 1].is_operand):
             draft.put(at, at + 1, sign(right))
             if right == "=":
                 yield _("equality is written with a single =")
             elif right == "<>":
                 yield _("not equal is written <>")
             else:
-                yield _("{sign} is written {right}", sign=one.image, right=right)
-        elif one.sign("&&", "&", "||", "|") or (one.word in _JOINS and draft[at - 1].image and draft[at + 1].image):
-            draft.lexemes[at] = word(_JOINS.get(one.word) or ("AND" if "&" in one.image else "OR"))
+                yield _("{sign} is written {right}", sign=token.image, right=right)
+        elif token.sign("&&", "&", "||", "|") or (token.word in _JOINS and draft[at - 1].image and draft[at + 1].image):
+            draft.lexemes[at] = word(_JOINS.get(token.word) or ("AND" if "&" in token.image else "OR"))
             _part(draft, at + 1)
             yield _("write AND and OR")
-        elif one.sign("!") or one.word in {"非", "不"}:
-            draft.lexemes[at] = word("NOT", one.lead)
+        elif token.sign("!") or token.word in {"非", "不"}:
+            draft.lexemes[at] = word("NOT", token.lead)
             _part(draft, at + 1)
             yield _("write NOT")
 
@@ -65,7 +65,7 @@ def _part(draft: Draft, at: int) -> None:
 
 def negations(draft: Draft) -> Iterator[str]:
     """NOT before a comparison: it binds tighter, and so only what stands next to it is negated."""
-    for at in reversed(list(draft.find(["NOT", lambda one: one.kind == WORD and one.is_operand]))):
+    for at in reversed(list(draft.find(["NOT", lambda token: token.kind == WORD and token.is_operand]))):
         name, after = draft[at + 1], draft[at + 2]
         if after.word in {"IN", "BETWEEN", "LIKE"}:
             draft.put(at, at + 2, name, word("NOT"))
@@ -81,11 +81,11 @@ def negations(draft: Draft) -> Iterator[str]:
 
 def null(draft: Draft) -> Iterator[str]:
     """Comparisons with NULL, and IS with anything else."""
-    for at in reversed(list(draft.find([lambda one: one.sign("=", "<>"), "NULL"]))):
+    for at in reversed(list(draft.find([lambda token: token.sign("=", "<>"), "NULL"]))):
         no = [word("NOT")] if draft[at].sign("<>") else []
         draft.put(at, at + 2, word("IS"), *no, word("NULL"))
         yield _("write IS NULL or IS NOT NULL")
-    for at in reversed(list(draft.find(["NULL", lambda one: one.sign("=", "<>"), lambda one: one.is_name]))):
+    for at in reversed(list(draft.find(["NULL", lambda token: token.sign("=", "<>"), lambda token: token.is_name]))):
         no = [word("NOT")] if draft[at + 1].sign("<>") else []
         draft.put(at, at + 3, draft[at + 2], word("IS"), *no, word("NULL"))
         yield _("write IS NULL or IS NOT NULL")
@@ -94,20 +94,20 @@ def null(draft: Draft) -> Iterator[str]:
         yield _("write IS NOT NULL")
     for at in reversed(list(draft.find(["IS"]))):
         negated = draft[at + 1].word == "NOT"
-        asked = draft[at + 1 + negated]
-        if asked.word == "NULL":
+        operand = draft[at + 1 + negated]
+        if operand.word == "NULL":
             continue
-        if asked.word in {"EMPTY", "BLANK", "ABSENT", "MISSING"}:
+        if operand.word in {"EMPTY", "BLANK", "ABSENT", "MISSING"}:
             draft.put(at + 1 + negated, at + 2 + negated, word("NULL"))
             yield _("no message has an empty value: write IS NULL or IS NOT NULL")
-        elif asked.word in {"IN", "BETWEEN"}:
+        elif operand.word in {"IN", "BETWEEN"}:
             draft.put(at, at + 1)
             yield _("leave IS out")
-        elif asked.is_value:
+        elif operand.is_value:
             right = "<>" if negated else "="
             draft.put(at, at + 1 + negated, sign(right))
-            told = f"{draft[at - 1].image} {right} {asked.image}"
-            yield _("IS asks for NULL only: write {right}", right=told)
+            condition = f"{draft[at - 1].image} {right} {operand.image}"
+            yield _("IS asks for NULL only: write {right}", right=condition)
 
 
 def lists(draft: Draft) -> Iterator[str]:
@@ -117,16 +117,16 @@ def lists(draft: Draft) -> Iterator[str]:
         start = at + 1 + opened
         end, elements, null_too = start, [], False
         while draft[end].is_operand or draft[end].sign(",", "-"):
-            one = draft[end]
-            if one.word == "NULL":
+            token = draft[end]
+            if token.word == "NULL":
                 null_too = True
-            elif one.is_operand:
+            elif token.is_operand:
                 minus = "-" if draft[end - 1].sign("-") else ""
-                elements.append(minus + _element(one))
+                elements.append(minus + _element(token))
             end += 1
         closed = draft[end].sign(*_CLOSES)
         written = draft.lexemes[at + 1 : end + closed]
-        if any(one.word == "SELECT" for one in written):
+        if any(token.word == "SELECT" for token in written):
             continue
         if not elements or opened != closed or (not opened and len(elements) == 1 and draft[start].kind != TEXT):
             continue
@@ -134,7 +134,9 @@ def lists(draft: Draft) -> Iterator[str]:
         for element in elements[1:]:
             new += [sign(",", ""), quoted(element)]
         new.append(sign(")", ""))
-        if [one.image for one in new] == [one.image for one in written] or (null_too and draft[at - 1].word == "NOT"):
+        if [token.image for token in new] == [token.image for token in written] or (
+            null_too and draft[at - 1].word == "NOT"
+        ):
             continue
         name = draft[at - 1]
         draft.put(at + 1, end + closed, *new)
@@ -153,7 +155,7 @@ def _element(lexeme: Lexeme) -> str:
 
 
 def ranges(draft: Draft) -> Iterator[str]:
-    """Bounds of BETWEEN; a value between two comparisons; a list behind an equality."""
+    """Bounds of BETWEEN; a value between two comparisons; a list after an equality."""
     for at in reversed(list(draft.find(["BETWEEN"]))):
         opened = draft[at + 1].sign("(", "[")
         first = at + 1 + opened
@@ -163,13 +165,13 @@ def ranges(draft: Draft) -> Iterator[str]:
                 both = draft[first]._replace(lead=" "), word("AND"), draft[first + 2]._replace(lead=" ")
                 draft.put(at + 1, first + 3 + closed, *both)
                 yield _("write BETWEEN {low} AND {high}", low=both[0].image, high=both[2].image)
-    bound = lambda one: one.kind in {NUMBER, WORD} and one.is_operand  # noqa: E731 - one of the kinds below
+    bound = lambda token: token.kind in {NUMBER, WORD} and token.is_operand  # noqa: E731 - one of the kinds below
     for at in reversed(list(draft.find([bound, lambda o: o.sign(*ORDERED), bound, lambda o: o.sign(*ORDERED), bound]))):
         low, turned, name = draft[at], _TURNED[draft[at + 1].image], draft[at + 2]
         if name.is_name:
             draft.put(at, at + 3, name, sign(turned), low._replace(lead=" "), word("AND"), name._replace(lead=" "))
             yield _("compare twice: {name} {sign} {low} AND ...", name=name.image, sign=turned, low=low.image)
-    for at in reversed(list(draft.find([lambda one: one.is_name, "="]))):
+    for at in reversed(list(draft.find([lambda token: token.is_name, "="]))):
         opened = draft[at + 2].sign("(")
         end = at + 2 + opened
         while draft[end].kind == TEXT and draft[end + 1].sign(",") and draft[end + 2].kind == TEXT:
@@ -184,7 +186,7 @@ def ranges(draft: Draft) -> Iterator[str]:
 
 def left_out(draft: Draft) -> Iterator[str]:
     """A property, or a property and its sign, that is written once for several comparisons."""
-    for at in reversed(list(draft.find([lambda one: one.word in CONNECTIVES]))):
+    for at in reversed(list(draft.find([lambda token: token.word in CONNECTIVES]))):
         name, compared = _comparison_before(draft, at)
         if name is None or compared is None:
             continue
@@ -210,11 +212,11 @@ def _comparison_before(draft: Draft, at: int) -> tuple[Lexeme | None, Lexeme | N
 
 def order_of_texts(draft: Draft) -> Iterator[str]:
     """A number in quotes, where order is asked for."""
-    for at, one in enumerate(draft.lexemes):
+    for at, token in enumerate(draft.lexemes):
         by_sign = draft[at - 1].sign(*ORDERED) or draft[at + 1].sign(*ORDERED)
         by_word = draft[at - 1].word == "BETWEEN" or (draft[at - 1].word == "AND" and draft[at - 3].word == "BETWEEN")
-        if one.kind == TEXT and (by_sign or by_word) and _is_number(one.content):
-            draft.put(at, at + 1, Lexeme(NUMBER, one.content))
+        if token.kind == TEXT and (by_sign or by_word) and _is_number(token.content):
+            draft.put(at, at + 1, Lexeme(NUMBER, token.content))
             yield _("the order of texts cannot be asked; a number is written without quotes")
 
 

@@ -17,7 +17,7 @@ _NOT_COMPARED: Final = re.compile(r"Value '\(NOT .*\)' cannot be compared\.", re
 
 
 def by_reason(refusal: MQFilterException, text: str) -> Iterator[str]:
-    """What a refusal tells; nothing where it says all itself."""
+    """What a refusal says; nothing where it says all itself."""
     units = as_units(text)
     at = "" if refusal.offset is None else units[refusal.offset :]
     reason = refusal.reason.text or ""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rmqlab.filter.sql92.tokens import Version
 
-LONGEST: Final = 4_000
+LONGEST_REPAIRED: Final = 4_000
 """Characters of an expression that is rewritten: a longer one was made by a program."""
 _ROUNDS: Final = 8
 _TAGS: Final = re.compile(r"\s*([^\s|,;'\"=<>()]+)(?:\s*(?:\|\|?|[,;])\s*([^\s|,;'\"=<>()]+))*\s*(?:\|\|?|[,;])?\s*")
@@ -35,7 +35,7 @@ _RULES: Final = (
 class Repair(NamedTuple):
     """What is wrong (`reasons`, in the order of their weight), and the expression as it would be right.
 
-    `write` is None where nobody can say what was meant; else the broker reads all of it.
+    `write` is None where it cannot be said what was meant; else the broker reads all of it.
     """
 
     reasons: tuple[str, ...]
@@ -50,12 +50,12 @@ class Repair(NamedTuple):
 def repair(text: str, version: Version = DEFAULT_VERSION) -> Repair:
     """Look for what was meant by an expression that the broker refuses, or of which it reads only the beginning.
 
-    A text of more than `LONGEST` characters is not rewritten.
+    A text of more than `LONGEST_REPAIRED` characters is not rewritten.
 
     >>> repair("WHERE amount ＞ 100").write
     'amount > 100'
     """
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_REPAIRED:
         return Repair(tuple(_by_refusal(text, version)), None)
     if text.strip() == "*":
         return Repair((_("* is the TAG expression for every message; as SQL92 that is TRUE"),), "TRUE")
@@ -69,8 +69,8 @@ def repair(text: str, version: Version = DEFAULT_VERSION) -> Repair:
         return Repair(tuple(reasons.values()), write)
     draft = Draft(written, version)
     for rule in (functions.names, functions.arithmetic):
-        reasons |= {one: one for one in rule(draft)}
-    reasons |= {one: one for one in _by_refusal(written, version)}
+        reasons |= {reason: reason for reason in rule(draft)}
+    reasons |= {reason: reason for reason in _by_refusal(written, version)}
     return Repair(tuple(reasons.values()), None)
 
 
@@ -80,9 +80,9 @@ def _rewritten(text: str, version: Version, reasons: dict[str, str]) -> str:
         before = text
         for step in (statements.unwrapped, plain, statements.without_comments):
             text, said = step(text)
-            reasons |= {one: one for one in said}
+            reasons |= {reason: reason for reason in said}
         draft = Draft(text, version)
-        reasons |= {one: one for one in _applied(draft, version)}
+        reasons |= {reason: reason for reason in _applied(draft, version)}
         text = str(draft)
         if text == before or is_whole(text, version):
             break
@@ -141,6 +141,6 @@ def _has_meaning(text: str, version: Version) -> bool:
 
 
 def compares(text: str, version: Version = DEFAULT_VERSION) -> bool:
-    """Whether a text that is accepted asks for the value of anything: ``NOT tagA`` does not."""
+    """Whether a text that is accepted asks for the value of anything: `NOT tagA` does not."""
     root = compile_sql92(text, version).root
-    return any(isinstance(one, Comparison | Equal | In | TextTest) for one in root.walk())
+    return any(isinstance(node, Comparison | Equal | In | TextTest) for node in root.walk())

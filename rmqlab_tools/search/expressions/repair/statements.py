@@ -35,17 +35,17 @@ _BRACKETS: Final = {"[": "(", "{": "(", "]": ")", "}": ")"}
 def unwrapped(text: str) -> tuple[str, list[str]]:
     """The expression without what a programming language or a file of XML puts around it."""
     said: list[str] = []
-    if found := _CODE.fullmatch(text):
-        text = found[2].replace('\\"', '"')
+    if match := _CODE.fullmatch(text):
+        text = match[2].replace('\\"', '"')
         said.append(_("only the text between the quotes of bySql is the expression"))
-    if found := _CDATA.fullmatch(text):
-        text = found[1].strip()
+    if match := _CDATA.fullmatch(text):
+        text = match[1].strip()
         said.append(_("only what stands within CDATA is the expression"))
     if _ENTITY.search(text):
         text = html.unescape(text)
         said.append(_("an XML file needs &lt; and &gt;, the broker needs the signs themselves"))
-    if found := _PREFIX.match(text):
-        text = text[found.end() :]
+    if match := _PREFIX.match(text):
+        text = text[match.end() :]
         said.append(_("leave the type out: the expression is what stands behind it"))
     return text, said
 
@@ -58,7 +58,7 @@ def without_comments(text: str) -> tuple[str, list[str]]:
 
 
 def select(draft: Draft) -> Iterator[str]:
-    """A statement of a data base has its condition behind WHERE."""
+    """A statement of a data base has its condition after WHERE."""
     place = next(draft.find(["WHERE"]), None)
     first = draft[0].word
     if place is not None and (place == 0 or first in {"SELECT", "DELETE", "UPDATE", "FROM"}):
@@ -100,7 +100,7 @@ def texts(draft: Draft) -> Iterator[str]:
     broken = next((at for at in range(last - 1, -1, -1) if draft[at].kind == TEXT and not draft[at + 1].lead), None)
     rest = draft[last].image[1:].strip()
     if broken is not None and not rest:
-        inner = "".join(f"{one.lead}{one.image}" for one in draft.lexemes[broken + 1 : last]) + draft[last].lead
+        inner = "".join(f"{token.lead}{token.image}" for token in draft.lexemes[broken + 1 : last]) + draft[last].lead
         draft.put(broken, last + 1, quoted(f"{draft[broken].content.removesuffix(chr(92))}'{inner}"))
         yield _("a single quote within a text is written twice")
     else:
@@ -125,8 +125,8 @@ def brackets(draft: Draft) -> Iterator[str]:
             draft.put(at, at + 1, sign(_BRACKETS[draft[at].image]))
         yield _("brackets are ( and )")
     depth = 0
-    for one in draft.lexemes:
-        depth += one.sign("(") - one.sign(")")
+    for token in draft.lexemes:
+        depth += token.sign("(") - token.sign(")")
         if depth < 0:
             break
     last = len(draft.lexemes) - 1

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rmqlab_tools.live.teller import MAX_WAITING, Teller
+from rmqlab_tools.live.rate_limited_log import MAX_WAITING, RateLimitedLog
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def pipe():
 
 def test_lines_come_out_in_their_order_and_in_ascii(pipe):
     reader, writer = pipe
-    teller = Teller(writer)
+    teller = RateLimitedLog(writer)
     teller.tell("one")
     teller.tell("zw\u00f6lf")
     teller.close()
@@ -30,7 +30,7 @@ def test_lines_come_out_in_their_order_and_in_ascii(pipe):
 def test_what_comes_too_fast_is_counted_and_told_with_the_next_line(pipe):
     reader, writer = pipe
     now = [0.0]
-    teller = Teller(writer, a_second=2, burst=3, clock=lambda: now[0])
+    teller = RateLimitedLog(writer, a_second=2, burst=3, clock=lambda: now[0])
     for number in range(10):
         teller.tell(str(number))
     now[0] = 1.0
@@ -42,7 +42,7 @@ def test_what_comes_too_fast_is_counted_and_told_with_the_next_line(pipe):
 
 def test_a_pipe_that_nobody_reads_blocks_nobody_and_loses_what_it_cannot_keep(pipe):
     reader, writer = pipe
-    teller = Teller(writer, a_second=None, dropped="{} dropped".format)
+    teller = RateLimitedLog(writer, a_second=None, dropped="{} dropped".format)
     told = 2 * MAX_WAITING + 100
 
     def tell():

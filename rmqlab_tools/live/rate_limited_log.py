@@ -1,7 +1,7 @@
 """Lines for people while a server runs: few enough to read, and never in its way.
 
-A pipe that nobody reads blocks whoever writes to it. So a thread of its own writes; what it cannot keep up with, and
-what comes too fast to be read, is dropped and counted.
+A pipe that no process reads blocks whoever writes to it. So a thread of its own writes; what it cannot keep up with,
+and what comes too fast to be read, is dropped and counted.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ BURST, A_SECOND = 50, 10
 _GOODBYE_SECONDS = 0.5
 
 
-class Teller:
+class RateLimitedLog:
     """Writes lines to a stream with a file descriptor, from any thread, without ever waiting for it.
 
     At most `burst` lines at once and `a_second` on average (None: as many as are read). `dropped` gives the line that
-    tells how many were not written. `close` waits half a second for what is left.
+    says how many were not written. `close` waits half a second for what is left.
     """
 
     def __init__(

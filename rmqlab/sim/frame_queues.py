@@ -5,7 +5,7 @@ network takes no time worth naming, but what overtakes what is open. A lane is o
 work that a server has woken for itself; inside a lane order is kept, as TCP keeps it. The first option is always the
 oldest frame. Whoever is overtaken has a slow link: it waits until no other lane of the burst has anything left, unless
 a later choice says otherwise; so one deviation holds a whole conversation back. While frames are under way the
-clock stands still (``FIRST_FRAME_US`` after the moment that caused them), so timers find the lanes empty; a ``lag``
+clock stands still (`FIRST_FRAME_US` after the moment that caused them), so timers find the lanes empty; a `lag`
 lets a timer come first although frames are under way.
 """
 
@@ -36,12 +36,12 @@ class EndlessBurstError(BadInput):
     """Frames follow each other for ever while the clock stands still."""
 
 
-class Parcel(NamedTuple):
+class PendingFrame(NamedTuple):
     """One move: its number in the run, when it was sent (us), its text in labels, and what to do.
 
-    ``code`` is the request code, for an answer that of its request, GOODBYE for the end of a connection, else NO_FRAME.
-    ``node`` is the client that it reaches, ``server`` the server ("ip:port") that it reaches or comes from; empty when
-    there is none. A frame is the first of the ``arguments``, of a goodbye it is the connection.
+    `code` is the request code, for an answer that of its request, GOODBYE for the end of a connection, else NO_FRAME.
+    `node` is the client that it reaches, `server` the server ("ip:port") that it reaches or comes from; empty when
+    there is none. A frame is the first of the `arguments`, of a goodbye it is the connection.
     """
 
     number: int
@@ -58,22 +58,22 @@ class Parcel(NamedTuple):
 class Reduction(Protocol):
     """Spares choices among orders that end alike."""
 
-    def free(self, heads: Sequence[Parcel], /) -> int | None:
+    def independent_move(self, heads: Sequence[PendingFrame], /) -> int | None:
         """Index of the head, oldest first, that moves without a choice; None: the order is open."""
 
 
-def all_open(_: Sequence[Parcel]) -> int | None:
+def all_open(_: Sequence[PendingFrame]) -> int | None:
     """Every order is open."""
     return None
 
 
-class Lanes:
-    """What is under way, by lane. ``lag_us``: how long a frame may be under way when a timer is due.
+class FrameQueues:
+    """What is under way, by lane. `lag_us`: how long a frame may be under way when a timer is due.
 
-    ``pending`` holds the requests that wait for an answer, by connection number, direction and opaque: code, and when
+    `pending` holds the requests that wait for an answer, by connection number, direction and opaque: code, and when
     they were sent (us).
-    ``asking``: while one of these choices is asked (no coroutine runs then), which head each option moves, by age.
-    ``free`` is asked which of the heads, oldest first, moves without a choice; None: that is open.
+    `asking`: while one of these choices is asked (no coroutine runs then), which head each option moves, by age.
+    `independent_move` is asked which of the heads, oldest first, moves without a choice; None: that is open.
     """
 
     def __init__(self, scheduler: Scheduler, chooser: Chooser, lag_us: int) -> None:
@@ -85,9 +85,9 @@ class Lanes:
         self._burst = 0
         self.asking: tuple[int, ...] = ()
         self._overtaken: dict[tuple[object, str], int] = {}
-        self.free: Callable[[Sequence[Parcel]], int | None] = all_open
+        self.independent_move: Callable[[Sequence[PendingFrame]], int | None] = all_open
         self.pending: dict[tuple[int, str, int], tuple[int, int]] = {}
-        self.lanes: dict[tuple[object, str], deque[Parcel]] = {}
+        self.lanes: dict[tuple[object, str], deque[PendingFrame]] = {}
 
     def post(
         self,
@@ -101,24 +101,24 @@ class Lanes:
     ) -> None:
         """Put a move at the end of a lane."""
         self._count += 1
-        parcel = Parcel(self._count, lane, self._scheduler.now_us, text, code, node, server, action, arguments)
-        self.lanes.setdefault(lane, deque()).append(parcel)
+        frame = PendingFrame(self._count, lane, self._scheduler.now_us, text, code, node, server, action, arguments)
+        self.lanes.setdefault(lane, deque()).append(frame)
         if not self._armed:
             self._armed, self._burst = True, 0
             self._scheduler.at(self._scheduler.now_us + FIRST_FRAME_US, self._move, priority=AFTER_THE_REST)
 
-    def empty(self, whose: str, kind: str) -> tuple[object, str]:
+    def unused_queue(self, owner: str, kind: str) -> tuple[object, str]:
         """The first of somebody's lanes of a kind in which nothing waits."""
         number = 0
-        while self.lanes.get((whose, f"{kind} {number}")):
+        while self.lanes.get((owner, f"{kind} {number}")):
             number += 1
-        return (whose, f"{kind} {number}")
+        return (owner, f"{kind} {number}")
 
     def awaited(self) -> set[int]:
         """The codes of the requests that wait for an answer."""
         return {code for code, _ in self.pending.values()}
 
-    def heads(self) -> list[Parcel]:
+    def heads(self) -> list[PendingFrame]:
         """The first of each lane, the oldest first."""
         return sorted(lane[0] for lane in self.lanes.values() if lane)
 
@@ -128,21 +128,21 @@ class Lanes:
             self._armed = False
             self._overtaken.clear()
             return
-        index = 0 if len(heads) == 1 and not self._lag_us else self.free(heads)
+        index = 0 if len(heads) == 1 and not self._lag_us else self.independent_move(heads)
         if index is None:
             index = self._choose(heads)
             if index == len(heads):
                 return
-        parcel = heads[index]
-        self.lanes[parcel.lane].popleft()
-        parcel.action(*parcel.arguments)
+        frame = heads[index]
+        self.lanes[frame.lane].popleft()
+        frame.action(*frame.arguments)
         self._burst += 1
         if self._burst > LONGEST_BURST:
-            raise EndlessBurstError(f"{LONGEST_BURST} frames at one instant, the last of them {parcel.text}")
+            raise EndlessBurstError(f"{LONGEST_BURST} frames at one instant, the last of them {frame.text}")
         # what the move causes at this instant comes first, and belongs to the same burst
         self._scheduler.at(self._scheduler.now_us, self._move, priority=AFTER_THE_REST)
 
-    def _choose(self, heads: list[Parcel]) -> int:
+    def _choose(self, heads: list[PendingFrame]) -> int:
         """Ask which head moves; one more than there are: time passes, up to the next timer."""
         scheduler = self._scheduler
         due = scheduler.next_time() if self._lag_us else None
