@@ -19,13 +19,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, get_args
 
-from rmqlab import rules_of_5 as five
 from rmqlab.errors import BadInput
 from rmqlab.language import _
 from rmqlab.message.java import string_hash, to_int32
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 from rmqlab.protocol.wire import WIRE_4_8_0, WIRE_5_3_3, WIRE_5_5_0, Wire
 from rmqlab.rule_table import ByVersion, RuleTable
+from rmqlab.rules_of_5 import (
+    assigned_expression_as_given,
+    lite_pull_threads_as_asked,
+    offset_without_commit_of_a_message,
+    rebalances_again_until_balanced,
+)
 
 T = TypeVar("T")
 Topic = str | None  # 4.8.0 takes a heartbeat with a null for a topic
@@ -191,7 +196,7 @@ def lite_pull_threads(asked: int) -> int:  # noqa: ARG001 - later versions go by
 
     4.8.0 `DefaultLitePullConsumerImpl.DefaultLitePullConsumerImpl`.
 
-    >>> lite_pull_threads(2), five.lite_pull_threads_as_asked(2)
+    >>> lite_pull_threads(2), lite_pull_threads_as_asked(2)
     (20, 2)
     """
     return 20
@@ -458,13 +463,13 @@ RULES["5.3.3"] = DEFAULT_RULES.replace(
     version="5.3.3",
     notifies_broadcasting=False,
     rebalance_min_period_ms=1_000,
-    rebalances_again=five.rebalances_again_until_balanced,
+    rebalances_again=rebalances_again_until_balanced,
     lock_again_ms=500,
     stamps_without_queues=True,
-    offset_without_commit=five.offset_without_commit_of_a_message,
+    offset_without_commit=offset_without_commit_of_a_message,
     first_pull_delay_ms=500,
-    assigned_expression=five.assigned_expression_as_given,
-    lite_pull_threads=five.lite_pull_threads_as_asked,
+    assigned_expression=assigned_expression_as_given,
+    lite_pull_threads=lite_pull_threads_as_asked,
     fix_offset_delay_ms=0,
     stores_offset_moved_event=False,
     may_pull_from_dlq=True,

@@ -125,7 +125,7 @@ WRONG = {
     "budget is 2.5; a whole number is wanted": lambda lab: rmqlab.explore(lab.scenario(), budget=2.5),
     "vary 'begin'; there are start": lambda lab: lab.explore(vary="begin"),
     "scenario is <Lab lab at": rmqlab.simulate,
-    "rules is None; right is RULES": lambda lab: rmqlab.simulate(lab.scenario(), rules=None),
+    "rules is 4; right is RULES": lambda lab: rmqlab.simulate(lab.scenario(), rules=4),
     "rules is 'x'; right is RULES": lambda lab: rmqlab.replay("data/golden/broker-4.8.0/noprop", rules="x"),
     "nobody subscribes 'X'; subscribed are: T of G": lambda lab: group_of(("A", {})).swimlane(topic="X"),
     "no consumer was started": lambda lab: lab.swimlane(),

@@ -426,12 +426,12 @@ def test_a_thread_that_compiles_gives_up_its_turn_soon_and_only_then(monkeypatch
     """Sixty heartbeats of 16 kB of SQL92 made others wait for twice as long at Python's usual 5 ms."""
     usual, turns = sys.getswitchinterval(), []
 
-    def compiled(text):
+    def compiled(text, version):
         turns.append(sys.getswitchinterval())
         raise ValueError(text)
 
     monkeypatch.setattr(long_expressions, "compiled_or_refused", compiled)
     command = RemotingCommand.request(RequestCode.HEART_BEAT, body=heartbeat_of("a = 1"))
-    assert long_expressions.prepare(command, lambda: False) == {}
+    assert long_expressions.prepare(command, lambda: False, "4.8.0") == {}
     assert turns == [pytest.approx(long_expressions.TURN_S)]
     assert sys.getswitchinterval() == usual
