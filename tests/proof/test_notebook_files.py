@@ -20,7 +20,7 @@ def test_clean_leaves_nothing_of_one_run():
     notebook = simple("x")
     cell = notebook["cells"][0]
     cell["metadata"] = {"tags": ["row:S-84"], "execution": {"iopub.execute_input": "2021-09-05"}, "trusted": True}
-    data = {notebook_files.WIDGET: {"model_id": "f00"}, "text/plain": "Controls"}
+    data = {notebook_files.WIDGET_MIME: {"model_id": "f00"}, "text/plain": "Controls"}
     cell["outputs"] = [new_output("display_data", data=data, metadata={"isolated": True})]
     notebook["metadata"] = {"widgets": {}, "language_info": {"name": "python", "version": "3.11.7"}}
     done = notebook_files.clean(notebook)

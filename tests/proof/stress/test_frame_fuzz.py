@@ -51,10 +51,11 @@ def test_an_offset_without_its_parts_is_refused_and_not_kept(name):
     from rmqlab.broker.processor import ProcessorError
     from rmqlab.protocol.codes import RequestCode
     from rmqlab.protocol.command import RemotingCommand
+    from rmqlab.rules import DEFAULT_RULES
 
     fields = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": "5"}
     command = RemotingCommand(RequestCode.UPDATE_CONSUMER_OFFSET)
     command.ext_fields = {key: value for key, value in fields.items() if key != name}
-    processor = ConsumerManageProcessor(SimpleNamespace(), SimpleNamespace(), SimpleNamespace())
+    processor = ConsumerManageProcessor(SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), DEFAULT_RULES)
     with pytest.raises(ProcessorError, match="NullPointerException"):
         processor.handlers[RequestCode.UPDATE_CONSUMER_OFFSET](SimpleNamespace(remote_address="c"), command, 0)

@@ -22,6 +22,7 @@ def outcomes(tried, tmp_path_factory):
     tests = [test for name in EXAMPLES for test in ids_of(name)]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *tests]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    environment["PYTHONPATH"] = str(tree)  # under a safe path the current folder is not searched
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     cases = ET.parse(report).iter("testcase") if report.is_file() else ()
     found = {f"{case.get('classname')}::{case.get('name')}": [part.tag for part in case] for case in cases}

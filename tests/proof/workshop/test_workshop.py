@@ -230,7 +230,11 @@ def test_files_sockets_and_other_processes_are_not_there(hand_in, tmp_path, prom
             STOPPED,
             "MB together",
         ),
-        ("import os, time\nfor _ in range(100):\n    os.fork() or time.sleep(20)", STOPPED, "more than 60 processes"),
+        (
+            "import os, time\nfor _ in range(100):\n    os.fork() or time.sleep(20)\ntime.sleep(20)",
+            STOPPED,
+            "more than 60 processes",
+        ),
         ("for n in range(40):\n    open(f'f{n}', 'wb').write(b'x' * (20 << 20))", NO_ANSWER, "No space left"),
         ("import os\nfor n in range(200):\n    os.write(2, b'x' * (1 << 20))\npair = 5", NOT_YET, "Give two tags"),
     ],
