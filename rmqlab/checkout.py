@@ -28,10 +28,15 @@ def folder(name: str) -> Path:
     """
     path = ROOT / name
     if not is_checkout() or not path.is_dir():
-        raise BadInput(
-            _("this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout", name=name)
-        )
+        raise _lacking(name)
     return path
+
+
+def _lacking(name: str) -> BadInput:
+    """The error that a folder of the source tree is not there."""
+    return BadInput(
+        _("this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout", name=name)
+    )
 
 
 @cache
@@ -56,9 +61,7 @@ def part(name: str) -> ModuleType:
     """
     table = additions()
     if table is None:
-        raise BadInput(
-            _("this needs {name}/ of the source tree, which a wheel lacks: run it by ./lab of a checkout", name="tests")
-        )
+        raise _lacking("tests")
     return import_module(table.PARTS[name])
 
 

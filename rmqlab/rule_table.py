@@ -34,10 +34,10 @@ def entry_of(kind: type, name: str) -> str:
     >>> entry_of(Rules, "channel_expired_ms")
     '`ConsumerManager.CHANNEL_EXPIRED_TIMEOUT`, H-41'
     """
-    found = re.search(
+    entry = re.search(
         rf"`{name}`: (.+?)\.(?= `| [A-Z]|\s*$)", " ".join((kind.__doc__ or "").partition(">>>")[0].split())
     )
-    return found[1] if found else ""
+    return entry[1] if entry else ""
 
 
 class RuleTable:
@@ -120,8 +120,8 @@ class RuleTable:
         """
         rule = self._named(name)
         if not callable(rule):
-            told = entry_of(type(self), name).replace("`", "")
-            return RuleSource(f"{name} = {rule!r}" + (f"  # {told}" if told else ""))
+            origin = entry_of(type(self), name).replace("`", "")
+            return RuleSource(f"{name} = {rule!r}" + (f"  # {origin}" if origin else ""))
         try:
             lines = textwrap.dedent(inspect.getsource(rule)).rstrip()
         except (OSError, TypeError):

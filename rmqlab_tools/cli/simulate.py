@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.checkout import folder, part
+from rmqlab.checkout import part
 from rmqlab.errors import BadInput
 from rmqlab.language import N_, _, sentences
 from rmqlab.rules import rules_of
@@ -112,7 +112,6 @@ def run(args: Namespace) -> int:
         BadInput: a file that is malformed.
     """
     if args.compare is not None:
-        folder("tests")
         # a recorded set with events is a proof, and so is what compares it: both lie in a checkout
         status: int = part("outcomes").run(args)
         return status

@@ -8,12 +8,12 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.scenario.scenario import Send, Start, parse_scenario
-from rmqlab.scenario.schedule import Schedule, ScheduledChooser
+from rmqlab.scenario.schedule import Schedule
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab_tools.search.consistency import lets_pass
+from rmqlab_tools.search.explorer.deviations import replay_schedule
 from rmqlab_tools.search.explorer.open_search import OpenSearch
-from rmqlab_tools.search.partial_order_reduction import PartialOrderReduction
 from rmqlab_tools.search.plan.change import MessageKind, change_between, data_of, parse_subscription, text_of
 from rmqlab_tools.search.plan.checklist import asks_of_producers, checklist
 from rmqlab_tools.search.plan.plan_text import plan_lines
@@ -257,10 +257,7 @@ def test_the_worst_schedule_replays_from_its_text():
     tried = planned("tagA", "tagB").of("one-by-one")
     scenario = parse_scenario(tried.course.scenario.to_json())
     schedule = Schedule.from_json(tried.schedule.to_json())
-    run = simulate(
-        scenario, chooser=ScheduledChooser(schedule), timing=schedule.timing, cluster=default_settings(),
-        reduction=PartialOrderReduction,
-    )  # fmt: skip
+    run = replay_schedule(scenario, schedule, cluster=default_settings())
     cost = cost_of(run, planned("tagA", "tagB").change, TOPICS_SETTLE_MS + tried.course.change_at)
     assert cost == tried.cost
     assert cost.lost
