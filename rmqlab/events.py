@@ -235,6 +235,78 @@ class StartFilterServer(Event, frozen=True):
     """The broker finds a filter server missing and starts one."""
 
 
+# What the broker tells of POP, of 5.x alone. Queue -1 is every queue of a topic.
+
+
+class Waits(OfGroup, frozen=True):
+    """A pop finds nothing and stands in line until (epoch ms); the one that ends first is first."""
+
+    topic: str
+    queue: int
+    until: int
+    sentence: ClassVar = _("{client} finds nothing of {topic} and waits in line")
+
+
+class NotWoken(AtBroker, frozen=True):
+    """A message arrives, and the pop that was asked does not want it: nobody is woken for that."""
+
+    sentence: ClassVar = _("nobody is woken by offset {offset} of {place}: {client}, who is asked, does not want it")
+
+
+class Woken(OfGroup, frozen=True):
+    """A waiting pop is looked at again."""
+
+    topic: str
+    queue: int
+    why: str
+    sentence: ClassVar = _("{client} waits no longer: {why}")
+
+
+class Popped(AtBroker, frozen=True):
+    """A message is given to a popper, and nobody else gets it for `invisible_ms`."""
+
+    invisible_ms: int
+    sentence: ClassVar = _("{client} pops offset {offset} of {place}, invisible for {invisible_ms} ms")
+
+
+class SkippedByPop(AtBroker, frozen=True):
+    """A pop passes a message that the popper's own expression does not want: no other pop sees it."""
+
+    stage: Stage
+    subscription: str | None
+    sentence: ClassVar = _("{client}'s pop skips offset {offset} of {place}: {what} against {client}'s {subscription}")
+
+    def values(self, version: Version) -> dict[str, object]:
+        """What `sentence` names."""
+        return super().values(version) | {"what": STAGES[self.stage]}
+
+
+class Acked(AtBroker, frozen=True):
+    """A popper says that it is done with a message."""
+
+    sentence: ClassVar = _("{client} acknowledges offset {offset} of {place}")
+
+
+class InvisibleTimeChanged(AtBroker, frozen=True):
+    """A popper says how long from now a message is to stay invisible."""
+
+    invisible_ms: int
+    sentence: ClassVar = _("{client} wants offset {offset} of {place} invisible for {invisible_ms} ms more")
+
+
+class Revived(Event, frozen=True):
+    """A popped message was not acknowledged in time: it goes to a retry topic, and that copy may be popped."""
+
+    group: str
+    topic: str
+    queue: int
+    offset: int
+    retry_topic: str
+    retry_queue: int
+    retry_offset: int
+    sentence: ClassVar = _("offset {offset} of {place} is visible again, as offset {retry_offset} of {retry_topic}")
+
+
 # What a client tells; `who` is its client id.
 
 
@@ -312,6 +384,16 @@ class OffsetPersist(AtClient, frozen=True):
     """A client sent an offset to the broker."""
 
     sentence: ClassVar = _("{who} sends its offset {offset} of {place} to the broker")
+
+
+class AckedByProxy(AtClient, frozen=True):
+    """The proxy acknowledges a message that the client's own tags do not name, and the client never sees it."""
+
+    tag: str | None
+    subscription: str | None
+    sentence: ClassVar = _(
+        "{who}'s proxy acknowledges offset {offset} of {place}: tag {tag}, but asked was {subscription}"
+    )
 
 
 class ListenerError(Event, frozen=True):
