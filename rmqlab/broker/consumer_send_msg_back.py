@@ -19,7 +19,7 @@ from rmqlab.broker.processor import (
 )
 from rmqlab.broker.topic_config_manager import SubscriptionGroupManager, TopicConfigManager
 from rmqlab.events import DeadLetter
-from rmqlab.message.java import in_hash_map_order, is_blank
+from rmqlab.message.java import in_hash_map_order, is_blank, to_int32
 from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import PROPERTY_ORIGIN_MESSAGE_ID, PROPERTY_RETRY_TOPIC, properties_to_string
 from rmqlab.message.topics import dlq_topic, retry_topic
@@ -101,7 +101,7 @@ def consumer_send_msg_back(
     if message.reconsume_times >= max_reconsume_times(command, header, group_config) or delay_level < 0:
         topic, queue_id = dead_letter_place(group, topics, choose, rules)
     else:
-        message.delay_time_level = delay_level or FIRST_RETRY_DELAY_LEVEL + message.reconsume_times
+        message.delay_time_level = delay_level or to_int32(FIRST_RETRY_DELAY_LEVEL + message.reconsume_times)
     result = store.async_put_message(_copy_for(message, topic, queue_id, rules.wire), now)
     if result.status is not PutMessageStatus.PUT_OK:
         return system_error(result.status.name)
@@ -145,7 +145,7 @@ def _copy_for(message: MessageExt, topic: str, queue_id: int, wire: Wire) -> Mes
     still has the delay level of its last retry and is delayed once more.
     """
     inner = MessageExtBrokerInner.again(message, topic, queue_id, wire.property_capacity)
-    inner.reconsume_times += 1
+    inner.reconsume_times = to_int32(inner.reconsume_times + 1)
     origin = inner.properties.get(PROPERTY_ORIGIN_MESSAGE_ID)
     if origin is None or is_blank(origin):
         inner.properties[PROPERTY_ORIGIN_MESSAGE_ID] = message.msg_id or ""

@@ -12,6 +12,7 @@ from rmqlab.broker.pull_check import PullDependencies, check_permissions, subscr
 from rmqlab.broker.pull_request_hold_service import PullRequest, PullRequestHoldService
 from rmqlab.events import Filtered, Pull
 from rmqlab.filter.message_filter import ExpressionForRetryMessageFilter, ExpressionMessageFilter
+from rmqlab.message.java import Long
 from rmqlab.message.message import Host, Message, MessageExtBrokerInner
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.message.topics import OFFSET_MOVED_EVENT, MessageQueue
@@ -43,8 +44,8 @@ class OffsetMovedEvent(RemotingSerializable):
 
     consumer_group: str
     message_queue: MessageQueue
-    offset_request: int
-    offset_new: int
+    offset_request: Long
+    offset_new: Long
 
 
 def offset_moved_message(event: OffsetMovedEvent, host: Host, now: int) -> MessageExtBrokerInner:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rmqlab.broker.config_manager import ConfigManager
-from rmqlab.message.java import in_number_map_order
+from rmqlab.message.java import Long, in_number_map_order
 from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_REAL_QUEUE_ID, PROPERTY_REAL_TOPIC
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
@@ -36,7 +36,7 @@ DELAY_FOR_A_PERIOD_MS = 10_000
 class DelayOffsetSerializeWrapper(RemotingSerializable):
     """delayOffset.json: the next offset to deliver of each delay level."""
 
-    offset_table: dict[int, int] = msgspec.field(default_factory=dict)
+    offset_table: dict[int, Long] = msgspec.field(default_factory=dict)
 
 
 class ScheduleMessageService(ConfigManager):
@@ -52,7 +52,7 @@ class ScheduleMessageService(ConfigManager):
         self._store = store
         self._timers = timers
         self._levels = store.delay_levels
-        self.offset_table: dict[int, int] = {}
+        self.offset_table: dict[int, Long] = {}
         # Levels asleep, each with the time at which Java would look next.
         self._asleep: dict[int, int] = {}
         self._started = False

@@ -17,6 +17,7 @@ from rmqlab.client.listener import (
 from rmqlab.client.lock import Lock
 from rmqlab.client.process_queue import REBALANCE_LOCK_INTERVAL
 from rmqlab.events import ListenerError
+from rmqlab.message.java import to_int32
 from rmqlab.message.message import Message
 from rmqlab.message.properties import (
     PROPERTY_CONSUME_START_TIMESTAMP,
@@ -167,7 +168,7 @@ class ConsumeMessageConcurrentlyService(ConsumeMessageService):
         """What no broker took back is consumed once more here."""
         if messages:
             for message in messages:
-                message.reconsume_times += 1
+                message.reconsume_times = to_int32(message.reconsume_times + 1)
             self._later.schedule(partial(self.submit, messages, process_queue, queue, dispatch=True), TRY_AGAIN_LATER)
 
 
@@ -259,7 +260,7 @@ class ConsumeMessageOrderlyService(ConsumeMessageService):
             lock.release()
         if status is not ConsumeOrderlyStatus.SUCCESS:
             for message in messages:
-                message.reconsume_times += 1
+                message.reconsume_times = to_int32(message.reconsume_times + 1)
             process_queue.make_message_to_consume_again(messages)
             self._submit_later(process_queue, queue, self._config.suspend_current_queue_time_millis)
             return False
@@ -285,9 +286,9 @@ def retry_message(message: MessageExt, group: str) -> Message:
     """
     properties = message.properties
     properties[PROPERTY_RETRY_TOPIC] = message.topic
-    properties[PROPERTY_RECONSUME_TIME] = str(message.reconsume_times + 1)
+    properties[PROPERTY_RECONSUME_TIME] = str(to_int32(message.reconsume_times + 1))
     properties[PROPERTY_MAX_RECONSUME_TIMES] = str(MAX_RECONSUME_TIMES)
     properties.pop(PROPERTY_TRANSACTION_PREPARED, None)
     back = Message(retry_topic(group), message.body, message.flag, properties)
-    back.delay_time_level = FIRST_DELAY_LEVEL + message.reconsume_times
+    back.delay_time_level = to_int32(FIRST_DELAY_LEVEL + message.reconsume_times)
     return back

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from rmqlab.filter.bloom import BITS_PER_BYTE, BitsArray, BloomFilterData
 from rmqlab.filter.filter import CompiledExpression, Filter, is_true
+from rmqlab.message.java import Long
 from rmqlab.message.properties import PROPERTY_RETRY_TOPIC
 from rmqlab.message.record import decode_properties
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
@@ -39,10 +40,10 @@ class ConsumerFilterData:
     expression: str | None = None
     expression_type: str | None = None
     compiled_expression: CompiledExpression | None = field(default=None, metadata={"serialize": False})
-    born_time: int = 0
-    dead_time: int = 0
+    born_time: Long = 0
+    dead_time: Long = 0
     bloom_filter_data: BloomFilterData | None = None
-    client_version: int = 0
+    client_version: Long = 0
 
     def is_dead(self) -> bool:
         """Whether the group has left since it was born."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Key = TypeVar("Key", bound="str | None")
 T = TypeVar("T")
 
+# A field of a header or of JSON that is a `long` in Java; `int` is 32 bits there: the two refuse different numbers.
+Long: TypeAlias = Annotated[int, 64]
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
 _MASK32 = 0xFFFFFFFF

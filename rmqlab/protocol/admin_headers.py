@@ -5,9 +5,9 @@ Source: `org.apache.rocketmq.common.protocol.header`; the numbers are request co
 
 from __future__ import annotations
 
-from rmqlab.message.java import text_of
+from rmqlab.message.java import Long, text_of
 from rmqlab.message.sysflag import MULTI_TAG, SINGLE_TAG
-from rmqlab.protocol.header import NULL, CommandHeader, Long, RemotingCommandException, WithTopic
+from rmqlab.protocol.header import NULL, CommandHeader, RemotingCommandException, WithTopic
 
 
 class CreateTopicRequestHeader(WithTopic):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from rmqlab.message.java import Long
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.header import NULL
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
@@ -49,7 +50,7 @@ class UnlockBatchRequestBody(LockBatchRequestBody):
 class ResetOffsetBody(RemotingSerializable):
     """RESET_CONSUMER_CLIENT_OFFSET 220, and the answer to 222: the offset each queue gets."""
 
-    offset_table: dict[MessageQueue, int] = msgspec.field(default_factory=dict)
+    offset_table: dict[MessageQueue, Long] = msgspec.field(default_factory=dict)
 
 
 class KVTable(RemotingSerializable):
@@ -92,9 +93,9 @@ class ConsumerConnection(RemotingSerializable):
 class TopicOffset(RemotingSerializable):
     """Lowest and next offset of a queue, and when it last grew."""
 
-    min_offset: int = 0
-    max_offset: int = 0
-    last_update_timestamp: int = 0
+    min_offset: Long = 0
+    max_offset: Long = 0
+    last_update_timestamp: Long = 0
 
 
 class TopicStatsTable(RemotingSerializable):
@@ -106,9 +107,9 @@ class TopicStatsTable(RemotingSerializable):
 class OffsetWrapper(RemotingSerializable):
     """How far a group is in a queue; `last_timestamp` is the store time of the last message it consumed."""
 
-    broker_offset: int = 0
-    consumer_offset: int = 0
-    last_timestamp: int = 0
+    broker_offset: Long = 0
+    consumer_offset: Long = 0
+    last_timestamp: Long = 0
 
 
 class ConsumeStats(RemotingSerializable):
@@ -123,7 +124,7 @@ class ConsumeStatsList(RemotingSerializable):
 
     consume_stats_list: list[dict[str, list[ConsumeStats]]] = msgspec.field(default_factory=list)
     broker_addr: str = NULL
-    total_diff: int = 0
+    total_diff: Long = 0
 
 
 class QueueTimeSpan(RemotingSerializable):
@@ -133,10 +134,10 @@ class QueueTimeSpan(RemotingSerializable):
     """
 
     message_queue: MessageQueue = NULL
-    min_time_stamp: int = 0
-    max_time_stamp: int = 0
-    consume_time_stamp: int = 0
-    delay_time: int = 0
+    min_time_stamp: Long = 0
+    max_time_stamp: Long = 0
+    consume_time_stamp: Long = 0
+    delay_time: Long = 0
     min_time_stamp_str: str = ""
     max_time_stamp_str: str = ""
     consume_time_stamp_str: str = ""
@@ -151,39 +152,39 @@ class QueryConsumeTimeSpanBody(RemotingSerializable):
 class QueryCorrectionOffsetBody(RemotingSerializable):
     """Answer to 308: an offset for each queue."""
 
-    correction_offsets: dict[int, int] = msgspec.field(default_factory=dict)
+    correction_offsets: dict[int, Long] = msgspec.field(default_factory=dict)
 
 
 class GetConsumerStatusBody(RemotingSerializable):
     """Answer to 221, where `message_queue_table` counts, and to 223, with the tables of clients by their ids."""
 
-    message_queue_table: dict[MessageQueue, int] = msgspec.field(default_factory=dict)
-    consumer_table: dict[str, dict[MessageQueue, int]] = msgspec.field(default_factory=dict)
+    message_queue_table: dict[MessageQueue, Long] = msgspec.field(default_factory=dict)
+    consumer_table: dict[str, dict[MessageQueue, Long]] = msgspec.field(default_factory=dict)
 
 
 class ConsumerOffsetSerializeWrapper(RemotingSerializable):
     """Answer to 43: committed offsets by "topic@group" and queue."""
 
-    offset_table: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
+    offset_table: dict[str, dict[int, Long]] = msgspec.field(default_factory=dict)
 
 
 class ProcessQueueInfo(RemotingSerializable):
     """What a consumer holds of a queue."""
 
-    commit_offset: int = 0
-    cached_msg_min_offset: int = 0
-    cached_msg_max_offset: int = 0
+    commit_offset: Long = 0
+    cached_msg_min_offset: Long = 0
+    cached_msg_max_offset: Long = 0
     cached_msg_count: int = 0
     cached_msg_size_in_mi_b: int = msgspec.field(default=0, name="cachedMsgSizeInMiB")
-    transaction_msg_min_offset: int = 0
-    transaction_msg_max_offset: int = 0
+    transaction_msg_min_offset: Long = 0
+    transaction_msg_max_offset: Long = 0
     transaction_msg_count: int = 0
     locked: bool = False
-    try_unlock_times: int = 0
-    last_lock_timestamp: int = 0
+    try_unlock_times: Long = 0
+    last_lock_timestamp: Long = 0
     droped: bool = False
-    last_pull_timestamp: int = 0
-    last_consume_timestamp: int = 0
+    last_pull_timestamp: Long = 0
+    last_consume_timestamp: Long = 0
 
 
 class ConsumeStatus(RemotingSerializable):
@@ -194,7 +195,7 @@ class ConsumeStatus(RemotingSerializable):
     consume_rt: float = msgspec.field(default=0.0, name="consumeRT")
     consume_ok_tps: float = msgspec.field(default=0.0, name="consumeOKTPS")
     consume_failed_tps: float = msgspec.field(default=0.0, name="consumeFailedTPS")
-    consume_failed_msgs: int = 0
+    consume_failed_msgs: Long = 0
 
 
 class ConsumerRunningInfo(RemotingSerializable):
@@ -210,9 +211,9 @@ class ConsumerRunningInfo(RemotingSerializable):
 class ConsumeQueueData(RemotingSerializable):
     """One consume queue entry as 321 shows it; `eval` and `msg` tell what the filter made of it."""
 
-    physic_offset: int = 0
+    physic_offset: Long = 0
     physic_size: int = 0
-    tags_code: int = 0
+    tags_code: Long = 0
     extend_data_json: str | None = None
     bit_map: str | None = None
     eval: bool = False
@@ -225,14 +226,14 @@ class QueryConsumeQueueResponseBody(RemotingSerializable):
     subscription_data: SubscriptionData | None = None
     filter_data: str | None = None
     queue_data: list[ConsumeQueueData] | None = None
-    max_queue_index: int = 0
-    min_queue_index: int = 0
+    max_queue_index: Long = 0
+    min_queue_index: Long = 0
 
 
 class BrokerStatsItem(RemotingSerializable):
     """A statistic over a span: sum, a second, a time."""
 
-    sum: int = 0
+    sum: Long = 0
     tps: float = 0.0
     avgpt: float = 0.0
 

@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from rmqlab.protocol.header import NULL, CommandHeader, Long, WithConsumerGroup, WithOffset, WithQueue
+from rmqlab.message.java import Long
+from rmqlab.protocol.header import NULL, CommandHeader, WithConsumerGroup, WithOffset, WithQueue
 
 FLAG_COMMIT_OFFSET: Final = 0x1
 """Bits of a pull's `sysFlag` (`PullSysFlag`, row S-59): it also commits `commitOffset`."""

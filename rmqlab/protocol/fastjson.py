@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.message.java import (
+    Long,
     boolean_text,
     from_utf8,
     hash_map_order,
@@ -215,7 +216,8 @@ def to_boolean(value: Any) -> bool | None:
 
 CASTS: Final[dict[object, Callable[[Any], Any]]] = {
     str: to_text,
-    int: partial(to_int, bits=64),
+    int: to_int,
+    Long: partial(to_int, bits=64),
     bool: to_boolean,
     float: to_float,
 }

@@ -6,15 +6,13 @@ Source: `CommandCustomHeader`, `RemotingCommand.decodeCommandCustomHeader` and `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from rmqlab.message.java import boolean_text, parse_boolean, parse_int, parse_long
+from rmqlab.message.java import Long, boolean_text, parse_boolean, parse_int, parse_long
 from rmqlab.protocol.wire import WIRE_4_8_0
 
-# Java's long, where `int` means 32 bits: the two refuse different texts.
-Long: TypeAlias = int
 # A Java field that nobody has set yet. It is typed as its field, because 4.8.0 too finds out only on use.
 NULL: Final[Any] = None
 

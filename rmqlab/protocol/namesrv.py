@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rmqlab.message.java import utf16_key
-from rmqlab.protocol.header import NULL, CommandHeader, Long, WithTopic
+from rmqlab.message.java import Long, utf16_key
+from rmqlab.protocol.header import NULL, CommandHeader, WithTopic
 from rmqlab.protocol.serializable import RemotingSerializable
 
 MASTER_ID = 0
@@ -137,7 +137,7 @@ class BrokerData(RemotingSerializable, eq=False):
 
     cluster: str | None = None
     broker_name: str = ""
-    broker_addrs: dict[int, str] = msgspec.field(default_factory=dict)
+    broker_addrs: dict[Long, str] = msgspec.field(default_factory=dict)
 
     def __eq__(self, other: object) -> bool:
         """Whether name and addresses agree; 4.8.0 leaves the cluster out."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
+from rmqlab.message.java import Long
 from rmqlab.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, TRANSACTION_ROLLBACK_TYPE
-from rmqlab.protocol.header import NULL, CommandHeader, Long, NullFieldError, RemotingCommandException
+from rmqlab.protocol.header import NULL, CommandHeader, NullFieldError, RemotingCommandException
 
 
 class _SentMessage(CommandHeader):

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
-from rmqlab.message.java import camel_case, hash_map_order, hash_set_order
+from rmqlab.message.java import Long, camel_case, hash_map_order, hash_set_order
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.header import FrameError
 
@@ -97,7 +97,7 @@ def _nulls_first(item: Any) -> Any:
 
 
 _PLAIN = frozenset({str, int, bool, float, type(None)})
-_ABSENT: dict[type, object] = {int: 0, bool: False, float: 0.0}
+_ABSENT: dict[object, object] = {int: 0, Long: 0, bool: False, float: 0.0}
 """What Java has in a field that nobody set, by its type; null in all others."""
 _PLANS: dict[type, _Plan] = {}
 _READERS: dict[Any, Read] = {}
@@ -107,7 +107,7 @@ def _plan(cls: type) -> _Plan:
     """The fields of a structure or dataclass: attribute, wire name, reader; sorted as fastjson writes them."""
     plan = _PLANS.get(cls)
     if plan is None:
-        hints = typing.get_type_hints(cls)
+        hints = typing.get_type_hints(cls, include_extras=True)
         if dataclasses.is_dataclass(cls):
             names = [field.name for field in dataclasses.fields(cls) if field.metadata.get("serialize", True)]
             pairs = [(name, camel_case(name)) for name in names]
@@ -188,11 +188,11 @@ def _without_default(cls: type) -> tuple[str, ...]:
             for field in dataclasses.fields(cls)
             if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         )
-    return tuple(typing.get_type_hints(cls))
+    return tuple(typing.get_type_hints(cls, include_extras=True))
 
 
 def _structure_reader(cls: type) -> Read:
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls, include_extras=True)
     absent = {name: _ABSENT.get(hints[name]) for name in _without_default(cls)}
 
     def read(value: Any) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.message.java import split, string_hash, text_of, trim, utf16_key
+from rmqlab.message.java import Long, split, string_hash, text_of, trim, utf16_key
 
 SUB_ALL = "*"
 TAG: Final = "TAG"
@@ -37,7 +37,7 @@ class SubscriptionData:
     class_filter_mode: bool = False
     tags_set: set[str] = field(default_factory=set)
     code_set: set[int] = field(default_factory=set)
-    sub_version: int = 0
+    sub_version: Long = 0
     expression_type: str | None = "TAG"
     filter_class_source: str | None = field(default=None, compare=False, metadata={"serialize": False})
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from rmqlab.message.java import Long, to_int64
 from rmqlab.message.sysflag import SINGLE_TAG
 from rmqlab.protocol.serializable import RemotingSerializable
 
@@ -66,13 +67,13 @@ class TopicConfig(RemotingSerializable):
 class DataVersion(RemotingSerializable):
     """When a table last changed (epoch ms) and how often it did."""
 
-    timestamp: int = 0
-    counter: int = 0
+    timestamp: Long = 0
+    counter: Long = 0
 
     def next_version(self, now: int) -> None:
         """Note a change at `now` (epoch ms)."""
         self.timestamp = now
-        self.counter += 1
+        self.counter = to_int64(self.counter + 1)
 
     def __str__(self) -> str:
         return f"DataVersion[timestamp={self.timestamp}, counter={self.counter}]"
@@ -116,8 +117,8 @@ class SubscriptionGroupConfig(RemotingSerializable):
     consume_broadcast_enable: bool = True
     retry_queue_nums: int = 1
     retry_max_times: int = 16
-    broker_id: int = 0
-    which_broker_when_consume_slowly: int = 1
+    broker_id: Long = 0
+    which_broker_when_consume_slowly: Long = 1
     notify_consumer_ids_changed_enable: bool = True
 
 

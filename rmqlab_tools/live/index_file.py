@@ -10,6 +10,7 @@ from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from rmqlab.message.java import to_int32
 from rmqlab.store.mapped_file_queue import SegmentError
 from rmqlab_tools.live.store.index_service import Key, QueryOffsetResult, key_hash, keys_of, overlaps, seconds_since
 
@@ -70,7 +71,7 @@ class IndexFile:
             before = slots.get(slot)
             if before is None:
                 before = self._slot(slot)
-                self.hash_slot_count += before == 0
+                self.hash_slot_count = to_int32(self.hash_slot_count + (before == 0))
             if number <= 1:
                 self.begin_phy_offset, self.begin_timestamp = phy_offset, store_timestamp
             entries.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.message.ids import decode_message_id
+from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
@@ -185,3 +186,17 @@ def test_what_the_store_refuses_is_named(ready):
 
 def test_a_message_without_an_offset_is_a_system_error(ready):
     assert send_back(ready, None).remark == "java.lang.NullPointerException"
+
+
+@pytest.mark.parametrize(
+    ("times", "topic", "then"), [(0x7FFFFFFE, "%RETRY%G", 0x7FFFFFFF), (0x7FFFFFFF, "%DLQ%G", -(1 << 31))]
+)
+def test_the_number_of_retries_wraps_as_an_int_of_java(ready, times, topic, then):
+    """What a damaged log says of a message does not end the broker; a level below 0 is no delay."""
+    inner = MessageExtBrokerInner.of_broker(Message.of("T", b"again"), 0, ready.broker.config.store_host, ready.now)
+    inner.reconsume_times = times
+    offset = ready.store.put_message(inner, ready.now).wrote_offset
+    ready.store.dispatch()
+    assert send_back(ready, offset, max_times=0x7FFFFFFF).code == ResponseCode.SUCCESS
+    (message,) = stored(ready, topic)
+    assert message.reconsume_times == then

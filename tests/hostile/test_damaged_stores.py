@@ -13,6 +13,7 @@ from rmqlab_tools.live.index_file import IndexFile, file_size
 from rmqlab_tools.spark.files.commit_log_files import LogRange, log_files, queue_files
 from rmqlab_tools.spark.files.log_reader import LogReader
 from rmqlab_tools.spark.files.record_columns import RecordWalk
+from rmqlab_tools.spark.files.store_tables import config_damage, read_piece
 from tests.proof.stress.whole_store import audited, opened, put, served, stores
 
 QUEUE = "consumequeue/T/0/00000000000000000000"
@@ -145,6 +146,40 @@ def test_a_topic_of_two_thousand_million_queues_is_cut_and_that_is_said(given, c
         assert "topic 'T': 2147483647 queues; the first 65536 are looked at" in caplog.text
     finally:
         durable.stop()
+
+
+@pytest.mark.parametrize("number", [1 << 31, -(1 << 31) - 1, 1 << 32, 1 << 63, 10**40])
+@pytest.mark.parametrize(
+    ("table", "file", "text"),
+    [
+        ("topics", "topics.json", '{"topicConfigTable":{"T":{"topicName":"T","perm":%d}}}'),
+        ("topics", "topics.json", '{"topicConfigTable":{"T":{"topicName":"T","readQueueNums":%d}}}'),
+        ("topics", "topics.json", '{"topicConfigTable":{"T":{"topicName":"T","topicSysFlag":%d}}}'),
+        ("subscriptions", "subscriptionGroup.json", '{"subscriptionGroupTable":{"G":{"retryMaxTimes":%d}}}'),
+        ("subscriptions", "subscriptionGroup.json", '{"subscriptionGroupTable":{"G":{"retryQueueNums":%d}}}'),
+        ("offsets", "consumerOffset.json", '{"offsetTable":{"T@G":{%d:5}}}'),
+        ("filters", "consumerFilter.json",
+         '{"filterDataByTopic":{"T":{"groupFilterData":{"G":{"bloomFilterData":{"bitNum":%d}}}}}}'),
+        ("filters", "consumerFilter.json",
+         '{"filterDataByTopic":{"T":{"groupFilterData":{"G":{"bloomFilterData":{"bitPos":[%d]}}}}}}'),
+    ],
+)  # fmt: skip
+def test_a_file_of_settings_with_a_number_that_is_no_int_is_damaged(given, number, table, file, text):
+    """The jar of 4.8.0 does not take it either (fastjson: "parseInt error"); an Arrow column of 32 bits would not."""
+    store = given(**{f"config/{file}": (text % number).encode()})
+    (said,) = config_damage(store, table)
+    assert f"{number} is not a number of 32 bits" in said
+    assert not [row for batch in read_piece(store, table, (), None) for row in batch.to_pylist()]
+    assert served(store)
+
+
+def test_the_slots_that_an_index_counts_wrap_as_in_java(given):
+    (name,) = (name for name in stores()[0] if name.startswith("index/"))
+    index = bytearray(stores()[0][name])
+    index[32:36] = (0x7FFFFFFF).to_bytes(4)
+    store = given(**{name: bytes(index)})
+    assert served(store)
+    assert int.from_bytes((store / name).read_bytes()[32:36], signed=True) < 0
 
 
 def test_an_error_while_a_log_is_read_is_told_as_it_is(given, monkeypatch):

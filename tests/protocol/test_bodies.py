@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 
 from rmqlab.message.topics import MessageQueue, message_queue_order
 from rmqlab.protocol import fastjson, serializable
-from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, ResetOffsetBody
+from rmqlab.protocol.bodies import (
+    ConsumerOffsetSerializeWrapper,
+    LockBatchRequestBody,
+    LockBatchResponseBody,
+    ResetOffsetBody,
+)
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
@@ -162,3 +167,61 @@ def test_numbers_and_objects_as_names_are_read(text, value):
 def test_a_long_table_with_odd_names_is_read():
     table = {f"T@G{number}": {0: number} for number in range(200)}
     assert fastjson.read(fastjson.write(table)) == table
+
+
+@pytest.mark.parametrize(
+    ("number", "as_int", "as_long"),
+    [
+        ("2147483647", 2147483647, 2147483647),
+        ("2147483648", None, 2147483648),
+        ("-2147483648", -2147483648, -2147483648),
+        ("-2147483649", None, -2147483649),
+        ("4294967297", None, 4294967297),
+        ('"4294967297"', None, 4294967297),
+        ("4294967297.5", 1, 4294967297),
+        ("1e10", 1410065408, 10000000000),
+        ("9223372036854775808", None, None),
+    ],
+)
+def test_numbers_are_read_in_the_bits_of_their_field(number, as_int, as_long):
+    """As the jar of 4.8.0 has answered: an `int` of Java refuses what it cannot hold, but cuts what has a fraction."""
+    ints = (
+        (f'{{"perm":{number}}}', TopicConfig, "perm"),
+        (f'{{"retryMaxTimes":{number}}}', SubscriptionGroupConfig, "retry_max_times"),
+    )
+    longs = ((f'{{"brokerId":{number}}}', SubscriptionGroupConfig, "broker_id"),)
+    for value, cases in ((as_int, ints), (as_long, longs)):
+        for text, kind, name in cases:
+            if value is None:
+                with pytest.raises(FrameError, match="is not a number of"):
+                    kind.decode(text.encode())
+            else:
+                assert getattr(kind.decode(text.encode()), name) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ('{"offsetTable":{"T@g":{2147483647:5}}}', {"T@g": {2147483647: 5}}),
+        ('{"offsetTable":{"T@g":{2147483648:5}}}', None),
+        ('{"offsetTable":{"T@g":{"4294967297":5}}}', None),
+        ('{"offsetTable":{"T@g":{1:4294967297}}}', {"T@g": {1: 4294967297}}),
+    ],
+)
+def test_queues_are_numbers_of_32_bits_and_offsets_of_64(text, table):
+    if table is None:
+        with pytest.raises(FrameError, match="32 bits"):
+            ConsumerOffsetSerializeWrapper.decode(text.encode())
+    else:
+        assert ConsumerOffsetSerializeWrapper.decode(text.encode()).offset_table == table
+
+
+def test_brokers_have_numbers_of_64_bits():
+    assert BrokerData.decode(b'{"brokerAddrs":{4294967297:"x"}}').broker_addrs == {4294967297: "x"}
+
+
+def test_a_version_counts_as_a_long_of_java():
+    version = DataVersion(0, 2**63 - 1)
+    version.next_version(1)
+    assert version.counter == -(2**63)
+    assert DataVersion.decode(version.encode()) == version

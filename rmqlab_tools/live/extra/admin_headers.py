@@ -5,7 +5,8 @@ Source: `org.apache.rocketmq.common.protocol.header`; the numbers are request co
 
 from __future__ import annotations
 
-from rmqlab.protocol.header import NULL, CommandHeader, Long, WithConsumerGroup, WithOffset, WithTopic
+from rmqlab.message.java import Long
+from rmqlab.protocol.header import NULL, CommandHeader, WithConsumerGroup, WithOffset, WithTopic
 
 
 class CloneGroupOffsetRequestHeader(CommandHeader):

@@ -115,7 +115,8 @@ def _peak_mb() -> float:
 
 def _place(error: Exception) -> str:
     """What was raised, and the innermost line of the package that it went through."""
-    ours = [one for one in traceback.extract_tb(error.__traceback__) if f"{os.sep}rmqlab{os.sep}" in one.filename]
+    packages = tuple(f"{ROOT / package}{os.sep}" for package in ("rmqlab", "rmqlab_tools"))
+    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(packages)]
     if not ours:
         return type(error).__name__
     last = ours[-1]
