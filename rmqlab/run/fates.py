@@ -45,6 +45,7 @@ class Fate(StrEnum):
     DROPPED_BY_CLIENT = "dropped_by_client"
     DROPPED_BY_HOOK = "dropped_by_hook"
     SKIPPED_BY_OFFSET = "skipped_by_offset"
+    SKIPPED_BY_POP = "skipped_by_pop"
     PASSED = "passed"
     NO_OWNER = "no_owner"
     WAITING = "waiting"
@@ -60,6 +61,7 @@ FATE_WORDS = {
     Fate.DROPPED_BY_CLIENT: _("dropped by the client"),
     Fate.DROPPED_BY_HOOK: _("dropped by a hook of the client"),
     Fate.SKIPPED_BY_OFFSET: _("skipped: the offset passed it"),
+    Fate.SKIPPED_BY_POP: _("skipped: a pop passed it"),
     Fate.PASSED: _("passed: nothing else is known"),
     Fate.NO_OWNER: _("no owner"),
     Fate.WAITING: _("waiting"),
@@ -90,7 +92,7 @@ def fates_in_words(text: str) -> str:
 
 LOSING = frozenset({
     Fate.DROPPED_BY_BROKER_TAG, Fate.DROPPED_BY_BROKER_BITMAP, Fate.DROPPED_BY_BROKER_SQL, Fate.DROPPED_BY_CLIENT,
-    Fate.DROPPED_BY_HOOK, Fate.SKIPPED_BY_OFFSET,
+    Fate.DROPPED_BY_HOOK, Fate.SKIPPED_BY_OFFSET, Fate.SKIPPED_BY_POP,
 })  # fmt: skip
 
 OF_STAGE = {

@@ -46,6 +46,7 @@ LOOKS = {
     Fate.DROPPED_BY_CLIENT: FateStyle(PURPLE, "//", "✗", FATE_WORDS[Fate.DROPPED_BY_CLIENT]),
     Fate.DROPPED_BY_HOOK: FateStyle(PURPLE, "xx", "✗", FATE_WORDS[Fate.DROPPED_BY_HOOK]),
     Fate.SKIPPED_BY_OFFSET: FateStyle(GREY, "\\\\", "»", FATE_WORDS[Fate.SKIPPED_BY_OFFSET]),
+    Fate.SKIPPED_BY_POP: FateStyle(VERMILLION, "\\\\", "»", FATE_WORDS[Fate.SKIPPED_BY_POP]),
     Fate.PASSED: FateStyle(WHITE, "--", "?", FATE_WORDS[Fate.PASSED]),
     Fate.NO_OWNER: FateStyle(PALE, "", "∅", FATE_WORDS[Fate.NO_OWNER]),
     Fate.WAITING: FateStyle(SKY, "", "…", FATE_WORDS[Fate.WAITING]),
