@@ -31,6 +31,17 @@ from rmqlab.rules_of_5 import (
     offset_without_commit_of_a_message,
     rebalances_again_until_balanced,
 )
+from rmqlab.rules_of_pop import (
+    Woken,
+    pop_offset,
+    pop_order,
+    pop_share,
+    retry_topic,
+    visible_at,
+    waiter_to_wake,
+    woken_by,
+    woken_by_origin_group,
+)
 
 T = TypeVar("T")
 Topic = str | None  # 4.8.0 takes a heartbeat with a null for a topic
@@ -359,7 +370,9 @@ class Rules(RuleTable):
     `chooses_below_0`: whether the broker, asked to choose a queue, may choose one below 0,
     `AbstractSendMessageProcessor.randomQueueId`. `stores_offset_moved_event`: whether the broker stores
     OFFSET_MOVED_EVENT, `PullMessageProcessor.processRequest`, S-74. `sql92`: the version whose words a condition has,
-    `SelectorParser`. `wire`: what is seen in frames and in the store, and decides nothing, `MQVersion`.
+    `SelectorParser`. `has_pop`: whether the broker knows POP, so that the rules of `rmqlab.rules_of_pop` are asked,
+    `PopMessageProcessor.processRequest`. `wire`: what is seen in frames and in the store, and decides nothing,
+    `MQVersion`.
     """
 
     version: str
@@ -405,6 +418,14 @@ class Rules(RuleTable):
     is_hit: Callable[[Sequence[int], Callable[[int], bool]], bool] = is_hit
     client_keeps: Callable[[SubscriptionData, str | None], bool] = client_keeps
     offset_after_nothing_kept: Callable[[int, int], int | None] = offset_after_nothing_kept
+    has_pop: bool = False
+    waiter_to_wake: Callable[[Sequence[T], Callable[[T], bool]], T | None] = waiter_to_wake
+    woken_by: Callable[[str, str | None], Woken | None] = woken_by
+    pop_share: Callable[..., list[Any] | None] = pop_share
+    pop_order: Callable[[int, int, bool], list[int]] = pop_order
+    pop_offset: Callable[[int, int], int] = pop_offset
+    visible_at: Callable[[int, int], int] = visible_at
+    retry_topic: Callable[[str, str, bool], str] = retry_topic
     sql92: Grammar = "4.8.0"
     wire: Wire = WIRE_4_8_0
 
@@ -474,7 +495,10 @@ RULES["5.3.3"] = DEFAULT_RULES.replace(
     stores_offset_moved_event=False,
     may_pull_from_dlq=True,
     chooses_below_0=False,
+    has_pop=True,
     sql92="5.3.3",
     wire=WIRE_5_3_3,
 )
-RULES["5.5.0"] = RULES["5.3.3"].replace(version="5.5.0", asks_members_first=False, wire=WIRE_5_5_0)
+RULES["5.5.0"] = RULES["5.3.3"].replace(
+    version="5.5.0", asks_members_first=False, woken_by=woken_by_origin_group, wire=WIRE_5_5_0
+)

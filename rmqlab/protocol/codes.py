@@ -107,6 +107,11 @@ class RequestCode(IntEnum):
     SEND_REPLY_MESSAGE_V2 = 325
     PUSH_REPLY_MESSAGE_TO_CLIENT = 326
     LITE_PULL_MESSAGE = 361  # not of 4.8.0: what lite pull consumers of 4.9 and 5.x send for PULL_MESSAGE
+    QUERY_ASSIGNMENT = 400  # of 5.x, as all that follow
+    SET_MESSAGE_REQUEST_MODE = 401
+    POP_MESSAGE = 200050
+    ACK_MESSAGE = 200051
+    CHANGE_MESSAGE_INVISIBLETIME = 200053
 
 
 @unique
@@ -155,6 +160,8 @@ class ResponseCode(IntEnum):
 SENDS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 WRITES: Final = SENDS | {RequestCode.CONSUMER_SEND_MSG_BACK, RequestCode.END_TRANSACTION}  # into the commit log
 PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+OF_5: Final = frozenset(code for code in RequestCode if code >= RequestCode.LITE_PULL_MESSAGE)
+"""What no 4.8.0 client sends and no 4.8.0 broker answers."""
 
 
 def code_name(codes: type[IntEnum], code: int) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab import rules as written
 from rmqlab import rules_of_5 as five
+from rmqlab import rules_of_pop as pop
 from rmqlab.language import N_, _
 from rmqlab.protocol.wire import Wire
 from rmqlab.rule_table import entry_of
@@ -39,6 +40,8 @@ DECIDES: Final = {
     "stores_offset_moved_event": N_("whether the broker stores a message OFFSET_MOVED_EVENT"),
     "may_pull_from_dlq": N_("whether dead letters may be pulled"),
     "chooses_below_0": N_("whether a broker that is asked to choose a queue may choose one below 0"),
+    "has_pop": N_("whether the broker knows POP"),
+    "woken_by": N_("which waiting pops a message that comes again wakes"),
     "sql92": N_("the version whose words a SQL92 condition has; 5.x has CONTAINS, STARTSWITH and ENDSWITH"),
     "wire.version_number": N_("the number of the version in every header"),
     "wire.faq": N_("the link in remarks and in texts of exceptions"),
@@ -61,6 +64,8 @@ OUTCOMES: Final[dict[Any, str]] = {
     five.lite_pull_threads_as_asked: N_("as many as were asked for"),
     written.assigned_expression: N_("all messages"),
     five.assigned_expression_as_given: N_("the one given; without one all messages"),
+    pop.woken_by: N_("none; the first one that wants it, where the retry topic is one of version 2"),
+    pop.woken_by_origin_group: N_("the first one of its group, whatever it wants"),
 }
 _METHOD = re.compile(r"`([A-Z]\w+(?:\.\w+)?)`")
 _ORIGIN = re.compile(r"\d\.\d\.\d (`[A-Z].*)", re.DOTALL)
@@ -111,7 +116,7 @@ def rules_between(old: str, new: str) -> RuleDifferences:
     """Which rules differ between two versions: what each decides in the one and in the other, and in which method.
 
     >>> [one.rule for one in rules_between("5.3.3", "5.5.0")]
-    ['asks_members_first', 'wire.version_number']
+    ['asks_members_first', 'woken_by', 'wire.version_number']
     >>> rules_between("4.8.0", "5.5.0")[0].method
     'ConsumerManager.registerConsumer'
 

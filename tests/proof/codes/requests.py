@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE
-from rmqlab.protocol.codes import PULLS, RequestCode
+from rmqlab.protocol.codes import OF_5, RequestCode
 from rmqlab.protocol.heartbeat import (
     ConsumeFromWhere,
     ConsumerData,
@@ -43,7 +43,7 @@ class Request:
 
 def codes_of_4_8_0() -> list[RequestCode]:
     """Every code, in the order of their numbers."""
-    return sorted(code for code in RequestCode if code not in PULLS - {C.PULL_MESSAGE})
+    return sorted(code for code in RequestCode if code not in OF_5)
 
 
 def without_fields() -> Iterator[Request]:

@@ -37,7 +37,11 @@ that 5.x replaces.
 """,
 }
 SECTION = re.compile(r"^# (.+)\.$", re.MULTILINE)
-ORIGIN = re.compile(r"4\.8\.0 (?P<java>`[^`]+`(?:[^;`]*`[^`]+`)*[^;`]*)(?:; (?P<rows>[SFH]-[\d.,\sSFH-]+?))?\.(?=\s|$)")
+POP = "POP, which 5.x has besides"
+ORIGIN = re.compile(
+    r"(?P<version>4\.8\.0|5\.3\.3) (?P<java>`[^`]+`(?:[^;`]*`[^`]+`)*[^;`]*)"
+    r"(?:; (?P<rows>[SFH]-[\d.,\sSFH-]+?))?\.(?=\s|$)"
+)
 ROW = re.compile(r", (?P<row>[SFH]-\d+)$")
 
 
@@ -55,13 +59,21 @@ def _parts() -> Iterator[str]:
     text = inspect.getsource(rules)
     heads = [(text[: match.start()].count("\n") + 1, match[1]) for match in SECTION.finditer(text)]
     section = ""
-    functions = sorted((rule for rule in values.values() if callable(rule)), key=_line)
+    functions = sorted((rule for rule in values.values() if callable(rule)), key=_place)
     for rule in functions:
-        here = [name for line, name in heads if line < _line(rule)][-1]
+        here = [name for line, name in heads if line < _line(rule)][-1] if _is_old(rule) else POP
         if here != section:
             section = here
             yield f"## {section}\n\n"
         yield _function(rule, rows)
+
+
+def _place(rule: Any) -> tuple[bool, int]:
+    return not _is_old(rule), _line(rule)
+
+
+def _is_old(rule: Any) -> bool:
+    return bool(rule.__module__ == rules.__name__)
 
 
 def _line(rule: Any) -> int:
@@ -89,12 +101,13 @@ def _function(rule: Any, rows: dict[str, str]) -> str:
     doc = inspect.getdoc(rule) or ""
     match = ORIGIN.search(doc)
     if match is None:
-        raise ValueError(f"rules.py: the docstring of {name} does not say where in 4.8.0 it comes from")
+        raise ValueError(f"rules.py: the docstring of {name} does not say where in RocketMQ it comes from")
     about = markdown(doc.replace(match[0], ""))
     shown = "".join(f"- **{row}** {rows[row]}\n" for row in _named(match["rows"] or "", rows))
     source = rules.DEFAULT_RULES.source(name)
+    java = " ".join(match["java"].split())
     return (
-        f"(rule-{name})=\n### `{name}`\n\n{about}\n\nIn 4.8.0: {' '.join(match['java'].split())}\n\n{shown}\n"
+        f"(rule-{name})=\n### `{name}`\n\n{about}\n\nIn {match['version']}: {java}\n\n{shown}\n"
         f"<details><summary>Source</summary>\n\n```python\n{source}\n```\n\n</details>\n\n"
     )
 
