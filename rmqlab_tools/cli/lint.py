@@ -70,11 +70,12 @@ def run(args: Namespace) -> int:
         raise BadInput(_("give either a FILE or members, such as --member A:TopicTest=tagA --member B:TopicTest=tagB"))
     rules = rules_of(args.version)
     views: dict[str, GroupLint] = {}
+    config_damage: tuple[str, ...] = ()
     if args.given:
         made = group_of(args.given, args.group or "group")
         groups = {made.name: made}
     else:
-        groups, views = read_views(args.file, args.queues)
+        groups, views, config_damage = read_views(args.file, args.queues)
         if args.group is not None:
             known = {**groups, **views}
             if args.group not in known:
@@ -96,10 +97,12 @@ def run(args: Namespace) -> int:
     compared = {name: lint(group, rules) for name, group in groups.items()} | views
     results = [compared[name] for name in sorted(compared)]
     out = printer(args)
+    out.say(*config_damage)
     for result in results:
         out.say(*map(str, lint_lines(result)))
     worst = LintVerdict.worst(result.verdict for result in results)
-    write_json({"verdict": str(worst), "groups": [result.as_json() for result in results]}, args.json)
+    record = {"verdict": str(worst), "groups": [result.as_json() for result in results]}
+    write_json(record | ({"config_damage": list(config_damage)} if config_damage else {}), args.json)
     if worst is LintVerdict.INCONSISTENT:
         return 1
     return LINT_NOT_KNOWN if any(result.missing for result in results) else 0

@@ -2,7 +2,9 @@
 
 Options: `path`, the store directory; `table`: `commitlog` (the default), `consumequeue`, `ext`, `index`, `offsets`,
 `subscriptions`, `filters` or `topics`. For `index`: `hashSlotNum`. The files must be where the tasks run. A frame keeps
-to the files that its first query found: load anew for those that a broker has made since.
+to the files that its first query found: load anew for those that a broker has made since. The last four tables have a
+column `damage`, which is not NULL where a file of `config/` was no use: the rows are those of its `.bak` then, or there
+is but one row, which says so.
 
 For the commit log, `columns`: names with commas between (or a schema given to Spark); only what is asked for is
 decoded, and Spark does not tell a Python source what a query needs. `topics` and `queues`, with commas between,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tarfile
 
 import pytest
@@ -34,6 +35,22 @@ def test_explain_says_it_of_a_store_and_of_its_folder_config(store, capsys):
         assert capsys.readouterr().out.replace("\n", " ").count(says) == 1
 
 
+def test_lint_says_it_where_it_reads_the_folder_beside_what_a_broker_said(store, tmp_path, capsys):
+    folder, says = store
+    subscription = {"topic": "TopicTest", "subString": "tagA", "tagsSet": ["tagA"], "codeSet": [3552281]}
+    connection = {
+        "connectionSet": [{"clientId": "A", "clientAddr": "1.2.3.4:5", "language": "JAVA", "version": 373}],
+        "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
+        "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET", "subscriptionTable": {"TopicTest": subscription},
+    }  # fmt: skip
+    view = tmp_path / "consumerConnection.json"
+    view.write_text(json.dumps(connection))
+    for given in (folder, folder / "config"):
+        main(["lint", str(given), str(view), "--json", str(tmp_path / "lint.json")])
+        assert capsys.readouterr().out.replace("\n", " ").startswith(says)
+        assert json.loads((tmp_path / "lint.json").read_text())["config_damage"] == [says]
+
+
 def test_serve_says_it(store, caplog):
     import asyncio
 
@@ -47,5 +64,5 @@ def test_serve_says_it(store, caplog):
         await startup.stop()
 
     asyncio.run(run())
-    told = [record.getMessage() for record in caplog.records if says in record.getMessage()]
-    assert told == [f"{folder / 'config'}: {says}"]
+    warnings = [record.getMessage() for record in caplog.records if says in record.getMessage()]
+    assert warnings == [f"{folder / 'config'}: {says}"]

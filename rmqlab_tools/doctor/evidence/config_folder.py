@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.files import exists, is_file
@@ -15,7 +16,6 @@ from rmqlab_tools.live.wire import lenient_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from rmqlab_tools.doctor.evidence.json_forms import JsonForm
 
@@ -25,6 +25,11 @@ COPY = ".bak"
 def is_config_folder(path: Path) -> bool:
     """Whether a folder has files of a broker's `config`."""
     return any(is_file(path / f"{name}{end}") for name in CONFIG_FILES for end in ("", COPY))
+
+
+def of_config(piece: Piece) -> bool:
+    """Whether a piece is a file of `config`, or its copy."""
+    return Path(piece.source).name.removesuffix(COPY) in CONFIG_FILES
 
 
 def config_root(path: Path) -> Path | None:

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.files import exists
 from rmqlab.language import _
 from rmqlab.message.topics import queues_of
+from rmqlab_tools.doctor.evidence.config_folder import of_config
 from rmqlab_tools.doctor.evidence.door import explain
 from rmqlab_tools.doctor.evidence.group_report import lint_of
 from rmqlab_tools.doctor.evidence.sections import UNKNOWN_PIECE
-from rmqlab_tools.search.lint.members import read_groups
+from rmqlab_tools.search.lint.findings import GroupLint
+from rmqlab_tools.search.lint.members import Groups, read_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rmqlab_tools.search.lint.findings import GroupLint
-    from rmqlab_tools.search.lint.members import Groups
 
 _OF_A_GROUP = {"consumer_connection", "running_info", "consumer_status", "client_ids", _("heartbeat"), "members"}
 
 
-def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups, dict[str, GroupLint]]:
-    """The groups of files: those that are written down whole, and, compared already, those that are only seen in part.
+class Views(NamedTuple):
+    """Groups that are written down whole, and, compared already, those that are only seen in part.
+
+    `config_damage`: what is wrong with the files of a broker's `config`, a sentence each: its `.bak` was taken, or
+    nothing is known.
+    """
+
+    groups: Groups
+    compared: dict[str, GroupLint]
+    config_damage: tuple[str, ...] = ()
+
+
+def read_views(files: Iterable[str], queues: int | None = None) -> Views:
+    """The groups of files.
 
     A file of members, heartbeats or a scenario alone is whole, as `read_groups` reads it. As soon as one file is a view
     of a broker or of a member, all are put together. `queues`: of each topic, where nothing names them.
@@ -51,7 +63,7 @@ def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups,
             refused = refused or error
             views.append(name)
     if refused is None:
-        return groups, {}
+        return Views(groups, {})
     evidence = explain(*map(Path, names))
     seen = [piece for given in evidence.given for piece in given.pieces if given.source in views and not piece.damaged]
     if not any(piece.kind in _OF_A_GROUP for piece in seen):
@@ -77,4 +89,5 @@ def read_views(files: Iterable[str], queues: int | None = None) -> tuple[Groups,
         for name, group in room.groups.items()
         if any(piece.kind in _OF_A_GROUP for piece in group.pieces)
     }
-    return {}, compared
+    damage = (note for given in evidence.given for piece in given.pieces if of_config(piece) for note in piece.notes)
+    return Views({}, compared, tuple(damage))

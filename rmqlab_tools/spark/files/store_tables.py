@@ -125,20 +125,26 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
         corrupt=_TEXT,
     ),
     "index": _schema(file=_TEXT, keyHash=_INT, physicalOffset=_LONG, storeTimestamp=_LONG, corrupt=_TEXT),
-    "offsets": _schema(group=_TEXT, topic=_TEXT, queueId=_INT, offset=_LONG),
+    "offsets": _schema(group=_TEXT, topic=_TEXT, queueId=_INT, offset=_LONG, damage=_TEXT),
     "subscriptions": _schema(
         group=_TEXT, consumeEnable=_FLAG, consumeFromMinEnable=_FLAG, consumeBroadcastEnable=_FLAG,
         retryQueueNums=_INT, retryMaxTimes=_INT, brokerId=_LONG, notifyConsumerIdsChangedEnable=_FLAG,
+        damage=_TEXT,
     ),
     "filters": _schema(
         group=_TEXT, topic=_TEXT, expressionType=_TEXT, expression=_TEXT, bornTime=_LONG, deadTime=_LONG,
-        clientVersion=_LONG, bloomBits=_INT, bloomPositions=pa.list_(_INT),
+        clientVersion=_LONG, bloomBits=_INT, bloomPositions=pa.list_(_INT), damage=_TEXT,
     ),
     "topics": _schema(
-        topic=_TEXT, readQueueNums=_INT, writeQueueNums=_INT, perm=_INT, order=_FLAG, topicSysFlag=_INT
+        topic=_TEXT, readQueueNums=_INT, writeQueueNums=_INT, perm=_INT, order=_FLAG, topicSysFlag=_INT,
+        damage=_TEXT,
     ),
 }  # fmt: skip
-"""Columns by table. In `consumequeue`, `extAddress` is set instead of `tagsCode` where the entry leads to `ext`."""
+"""Columns by table. In `consumequeue`, `extAddress` is set instead of `tagsCode` where the entry leads to `ext`.
+
+`damage` says what is wrong with the file of `config/`: that its `.bak`, which is older, was read; or, in a row of its
+own, that nothing could be.
+"""
 
 
 def pieces(root: Path, table: str, piece_bytes: int) -> list[tuple[str, ...]]:
@@ -160,7 +166,10 @@ def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | N
         for path in paths:
             yield from _of_file(table, path, hash_slots)
     else:
-        rows = _CONFIG_READERS[table](StoreConfig(root))
+        config = StoreConfig(root)
+        rows = _CONFIG_READERS[table](config)
+        for says in config.damage:
+            rows = [{**row, "damage": says} for row in rows or [{}]]
         yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS[table])
 
 
@@ -295,12 +304,12 @@ def _offsets(config: StoreConfig) -> list[dict[str, Any]]:
 
 def _by_name(table: str, records: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of a table whose first column is the name of what the others tell."""
-    first, *names = SCHEMAS[table].names
+    first, *names, _damage = SCHEMAS[table].names
     return [{first: name, **_fields(names, record)} for name, record in sorted(records.items())]
 
 
 def _filters(config: StoreConfig) -> list[dict[str, Any]]:
-    names, rows = SCHEMAS["filters"].names[1:-2], []
+    names, rows = SCHEMAS["filters"].names[1:-3], []
     for filter_data in config.filters():
         bloom = filter_data.bloom_filter_data
         bits = {"bloomBits": bloom and bloom.bit_num, "bloomPositions": bloom and bloom.bit_pos}
