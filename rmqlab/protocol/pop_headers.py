@@ -12,7 +12,8 @@ from __future__ import annotations
 from enum import IntEnum, unique
 from typing import Final
 
-from rmqlab.protocol.header import NULL, CommandHeader, Long
+from rmqlab.message.java import Long
+from rmqlab.protocol.header import NULL, CommandHeader
 
 MAX_MSG_NUMS: Final = 32
 """More messages at once are refused (`PopMessageProcessor.processRequest`)."""
