@@ -253,11 +253,9 @@ class NotWoken(AtBroker, frozen=True):
     sentence: ClassVar = _("nobody is woken by offset {offset} of {place}: {client}, who is asked, does not want it")
 
 
-class Woken(OfGroup, frozen=True):
-    """A waiting pop is looked at again."""
+class Woken(AtBroker, frozen=True):
+    """A waiting pop is looked at again, for the message at that offset; queue and offset -1: its time is over."""
 
-    topic: str
-    queue: int
     why: str
     sentence: ClassVar = _("{client} waits no longer: {why}")
 
