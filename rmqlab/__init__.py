@@ -46,6 +46,7 @@ Real brokers
     serve           a broker and a name server for real clients, for tests
     replay          a recording of a real broker against this one
     spark           a Spark session that reads stores: spark.read.format("rocketmq")
+    sweep           one function over a grid of parameters, on Spark: a row each, kept, and run again by its seed
     read_store      a store's messages, queues or offsets as a Spark frame
 
 Nothing is imported before it is used. `rmqlab VERB --help` is the same on the command line.
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from rmqlab.plugins import simulate as simulate
     from rmqlab.plugins import spark as spark
     from rmqlab.plugins import sql92 as sql92
+    from rmqlab.plugins import sweep as sweep
     from rmqlab.plugins import tags as tags
     from rmqlab.rules import RULES as RULES
 
@@ -113,6 +115,7 @@ __all__ = [
     "simulate",
     "spark",
     "sql92",
+    "sweep",
     "tags",
 ]  # fmt: skip
 __version__ = "1.0.0"

@@ -14,7 +14,7 @@ FRONT_DOOR = {
     "guess": "course.progress", "lint": "verbs", "need": "extras", "plan": "verbs",
     "progress": "course.progress", "quiz": "course.quiz", "read_store": "spark", "replay": "verbs",
     "reproduce": "verbs", "rules_between": "show.rule_differences", "serve": "live.serve", "show": "show",
-    "simulate": "verbs", "spark": "spark", "sql92": "verbs", "tags": "verbs",
+    "simulate": "verbs", "spark": "spark", "sql92": "verbs", "sweep": "spark.sweeps.runner", "tags": "verbs",
 }  # fmt: skip
 # What a `Lab` and a simulation ask for, and the command line.
 WITHIN = {

@@ -33,6 +33,7 @@ from rmqlab_tools.show.tables import Table as Table
 from rmqlab_tools.spark import Room as Room
 from rmqlab_tools.spark import read_store as read_store
 from rmqlab_tools.spark.audit_store import audit as audit
+from rmqlab_tools.spark.sweeps.runner import sweep as sweep
 from rmqlab_tools.verbs import explore as explore
 from rmqlab_tools.verbs import lint as lint
 from rmqlab_tools.verbs import plan as plan

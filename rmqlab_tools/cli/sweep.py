@@ -63,7 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the sweep; exit status 1 if a row failed, or with `--row` if a figure came out otherwise."""
-    from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
+    from rmqlab_tools.course.sweeps_12 import SWEEPS
     from rmqlab_tools.spark.sweeps.runner import run_sweep
 
     out = printer(args)
@@ -74,22 +74,22 @@ def run(args: Namespace) -> int:
                 _(
                     "--{given} is for one sweep, and none is named; there are {catalogue}",
                     given=given[0],
-                    catalogue=joined(", ", CATALOGUE),
+                    catalogue=joined(", ", SWEEPS),
                 )
             )
-        width = max(map(len, CATALOGUE))
-        out.say(*(f"{name:<{width}}  {_(entry.about)}" for name, entry in CATALOGUE.items()))
-        write_json({name: entry.about for name, entry in CATALOGUE.items()}, args.json)
+        width = max(map(len, SWEEPS))
+        out.say(*(f"{name:<{width}}  {_(entry.about)}" for name, entry in SWEEPS.items()))
+        write_json({name: entry.about for name, entry in SWEEPS.items()}, args.json)
         return 0
-    if args.name not in CATALOGUE:
-        raise BadInput(_("there is no sweep {name}{near}", name=repr(args.name), near=there_are(args.name, CATALOGUE)))
+    if args.name not in SWEEPS:
+        raise BadInput(_("there is no sweep {name}{near}", name=repr(args.name), near=there_are(args.name, SWEEPS)))
     if args.runs is not None and args.runs < 1:
         raise BadInput(_("--runs {runs}: at least one is needed", runs=args.runs))
     if args.rows_a_task is not None and args.rows_a_task < 1:
         raise BadInput(_("--rows-a-task {rows_a_task}: at least one is needed", rows_a_task=args.rows_a_task))
     if args.row is not None:
         return _again(args, out)
-    named = CATALOGUE[args.name]
+    named = SWEEPS[args.name]
     check_target(args.table, "--table")
     sweep = named.sweep(args.name, seed=args.seed, runs=args.runs, axes=_axes(args.set, named.rows(1)))
     folder = args.out or Path(f"sweep-{args.name}")
@@ -146,12 +146,18 @@ def _value(text: str, kind: type, given: str) -> Any:
 
 
 def _again(args: Namespace, out: Printer) -> int:
-    from rmqlab_tools.spark.sweeps.results import kept_rows, parameters_of, rerun_row, row_of
+    from rmqlab_tools.course.sweeps_12 import SWEEPS, stored_sweep
+    from rmqlab_tools.spark.sweeps.results import row_of, rows_in, table_rows
 
-    record = row_of(kept_rows(args.name, table=args.table, folder=args.out), args.row)
-    parameters = parameters_of(args.name, record)
+    if args.table is not None:
+        rows = table_rows(args.table)
+    else:
+        rows = stored_sweep(args.name).records if args.out is None else rows_in(args.out, args.name)
+    record = row_of(rows, args.row)
+    sweep = SWEEPS[args.name].sweep(args.name)
+    parameters = sweep.parameters_of(record)
     out.say(f"row {record['row']}, seed {record['seed']}: {', '.join(f'{k} {v}' for k, v in parameters.items())}")
-    figures = rerun_row(args.name, record)
+    figures = sweep.rerun(record)
     width = max(len(figure.name) for figure in figures)
     for figure in figures:
         note = "" if figure.same else "  differs"

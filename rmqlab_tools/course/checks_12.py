@@ -9,8 +9,7 @@ from rmqlab.lab.lab import Lab
 from rmqlab.language import _, joined
 from rmqlab_tools.course.answers import called, needs_function, rows_of
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
-from rmqlab_tools.spark.sweeps.results import stored_sweep
-from rmqlab_tools.spark.sweeps.tag_group import TagGroup
+from rmqlab_tools.course.sweeps_12 import TagGroup, stored_sweep
 
 NEAR = 0.0005
 # Members, queues, shared tags, by what decides.

@@ -9,7 +9,7 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab_tools.course.checks_12 import RING, ring
-from rmqlab_tools.spark.sweeps.tag_group import TagGroup
+from rmqlab_tools.course.sweeps_12 import TagGroup
 
 
 def right_law(members, queues, shared):

@@ -12,9 +12,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 from rmqlab.rules import RULES
 from rmqlab.scenario.schedule import Timing
 from rmqlab_tools.course.checks_12 import RING, ring
-from rmqlab_tools.spark.sweeps.results import stored_sweep
-from rmqlab_tools.spark.sweeps.starting_group import loss_run, starting_scenario, timing_of
-from rmqlab_tools.spark.sweeps.tag_group import TagGroup
+from rmqlab_tools.course.sweeps_12 import TagGroup, loss_run, starting_scenario, stored_sweep, timing_of
 from tests.search.recorded_races import SETS, recorded_races
 
 LESSON = "12_distributions"

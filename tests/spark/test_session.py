@@ -161,7 +161,7 @@ from rmqlab_tools.spark.filters.subscription_columns import wants
 from tests.proof.agree.spark_columns import broker_keeps
 from pathlib import Path
 from pyspark.sql import functions as F
-from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
+from rmqlab_tools.course.sweeps_12 import SWEEPS
 from rmqlab_tools.spark.sweeps.runner import run_sweep
 from rmqlab_tools.spark.sweeps.sweep import Sweep, grid
 from tests.proof.log_maker import LogMaker
@@ -170,7 +170,7 @@ from rmqlab_tools.spark import read_store
 spark = open_session()
 folder = Path(sys.argv[1])
 axes = {"members": [2], "queues": [2], "shared": [0], "gap_ms": [0, 100], "delay_us": [200], "traffic": ["starting"]}
-whole = CATALOGUE["loss"].sweep("loss", runs=2, axes=axes)
+whole = SWEEPS["loss"].sweep("loss", runs=2, axes=axes)
 swept = run_sweep(whole, folder / "there", session=spark, progress=lambda *told: print(told, file=sys.stderr))
 
 def deadly(seed, number):

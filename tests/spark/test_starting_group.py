@@ -10,14 +10,20 @@ from rmqlab.errors import BadInput
 from rmqlab.scenario.schedule import Schedule
 from rmqlab.sim.cluster import default_settings
 from rmqlab_tools.cli.cli import main
+from rmqlab_tools.course.sweeps_12 import (
+    SWEEPS,
+    counts,
+    loss,
+    loss_run,
+    schedules,
+    searched_scenario,
+    weighted_median,
+    winner_of,
+)
 from rmqlab_tools.search.explorer.deviations import replay_schedule
-from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
-from rmqlab_tools.spark.sweeps.results import kept_rows, parameters_of, rerun_row, row_of
+from rmqlab_tools.spark.sweeps.results import row_of, table_rows
 from rmqlab_tools.spark.sweeps.runner import run_sweep
-from rmqlab_tools.spark.sweeps.searched_group import schedules, searched_scenario, weighted_median
-from rmqlab_tools.spark.sweeps.starting_group import loss, loss_run, winner_of
 from rmqlab_tools.spark.sweeps.sweep import run_row
-from rmqlab_tools.spark.sweeps.tag_group import counts
 
 WHOLE = {
     "members": [3], "queues": [4], "shared": [0, 1], "gap_ms": [100], "delay_us": [1_000], "traffic": ["starting"],
@@ -53,7 +59,7 @@ def test_early_messages_still_reach_the_first_member():
 
 
 def test_a_row_of_the_whole_core_tells_its_distribution(kept):
-    for record in kept_rows("loss", table=kept["loss"]):
+    for record in table_rows(kept["loss"]):
         assert record["error"] is None
         lost = [record["sent"] - one for one in record["each"]]  # nothing waits at the end, and all are wanted
         assert record["waiting"] == record["other_fates"] == 0
@@ -65,8 +71,8 @@ def test_a_row_of_the_whole_core_tells_its_distribution(kept):
 
 
 def test_each_run_of_a_row_comes_again(kept):
-    for record in kept_rows("loss", table=kept["loss"]):
-        parameters = parameters_of("loss", record)
+    for record in table_rows(kept["loss"]):
+        parameters = SWEEPS["loss"].sweep("loss").parameters_of(record)
         del parameters["runs"]
         runs = [loss_run(record["seed"], number, **parameters) for number in range(5)]
         assert [counts(run)["delivered"] for run in runs] == record["each"]
@@ -75,7 +81,7 @@ def test_each_run_of_a_row_comes_again(kept):
 
 
 def test_the_schedules_of_a_searched_row_lose_what_it_says(kept):
-    for record in kept_rows("schedules", table=kept["schedules"]):
+    for record in table_rows(kept["schedules"]):
         assert record["outcomes"] == len(record["lost_counts"]) == len(record["lost_shares"])
         assert sum(record["lost_shares"]) == pytest.approx(1)
         for which, count in (("worst", record["lost_max"]), ("best", record["lost_min"])):
@@ -83,16 +89,14 @@ def test_the_schedules_of_a_searched_row_lose_what_it_says(kept):
             scenario = searched_scenario(**{axis: record[axis] for axis in SEARCHED if axis != "lag_ms"})
             run = replay_schedule(scenario, schedule, cluster=default_settings())
             assert sum(fate.lost for fate in run.fates) == count
-    lost = [(record["queues"], record["lost_min"], record["lost_max"]) for record in kept_rows(
-        "schedules", table=kept["schedules"]
-    )]  # fmt: skip
+    lost = [(record["queues"], record["lost_min"], record["lost_max"]) for record in table_rows(kept["schedules"])]
     assert lost[0][1] <= lost[0][2] <= 2
     assert lost[1][1] < lost[1][2]  # with messages that come while the group starts the order decides
 
 
 @pytest.mark.parametrize("name", ["loss", "schedules"])
 def test_the_verb_runs_a_row_again(kept, name, tmp_path, capsys):
-    record = kept_rows(name, table=kept[name])[1]
+    record = table_rows(kept[name])[1]
     given = ["sweep", name, "--row", record["row"], "--table", str(kept[name])]
     assert main([*given, "--json", str(tmp_path / "again.json")]) == 0
     told = capsys.readouterr().out
@@ -106,7 +110,7 @@ def test_a_row_that_was_changed_is_told(kept, tmp_path, capsys):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    records = kept_rows("loss", table=kept["loss"])
+    records = table_rows(kept["loss"])
     records[0]["lost_max"] += 1
     pq.write_table(pa.Table.from_pylist(records), tmp_path / "changed.parquet")
     given = ["sweep", "loss", "--row", "0", "--table", str(tmp_path / "changed.parquet")]
@@ -117,15 +121,15 @@ def test_a_row_that_was_changed_is_told(kept, tmp_path, capsys):
 
 def test_spark_finds_what_this_process_finds(kept, spark, tmp_path):
     for name, axes, runs in (("loss", WHOLE, 5), ("schedules", SEARCHED, 12)):
-        sweep = CATALOGUE[name].sweep(name, runs=runs, axes=axes)
+        sweep = SWEEPS[name].sweep(name, runs=runs, axes=axes)
         there = run_sweep(sweep, tmp_path / name, session=spark, rows_a_task=1).records
-        assert there == kept_rows(name, table=kept[name])
+        assert there == table_rows(kept[name])
 
 
 def test_a_storm_comes_again_by_its_seed():
-    sweep = CATALOGUE["storms"].sweep("storms", axes={"members": [3], "queues": [4]})
+    sweep = SWEEPS["storms"].sweep("storms", axes={"members": [3], "queues": [4]})
     record = run_row(sweep.run, sweep.rows()[0]).record()
-    assert [one for one in rerun_row("storms", record) if not one.same] == []
+    assert [one for one in sweep.rerun(record) if not one.same] == []
 
 
 def test_winner_is_the_one_whose_tag_arrives():
@@ -135,11 +139,11 @@ def test_winner_is_the_one_whose_tag_arrives():
 
 
 def test_what_is_no_row_is_refused(kept, capsys):
-    records = kept_rows("loss", table=kept["loss"])
+    records = table_rows(kept["loss"])
     with pytest.raises(BadInput, match="row 7: none of the 2 rows has this id"):
         row_of(records, "7")
     with pytest.raises(BadInput, match="this is no row of sweep 'storms': it has no strategy"):
-        parameters_of("storms", records[0])
+        SWEEPS["storms"].sweep("storms").parameters_of(records[0])
     with pytest.raises(BadInput, match="runs is 0; the least is 1"):
         loss(1, members=2, queues=4, shared=0, gap_ms=0, delay_us=1, traffic="settled", runs=0)
     with pytest.raises(BadInput, match="traffic is 'never'; it is one of starting, settled"):

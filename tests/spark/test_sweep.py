@@ -10,16 +10,19 @@ import subprocess
 import sys
 import time
 from types import SimpleNamespace
+from typing import NamedTuple
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab_tools.java_runtime import find_java
 from rmqlab_tools.spark.sweeps.results import add_rows, open_folder, read_folder
-from rmqlab_tools.spark.sweeps.runner import run_sweep
+from rmqlab_tools.spark.sweeps.runner import FEW_ROWS, run_sweep
 from rmqlab_tools.spark.sweeps.sweep import RowOutcome, Sweep, grid, run_row
 
 
@@ -292,3 +295,91 @@ def test_a_file_of_rows_that_was_cut_is_named_and_not_read(tmp_path):
     about.write_text(about.read_text()[:20])
     with pytest.raises(BadInput, match="cannot hold the results of sweep"):
         run_sweep(sweep, tmp_path)
+
+
+# `rmqlab.sweep`: a function of one's own.
+
+
+class Share(NamedTuple):
+    share: float
+    of: int
+
+
+class Kept(msgspec.Struct):
+    share: float
+    of: int
+
+
+def shares(members, queues=4, *, form=dict):
+    return form(share=queues // members / queues, of=queues)
+
+
+@pytest.mark.parametrize("form", [dict, Share, Kept])
+def test_a_function_of_named_parameters_is_swept(form):
+    def run(members, queues):
+        return shares(members, queues, form=form)
+
+    result = rmqlab.sweep(run, {"members": [1, 2], "queues": [4, 8]})
+    assert [(row["members"], row["queues"], row["share"], row["of"], row["error"]) for row in result.records] == [
+        (1, 4, 1.0, 4, None), (1, 8, 1.0, 8, None), (2, 4, 0.5, 4, None), (2, 8, 0.5, 8, None),
+    ]  # fmt: skip
+    assert len({row["seed"] for row in result.records}) == 4
+    rows = [{"members": 2, "queues": 8}]
+    assert rmqlab.sweep(run, rows).records == [
+        row for row in result.records if (row["members"], row["queues"]) == (2, 8)
+    ]
+
+
+def test_a_row_of_a_swept_function_is_run_again(tmp_path):
+    result = rmqlab.sweep(counting(), {"gap": [0, 1], "queues": [4]}, seed=7, folder=tmp_path)
+    assert all(figure.same for row in (0, 1, result.records[1]["row"]) for figure in result.rerun(row))
+    result.records[0]["lost"] += 1
+    assert [figure.name for figure in result.rerun("0") if not figure.same] == ["lost"]
+    with pytest.raises(BadInput, match="row 2: none of the 2 rows has this id"):
+        result.rerun(2)
+
+
+def test_a_swept_function_goes_on_where_it_stopped_until_its_code_changes(tmp_path):
+    calls = []
+    run = counting(calls)
+    rmqlab.sweep(run, {"gap": [0], "queues": [4, 8]}, folder=tmp_path)
+    rmqlab.sweep(run, {"gap": [0, 500], "queues": [4, 8]}, folder=tmp_path)
+    assert calls == [(0, 4), (0, 8), (500, 4), (500, 8)]
+    about = json.loads((tmp_path / "sweep.json").read_text())
+    assert (about["name"], about["seed"], about["rows"]) == ("run", 0, 4)
+
+    def changed(gap, queues):
+        return {"lost": 0}
+
+    with pytest.raises(BadInput, match="holds another sweep"):
+        rmqlab.sweep(changed, {"gap": [0], "queues": [4]}, folder=tmp_path, name="run")
+
+
+@pytest.mark.parametrize(
+    ("grid_given", "problem"),
+    [
+        ({"members": 4}, r"sweep 'shares': members is 4; right is a list of its values: \[4\]"),
+        ({"members": "45"}, r"right is a list of its values: \['45'\]"),
+        ({"member": [4]}, "sweep 'shares': .*member.*the rows have member, the function takes members, queues, form"),
+        ({"queues": [4]}, "missing a required argument: 'members'"),
+        ({"members": []}, "sweep 'shares' has no rows"),
+        ([], "sweep 'shares' has no rows"),
+    ],
+)
+def test_a_grid_that_does_not_fit_the_function_is_refused(grid_given, problem):
+    with pytest.raises(BadInput, match=problem):
+        rmqlab.sweep(shares, grid_given)
+
+
+def test_more_than_a_few_rows_go_to_spark(spark, monkeypatch):
+    """Few stay here; the figures are the same, whoever works them out."""
+    asked = []
+    monkeypatch.setattr("rmqlab_tools.spark.open_here", lambda: asked.append(1) or spark)
+    grid_of = {"gap": range(FEW_ROWS), "queues": [4]}
+    few = rmqlab.sweep(counting(), grid_of).records
+    assert asked == []
+    many = rmqlab.sweep(counting(), grid_of | {"queues": [4, 8]}, rows_a_task=8)
+    assert asked == [1]
+    figures = {row["gap"]: row["seed"] for row in many.records if row["queues"] == 4}
+    assert figures == {row["gap"]: row["seed"] for row in few}
+    assert [row["lost"] for row in many.records if row["queues"] == 4] == [row["lost"] for row in few]

@@ -8,10 +8,9 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab_tools.cli.cli import main
+from rmqlab_tools.course.sweeps_12 import SWEEPS, heartbeats, loss, stored_sweep, storm
 from rmqlab_tools.spark import session
 from rmqlab_tools.spark.sweeps import runner as running
-from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE, heartbeats, loss, storm
-from rmqlab_tools.spark.sweeps.results import rerun_row, stored_sweep
 from rmqlab_tools.spark.sweeps.runner import run_sweep
 from rmqlab_tools.spark.sweeps.sweep import Sweep, grid
 
@@ -38,9 +37,9 @@ def test_storm_notifies_everybody_of_everybody():
     assert hashed["moved"] < storm(1, members=8, queues=32, strategy="avg", gap_ms=500)["moved"]
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", SWEEPS)
 def test_grids_are_whole(name):
-    rows = CATALOGUE[name].sweep(name).rows()
+    rows = SWEEPS[name].sweep(name).rows()
     assert len({row.id for row in rows}) == len(rows) >= 30
 
 
@@ -101,9 +100,9 @@ def test_what_an_axis_cannot_have_is_refused_before_any_row_is_run(arguments, sa
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", SWEEPS)
 def test_the_usual_grid_of_each_sweep_passes_its_own_check(name):
-    assert len(CATALOGUE[name].sweep(name).rows()) > 1
+    assert len(SWEEPS[name].sweep(name).rows()) > 1
 
 
 def test_a_sweep_without_rows_is_refused(tmp_path):
@@ -124,6 +123,6 @@ def test_a_sweep_without_rows_is_refused(tmp_path):
 )
 def test_kept_rows_come_out_again(name, number):
     """The committed files are what the code says today; `./lab sweep NAME --table` makes them anew when it changes."""
-    found = rerun_row(name, stored_sweep(name).good[number])
+    found = stored_sweep(name).rerun(number)
     assert [one.name for one in found if not one.same] == []
     assert len(found) > 5

@@ -1,30 +1,26 @@
 """Results of sweeps on disk: the folder of one that runs (`sweep.json`, Parquet files of finished rows), whole tables.
 
-A kept row is run again from its seed and parameters alone. Some sweeps of the catalogue
-are kept in data/sweeps/, so that a reader sees them without running them.
+A kept row is run again from its seed and parameters alone.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rmqlab import checkout
-from rmqlab.errors import BadInput, there_are
+from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write, is_file, json_value, open_regular, read_bytes
-from rmqlab.language import _, joined
-from rmqlab_tools.program import program
-from rmqlab_tools.spark.sweeps.catalogue import CATALOGUE
-from rmqlab_tools.spark.sweeps.sweep import ERROR_COLUMN, ROW_COLUMN, SEED, SweepRow, run_row
+from rmqlab.language import _
+from rmqlab_tools.spark.sweeps.sweep import ERROR_COLUMN, ROW_COLUMN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rmqlab_tools.spark.sweeps.sweep import RowOutcome, Sweep
+    from rmqlab_tools.spark.sweeps.sweep import RerunFigure, RowOutcome, Sweep
 
     Record = Mapping[str, Any]
 
@@ -103,11 +99,12 @@ def _parts(folder: Path) -> list[Path]:
 
 
 class SweepResult:
-    """The rows of a sweep that are there, in the sweep's order."""
+    """The rows of a sweep that are there, in the sweep's order: `records`, a dict a row."""
 
-    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, records: Iterable[dict[str, Any]], sweep: Sweep) -> None:
         """`records` as `RowOutcome.record` makes them."""
         self.records = _square(list(records))
+        self.sweep = sweep
 
     @property
     def good(self) -> list[dict[str, Any]]:
@@ -118,6 +115,14 @@ class SweepResult:
     def failed(self) -> list[dict[str, Any]]:
         """The rows that did not; the column `error` says why."""
         return [record for record in self.records if record[ERROR_COLUMN] is not None]
+
+    def rerun(self, row: str | int) -> list[RerunFigure]:
+        """Run a row again, by its id or its number from 0 on; every figure beside the one kept.
+
+        Raises:
+            BadInput: there is no such row, or it fails now.
+        """
+        return self.sweep.rerun(row_of(self.records, str(row)))
 
     def write(self, path: Path | str) -> None:
         """Write all rows into one Parquet file."""
@@ -146,28 +151,12 @@ def _column(values: list[Any]) -> pa.Array:
         return pa.array([value if isinstance(value, str | None) else json.dumps(value) for value in values])
 
 
-def stored_sweep(name: str) -> SweepResult:
-    """The kept rows of a sweep of the catalogue.
-
-    Raises:
-        BadInput: no such sweep, or none kept; the text says how to make it.
-    """
-    if name not in CATALOGUE:
-        raise BadInput(_("sweep {name} is not known{near}", name=f"{name!r}", near=there_are(name, CATALOGUE)))
-    path = checkout.carried("sweeps") / f"{name}.parquet"
-    return SweepResult(_records(path, f"{program()} sweep {name} --table {path} makes it"))
-
-
-def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = None) -> list[dict[str, Any]]:
-    """Rows that somebody has kept: in a Parquet file, in the folder of a sweep, else those of `stored_sweep`.
+def rows_in(folder: Path, name: str) -> list[dict[str, Any]]:
+    """The kept rows in the folder of the sweep `name`.
 
     Raises:
         BadInput: they cannot be read, or are rows of another sweep.
     """
-    if table is not None:
-        return _records(table, "give a file that sweep --table has written")
-    if folder is None:
-        return stored_sweep(name).records
     try:
         about = json_value(read_bytes(folder / ABOUT_FILE))
     except (OSError, ValueError) as error:
@@ -190,25 +179,16 @@ def kept_rows(name: str, *, table: Path | None = None, folder: Path | None = Non
     return list(read_folder(folder).values())
 
 
-def _records(path: Path, right: str) -> list[dict[str, Any]]:
-    """The rows of a Parquet file; `right` says how to have one."""
+def table_rows(path: Path, right: str = "give a file that sweep --table has written") -> list[dict[str, Any]]:
+    """The rows of a Parquet file; `right` says how to have one.
+
+    Raises:
+        BadInput: it cannot be read.
+    """
     try:
         return _rows_of(path)
     except (OSError, pa.ArrowException) as error:
         raise BadInput(_("{path} cannot be read ({error}); {right}", path=path, error=error, right=right)) from error
-
-
-class RerunFigure(NamedTuple):
-    """A figure of a row: as it is kept, and as it came out now."""
-
-    name: str
-    kept: Any
-    now: Any
-
-    @property
-    def same(self) -> bool:
-        """Whether it came out as it is kept."""
-        return bool(self.kept == self.now)
 
 
 def row_of(records: Sequence[Record], wanted: str) -> Record:
@@ -227,36 +207,3 @@ def row_of(records: Sequence[Record], wanted: str) -> Record:
             count=len(records),
         )
     )
-
-
-def parameters_of(name: str, record: Record) -> dict[str, Any]:
-    """The parameters of a row of the sweep `name`.
-
-    Raises:
-        BadInput: no such sweep, or the row is one of another.
-    """
-    if name not in CATALOGUE:
-        raise BadInput(_("sweep {name} is not known{near}", name=f"{name!r}", near=there_are(name, CATALOGUE)))
-    names = list(CATALOGUE[name].rows(1)[0])
-    if missing := [name_asked for name_asked in (*names, SEED) if name_asked not in record]:
-        raise BadInput(
-            _("this is no row of sweep {name}: it has no {missing}", name=f"{name!r}", missing=joined(", ", missing))
-        )
-    return {name_asked: record[name_asked] for name_asked in names}
-
-
-def rerun_row(name: str, record: Record) -> list[RerunFigure]:
-    """Run a row here, with its seed and parameters; every figure beside the one kept.
-
-    Raises:
-        BadInput: as `parameters_of`, or the row fails now.
-    """
-    parameters = parameters_of(name, record)
-    outcome = run_row(CATALOGUE[name].run, SweepRow(record.get(ROW_COLUMN, ""), record[SEED], parameters))
-    if outcome.error is not None:
-        raise BadInput(
-            _("sweep {name}, row {row}: {error}", name=f"{name!r}", row=record.get(ROW_COLUMN, ""), error=outcome.error)
-        )
-    known = [figure for figure in record if figure not in parameters and figure not in (ROW_COLUMN, SEED, ERROR_COLUMN)]
-    names = dict.fromkeys((*known, *outcome.figures))
-    return [RerunFigure(figure, record.get(figure), outcome.figures.get(figure)) for figure in names]

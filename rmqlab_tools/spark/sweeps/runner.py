@@ -8,30 +8,130 @@ that row is lost.
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _
-from rmqlab_tools.spark.sweeps.results import SweepResult, add_rows, open_folder, read_folder
-from rmqlab_tools.spark.sweeps.sweep import ERROR_COLUMN, RowOutcome, SweepRow, run_row
+from rmqlab.language import _, joined
+from rmqlab_tools.extras import require
+from rmqlab_tools.spark.sweeps.sweep import ERROR_COLUMN, SEED, RowOutcome, Sweep, SweepRow, run_row, takes_seed
+from rmqlab_tools.spark.sweeps.sweep import grid as every_combination
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from rmqlab_tools.spark.sweeps.sweep import Run, Sweep
+    from rmqlab_tools.spark.sweeps.results import SweepResult
+    from rmqlab_tools.spark.sweeps.sweep import Run, Scalar
 
 TASKS_A_WAVE_AND_CORE: Final = 2
 UNDER_WAY: Final = 2
+FEW_ROWS: Final = 16
 _SCHEMA: Final = "row string, figures string, error string"
+
+
+def sweep(
+    function: Run,
+    grid: Mapping[str, Iterable[Scalar]] | Sequence[Mapping[str, Scalar]],
+    *,
+    folder: Path | str | None = None,
+    seed: int = 0,
+    session: SparkSession | None = None,
+    name: str | None = None,
+    version: int | str | None = None,
+    rows_a_task: int = 1,
+) -> SweepResult:
+    """Call a function for every row of a grid, and keep the rows: `records`, `failed`, `rerun` of the answer.
+
+    `function` takes the parameters of a row by name, and `seed` if it draws by chance; it returns figures by name, as a
+    dict or a struct. `grid` maps each parameter to its values, or is a list of rows. Up to 16 rows run in this process,
+    more on Spark: in `session`, else in `rmqlab.spark()`. With a `folder` finished rows are kept there, and what is
+    there is not run again. A row has its id, seed, parameters, figures and error; its seed comes from `seed` and its
+    parameters. `name` and `version` say whose rows a folder holds: the function's name, and a digest of its source
+    unless given, so that rows of a function that was changed do not mix. `rows_a_task`: quick rows should share one.
+
+    >>> import rmqlab
+    >>> def stored(tags, queues):
+    ...     lab = rmqlab.Lab(topics={"T": queues})
+    ...     lab.send("T", ["tag"] * tags)
+    ...     return {"messages": len(lab.messages())}
+    >>> result = sweep(stored, {"tags": [1, 5], "queues": [4]})
+    >>> [(record["tags"], record["messages"]) for record in result.records]
+    [(1, 1), (5, 5)]
+    >>> [figure.same for figure in result.rerun(0)]
+    [True]
+
+    Raises:
+        BadInput: a grid without rows, parameters that the function does not take, a folder of another sweep, or the
+            packages of the extra `spark` are missing. A row whose function raises is a row with an error.
+    """
+    require("spark")
+    name = name or str(getattr(function, "__name__", "sweep"))
+    rows = every_combination(**_axes(grid, name)) if isinstance(grid, Mapping) else list(grid)
+    wanted = Sweep(name, function, rows, seed, _code_of(function) if version is None else version)
+    wanted.rows()
+    _require_takes(function, rows, name)
+    if session is None and len(rows) > FEW_ROWS:
+        from rmqlab_tools.spark import open_here
+
+        session = open_here()
+    if folder is not None:
+        return run_sweep(wanted, folder, session=session, rows_a_task=rows_a_task)
+    with TemporaryDirectory(prefix="rmqlab-sweep-") as passing:
+        return run_sweep(wanted, passing, session=session, rows_a_task=rows_a_task)
+
+
+def _axes(grid: Mapping[str, Iterable[Scalar]], name: str) -> dict[str, list[Scalar]]:
+    for axis, values in grid.items():
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise BadInput(
+                _(
+                    "sweep {name}: {axis} is {values}; right is a list of its values: [{values}]",
+                    name=f"{name!r}",
+                    axis=axis,
+                    values=f"{values!r}",
+                )
+            )
+    return {axis: list(values) for axis, values in grid.items()}
+
+
+def _require_takes(function: Run, rows: Sequence[Mapping[str, Scalar]], name: str) -> None:
+    """Raise `BadInput` unless the function can be called with the parameters of a row."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # it does not say what it takes
+        return
+    try:
+        signature.bind(**({SEED: 0} if takes_seed(function) else {}), **rows[0])
+    except TypeError as error:
+        raise BadInput(
+            _(
+                "sweep {name}: {error}; the rows have {names}, the function takes {takes}",
+                name=f"{name!r}",
+                error=error,
+                names=joined(", ", rows[0]) or _("nothing"),
+                takes=joined(", ", signature.parameters) or _("nothing"),
+            )
+        ) from error
+
+
+def _code_of(function: Run) -> int | str:
+    """What distinguishes a function from what it was before a change: a digest of its source, 1 where there is none."""
+    try:
+        return blake2b(inspect.getsource(function).encode(), digest_size=8).hexdigest()
+    except (OSError, TypeError):
+        return 1
 
 
 def run_sweep(
@@ -53,6 +153,8 @@ def run_sweep(
         BadInput: a wrong row, a folder of another sweep, `rows_a_task` below 1; the session has ended, or its workers
             cannot run Python as they must.
     """
+    from rmqlab_tools.spark.sweeps.results import SweepResult, add_rows, open_folder, read_folder
+
     if rows_a_task < 1:
         raise BadInput(_("rows_a_task is {rows_a_task}: at least one row a task", rows_a_task=rows_a_task))
     rows = sweep.rows()
@@ -73,7 +175,7 @@ def run_sweep(
         if progress is not None:
             progress(done, there, failed)
     kept = read_folder(folder)
-    return SweepResult(kept[row.id] for row in rows if row.id in kept)
+    return SweepResult((kept[row.id] for row in rows if row.id in kept), sweep)
 
 
 def _here(sweep: Sweep, rows: Sequence[SweepRow], rows_a_file: int) -> Iterator[list[RowOutcome]]:

@@ -1,20 +1,15 @@
 """A sweep: one function over many rows of parameters, each row with a seed of its own.
 
-A sweep is written down in three lines and run by `rmqlab_tools.spark.sweeps.runner.run_sweep`::
-
-    def loss(seed: int, gap_ms: int, queues: int) -> dict[str, float]: ...
-
-    sweep = Sweep("loss", loss, grid(gap_ms=[0, 500, 1_000], queues=[4, 8], replica=range(10)), seed=1)
-    result = run_sweep(sweep, folder, session=open_session())
-
-The function is called as `run(seed=..., **parameters)`, in this process or in a Spark task, and returns its figures
-by name. A row's seed comes from the sweep's seed and the row's own parameters, never from its place: whatever is run
-before it, beside it or in the same task, `run_row` gives the same figures again. An axis that the function
-ignores (`replica` above, if it is in the signature as `**_`) gives several runs of the same setting.
+`rmqlab.sweep(function, grid)` runs one. The function is called with a row's parameters by their names, and with `seed`
+if it takes that, in this process or in a Spark task; it returns its figures by name: a dict, a struct, a dataclass or a
+named tuple. A row's seed comes from the sweep's seed and the row's own parameters, never from its place: whatever is
+run before it, beside it or in the same task, `run_row` gives the same figures again. An axis that the function ignores
+(`replica`, say) gives several runs of the same setting.
 """
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import traceback
@@ -24,12 +19,13 @@ from hashlib import blake2b
 from math import inf
 from typing import Any, NamedTuple
 
-from rmqlab.errors import BadInput
+import msgspec
+
+from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
 
 Scalar = int | float | str | bool | None
-Figures = Mapping[str, Scalar | Sequence[Scalar]]
-Run = Callable[..., Figures]
+Run = Callable[..., Any]
 
 # Columns of every result besides the parameters and the figures.
 ROW_COLUMN, SEED, ERROR_COLUMN = "row", "seed", "error"
@@ -95,7 +91,7 @@ class Sweep:
     run: Run
     parameters: Sequence[Mapping[str, Scalar]]
     seed: int = 0
-    version: int = 1
+    version: int | str = 1
 
     def rows(self) -> list[SweepRow]:
         """Every row in the order given.
@@ -154,11 +150,111 @@ class Sweep:
         seed = int.from_bytes(_hash(f"{self.seed}\n{text}")) >> 1
         return SweepRow(_hash(f"{self.name}\n{self.version}\n{self.seed}\n{text}").hex(), seed, parameters)
 
+    def parameters_of(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of one of its kept rows.
+
+        Raises:
+            BadInput: the row is one of another sweep.
+        """
+        names = list(self.parameters[0])
+        if missing := [name for name in (*names, SEED) if name not in record]:
+            raise BadInput(
+                _(
+                    "this is no row of sweep {name}: it has no {missing}",
+                    name=f"{self.name!r}",
+                    missing=joined(", ", missing),
+                )
+            )
+        return {name: record[name] for name in names}
+
+    def rerun(self, record: Mapping[str, Any]) -> list[RerunFigure]:
+        """Run a kept row here, with its seed and parameters; every figure beside the one kept.
+
+        Raises:
+            BadInput: as `parameters_of`, or the row fails now.
+        """
+        parameters, row = self.parameters_of(record), record.get(ROW_COLUMN, "")
+        outcome = run_row(self.run, SweepRow(row, record[SEED], parameters))
+        if outcome.error is not None:
+            raise BadInput(_("sweep {name}, row {row}: {error}", name=f"{self.name!r}", row=row, error=outcome.error))
+        known = [figure for figure in record if figure not in _RESERVED and figure not in parameters]
+        names = dict.fromkeys((*known, *outcome.figures))
+        return [RerunFigure(figure, record.get(figure), outcome.figures.get(figure)) for figure in names]
+
+
+class RerunFigure(NamedTuple):
+    """A figure of a row: as it is kept, and as it came out now."""
+
+    name: str
+    kept: Any
+    now: Any
+
+    @property
+    def same(self) -> bool:
+        """Whether it came out as it is kept."""
+        return bool(self.kept == self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSweep:
+    """A sweep that has a name: `rows` gives its usual grid for a number of `runs` a row.
+
+    `check` takes the parameters of a row and raises `BadInput` for values that its axes cannot have.
+    `version` is raised when a row's figures change their meaning. `rows_a_task`: quick rows share a task.
+    """
+
+    about: str
+    run: Run
+    rows: Callable[[int], list[dict[str, Scalar]]]
+    check: Callable[..., object]
+    runs: int
+    seed: int = 0
+    version: int = 1
+    rows_a_task: int = 1
+
+    def sweep(
+        self,
+        name: str,
+        *,
+        seed: int | None = None,
+        runs: int | None = None,
+        axes: Mapping[str, Sequence[Scalar]] | None = None,
+    ) -> Sweep:
+        """The sweep, ready for `run_sweep`; `axes` gives some axes other values than the usual grid has.
+
+        Raises:
+            BadInput: an axis that there is not, or a value that it cannot have.
+        """
+        rows = self.rows(self.runs if runs is None else runs)
+        for axis, values in (axes or {}).items():
+            if axis not in rows[0]:
+                meant = did_you_mean(axis, rows[0]) or _("; there are {names}", names=joined(", ", rows[0]))
+                raise BadInput(
+                    _("sweep {name} has no axis {axis}{meant}", name=f"{name!r}", axis=f"{axis!r}", meant=meant)
+                )
+            changed = [{**row, axis: value} for row in rows for value in values]
+            rows = list({tuple(row.items()): row for row in changed}.values())
+        for row in rows:
+            try:
+                self.check(**row)
+            except BadInput as error:
+                raise BadInput(_("sweep {name}: {error}", name=f"{name!r}", error=error)) from error
+        return Sweep(name, self.run, rows, seed=self.seed if seed is None else seed, version=self.version)
+
+
+def takes_seed(run: Run) -> bool:
+    """Whether a function is given the row's seed: it names it, takes any name, or does not say what it takes."""
+    try:
+        parameters = inspect.signature(run).parameters
+    except (TypeError, ValueError):
+        return True
+    return SEED in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
 
 def run_row(run: Run, row: SweepRow) -> RowOutcome:
     """Call `run` for one row; an exception, or figures that cannot be kept, becomes the outcome's error."""
     try:
-        figures = dict(run(seed=row.seed, **row.parameters))
+        figures = _figures(run(**({SEED: row.seed} if takes_seed(run) else {}), **row.parameters))
         if taken := (_RESERVED | set(row.parameters)) & set(figures):
             return RowOutcome(
                 row, {}, f"ValueError: the run returns {', '.join(sorted(taken))}, which the row has itself"
@@ -167,6 +263,17 @@ def run_row(run: Run, row: SweepRow) -> RowOutcome:
     except Exception as error:  # noqa: BLE001 - a row that fails is a result, and the others go on
         frame = traceback.extract_tb(error.__traceback__)[-1]
         return RowOutcome(row, {}, f"{type(error).__name__}: {error} (in {frame.name}, line {frame.lineno})")
+
+
+def _figures(returned: Any) -> dict[str, Any]:
+    """What a function returns, by name."""
+    if hasattr(returned, "_asdict"):
+        returned = returned._asdict()
+    elif not isinstance(returned, Mapping):
+        returned = msgspec.to_builtins(returned, enc_hook=_plain)
+    if not isinstance(returned, Mapping):
+        raise TypeError(f"the function returns a {type(returned).__name__}; it must be a dict or a struct of figures")
+    return dict(returned)
 
 
 def _plain(value: Any) -> Any:

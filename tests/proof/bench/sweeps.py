@@ -39,7 +39,7 @@ GROUP: Final[dict[str, Any]] = {
 
 def group_runs(runs: int, first: int = 0) -> int:
     """So many runs of a group of two through the whole core in this process; what was lost in all of them."""
-    from rmqlab_tools.spark.sweeps.starting_group import loss_run
+    from rmqlab_tools.course.sweeps_12 import loss_run
 
     return sum(fate.lost for number in range(first, first + runs) for fate in loss_run(1, number, **GROUP).fates)
 
