@@ -29,7 +29,7 @@ extensions = ["myst_nb"]
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-exclude_patterns = ["lab", "locale", "_templates", "_static"]
+exclude_patterns = ["playgrounds", "locale", "_templates", "_static"]
 html_theme = "furo"
 html_copy_source = False
 html_show_sourcelink = False
@@ -42,10 +42,11 @@ nb_execution_mode = "off"
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 3
-# A link to docs/lab/x.html is made into labN:x.html (tests/proof/site/sources.py), N folders below the site's language.
+# A link to docs/playgrounds/x.html is made into playgroundsN:x.html, N folders below the language of the site
+# (tests/proof/site/sources.py).
 myst_url_schemes = {
     "http": None, "https": None, "mailto": None,
-    **{f"lab{n}": "../" * (n + 1) + "lab/{{path}}" + f"?lang={SITE_LANGUAGE}" for n in range(4)},
+    **{f"playgrounds{n}": "../" * (n + 1) + "playgrounds/{{path}}" + f"?lang={SITE_LANGUAGE}" for n in range(4)},
 }  # fmt: skip
 # The text of the articles and the glossary have anchors in HTML, which MyST does not know: tests/proof/site/links.py
 # looks at every link of the built pages instead.

@@ -33,7 +33,7 @@ AS_TAG = [("a == 5", "SQL92", "a = 5"), ("a > 5", "SQL92", "")]
 
 
 def page(name):
-    path = str(folder("docs") / "lab" / f"{name}.py")
+    path = str(folder("docs") / "playgrounds" / f"{name}.py")
     loader = SourceFileLoader(name, path)
     module = module_from_spec(spec_from_loader(name, loader))
     loader.exec_module(module)

@@ -33,15 +33,15 @@ def site(tmp_path_factory):
     """The address of the pages, JupyterLite among them."""
     folder = tmp_path_factory.mktemp("site")
     try:
-        playgrounds.assemble(folder / "lab")
-        browser_lessons.assemble(folder / "lab" / "lessons")
+        playgrounds.assemble(folder / "playgrounds")
+        browser_lessons.assemble(folder / "playgrounds" / "lessons")
     except BadInput as error:
         pytest.skip(str(error))
     handler = functools.partial(_Files, directory=str(folder))
     before = len(_Files.refused)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/lab"
+        yield f"http://127.0.0.1:{server.server_port}/playgrounds"
         server.shutdown()
     assert _Files.refused[before:] == []
 

@@ -1,4 +1,4 @@
-"""The pages of the lab in Chromium, from a plain static server, with every other name out of reach.
+"""The playgrounds in Chromium, from a plain static server, with every other name out of reach.
 
 The server forbids its pages every other host; what they or their workers ask of one is refused, and told to it.
 """
@@ -16,7 +16,7 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab_tools.show.link import Link, digest
 from tests.browser.conftest import browser, program
-from tests.proof.site.playgrounds import assemble
+from tests.proof.site.playgrounds import assemble, redirect
 
 READY_S = 120
 CUT = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
@@ -46,13 +46,14 @@ def site(tmp_path_factory):
     """The address of the pages: the folder served as any web server would."""
     folder = tmp_path_factory.mktemp("site")
     try:
-        assemble(folder / "lab")
+        assemble(folder / "playgrounds")
+        redirect(folder / "lab")
     except BadInput as error:
         pytest.skip(str(error))
     handler = functools.partial(_Files, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/lab"
+        yield f"http://127.0.0.1:{server.server_port}/playgrounds"
         server.shutdown()
     assert _Files.refused == []
 
@@ -92,7 +93,7 @@ def press_example(page, number):
 
 
 def nothing_left_the_host(page, site):
-    host = site.removesuffix("/lab")
+    host = site.removesuffix("/playgrounds")
     asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
     assert asked
     assert [one for one in asked if not one.startswith((host, "blob:", "data:"))] == []
@@ -127,7 +128,9 @@ def test_will_it_match_answers_while_one_types_and_keeps_all_in_the_link(page, s
     fits(page)
     assert page.evaluate(NAMELESS) == []
     link = page.evaluate("location.href")
-    opened(page, link.replace("match.html", "match.html?lang=zh"))
+    saved = link.replace("/playgrounds/match.html", "/lab/match.html?lang=zh")  # the address that it had before
+    opened(page, saved)
+    assert page.evaluate("location.href") == saved.replace("/lab/", "/playgrounds/")
     assert page.evaluate("document.querySelector('#expression').value") == 'a > 3 AND b = "x"'
     assert "拒绝" in text(page, "#said")
     press_example(page, -1 % 9)

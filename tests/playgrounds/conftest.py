@@ -1,4 +1,4 @@
-"""The Python of the pages of the lab, run here as it runs there."""
+"""The Python of the playgrounds, run here as it runs there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rmqlab.checkout import folder
 @pytest.fixture(scope="session")
 def lab():
     """Import a page's module: ``lab("match")``."""
-    place = str(folder("docs") / "lab")
+    place = str(folder("docs") / "playgrounds")
     sys.path.insert(0, place)
     yield importlib.import_module
     sys.path.remove(place)
@@ -23,4 +23,4 @@ def lab():
 @pytest.fixture(scope="session")
 def words():
     """The words of the pages, by language, page and key."""
-    return json.loads((folder("docs") / "lab" / "words.json").read_text(encoding="utf-8"))
+    return json.loads((folder("docs") / "playgrounds" / "words.json").read_text(encoding="utf-8"))

@@ -49,7 +49,7 @@ SCENARIOS = st.builds(scenario_of, st.tuples(AT, AT, AT), st.tuples(TAGS, TAGS),
 def test_any_json_value_comes_back(value):
     text = pack(value)
     assert set(text) <= URL_LETTERS
-    assert unpack(text) == unpack(f"https://site.example/lab/loss.html?lang=zh#{text}") == value
+    assert unpack(text) == unpack(f"https://site.example/playgrounds/loss.html?lang=zh#{text}") == value
 
 
 @given(SCENARIOS, st.none() | st.integers(0, 99), st.sampled_from(list(rmqlab.RULES)), st.none() | st.integers(1, 9))

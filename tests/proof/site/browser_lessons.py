@@ -158,7 +158,7 @@ def _beside(shown: Shown) -> Iterator[tuple[str, bytes]]:
     """What a lesson's kernel has besides packages: a word for what is not there, and what cells show elsewhere."""
     yield "pandas.py", NO_PANDAS.encode()
     yield "browser_cells.py", Path(browser_cells.__file__).read_bytes()
-    texts = json.loads((ROOT / "docs" / "lab" / "words.json").read_text(encoding="utf-8"))
+    texts = json.loads((ROOT / "docs" / "playgrounds" / "words.json").read_text(encoding="utf-8"))
     told = {one: {"words": texts[one]["lessons"], "shown": shown[one]} for one in LANGUAGES}
     yield f"{browser_cells.FOLDER}/shown.json", json.dumps(told, ensure_ascii=False).encode()
     for name in browser_cells.PLACES:

@@ -40,7 +40,7 @@ class SiteError(Exception):
 def build(
     out: Path, languages: Sequence[str] = LANGUAGES, tell: Callable[[str], None] = lambda _: None, *, lab: bool = True
 ) -> None:
-    """Write the site into the folder ``out``: one folder a language, `lab/` with the playgrounds, and the first page.
+    """Write the site into the folder ``out``: one folder a language, `playgrounds/`, and the first page.
 
     The site is built elsewhere and then put in place, so a failure leaves what was there. A site that lies there is
     replaced.
@@ -73,9 +73,10 @@ def build(
         if lab and find_spec("tests.proof.site.playgrounds"):
             from tests.proof.site import browser_lessons, playgrounds
 
-            tell("site: lab")
-            playgrounds.assemble(made / "lab")
-            browser_lessons.assemble(made / "lab" / "lessons")
+            tell("site: playgrounds")
+            playgrounds.assemble(made / "playgrounds")
+            browser_lessons.assemble(made / "playgrounds" / "lessons")
+            playgrounds.redirect(made / "lab")
         (made / "index.html").write_text(FIRST_PAGE, encoding="utf-8")
         (made / MARK).touch()
         for rest in made.rglob(".buildinfo"):

@@ -16,7 +16,7 @@ FETCHED = {
     ("embed", "src"), ("object", "data"), ("link", "href"), ("image", "href"), ("use", "href"),
 }  # fmt: skip
 NOT_FETCHED_RELS = {"canonical", "alternate", "author", "license"}
-MADE_LATER = "lab"  # the playgrounds: a site may be built without them
+MADE_LATER = {"lab", "playgrounds"}  # a site may be built without the playgrounds and their old addresses
 
 
 class _Page(HTMLParser):
@@ -41,7 +41,7 @@ class _Page(HTMLParser):
 def faults(site: Path, languages: Sequence[str]) -> list[str]:
     """What is wrong with the links of a site: a page, file or place that is not there, or a file of another host."""
     pages = {path.relative_to(site).as_posix(): _read(path) for path in site.rglob("*.html")}
-    whole = (site / MADE_LATER).is_dir()
+    whole = (site / "playgrounds").is_dir()
     wrong = []
     for name, page in sorted(pages.items()):
         for address, fetched in page.addresses:
@@ -54,7 +54,7 @@ def faults(site: Path, languages: Sequence[str]) -> list[str]:
                 continue
             there = _normal(PurePosixPath(name).parent / unquote(target.path)) if target.path else name
             first = there.partition("/")[0]
-            if (first == MADE_LATER and not whole) or (first in {"en", "zh"} and first not in languages):
+            if (first in MADE_LATER and not whole) or (first in {"en", "zh"} and first not in languages):
                 continue
             place = unquote(target.fragment)
             if there not in pages and not (site / there).is_file():

@@ -79,7 +79,7 @@ def packages(place: Path) -> Iterator[tuple[str, bytes]]:
         for name, content in tree(ROOT / package, package):
             if not name.startswith(tuple(f"rmqlab_tools/{room}/" for room in LEFT_OUT)):
                 yield name, content
-    for file in sorted(folder("docs").joinpath("lab").glob("*.py")):
+    for file in sorted(folder("docs").joinpath("playgrounds").glob("*.py")):
         yield file.name, file.read_bytes()
 
 
@@ -99,13 +99,35 @@ def assemble(out: Path) -> None:
     place = pyodide()
     core = place / "node_modules" / "pyodide"
     out.mkdir(parents=True, exist_ok=True)
-    for file in sorted(folder("docs").joinpath("lab").iterdir()):
+    for file in sorted(folder("docs").joinpath("playgrounds").iterdir()):
         if file.is_file() and file.suffix != ".py":
             shutil.copy(file, out / file.name)
     files = {name: _kept(out, name, (core / name).read_bytes()) for name in CORE}
     files["site.zip"] = _kept(out, "site.zip", _compiled(place, _zip(packages(place))))
     lock = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))
     (out / "files.json").write_text(json.dumps({"info": lock["info"], "files": files}), encoding="utf-8")
+
+
+OLD_PAGES = ("lessons/index.html", "lessons/lab/index.html")  # those of JupyterLite that people have saved
+OLD_ADDRESS = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>rmqlab</title><meta name="color-scheme" content="light dark"><link rel="canonical" href="{address}">
+<script>location.replace("{address}" + location.search + location.hash);</script></head>
+<body><p><a href="{address}">{address}</a></p></body></html>
+"""
+
+
+def redirect(out: Path) -> None:
+    """Write into the folder `out` what leads from the address that the playgrounds had, `lab/`, to today's.
+
+    What a link holds behind `?` and `#`, the state of a page, goes along.
+    """
+    pages = [file.name for file in sorted(folder("docs").joinpath("playgrounds").glob("*.html"))]
+    for name in (*pages, *OLD_PAGES):
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        address = f"{'../' * (name.count('/') + 1)}playgrounds/{name}"
+        path.write_text(OLD_ADDRESS.format(address=address), encoding="utf-8")
 
 
 def _zip(files: Iterator[tuple[str, bytes]]) -> bytes:

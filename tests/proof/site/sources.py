@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DOCS = ROOT / "docs"
-NOT_PAGES = ("lab", "locale")
+NOT_PAGES = ("playgrounds", "locale")
 SVG = "image/svg+xml"
 _HEADING = re.compile(r"^##+ (.+)$", re.MULTILINE)
 _HEADING_LINE = re.compile(r"^(##+ .+)$", re.MULTILINE)
-_LINK = re.compile(r"(?P<before>\]\()(?P<path>(?:\.\./|lab/)[^)#\s]*)")
+_LINK = re.compile(r"(?P<before>\]\()(?P<path>(?:\.\./|playgrounds/)[^)#\s]*)")
 
 
 def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
@@ -122,8 +122,9 @@ def moved(text: str, path: Path) -> str:
 
     def aimed(link: re.Match[str]) -> str:
         there = (path.parent / link["path"]).resolve()
-        if there.is_relative_to(DOCS / "lab"):
-            return f"{link['before']}lab{len(path.relative_to(DOCS).parts) - 1}:{there.relative_to(DOCS / 'lab')}"
+        if there.is_relative_to(DOCS / "playgrounds"):
+            up = len(path.relative_to(DOCS).parts) - 1
+            return f"{link['before']}playgrounds{up}:{there.relative_to(DOCS / 'playgrounds')}"
         if there.is_relative_to(DOCS):
             return link[0]
         new_home = ROOT / path.parent.relative_to(DOCS)

@@ -11,7 +11,7 @@ from rmqlab.checkout import ROOT
 from rmqlab.language import LANGUAGES
 from tests.proof.site.browser_cells import Cells, NotHere, digest, names_made
 
-WORDS = json.loads((ROOT / "docs/lab/words.json").read_text(encoding="utf-8"))["en"]["lessons"]
+WORDS = json.loads((ROOT / "docs/playgrounds/words.json").read_text(encoding="utf-8"))["en"]["lessons"]
 TABLE = "table = frame()\ntable"
 
 
@@ -84,7 +84,7 @@ def test_names_of_a_cell_and_of_a_line_for_the_shell():
 
 
 def test_every_language_has_the_words():
-    words = json.loads((ROOT / "docs/lab/words.json").read_text(encoding="utf-8"))
+    words = json.loads((ROOT / "docs/playgrounds/words.json").read_text(encoding="utf-8"))
     for language in LANGUAGES:
         assert {"no_package", "no_name", "no_file", "no_network", "came_out", "nothing_shown", "changed"} <= set(
             words[language]["lessons"]

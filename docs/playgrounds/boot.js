@@ -1,4 +1,4 @@
-// Python for a page of the lab. A page has a module of Python beside it (`loss.py` for `loss.html`) and says:
+// Python for a playground. A page has a module of Python beside it (`loss.py` for `loss.html`) and says:
 //
 //   import { boot } from "./boot.js";
 //   const python = boot({ modules: ["loss"], onProgress: ({ text, loaded, total }) => (line.textContent = text) });
