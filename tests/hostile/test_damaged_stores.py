@@ -76,6 +76,17 @@ def test_a_log_file_whose_name_is_no_offset_is_refused(given):
             read(given(**{"commitlog/99999999999999999999": b"x" * 100}))
 
 
+@pytest.mark.parametrize("size", [1 << 31, 1 << 40])
+def test_a_log_file_that_is_larger_than_any_is_refused_unread(given, size):
+    """A sparse one takes no room on the disk, and took 10 GB of memory."""
+    store = given()
+    os.truncate(store / LOG, size)
+    with pytest.raises(BadInput, match=f"{size:,} bytes; a file of a commit log has at most 2,147,483,647"):
+        audited(store)
+    with pytest.raises(BadInput, match=f"{size} bytes, the settings say 4096"):
+        served(store)
+
+
 def test_a_checkpoint_that_is_a_pipe_says_nothing(given):
     assert served(given(checkpoint="fifo"))
 
