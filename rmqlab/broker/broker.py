@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.config_manager import ConfigManager
     from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+    from rmqlab.broker.pop.pop_services import PopServices
     from rmqlab.broker.processor import Handler
     from rmqlab.broker.pull_request_hold_service import PullRequest
     from rmqlab.events import Observer
@@ -161,10 +162,26 @@ class Broker:
         ):
             self.register_processor(part.handlers)
 
+        self.pop = self._pop(parts) if rules.has_pop else None
         self._add_timers(now)
         store.dispatchers.insert(0, CommitLogDispatcherCalcBitMap(config, self.consumer_filter_manager).dispatch)
         store.message_arriving = self._message_arriving
         self.register_broker_all()
+
+    def _pop(self, parts: PullDependencies) -> PopServices:
+        """POP, which a broker of 4.8.0 neither has nor loads.
+
+        Raises:
+            BadInput: a setting of it is none.
+        """
+        from rmqlab.broker.pop import pop_services
+
+        services = pop_services.of_broker(
+            parts, self.message_store, self.consumer_offset_manager, self.timers, self.hooks, self.choose
+        )
+        self.register_processor(services.handlers)
+        self.config_managers = (*self.config_managers, services.modes)
+        return services
 
     def _add_timers(self, now: int) -> None:
         timers, config = self.timers, self.config
@@ -244,6 +261,8 @@ class Broker:
         """The client's connection was closed, broke, or nothing was read or written on it for 120 s."""
         self.timers.now = now
         self.client_housekeeping_service.on_channel_close(channel)
+        if self.pop is not None:
+            self.pop.on_channel_close(channel)
 
     def wake_up(self, pull: PullRequest) -> None:
         """Queue the execution of a held pull, which Java hands to a thread pool: done before the next timer."""
@@ -301,6 +320,8 @@ class Broker:
             self.schedule_message_service.arriving(request.queue_id)
         if self.config.long_polling_enable:
             self.pull_request_hold_service.arriving(request)
+        if self.pop is not None:
+            self.pop.arriving(request)
 
 
 def _with_permission(topics: Mapping[str, TopicConfig], perm: int) -> dict[str, TopicConfig]:

@@ -17,7 +17,7 @@ from rmqlab.protocol.topic_config import PERM_READ_WRITE
 from rmqlab.store.config import BrokerRole, DelayLevels, MessageStoreConfig, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 MAX_PORT = 0xFFFF
 
@@ -67,6 +67,14 @@ INERT |= OF_MACHINE
 TLS_SETTINGS = frozenset({
     "tls.server.mode", "tls.test.mode.enable", "tls.server.certPath", "tls.server.keyPath", "tls.server.keyPassword",
     "tls.server.need.client.auth", "tls.server.authClient", "tls.server.trustCertPath",
+})  # fmt: skip
+# Settings of POP (`rmqlab.broker.pop.pop_config`), which a 4.8.0 broker has not: kept for one that has.
+OF_POP = frozenset({
+    "defaultMessageRequestMode", "defaultPopShareQueueNum", "serverLoadBalancerEnable", "popFromRetryProbability",
+    "enableRetryTopicV2", "retrieveMessageFromPopRetryTopicV1", "popResponseReturnActualRetryTopic",
+    "initPopOffsetByCheckMsgInMem", "popPollingSize", "maxPopPollingSize", "popLongPollingForceNotifyInterval",
+    "reviveQueueNum", "reviveInterval", "reviveMaxSlow", "reviveScanTime", "timerWheelEnable", "timerPrecisionMs",
+    "timerMaxDelaySec",
 })  # fmt: skip
 # Without effect too, and null unless told.
 INERT_UNSET = frozenset({"haMasterAddress", "dLegerGroup", "dLegerPeers", "dLegerSelfId", "preferredLeaderId"})
@@ -120,6 +128,7 @@ class BrokerConfig(Settings):
     acl_enable: bool = False
     auto_delete_unused_stats: bool = False
     inert: dict[str, str] = field(default_factory=dict, metadata={"name": None})
+    of_pop: dict[str, str] = field(default_factory=dict, metadata={"name": None})
 
     @staticmethod
     def read_number(text: str) -> int:
@@ -134,6 +143,7 @@ class BrokerConfig(Settings):
         """Set what `properties` names; names of other settings are passed over (see `unknown_keys`)."""
         Settings.update(self, properties, where=where)
         self.inert.update({name: properties[name] for name in (*INERT, *INERT_UNSET) if name in properties})
+        self.of_pop.update({name: properties[name] for name in properties.keys() & OF_POP})
 
     def inert_properties(self) -> dict[str, str]:
         """The settings that have no effect here under their 4.8.0 names.
@@ -180,13 +190,15 @@ def unknown_keys(properties: Mapping[str, str]) -> list[str]:
     return [key for key in properties if key not in known]
 
 
-def refuse_unknown(properties: Mapping[str, str]) -> None:
-    """Refuse names that no setting of a 4.8.0 broker has.
+def refuse_unknown(properties: Mapping[str, str], others: Collection[str] = ()) -> None:
+    """Refuse names that no setting of a 4.8.0 broker has, nor is one of the `others` that a later one has.
 
     Raises:
         BadInput: with the name that may be meant.
     """
     for name in unknown_keys(properties):
+        if name in others:
+            continue
         raise BadInput(
             _(
                 "setting {name}: a 4.8.0 broker has none of this name{near}",

@@ -72,14 +72,14 @@ class PopMessageResponseHeader(CommandHeader):
     """Answer to 200050.
 
     `start_offset_info` and `msg_offset_info` say of each queue where its check point begins and what was popped
-    (`rmqlab.protocol.extra_info`); `rest_num` is how many more messages there were to look at. All are null when
-    the pop was refused.
+    (`rmqlab.protocol.extra_info`); `rest_num` is how many more messages there were to look at. All numbers are 0
+    when the pop was refused.
     """
 
-    pop_time: Long = NULL
-    invisible_time: Long = NULL
-    revive_qid: int = NULL
-    rest_num: Long = NULL
+    pop_time: Long = 0
+    invisible_time: Long = 0
+    revive_qid: int = 0
+    rest_num: Long = 0
     start_offset_info: str | None = None
     msg_offset_info: str | None = None
     order_count_info: str | None = None

@@ -27,7 +27,9 @@ class Wire:
     it, `AbstractSendMessageProcessor.consumerSendMsgBack`. `illegal_queue`: the code that refuses a pull from a queue
     that is not there, `PullMessageProcessor.processRequest`. `lite_pull`: the request of a lite pull consumer,
     `MQClientAPIImpl.pullMessage`. `tells_empty_stats`: the admin tool says the empty statistics of a group that is
-    online, `DefaultMQAdminExtImpl.examineConsumeStats`.
+    online, `DefaultMQAdminExtImpl.examineConsumeStats`. `tells_suspend`: a check point of POP says whether its
+    message comes again without being counted, `PopCheckPoint.isSuspend`. `tells_origin_group`: a message that POP gives
+    again says of which group, `PopReviveService.reviveRetry`.
 
     >>> WIRE_5_5_0.version_number, WIRE_5_5_0.version_name
     (513, 'V5_5_0')
@@ -44,6 +46,8 @@ class Wire:
     illegal_queue: ResponseCode = ResponseCode.SYSTEM_ERROR
     lite_pull: RequestCode = RequestCode.PULL_MESSAGE
     tells_empty_stats: bool = False
+    tells_suspend: bool = False
+    tells_origin_group: bool = False
 
     @property
     def version_name(self) -> str:
@@ -60,7 +64,7 @@ class Wire:
         return text if "\nSee " in text else f"{text}\nFor more information, please visit the url, {self.faq}"
 
 
-def _of_5(version: str) -> Wire:
+def _of_5(version: str, *, is_new: bool) -> Wire:
     return Wire(
         version_number(version),
         faq=_FAQ_5,
@@ -73,9 +77,11 @@ def _of_5(version: str) -> Wire:
         illegal_queue=ResponseCode.INVALID_PARAMETER,
         lite_pull=RequestCode.LITE_PULL_MESSAGE,
         tells_empty_stats=True,
+        tells_suspend=is_new,
+        tells_origin_group=is_new,
     )
 
 
 WIRE_4_8_0: Final = Wire(version_number("4.8.0"))
-WIRE_5_3_3: Final = _of_5("5.3.3")
-WIRE_5_5_0: Final = _of_5("5.5.0")
+WIRE_5_3_3: Final = _of_5("5.3.3", is_new=False)
+WIRE_5_5_0: Final = _of_5("5.5.0", is_new=True)

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker import Broker
-from rmqlab.broker.broker_config import BrokerConfig, known_keys, refuse_unknown, refuse_unworkable, unknown_keys
+from rmqlab.broker.broker_config import (
+    OF_POP,
+    BrokerConfig,
+    known_keys,
+    refuse_unknown,
+    refuse_unworkable,
+    unknown_keys,
+)
 from rmqlab.broker.config_manager import file_text
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Registration
@@ -112,7 +119,7 @@ def cluster_of(settings: Mapping[str, object], rules: Rules = DEFAULT_RULES) -> 
     """
     given = {"enablePropertyFilter": True, **settings}
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
-    refuse_unknown(texts)
+    refuse_unknown(texts, OF_POP if rules.has_pop else ())
     return replace(_cluster_config(texts, "Lab"), rules=rules)
 
 
@@ -124,7 +131,7 @@ def changed_settings(cluster: ClusterConfig) -> dict[str, str | int | bool]:
     """
     usual = cluster_of({})
     known = usual.broker.properties() | usual.store.properties()
-    now = cluster.broker.properties() | cluster.store.properties() | cluster.broker.inert
+    now = cluster.broker.properties() | cluster.store.properties() | cluster.broker.inert | cluster.broker.of_pop
     return {name: value for name, value in now.items() if known.get(name) != value}
 
 

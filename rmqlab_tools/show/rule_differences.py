@@ -54,6 +54,8 @@ DECIDES: Final = {
     "wire.illegal_queue": N_("the code that refuses a pull from a queue that is not there"),
     "wire.lite_pull": N_("the request with which a lite pull consumer pulls"),
     "wire.tells_empty_stats": N_("whether the admin tool tells the empty statistics of a group that is online"),
+    "wire.tells_suspend": N_("whether a check point of POP says that a message comes again without being counted"),
+    "wire.tells_origin_group": N_("whether a message that POP gives again says of which group"),
 }
 OUTCOMES: Final[dict[Any, str]] = {
     written.rebalances_again: N_("after the usual period"),
@@ -116,7 +118,7 @@ def rules_between(old: str, new: str) -> RuleDifferences:
     """Which rules differ between two versions: what each decides in the one and in the other, and in which method.
 
     >>> [one.rule for one in rules_between("5.3.3", "5.5.0")]
-    ['asks_members_first', 'woken_by', 'wire.version_number']
+    ['asks_members_first', 'woken_by', 'wire.version_number', 'wire.tells_suspend', 'wire.tells_origin_group']
     >>> rules_between("4.8.0", "5.5.0")[0].method
     'ConsumerManager.registerConsumer'
 

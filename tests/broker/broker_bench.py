@@ -23,6 +23,7 @@ from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeTyp
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 from rmqlab_tools.live.extra.registration import register_extras
@@ -48,7 +49,7 @@ class FakeChannel:
 class Bench:
     """A broker under test: `now` moves only by `pass_time`, requests are made with few words."""
 
-    def __init__(self, *, config=None, store_config=None, choose=None, **store_options):
+    def __init__(self, *, config=None, store_config=None, choose=None, rules=DEFAULT_RULES, **store_options):
         self.now = START
         self.facts = []
         self.labels = []
@@ -56,7 +57,7 @@ class Bench:
         self._answer_to_choice = choose or (lambda _label, _n: 0)
         self._ports = itertools.count(50_000)
         self._opaques = itertools.count(1)
-        self.store = MessageStore(MessageStoreConfig(**(store_config or {})), **store_options)
+        self.store = MessageStore(MessageStoreConfig(**(store_config or {})), rules=rules, **store_options)
         self.broker = Broker(
             BrokerConfig(**(config or {})),
             self.store,
@@ -64,6 +65,7 @@ class Bench:
             choose=self._choose,
             observe=lambda event: self.facts.append((event.kind, asdict(event))),
             on_register=self.registrations.append,
+            rules=rules,
         )
         self.extras = register_extras(self.broker)
 

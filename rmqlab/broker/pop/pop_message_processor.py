@@ -1,0 +1,368 @@
+"""POP_MESSAGE (200050): messages by the popper's own expression, or a place in the line of waiters.
+
+What the expression drops is passed for all: the group's offset goes on behind it. Each queue that gave messages gets a
+check point in the revive log. Source: `PopMessageProcessor`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rmqlab.broker.pop.pop_buffer_merge_service import PopBufferMergeService
+from rmqlab.broker.pop.pop_check_point import ACK_TIME_INTERVAL_MS, PopCheckPoint, revive_message
+from rmqlab.broker.pop.pop_dependencies import PopChoices, PopDependencies
+from rmqlab.broker.pop.pop_long_polling_service import PollingResult, PopLongPollingService
+from rmqlab.broker.pop.timer_message_store import TimerMessageStore
+from rmqlab.broker.processor import ProcessorError, RequestRefused, require_fields
+from rmqlab.errors import BadInput
+from rmqlab.events import Popped, SkippedByPop
+from rmqlab.filter.message_filter import ExpressionMessageFilter
+from rmqlab.message.java import in_hash_map_order
+from rmqlab.message.properties import PROPERTY_POP_CK
+from rmqlab.message.record import decode_record, encode_record
+from rmqlab.message.topics import is_retry_topic
+from rmqlab.protocol.channel import Channel
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.command import RemotingCommand
+from rmqlab.protocol.extra_info import ReceiptHandle, build_msg_offset_info, build_start_offset_info, mark_of
+from rmqlab.protocol.header import RemotingCommandException
+from rmqlab.protocol.pop_headers import (
+    MAX_MSG_NUMS,
+    ConsumeInitMode,
+    PopMessageRequestHeader,
+    PopMessageResponseHeader,
+    PopResponseCode,
+)
+from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription
+from rmqlab.protocol.topic_config import PERM_READ
+from rmqlab.rules_of_pop import RETRY
+from rmqlab.store.queue_reader import GetMessageStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rmqlab.broker.pop.pop_long_polling_service import PopRequest
+    from rmqlab.broker.processor import Handler
+    from rmqlab.events import Stage
+    from rmqlab.store.queue_reader import GetMessageResult
+
+_REQUIRED = "consumer_group", "topic", "queue_id", "max_msg_nums", "invisible_time", "poll_time", "init_mode"
+_GONE = {GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY, GetMessageStatus.OFFSET_FOUND_NULL}
+_PASSED = {
+    GetMessageStatus.NO_MATCHED_MESSAGE,
+    GetMessageStatus.OFFSET_FOUND_NULL,
+    GetMessageStatus.MESSAGE_WAS_REMOVING,
+    GetMessageStatus.NO_MATCHED_LOGIC_QUEUE,
+}
+_CODES = {PollingResult.POLLING_FULL: PopResponseCode.POLLING_FULL}
+
+
+@dataclass(slots=True)
+class _Pop:
+    """A pop under way: who asks for what, and what it has got so far (records, and where from)."""
+
+    channel: Channel
+    header: PopMessageRequestHeader
+    message_filter: ExpressionMessageFilter | None
+    subscription: SubscriptionData | None
+    pop_time: int
+    revive_qid: int
+    records: list[bytes] = field(default_factory=list)
+    starts: list[tuple[str, int, int]] = field(default_factory=list)
+    popped: list[tuple[str, int, list[int]]] = field(default_factory=list)
+    rest_num: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class PopMessageProcessor:
+    """Answers POP_MESSAGE, or lets it wait in line."""
+
+    parts: PopDependencies
+    choices: PopChoices
+    buffer: PopBufferMergeService
+    timer: TimerMessageStore
+    revive_topic: str
+    line: PopLongPollingService = field(init=False)
+
+    @property
+    def handlers(self) -> dict[int, Handler]:
+        """Who answers which request."""
+        return {RequestCode.POP_MESSAGE: self.process}
+
+    def execute_request_when_wakeup(self, pop: PopRequest) -> None:
+        """Execute a pop that waited; the answer, if it does not wait again, goes to its channel."""
+        try:
+            response = self.process(pop.channel, pop.request, self.parts.timers.now)
+        except (RemotingCommandException, ProcessorError):
+            return  # Java logs it and the client times out
+        if response is not None:
+            pop.channel.send(response.reply_to(pop.request, self.parts.rules.wire))
+
+    def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Answer a pop; None when it waits.
+
+        Raises:
+            ProcessorError: a pop without a required field.
+        """
+        header = command.decode_header(PopMessageRequestHeader)
+        require_fields(header, _REQUIRED)
+        if not header.born_time:
+            header.born_time = now
+            command.header = header
+        if header.is_timeout_too_much(now):
+            remark = f"{self._at_broker} is timeout too much"
+            return RemotingCommand.response(PopResponseCode.POLLING_TIMEOUT, remark, PopMessageResponseHeader())
+        try:
+            self._check(channel, header)
+            subscription, message_filter = self._filter(header, now)
+        except RequestRefused as refused:
+            return RemotingCommand.response(refused.code, refused.remark, PopMessageResponseHeader())
+        pop = _Pop(
+            channel, header, message_filter, subscription, now,
+            self.choices.revive_queue(self.parts.pop_config.revive_queue_num),
+        )  # fmt: skip
+        for topic, queue_id in self._places(header):
+            self._pop_msg_from_queue(pop, topic, queue_id)
+        return self._answer(pop, command, now)
+
+    def _answer(self, pop: _Pop, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        header = pop.header
+        code: int = ResponseCode.SUCCESS
+        is_waiting = False
+        if not pop.records:
+            result = self.line.polling(pop.channel, command, header, pop.message_filter, now)
+            is_waiting = result is PollingResult.POLLING_SUC
+            code = _CODES.get(result, PopResponseCode.POLLING_TIMEOUT)
+        if pop.rest_num > 0 and (pop.records or is_waiting):
+            self.line.rest(header.topic, header.consumer_group, header.queue_id)
+        if is_waiting:
+            return None
+        status = GetMessageStatus.FOUND if pop.records else GetMessageStatus.NO_MESSAGE_IN_QUEUE
+        answer = PopMessageResponseHeader(
+            pop.pop_time,
+            header.invisible_time,
+            pop.revive_qid,
+            pop.rest_num,
+            build_start_offset_info(pop.starts),
+            build_msg_offset_info(pop.popped),
+        )
+        return RemotingCommand.response(code, status.name, answer, b"".join(pop.records) or None)
+
+    @property
+    def _at_broker(self) -> str:
+        return f"the broker[{self.parts.config.broker_ip1}] pop message"
+
+    def _check(self, channel: Channel, header: PopMessageRequestHeader) -> None:
+        """Check broker, topic, queue and group.
+
+        Raises:
+            RequestRefused: the broker refuses the pop.
+        """
+        parts, topic, group = self.parts, header.topic, header.consumer_group
+        at_broker, suggest_todo = self._at_broker, parts.rules.wire.suggest_todo
+        if not parts.config.broker_permission & PERM_READ:
+            raise RequestRefused(ResponseCode.NO_PERMISSION, f"{at_broker} is forbidden")
+        if header.max_msg_nums > MAX_MSG_NUMS:
+            raise RequestRefused(ResponseCode.INVALID_PARAMETER, f"{at_broker}'s num is greater than {MAX_MSG_NUMS}")
+        if not parts.pop_config.timer_wheel_enable:
+            raise RequestRefused(
+                ResponseCode.SYSTEM_ERROR, f"{at_broker} is forbidden because timerWheelEnable is false"
+            )
+        topic_config = parts.topics.select_topic_config(topic)
+        if topic_config is None:
+            remark = f"topic[{topic}] not exist, apply first please! {suggest_todo}"
+            raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
+        if not topic_config.perm & PERM_READ:
+            raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] peeking message is forbidden")
+        if header.queue_id >= topic_config.read_queue_nums:
+            remark = (
+                f"queueId[{header.queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:"
+                f"[{topic_config.read_queue_nums}] consumer:[/{channel.remote_address}]"
+            )
+            raise RequestRefused(ResponseCode.INVALID_PARAMETER, remark)
+        group_config = parts.groups.find_subscription_group_config(group)
+        if group_config is None:
+            remark = f"subscription group [{group}] does not exist, {suggest_todo}"
+            raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        if not group_config.consume_enable:
+            raise RequestRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+
+    def _filter(
+        self, header: PopMessageRequestHeader, now: int
+    ) -> tuple[SubscriptionData | None, ExpressionMessageFilter | None]:
+        """The filter of the pop's own expression, none for everything; `enablePropertyFilter` is not asked.
+
+        Raises:
+            RequestRefused: the expression is none.
+        """
+        if not header.exp:
+            return None, None
+        filters, rules = self.parts.filters, self.parts.rules
+        refusal = RequestRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed")
+        try:
+            subscription = build_subscription(header.topic, header.exp, header.exp_type, now)
+        except BadInput:
+            raise refusal from None
+        data = None
+        if not subscription.is_tag:
+            data = filters.build(header.topic, header.consumer_group, header.exp, header.exp_type, now, now)
+            if data is None:
+                raise refusal
+        return subscription, ExpressionMessageFilter(subscription, data, filters, rules)
+
+    def _places(self, header: PopMessageRequestHeader) -> Iterator[tuple[str, int]]:
+        """Topics and queues in the order a pop looks at them.
+
+        Raises:
+            RuntimeError: a rule of somebody's own leaves a queue out, or names one twice.
+        """
+        parts, topic = self.parts, header.topic
+        topic_config = parts.topics.select_topic_config(topic)
+        queues = 0 if topic_config is None else topic_config.read_queue_nums
+        retry = self._retry_topic(header)
+        retry_config = parts.topics.select_topic_config(retry)
+        retry_queues = 0 if retry_config is None else retry_config.read_queue_nums
+        retry_first = any(
+            self._offset(header, retry, queue_id) < parts.store.get_max_offset_in_queue(retry, queue_id)
+            for queue_id in range(retry_queues)
+        ) and self.choices.retry_first(topic, header.consumer_group, parts.pop_config.pop_from_retry_probability)
+        start = 0
+        if header.queue_id < 0 and queues > 1:
+            start = self.choices.start_queue(topic, queues)
+        order = parts.rules.pop_order(start, queues if header.queue_id < 0 else 1, retry_first)
+        for place in order:
+            if place == RETRY:
+                for step in range(retry_queues):
+                    yield retry, (start + step) % retry_queues
+            else:
+                yield topic, place if header.queue_id < 0 else header.queue_id
+
+    def _retry_topic(self, header: PopMessageRequestHeader) -> str:
+        config, topic, group = self.parts.pop_config, header.topic, header.consumer_group
+        is_v2 = config.enable_retry_topic_v2
+        if is_v2 and config.retrieve_message_from_pop_retry_topic_v1:
+            is_v2 = not self.choices.retry_v1(topic, group)
+        return self.parts.rules.retry_topic(group, topic, is_v2)
+
+    def _pop_msg_from_queue(self, pop: _Pop, topic: str, queue_id: int) -> None:
+        """Take what is wanted from one queue, from where the group's last pop ended."""
+        parts, header = self.parts, pop.header
+        group, store = header.consumer_group, parts.store
+        if self.choices.is_locked(topic, group, queue_id):
+            pop.rest_num += store.get_max_offset_in_queue(topic, queue_id) - self._offset(header, topic, queue_id)
+            return
+        offset = self._offset(header, topic, queue_id, commits=True)
+        room = header.max_msg_nums - len(pop.records)
+        if room <= 0:
+            pop.rest_num += store.get_max_offset_in_queue(topic, queue_id) - offset
+            return
+        report = self._report_skipped(pop, topic, queue_id)
+        start = offset
+        result = store.get_message(group, topic, queue_id, offset, room, pop.message_filter, report)
+        if result is not None and result.status in _GONE:
+            offset = result.next_begin_offset
+            parts.offsets.commit_offset(pop.channel.remote_address, group, topic, queue_id, offset)
+            result = store.get_message(group, topic, queue_id, offset, room, pop.message_filter, report)
+        if result is None:
+            pop.rest_num += store.get_max_offset_in_queue(topic, queue_id) - offset
+            return
+        if result.messages:
+            self._take(pop, topic, queue_id, start, result)
+        elif result.status in _PASSED:
+            self.buffer.add(topic, group, queue_id, result.next_begin_offset, is_stored=True)
+        pop.rest_num += result.max_offset - result.next_begin_offset
+
+    def _take(self, pop: _Pop, topic: str, queue_id: int, start: int, result: GetMessageResult) -> None:
+        """Store the check point of a queue's messages, and put them into the answer."""
+        header = pop.header
+        messages = [decode_record(record, read_body=False) for record in result.messages]
+        offsets = [message.queue_offset for message in messages if message is not None]
+        self._append_check_point(pop, topic, queue_id, start, offsets, result.next_begin_offset)
+        pop.starts.append((mark_of(topic), queue_id, start))
+        pop.popped.append((mark_of(topic), queue_id, offsets))
+        if is_retry_topic(topic) and not self.parts.pop_config.pop_response_return_actual_retry_topic:
+            pop.records += [self._recode(pop, record, start) for record in result.messages]
+        else:
+            pop.records += result.messages
+        observe = self.parts.hooks.observe_pull
+        if observe is not None:
+            client = self.parts.consumers.client_id(pop.channel, header.consumer_group)
+            for offset in offsets:
+                observe(Popped(client, header.consumer_group, topic, queue_id, offset, header.invisible_time))
+        if self.parts.hooks.on_get is not None:
+            size = sum(map(len, result.messages))
+            self.parts.hooks.on_get(header.consumer_group, topic, queue_id, len(offsets), size, pop.pop_time)
+
+    def _append_check_point(
+        self, pop: _Pop, topic: str, queue_id: int, start: int, offsets: list[int], next_begin_offset: int
+    ) -> None:
+        header, rules = pop.header, self.parts.rules
+        check_point = PopCheckPoint(
+            broker_name=self.parts.config.broker_name,
+            cid=header.consumer_group,
+            queue_offset_diff=[offset - start for offset in offsets],
+            invisible_time=header.invisible_time,
+            num=len(offsets),
+            pop_time=pop.pop_time,
+            queue_id=queue_id,
+            revive_time=rules.visible_at(pop.pop_time, header.invisible_time),
+            start_offset=start,
+            suspend=False if rules.wire.tells_suspend else None,
+            topic=topic,
+        )
+        deliver_ms = check_point.revive_time - ACK_TIME_INTERVAL_MS
+        host, now = self.parts.config.store_host, self.parts.timers.now
+        message = revive_message(check_point, self.revive_topic, pop.revive_qid, deliver_ms, host, now)
+        is_stored = self.timer.put(message, now).is_ok
+        self.buffer.add(topic, header.consumer_group, queue_id, next_begin_offset, is_stored=is_stored)
+
+    def _recode(self, pop: _Pop, record: bytes, start: int) -> bytes:
+        """A message of the retry topic as a client gets it: of its first topic, with its receipt handle."""
+        message = decode_record(record, decompress_body=False)
+        if message is None:
+            return record
+        handle = ReceiptHandle(
+            start, pop.pop_time, pop.header.invisible_time, pop.revive_qid, mark_of(message.topic),
+            self.parts.config.broker_name, message.queue_id, message.queue_offset,
+        )  # fmt: skip
+        properties = {PROPERTY_POP_CK: handle.encode()} | message.properties
+        message.properties = in_hash_map_order(properties, self.parts.rules.wire.property_capacity)
+        message.topic, message.store_size = pop.header.topic, 0
+        return encode_record(message)
+
+    def _offset(self, header: PopMessageRequestHeader, topic: str, queue_id: int, *, commits: bool = False) -> int:
+        """Where a pop of a queue goes on; `commits`: a group without an offset gets one (`getPopOffset`)."""
+        group, offsets = header.consumer_group, self.parts.offsets
+        offset = offsets.query_offset(group, topic, queue_id)
+        if offset < 0:
+            offset = self._init_offset(header, topic, queue_id)
+            if commits:
+                offsets.commit_offset("getPopOffset", group, topic, queue_id, offset)
+        return self.parts.rules.pop_offset(offset, self.buffer.latest_offset(topic, group, queue_id))
+
+    def _init_offset(self, header: PopMessageRequestHeader, topic: str, queue_id: int) -> int:
+        """Where a group without an offset begins: with the last message, if the first is not in memory any more."""
+        store = self.parts.store
+        low, high = store.get_min_offset_in_queue(topic, queue_id), store.get_max_offset_in_queue(topic, queue_id)
+        if header.init_mode == ConsumeInitMode.MIN or is_retry_topic(topic):
+            return low
+        is_whole = low <= 0 < high and not store.check_in_disk_by_consume_offset(topic, queue_id, 0)
+        if self.parts.pop_config.init_pop_offset_by_check_msg_in_mem and is_whole:
+            return 0
+        return max(high - 1, 0)
+
+    def _report_skipped(self, pop: _Pop, topic: str, queue_id: int) -> Callable[[int, str], None] | None:
+        """What the store calls for every entry that the filter rejects, None when there is no listener."""
+        observe, subscription, group = self.parts.hooks.observe_pull, pop.subscription, pop.header.consumer_group
+        if observe is None or subscription is None:
+            return None
+        client = self.parts.consumers.client_id(pop.channel, group)
+
+        def report(queue_offset: int, layer: str) -> None:
+            stage: Stage = "sql"
+            if layer == "consume_queue":
+                stage = "tags_code" if subscription.is_tag else "bitmap"
+            observe(SkippedByPop(client, group, topic, queue_id, queue_offset, stage, subscription.sub_string))
+
+        return report
