@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.broker.admin_broker_processor import AdminBrokerProcessor, RebalanceLockManager
 from rmqlab.broker.client_housekeeping_service import ClientHousekeepingService, ProducerManager
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker_config import BrokerConfig
     from rmqlab.broker.config_manager import ConfigManager
     from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
-    from rmqlab.broker.pop.pop_services import PopServices
     from rmqlab.broker.processor import Handler
     from rmqlab.broker.pull_request_hold_service import PullRequest
     from rmqlab.events import Observer
@@ -49,8 +49,27 @@ if TYPE_CHECKING:
 
     RpcHook = Callable[[Channel, RemotingCommand, int], None]
 
+POP = "rmqlab.broker.pop.pop_services"  # by name: it is loaded where the rules have it
 REGISTER_FIRST_MS = 10_000
 REGISTER_PERIOD_MS = (10_000, 60_000)  # shortest and longest
+
+
+class Pop(Protocol):
+    """What a broker asks of its POP; `rmqlab.broker.pop.pop_services.pop_of` has the rest of it."""
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Who answers which request."""
+
+    @property
+    def modes(self) -> ConfigManager:
+        """The table of request modes."""
+
+    def arriving(self, request: DispatchRequest) -> None:
+        """Hear from the store that a message can be read."""
+
+    def on_channel_close(self, channel: Channel) -> None:
+        """A client's connection is gone."""
 
 
 class Broker:
@@ -168,15 +187,13 @@ class Broker:
         store.message_arriving = self._message_arriving
         self.register_broker_all()
 
-    def _pop(self, parts: PullDependencies) -> PopServices:
+    def _pop(self, parts: PullDependencies) -> Pop:
         """POP, which a broker of 4.8.0 neither has nor loads.
 
         Raises:
             BadInput: a setting of it is none.
         """
-        from rmqlab.broker.pop import pop_services
-
-        services = pop_services.of_broker(
+        services: Pop = import_module(POP).of_broker(
             parts, self.message_store, self.consumer_offset_manager, self.timers, self.hooks, self.choose
         )
         self.register_processor(services.handlers)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Line = tuple[str, str, int]
 
 LOOK_MS = 20
+NO_OFFSET = -1
 EARLY_MS = 50
 """A pop is woken for good when its time is over but for that (`PopRequest.isTimeout`)."""
 
@@ -63,7 +64,7 @@ class PopRequest(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """A message for the line: its place, and what filters go by (None: nothing is known, and nobody refuses it)."""
+    """A message for the line: its place, and what filters go by (None: nothing is known, so no filter refuses it)."""
 
     topic: str
     queue_id: int
@@ -147,7 +148,7 @@ class PopLongPollingService:
 
     def rest(self, topic: str, group: str, queue_id: int) -> None:
         """Say that there is more: whoever is first in the line may come, as no tag is known."""
-        self.notify_message_arriving(Arrived(topic, queue_id, -1), group, queue_id, force=False)
+        self.notify_message_arriving(Arrived(topic, ANY_QUEUE, NO_OFFSET), group, queue_id, force=False)
 
     def notify_message_arriving(self, arrived: Arrived, group: str, queue_id: int, *, force: bool) -> None:
         """Wake whom the rule says of a line: with `force` whoever is asked wants the message."""
@@ -165,20 +166,21 @@ class PopLongPollingService:
             self._tell_not_woken(asked, arrived, group)
             return
         line.remove(woken)
-        self.wake_up(woken, group, arrived.topic, queue_id, "forced" if force else "arrived")
+        self._wake_up(woken, group, arrived, "forced" if force else "arrived")
 
-    def wake_up(self, pop: PopRequest, group: str, topic: str, queue_id: int, why: str) -> None:
+    def _wake_up(self, pop: PopRequest, group: str, arrived: Arrived, why: str) -> None:
         """Have a pop that is in no line any more executed again."""
         if self._parts.hooks.observe_pull is not None:
-            self._parts.hooks.observe_pull(Woken(group, self._client(pop, group), topic, queue_id, why))
+            client = self._client(pop, group)
+            self._parts.hooks.observe_pull(Woken(client, group, arrived.topic, arrived.queue_id, arrived.offset, why))
         self._execute(pop)
 
     def _look(self, key: Line, now: int) -> None:
         """Wake whose time is over; Java looks every 20 ms."""
         line = self.polling_map.get(key, [])
         while line and line[0].is_timeout(now):
-            topic, group, queue_id = key
-            self.wake_up(line.pop(0), group, topic, queue_id, "timeout")
+            topic, group, _ = key
+            self._wake_up(line.pop(0), group, Arrived(topic, ANY_QUEUE, NO_OFFSET), "timeout")
 
     def _tell_not_woken(self, asked: Iterable[PopRequest], arrived: Arrived, group: str) -> None:
         observe = self._parts.hooks.observe_pull

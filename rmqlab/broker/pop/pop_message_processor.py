@@ -1,6 +1,6 @@
 """POP_MESSAGE (200050): messages by the popper's own expression, or a place in the line of waiters.
 
-What the expression drops is passed for all: the group's offset goes on behind it. Each queue that gave messages gets a
+What the expression drops is passed for all: the group's offset moves past it. Each queue that gave messages gets a
 check point in the revive log. Source: `PopMessageProcessor`.
 """
 

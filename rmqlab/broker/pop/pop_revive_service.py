@@ -164,7 +164,7 @@ class PopReviveService:
         scan.offset = high
 
     def _merge_and_revive(self, scan: _Scan, now: int) -> None:
-        """Revive what of the check points that are old enough was not acked; the next scan begins behind them."""
+        """Revive what of the check points that are old enough was not acked; the next scan begins after them."""
         parts, points = self._parts, sorted(scan.found.values(), key=lambda point: point.revive_offset)
         new_offset = scan.old_offset
         for point in points:

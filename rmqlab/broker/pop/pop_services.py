@@ -17,10 +17,13 @@ from rmqlab.broker.pop.pop_message_processor import PopMessageProcessor
 from rmqlab.broker.pop.pop_revive_service import PopReviveService
 from rmqlab.broker.pop.query_assignment_processor import QueryAssignmentProcessor
 from rmqlab.broker.pop.timer_message_store import TimerMessageStore
+from rmqlab.errors import BadInput
+from rmqlab.language import _
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rmqlab.broker.broker import Broker
     from rmqlab.broker.consumer_manage_processor import ConsumerOffsetManager
     from rmqlab.broker.pop.pop_dependencies import PopChoices
     from rmqlab.broker.pop.pop_long_polling_service import PopRequest
@@ -29,6 +32,17 @@ if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.message_store import MessageStore
+
+
+def pop_of(broker: Broker) -> PopServices:
+    """The POP of a broker.
+
+    Raises:
+        BadInput: its version has none.
+    """
+    if not isinstance(broker.pop, PopServices):
+        raise BadInput(_("a broker of {version} has no POP", version=broker.rules.version))
+    return broker.pop
 
 
 def of_broker(

@@ -75,7 +75,7 @@ def test_a_pop_waits_until_50_ms_before_its_time_is_over(two):
     assert (answer.code, answer.remark) == (PopResponseCode.POLLING_TIMEOUT, "NO_MESSAGE_IN_QUEUE")
     header = answer.decode_header(PopMessageResponseHeader)
     assert (header.pop_time, header.rest_num, header.start_offset_info) == (two.now - 10, 0, "")
-    assert two.broker.pop.line.waiting("T", "G")[0].channel is two.b
+    assert [(facts["queue"], facts["why"]) for facts in two.seen("woken")] == [(-1, "timeout")] * 2
 
 
 @pytest.mark.parametrize("poll", [0, 50])
