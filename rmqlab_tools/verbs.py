@@ -12,6 +12,15 @@ from rmqlab.language import _, joined
 from rmqlab.rule_table import no_version
 from rmqlab.rules import DEFAULT_VERSION, RULES, Rules, require_rules, rules_of
 from rmqlab.run.results import LabResult
+from rmqlab_tools.search.defaults import (
+    EVERY_MS,
+    PAUSE_MS,
+    PLANNED_MEMBERS,
+    RUN_BUDGET,
+    SAMPLES,
+    SCHEDULE_BUDGET,
+    SHORTENING_BUDGET,
+)
 
 if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
@@ -36,8 +45,11 @@ def simulate(
     """Run a scenario in virtual time from beginning to end; the answer has its tables, pictures and `lines()`.
 
     `scenario` is one from `Lab.scenario()`, its JSON as a dict or a text, or a file (`FILE#ID` chooses one). With a
-    `seed` delays are drawn from it, with a `schedule` a run is repeated. `version` is that of broker and clients, or
-    `rules` are theirs; `settings` are the broker's by RocketMQ's names: without any, a broker.conf beside it counts.
+    `schedule` a run is repeated. `version` is that of broker and clients, or `rules` are theirs; `settings` are the
+    broker's by RocketMQ's names: without any, a broker.conf beside it counts.
+
+    Args:
+        seed: draw delays, wake-ups and timer phases from seed N
 
     >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
     ...          {"do": "send", "at": 5000, "topic": "T", "messages": [{"body": "one", "tag": "a"}]},
@@ -62,16 +74,25 @@ def simulate(
 def explore(
     scenario: Scenario | Mapping[str, Any] | str | Path,
     *,
-    budget: int = 2_000,
+    budget: int = RUN_BUDGET,
     seconds: float | None = None,
+    seed: int = 0,
+    samples: int = SAMPLES,
+    shortening: int = SHORTENING_BUDGET,
     version: str | None = None,
     rules: Rules | None = None,
     **settings: object,
 ) -> Exploration:
     """Find every outcome that a scenario can have: `outcomes`, `exhausted`, properties that hold or fail.
 
-    At most about `budget` runs are made, none is begun after `seconds` of the clock. `version` is that of broker and
-    clients, or `rules` are theirs; `settings` are the broker's by RocketMQ's names.
+    `version` is that of broker and clients, or `rules` are theirs; `settings` are the broker's by RocketMQ's names.
+
+    Args:
+        budget: at most about N runs
+        seconds: begin no further run after S seconds (the budget alone ends it)
+        seed: the first seed of the runs drawn by chance
+        samples: runs drawn by chance, with times as recorded, beside a search that comes to its end
+        shortening: at most N more runs to shorten the schedules of outcomes that only chance has found
 
     >>> steps = [{"do": "start", "at": 0, "who": "A", "group": "G", "subscribe": {"T": {"type": "TAG", "expr": "a"}}},
     ...          {"do": "offsets", "at": 9000}]
@@ -87,7 +108,10 @@ def explore(
 
     chosen, cluster = scenario_and_settings(scenario, settings, rules_of(version, rules))
     warn(_asked(chosen), refused=True, sql92=cluster.rules.sql92)
-    return Explorer(chosen, budget=budget, seconds=seconds, cluster=cluster).explore()
+    search = Explorer(
+        chosen, budget=budget, seconds=seconds, seed=seed, samples=samples, shortening=shortening, cluster=cluster
+    )
+    return search.explore()
 
 
 def _asked(scenario: Scenario) -> Iterator[tuple[str, str | None, str | None]]:
@@ -149,17 +173,36 @@ def plan(
     old: str,
     new: str,
     *,
-    members: int = 4,
+    members: int = PLANNED_MEMBERS,
     queues: int | None = None,
+    pause_ms: int = PAUSE_MS,
+    every_ms: int = EVERY_MS,
+    among: bool = False,
+    procedures: Sequence[str] | None = None,
     producers: Sequence[str] = ("keep", "wait"),
-    budget: int = 200,
+    budget: int = SCHEDULE_BUDGET,
+    seconds: float | None = None,
     seed: int = 0,
     version: str | None = None,
 ) -> Plan:
     """Compare five ways to change a group's subscription from `old` to `new` while messages flow.
 
-    The answer has `tried` (each way with its worst loss and whether every schedule was run) and `safe`. Producers
-    "keep" sending everything, or "wait" for the change. `version` is that of broker and clients.
+    The answer has `tried` (each way with its worst loss and whether every schedule was run) and `safe`. `procedures`:
+    only those named. `version` is that of broker and clients.
+
+    Args:
+        old: what the group subscribes now: tagA, tagA||tagB, *, SQL92:a > 3
+        new: what it shall subscribe
+        members: of the group
+        queues: of the topic (as many as members)
+        pause_ms: between two restarts
+        every_ms: between two rounds of messages, one of each kind for each queue
+        among: send messages among the frames of each start too; a far larger space
+        producers: keep: they send everything all the time; wait: what only NEW takes comes, and what only OLD takes
+            ends, when the procedure says so (both)
+        budget: runs of the search at most for each ({default}); runs drawn by chance and to shorten come on top
+        seconds: stop the search after about S seconds (the budget alone ends it)
+        seed: the first seed of those drawn by chance
 
     >>> [one.procedure.name for one in plan("tagA", "tagB", members=2, budget=2).tried if not one.lossless]
     ['one-by-one', 'widen-then-narrow', 'one-by-one']
@@ -173,7 +216,7 @@ def plan(
     from rmqlab_tools.search.plan.procedures import Producers, Setting
 
     rules = rules_of(version)
-    setting = Setting(members=members, queues=members if queues is None else queues)
+    setting = Setting(members, members if queues is None else queues, pause_ms, every_ms, among)
     asked = [producers] if isinstance(producers, str | None) else list(producers)
     if not set(asked) <= {*Producers}:
         raise BadInput(
@@ -186,7 +229,10 @@ def plan(
     chosen = [one for one in Producers if one in asked]
     wishes = [(name, parse_subscription(text, name, rules)) for name, text in (("OLD", old), ("NEW", new))]
     warn(((name, wish.type, wish.expr) for name, wish in wishes), sql92=rules.sql92)
-    return compare(old, new, setting=setting, budget=budget, seed=seed, producers=chosen, rules=rules)
+    return compare(
+        old, new, setting=setting, budget=budget, seed=seed, procedures=procedures, producers=chosen, seconds=seconds,
+        rules=rules,
+    )  # fmt: skip
 
 
 def sql92(expression: str, properties: Mapping[str, str] | None = None, *, version: str = DEFAULT_VERSION) -> Sql92:

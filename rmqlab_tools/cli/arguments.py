@@ -1,10 +1,16 @@
-"""Arguments of several verbs: a time in seconds, and `--example`, which prints a complete file of a verb's format."""
+"""Arguments of verbs: those that a verb's function has, a time in seconds, and `--example`, which prints a whole file.
+
+`add_parameters` makes an argument of a function's parameter: name, kind and default are the signature's, the help is
+what the block `Args:` of its docstring says. So both stand once.
+"""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import carried
@@ -14,6 +20,7 @@ from rmqlab_tools.cli.printing import Printer
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from collections.abc import Callable, Mapping
 
 FORMATS = {
     "simulate": "scenario",
@@ -50,6 +57,68 @@ def seconds(text: str) -> float:
     return value
 
 
+def texts_of_arguments(docstring: str) -> dict[str, str]:
+    r"""What the block `Args:` of a docstring says of each parameter, each as one line.
+
+    >>> texts_of_arguments("Send.\n\nArgs:\n    tag: of the\n        message\n    size: in bytes\n\nRaises:\n    E: it")
+    {'tag': 'of the message', 'size': 'in bytes'}
+    """
+    block = re.search(r"^Args:\n((?: .*\n?|\n(?= ))+)", docstring, re.MULTILINE)
+    entries = re.split(r"^ {4}(\w+): ", block[1] if block else "", flags=re.MULTILINE)[1:]
+    return {name: " ".join(text.split()) for name, text in zip(entries[::2], entries[1::2], strict=True)}
+
+
+def add_parameters(
+    parser: ArgumentParser | argparse._ArgumentGroup,
+    function: Callable[..., object],
+    *names: str,
+    **changes: Mapping[str, Any],
+) -> None:
+    """Declare arguments by the parameters of a verb's function; `changes` has what the command line has otherwise.
+
+    One without a default is positional, `yes: bool = False` is a switch, `names: Sequence[str]` is `--name` and may be
+    repeated, `pause_ms` is `--pause MS`. A default is shown where the text has `{default}`, else after it. `changes`
+    are arguments of `add_argument` by parameter, and `flags`, the option's names.
+    """
+    texts = texts_of_arguments(inspect.getdoc(function) or "")
+    parameters = inspect.signature(function).parameters
+    for name in names:
+        if name == "version":
+            add_version(parser)
+            continue
+        changed = dict(changes.get(name, {}))
+        made = _argument(parameters[name], texts.get(name), changed.get("default")) | changed
+        flags = made.pop("flags")
+        parser.add_argument(*flags, **{key: value for key, value in made.items() if value is not None})
+
+
+def _argument(parameter: inspect.Parameter, text: str | None, other_default: object) -> dict[str, Any]:
+    """What `add_argument` takes for a parameter."""
+    name, kind = parameter.name, str(parameter.annotation).removesuffix(" | None")
+    default = parameter.default if other_default is None else other_default
+    if default is parameter.empty:
+        return {"flags": (name,), "metavar": name.upper(), "help": _help(text, None)}
+    flag = name.removesuffix("_ms").removesuffix("s" if kind.startswith("Sequence") else "").replace("_", "-")
+    made: dict[str, Any] = {"flags": (f"--{flag}",), "help": _help(text, default)}
+    if kind == "bool":
+        return made | {"action": "store_true"}
+    if kind.startswith("Sequence"):
+        return made | {"action": "append", "metavar": "NAME"}
+    types = {"int": (int, "MS" if name.endswith("_ms") else "N"), "float": (float, "S"), "str": (str, "NAME")}
+    of_type, metavar = types.get(kind, (Path, "FILE"))
+    return made | {"type": of_type, "metavar": metavar, "default": default}
+
+
+def _help(text: str | None, default: object) -> str | None:
+    """The help of an argument: a default that says something is shown in it."""
+    if text is None:
+        return None
+    shown = f"{default:g}" if isinstance(default, float) else default
+    if default is None or default is False or isinstance(default, tuple) or text.endswith(f"({shown})"):
+        return _(text)
+    return _(text, default=shown) if "{default}" in text else _("{text} ({default})", text=_(text), default=shown)
+
+
 def parts(name: str) -> tuple[str, str, str]:
     """What stands before the example in the page of a format, the example, and what follows."""
     text = (carried("formats") / f"{name}.md").read_text(encoding="utf-8")
@@ -69,7 +138,7 @@ class PrintExample(argparse.Action):
         parser.exit(0)
 
 
-def add_version(parser: ArgumentParser) -> None:
+def add_version(parser: ArgumentParser | argparse._ArgumentGroup) -> None:
     """Declare `--version`, of broker and clients; the program's own stands before the verb. `rules_of` reads it."""
     parser.add_argument(
         "--version",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.language import N_, _
-from rmqlab_tools.cli.arguments import seconds
+from rmqlab_tools.cli.arguments import add_parameters, seconds
 from rmqlab_tools.cli.output import make_folder, write_json
 from rmqlab_tools.cli.printing import printer, warn
 
@@ -28,6 +28,9 @@ DOCTOR_HELP = N_(
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Which cluster, which groups, how often, where the answer goes."""
+    from rmqlab_tools.doctor.doctor import doctor
+    from rmqlab_tools.doctor.snapshot import SnapshotOptions
+
     parser.epilog = _(DOCTOR_HELP)
     parser.add_argument(
         "--namesrv", metavar="HOST:PORT[;…]", default="127.0.0.1:9876", help=_("its name servers (9876)")
@@ -40,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=int,
         help=_("look so often (1; with --watch: until Ctrl-C); two or more tell losses"),
     )
-    parser.add_argument("--every", metavar="SECONDS", type=seconds, default=10.0, help=_("between two looks (10)"))
+    add_parameters(parser, doctor, "every", every={"metavar": "SECONDS", "type": seconds})
     parser.add_argument(
         "--watch",
         metavar="SECONDS",
@@ -67,16 +70,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--look", metavar="N", type=int, default=0, help=_("read so many messages a queue, to say what they are")
     )
-    parser.add_argument(
-        "--window", metavar="N", type=int, default=64, help=_("queue entries read on each side of an offset (64)")
-    )
-    parser.add_argument(
-        "--rate", metavar="N", type=int, default=500, help=_("requests a second to one server, at most (500)")
-    )
+    add_parameters(parser, SnapshotOptions, "window", "rate")
     parser.add_argument("--timeout", metavar="SECONDS", type=seconds, default=3.0, help=_("for one request (3)"))
-    parser.add_argument(
-        "--acl", metavar="FILE", help=_("keys, as in conf/tools.yml; else RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY")
-    )
+    add_parameters(parser, doctor, "acl", acl={"type": None})
     parser.add_argument(
         "--tls", metavar="FILE", nargs="?", const=True, default=False, help=_("encrypt; FILE has settings tls.client.*")
     )

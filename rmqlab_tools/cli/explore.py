@@ -11,12 +11,13 @@ from rmqlab.language import _, joined, ngettext
 from rmqlab.rules import rules_of
 from rmqlab.sim.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.sim.scenario_inputs import chosen_scenario
-from rmqlab_tools.cli.arguments import add_version
+from rmqlab_tools import verbs
+from rmqlab_tools.cli.arguments import add_parameters, add_version
 from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import Progress, check_target, make_folder, replace_file, write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.search.explorer.exploration_text import exploration_lines
-from rmqlab_tools.search.explorer.explore import RUN_BUDGET, SAMPLES, SHORTENING_BUDGET, Explorer
+from rmqlab_tools.search.explorer.explore import Explorer
 from rmqlab_tools.search.explorer.properties import BUILT_IN, RECEIVES, property_named
 from rmqlab_tools.search.explorer.timings import ASSUMED
 from rmqlab_tools.search.expressions.scenario_doubts import doubtful
@@ -37,38 +38,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="SCENARIO",
         help=_("a scenario file, one scenario a line; FILE#ID or FILE#LINE chooses one; not needed when there is one"),
     )
-    parser.add_argument(
-        "--budget",
-        type=int,
-        default=RUN_BUDGET,
-        metavar="N",
-        help=_("at most about N runs ({budget})", budget=RUN_BUDGET),
-    )
-    parser.add_argument(
-        "--seconds", type=float, metavar="S", help=_("begin no further run after S seconds (the budget alone ends it)")
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help=_("the first seed of the runs drawn by chance (0)")
-    )
-    parser.add_argument(
-        "--samples",
-        type=int,
-        default=SAMPLES,
-        metavar="N",
-        help=_(
-            "runs drawn by chance, with times as recorded, beside a search that comes to its end ({samples})",
-            samples=SAMPLES,
-        ),
-    )
-    parser.add_argument(
-        "--shorten",
-        type=int,
-        default=SHORTENING_BUDGET,
-        metavar="N",
-        help=_(
-            "at most N more runs to shorten the schedules of outcomes that only chance has found ({shortening})",
-            shortening=SHORTENING_BUDGET,
-        ),
+    add_parameters(
+        parser,
+        verbs.explore,
+        "budget",
+        "seconds",
+        "seed",
+        "samples",
+        "shortening",
+        shortening={"flags": ("--shorten",)},
     )
     parser.add_argument(
         "--vary",

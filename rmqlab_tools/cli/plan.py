@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined
 from rmqlab.rules import rules_of
-from rmqlab_tools.cli.arguments import add_version
+from rmqlab_tools import verbs
+from rmqlab_tools.cli.arguments import add_parameters
 from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import Progress, make_folder, replace_file, write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.search.expressions.remarks import told
 from rmqlab_tools.search.plan.checklist import checklist
 from rmqlab_tools.search.plan.plan_text import plan_lines
-from rmqlab_tools.search.plan.planner import SCHEDULE_BUDGET, plan
+from rmqlab_tools.search.plan.planner import plan
 from rmqlab_tools.search.plan.procedures import PROCEDURES, Producers, Setting
 
 if TYPE_CHECKING:
@@ -22,75 +23,19 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.search.plan.results import Plan
 
-USUAL_SETTING = Setting()
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("old", metavar="OLD", help=_("what the group subscribes now: tagA, tagA||tagB, *, SQL92:a > 3"))
-    parser.add_argument("new", metavar="NEW", help=_("what it shall subscribe"))
-    add_version(parser)
-    parser.add_argument(
-        "--members", type=int, default=USUAL_SETTING.members, metavar="N", help=f"({USUAL_SETTING.members})"
-    )
-    parser.add_argument("--queues", type=int, metavar="N", help=_("of the topic (as many as members)"))
-    parser.add_argument(
-        "--pause",
-        type=int,
-        default=USUAL_SETTING.pause_ms,
-        metavar="MS",
-        help=_("between two restarts ({pause_ms})", pause_ms=USUAL_SETTING.pause_ms),
-    )
-    parser.add_argument(
-        "--every",
-        type=int,
-        default=USUAL_SETTING.every_ms,
-        metavar="MS",
-        help=_(
-            "between two rounds of messages, one of each kind for each queue ({every_ms})",
-            every_ms=USUAL_SETTING.every_ms,
-        ),
-    )
-    parser.add_argument(
-        "--among", action="store_true", help=_("send messages among the frames of each start too; a far larger space")
-    )
-    parser.add_argument(
-        "--procedure",
-        action="append",
-        metavar="NAME",
-        help=_(
-            "only this one (may be given several times): {name}",
-            name=joined(", ", (procedure.name for procedure in PROCEDURES)),
-        ),
-    )
-    parser.add_argument(
-        "--producers",
-        choices=[*(producer.value for producer in Producers), "both"],
-        default="both",
-        help=_(
-            "keep: they send everything all the time; wait: what only NEW takes comes, and what only "
-            "OLD takes ends, when the procedure says so (both)"
-        ),
-    )
-    parser.add_argument(
-        "--budget",
-        type=int,
-        default=SCHEDULE_BUDGET,
-        metavar="N",
-        help=_(
-            "runs of the search at most for each ({budget}); runs drawn by chance and to shorten come on top",
-            budget=SCHEDULE_BUDGET,
-        ),
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        metavar="S",
-        help=_("stop the search after about S seconds (the budget alone ends it)"),
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help=_("the first seed of those drawn by chance (0)")
-    )
+    names = joined(", ", (procedure.name for procedure in PROCEDURES))
+    add_parameters(
+        parser, verbs.plan, "old", "new", "version", "members", "queues", "pause_ms", "every_ms", "among", "procedures",
+        "producers", "budget", "seconds", "seed",
+        procedures={"help": _("only this one (may be given several times): {name}", name=names)},
+        producers={
+            "flags": ("--producers",), "action": "store", "metavar": None,
+            "choices": [*map(str, Producers), "both"], "default": "both",
+        },
+    )  # fmt: skip
     parser.add_argument(
         "-v", "--verbose", action="store_true", help=_("show what each way lost, and the schedule of its worst run")
     )

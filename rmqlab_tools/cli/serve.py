@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Event, Expired, Register, SubscriptionChanged, Unregister
 from rmqlab.language import _, joined
 from rmqlab.rules import rules_of
-from rmqlab_tools.cli.arguments import add_version
+from rmqlab_tools.cli.arguments import add_parameters
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer, warn
 from rmqlab_tools.processes import listened_to
@@ -36,10 +35,9 @@ MAX_LAG_MESSAGES = 1_000  # messages of a queue for the filtered lag: meanwhile 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Addresses, the settings, the folder of the store."""
-    parser.add_argument(
-        "-c", "--config", metavar="FILE", type=Path, help=_("settings, a broker.conf of RocketMQ 4.8.0")
-    )
-    add_version(parser)
+    from rmqlab_tools.live.serve import serve
+
+    add_parameters(parser, serve, "config", "version", config={"flags": ("-c", "--config")})
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], help=_("one more setting; repeatable")
     )
@@ -50,10 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=_("the name server's address (127.0.0.1:9876; a free port with --listen HOST:0)"),
     )
     parser.add_argument("--join", metavar="HOST:PORT[;…]", help=_("register with these name servers and start none"))
-    parser.add_argument("--store", metavar="DIR", type=Path, help=_("keep messages in this folder (else: in memory)"))
-    parser.add_argument(
-        "--acl", metavar="FILE", type=Path, help=_("check every request by these rules, a plain_acl.yml")
-    )
+    add_parameters(parser, serve, "store", "acl", store={"metavar": "DIR"})
     parser.add_argument(
         "--topic",
         metavar="NAME:QUEUES",

@@ -19,7 +19,8 @@ from rmqlab.scenario.scenario import refusal_of
 from rmqlab.sim.cluster import FILE_NAME, read_cluster_config, settings_beside
 from rmqlab.sim.scenario_inputs import named_scenarios, read_schedules
 from rmqlab.sim.simulate import simulate
-from rmqlab_tools.cli.arguments import add_version
+from rmqlab_tools import verbs
+from rmqlab_tools.cli.arguments import add_parameters, add_version
 from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import check_target, replace_file, write_result
 from rmqlab_tools.cli.printing import Printer, warn
@@ -72,7 +73,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     choices = parser.add_mutually_exclusive_group()
     choices.add_argument("--schedule", type=Path, metavar="FILE", help=_("repeat the choices of runs that were saved"))
-    choices.add_argument("--seed", type=int, metavar="N", help=_("draw delays, wake-ups and timer phases from seed N"))
+    add_parameters(choices, verbs.simulate, "seed")
     parser.add_argument("--schedule-out", type=Path, metavar="FILE", help=_("save the choices, one schedule a line"))
     parser.add_argument(
         "--compare",

@@ -56,14 +56,17 @@ def doctor(
 ) -> Diagnosis:
     """Read a live cluster and say who loses messages in it. Nothing is sent to it but questions.
 
-    `namesrv` is "host:port;host:port"; `groups` and `topics` are names, none means all. With two `looks` or more,
-    `every` seconds apart, flips are counted and what was lost in between is known; one look judges what lies around the
-    committed offsets. `messages` are read so many a queue, to say what they are. `limits` are those of
+    `namesrv` is "host:port;host:port"; `groups` and `topics` are names, none means all. With two `looks` or more
+    flips are counted and what was lost in between is known; one look judges what lies around the committed offsets.
+    `messages` are read so many a queue, to say what they are. `limits` are those of
     `SnapshotOptions`: `window`, `rate`, `timeout_ms`, `member_timeout_ms`, `limit_ms`. `since` is an earlier answer:
     what was passed since then is judged. `recorded` are files of looks that were saved, oldest first: they are judged
-    again, all groups or those named, and no server is asked. `acl` is a file with `accessKey:` and `secretKey:` (else
-    RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY count, if they are set); `tls` encrypts, or names a file with the settings
-    of 4.8.0's `tls.config.file`.
+    again, all groups or those named, and no server is asked. `tls` encrypts, or names a file with the settings of
+    4.8.0's `tls.config.file`.
+
+    Args:
+        every: between two looks
+        acl: keys, as in conf/tools.yml; else RMQLAB_ACCESS_KEY and RMQLAB_SECRET_KEY
 
     >>> import rmqlab
     >>> with rmqlab.serve() as broker:

@@ -24,8 +24,11 @@ class SnapshotOptions:
     """What is to be looked at, and how hard.
 
     `groups` and `topics` are names, none means all but the system's. `messages` are read so many a queue (none unless
-    asked for), `window` consume queue entries on each side of a committed offset. `rate` is requests a second to each
-    server; a request may take `timeout_ms`, a member's answer `member_timeout_ms`, the whole look `limit_ms`.
+    asked for). A request may take `timeout_ms`, a member's answer `member_timeout_ms`, the whole look `limit_ms`.
+
+    Args:
+        window: queue entries read on each side of an offset
+        rate: requests a second to one server, at most
     """
 
     groups: tuple[str, ...] = ()

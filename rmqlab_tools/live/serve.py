@@ -63,10 +63,14 @@ def serve(
 ) -> ServedBroker:
     """A broker that runs inside `with`, or between `start` and `stop`.
 
-    `listen` and `namesrv` are "host:port", port 0 means any free one; `store` is a folder (None: in memory); `config` a
-    broker.conf; `acl` has the rules of access control or names their file (None: nothing is checked); `version` is the
-    broker's, or `rules` are; `settings` are those of RocketMQ 4.8.0 under their names, `enablePropertyFilter=True` for
-    example.
+    `listen` and `namesrv` are "host:port", port 0 means any free one; `acl` has rules or names their file (None:
+    nothing is checked); `version` is the broker's, or `rules` are; `settings` are those of RocketMQ 4.8.0 under their
+    names, `enablePropertyFilter=True` for example.
+
+    Args:
+        store: keep messages in this folder (else: in memory)
+        config: settings, a broker.conf of RocketMQ 4.8.0
+        acl: check every request by these rules, a plain_acl.yml
 
     >>> with serve(enablePropertyFilter=True) as broker:
     ...     broker.create_topic("T", queues=2)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput, whole_number
 from rmqlab.language import _
 from rmqlab.sim.simulate import simulate
+from rmqlab_tools.search.defaults import RUN_BUDGET, SAMPLES, SHORTENING_BUDGET
 from rmqlab_tools.search.explorer.choice_graph import decisions
 from rmqlab_tools.search.explorer.deviations import MAX_RUNS, ScheduleShortener, replay_schedule
 from rmqlab_tools.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
@@ -42,10 +43,7 @@ if TYPE_CHECKING:
     from rmqlab.sim.cluster import ClusterConfig
     from rmqlab_tools.search.explorer.choice_graph import Decision
 
-RUN_BUDGET = 2_000
-SAMPLES = 200  # drawn beside a search that came to its end
 RUNS_PER_REPORT = 20  # runs between two reports of progress
-SHORTENING_BUDGET = 1_000  # runs that all shortening of drawn schedules may take together
 
 
 class NotRepeatedError(RuntimeError):

@@ -22,6 +22,7 @@ from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import TOPICS_SETTLE_MS, simulate
+from rmqlab_tools.search.defaults import SCHEDULE_BUDGET
 from rmqlab_tools.search.explorer.deviations import ScheduleShortener, replay_schedule
 from rmqlab_tools.search.explorer.explore import NotRepeatedError
 from rmqlab_tools.search.explorer.open_search import OpenSearch, gc_tuning
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from rmqlab.scenario.schedule import Chooser
 
 
-SCHEDULE_BUDGET = 600
 DRAWN = 20  # runs drawn beside a search that came to its end
 ALONE = 10  # where it does not, one in so many of the budget is drawn, if that is more
 LOOK = 40  # after so many runs it is clear enough whether a search can end within its budget

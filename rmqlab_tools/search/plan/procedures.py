@@ -19,6 +19,7 @@ from rmqlab.scenario.scenario import (
     Stop,
     Subscription,
 )
+from rmqlab_tools.search.defaults import EVERY_MS, PAUSE_MS, PLANNED_MEMBERS
 from rmqlab_tools.search.plan.change import PLANNED_TOPIC, Change, MessageKind
 
 PLAN_NAME = "change"  # one for all: names on the wire carry it, and orders depend on names
@@ -51,10 +52,10 @@ class Setting:
     where they fall is open too; the space is then many times as large.
     """
 
-    members: int = 2
-    queues: int = 2
-    pause_ms: int = 1_000
-    every_ms: int = 500
+    members: int = PLANNED_MEMBERS
+    queues: int = PLANNED_MEMBERS
+    pause_ms: int = PAUSE_MS
+    every_ms: int = EVERY_MS
     among: bool = False
 
     def __post_init__(self) -> None:

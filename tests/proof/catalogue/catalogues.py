@@ -20,6 +20,7 @@ from babel.messages.extract import extract_from_file
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.rules import DEFAULT_RULES
+from rmqlab_tools.cli.arguments import texts_of_arguments
 from rmqlab_tools.course.in_language import outputs_file
 from rmqlab_tools.course.rule_judge import rule_text
 from rmqlab_tools.course.shown_texts import MESSAGE_CALLS, names_of, texts_of
@@ -166,6 +167,9 @@ def _messages(path: Path) -> Iterator[tuple[str, str]]:
             texts = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
             if texts:
                 yield texts[0], texts[1] if call.func.id == "ngettext" else ""
+    for function in ast.walk(tree):  # what an argument of a verb says in its help
+        if isinstance(function, ast.FunctionDef | ast.ClassDef):
+            yield from ((text, "") for text in texts_of_arguments(ast.get_docstring(function) or "").values())
 
 
 def _strings(told: Any) -> Iterator[str]:
