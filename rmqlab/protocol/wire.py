@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from rmqlab.message.properties import PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
 from rmqlab.protocol.codes import RequestCode, ResponseCode, version_desc, version_number
@@ -12,9 +12,19 @@ _FAQ_4: Final = "http://rocketmq.apache.org/docs/faq/"
 _FAQ_5: Final = "https://rocketmq.apache.org/docs/bestPractice/06FAQ"
 
 
+ANY_CONFIG: Final = "*.json"
+
+
+class ConfigMark(NamedTuple):
+    """A field of a file of `config/` (of its `dataVersion`, too) by which its writer is known."""
+
+    file: str
+    field: str
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """How one version writes its frames and its messages.
+    """How one version writes its frames, its messages and its files.
 
     `version_number`: in the header of every command, `MQVersion.CURRENT_VERSION`. `faq`: the link in remarks and in
     texts of exceptions, `FAQUrl.suggestTodo`. `tells_sys_flags`: the answer to a pull has `topicSysFlag` and
@@ -23,13 +33,14 @@ class Wire:
     header of the answer to a heartbeat, `ClientManageProcessor.heartBeat`. `stored_properties`: what the broker adds to
     a message besides CLUSTER, `AbstractSendMessageProcessor.buildMsgContext`. `property_capacity`: the table length of
     the map of properties that were read, which makes their order, `MessageDecoder.string2messageProperties`.
-    `keeps_origin_in_dlq`: the text of a message that is sent back is made again when ORIGIN_MESSAGE_ID is in
-    it, `AbstractSendMessageProcessor.consumerSendMsgBack`. `illegal_queue`: the code that refuses a pull from a queue
-    that is not there, `PullMessageProcessor.processRequest`. `lite_pull`: the request of a lite pull consumer,
+    `keeps_origin_in_dlq`: the text of a message that is sent back is made again when ORIGIN_MESSAGE_ID is in it,
+    `AbstractSendMessageProcessor.consumerSendMsgBack`. `illegal_queue`: the code that refuses a pull from a queue that
+    is not there, `PullMessageProcessor.processRequest`. `lite_pull`: the request of a lite pull consumer,
     `MQClientAPIImpl.pullMessage`. `tells_empty_stats`: the admin tool says the empty statistics of a group that is
-    online, `DefaultMQAdminExtImpl.examineConsumeStats`. `tells_suspend`: a check point of POP says whether its
-    message comes again without being counted, `PopCheckPoint.isSuspend`. `tells_origin_group`: a message that POP gives
-    again says of which group, `PopReviveService.reviveRetry`.
+    online, `DefaultMQAdminExtImpl.examineConsumeStats`. `tells_suspend`: a check point of POP says whether its message
+    comes again without being counted, `PopCheckPoint.isSuspend`. `tells_origin_group`: a message that POP gives again
+    says of which group, `PopReviveService.reviveRetry`. `config_marks`: fields of the files in `config/` that not every
+    version writes, `DataVersion.stateVersion`, `ConsumerOffsetManager.groupTopicMap`.
 
     >>> WIRE_5_5_0.version_number, WIRE_5_5_0.version_name
     (513, 'V5_5_0')
@@ -48,6 +59,7 @@ class Wire:
     tells_empty_stats: bool = False
     tells_suspend: bool = False
     tells_origin_group: bool = False
+    config_marks: tuple[ConfigMark, ...] = ()
 
     @property
     def version_name(self) -> str:
@@ -62,6 +74,10 @@ class Wire:
     def attach_default_url(self, text: str) -> str:
         """A text of an exception with the link, unless it has one (`FAQUrl.attachDefaultURL`)."""
         return text if "\nSee " in text else f"{text}\nFor more information, please visit the url, {self.faq}"
+
+
+_STATE_VERSION: Final = ConfigMark(ANY_CONFIG, "stateVersion")
+_TOPICS_OF_GROUPS: Final = ConfigMark("consumerOffset.json", "groupTopicMap")
 
 
 def _of_5(version: str, *, is_new: bool) -> Wire:
@@ -79,6 +95,7 @@ def _of_5(version: str, *, is_new: bool) -> Wire:
         tells_empty_stats=True,
         tells_suspend=is_new,
         tells_origin_group=is_new,
+        config_marks=(_STATE_VERSION, _TOPICS_OF_GROUPS) if is_new else (_STATE_VERSION,),
     )
 
 

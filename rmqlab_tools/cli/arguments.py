@@ -138,7 +138,7 @@ class PrintExample(argparse.Action):
         parser.exit(0)
 
 
-def add_version(parser: ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_version(parser: ArgumentParser | argparse._ArgumentGroup, usual: str = DEFAULT_VERSION) -> None:
     """Declare `--version`, of broker and clients; the program's own stands before the verb. `rules_of` reads it."""
     parser.add_argument(
         "--version",
@@ -146,7 +146,7 @@ def add_version(parser: ArgumentParser | argparse._ArgumentGroup) -> None:
         help=_(
             "the RocketMQ that broker and clients are: {versions} ({usual})",
             versions=joined(", ", RULES),
-            usual=DEFAULT_VERSION,
+            usual=usual,
         ),
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.language import N_, _
+from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.output import Progress, make_folder, write_json
 from rmqlab_tools.cli.printing import printer
 
@@ -25,10 +26,12 @@ keys of --json:
              first_lost, last_lost}}}
   damage     [{physicalOffset, size, reason, topic, queueId, queueOffset}...]
   witnessed  {GROUP: [client...]}: groups with evidence of deliveries, and the clients that wrote a trace
+  version, written_by  by whose rules the store is judged; {versions, marks}: who wrote it, and what shows that
   config_damage  [sentence...], where files of config/ are damaged; without offsets every fate is unknown
 Lost is what was dropped or skipped and some member asked for. Certainty: proved (by a trace, a log, a record sent
-back), implied (by offsets and subscriptions, if nobody set offsets by hand), unknown. delivered and lost count what is
-proved or implied. The fate passed: an offset went past the message, and nothing else is known of it. Times: epoch ms.
+back, check points and acks of pops), implied (by offsets and subscriptions, if nobody set offsets by hand and no member
+of a group that pops pulls), unknown. delivered and lost count what is proved or implied. The fate passed: an offset
+went past the message, and nothing else is known of it. Times: epoch ms.
 """)
 
 
@@ -94,6 +97,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             "notifyConsumerIdsChangedEnable how soon members know of each other"
         ),
     )
+    add_version(parser, _("that which the store shows"))
     parser.add_argument("--no-crc", action="store_true", help=_("do not compare bodies with their checksums"))
     parser.add_argument(
         "--spark", metavar="ADDRESS", help=_("a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])")
@@ -124,6 +128,7 @@ def run(args: Namespace) -> int:
         until=_time(args.until),
         trace_topic=args.trace_topic or TRACE_TOPIC,
         check_crc=not args.no_crc,
+        version=args.version,
     )
     try:
         make_folder(args.out, "--out")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
+from rmqlab.rules import rules_of
 from rmqlab.run.results import LabResult
 from rmqlab_tools.extras import require
 from rmqlab_tools.spark.audit.audit_report import damage_lines, summary_lines, topic_of
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from rmqlab.rules import Rules
     from rmqlab_tools.show.figure import Picture
     from rmqlab_tools.show.tables import Table
     from rmqlab_tools.spark.audit.audit import Audit
+    from rmqlab_tools.spark.audit.store_version import WrittenBy
     from rmqlab_tools.spark.audit.subscriptions import Subscriptions
 
     Rows = Iterable[Mapping[str, Any]]
@@ -44,6 +47,7 @@ def audit(
     delivered: Given | Sequence[str | Path] | None = None,
     groups: Sequence[str] | None = None,
     session: SparkSession | None = None,
+    version: str | None = None,
 ) -> AuditResult:
     """Say what became of the messages in a broker's store directory, for each consumer group: lost, delivered, unknown.
 
@@ -52,7 +56,8 @@ def audit(
     says who asked for what: a file, rows such as `{"group": "G", "topic": "T", "expr": "tagA", "client": "A"}`, a
     DataFrame of them, or what `Lab.finish()` gives. `delivered` says what consumers got, all of it: files, rows such
     as `{"group": "G", "msgId": "7F00..."}`, or what `Lab.finish()` gives. `groups`: only these. `session` is a Spark
-    session (`rmqlab.spark()` unless given).
+    session (`rmqlab.spark()` unless given). `version` is the broker's: without it that which the store's files show.
+    What a group that pops got is read from the check points and acks that a 5.x broker stores.
 
     >>> import rmqlab, tempfile
     >>> lab = rmqlab.Lab(topics={"T": 4})
@@ -69,9 +74,17 @@ def audit(
     {'delivered': 4, 'dropped_by_broker_tag': 4}
 
     Raises:
-        BadInput: no store, or nothing in it to audit; subscriptions or deliveries that cannot be read; no Spark.
+        BadInput: no store, or nothing in it to audit; subscriptions or deliveries that cannot be read; no Spark; a
+            version that is not there.
     """
-    result = open_audit(store, subscriptions=subscriptions, delivered=delivered, groups=groups or (), session=session)
+    result = open_audit(
+        store,
+        subscriptions=subscriptions,
+        delivered=delivered,
+        groups=groups or (),
+        session=session,
+        version=version,
+    )
     try:
         result.compute()
     except Exception:
@@ -89,6 +102,7 @@ def open_audit(
     session: SparkSession | Callable[[], SparkSession] | None = None,
     each_message: bool | None = None,
     conf: Path | None = None,
+    version: str | None = None,
     since: int | None = None,
     until: int | None = None,
     **options: Any,
@@ -96,7 +110,8 @@ def open_audit(
     """An audit before its work is done: `compute` does it.
 
     `each_message`: keep the fate of every message (None: if the log is small). `conf` is the broker's, if it does not
-    lie beside the store. `since` and `until` are store times, epoch ms. `options` are those of `AuditOptions`.
+    lie beside the store. `version` is the broker's, without it that which the store shows. `since` and `until` are
+    store times, epoch ms. `options` are those of `AuditOptions`.
 
     Raises:
         BadInput: as `audit` does.
@@ -105,15 +120,19 @@ def open_audit(
     from rmqlab.message.java import LONG_MAX, LONG_MIN
     from rmqlab_tools.recordings.store import open_store
     from rmqlab_tools.spark.audit.audit import NO_SUBSCRIPTIONS, Audit, AuditOptions
+    from rmqlab_tools.spark.audit.store_version import written_by
     from rmqlab_tools.spark.audit.subscriptions import both
     from rmqlab_tools.spark.files.commit_log_files import log_files
 
+    given_rules = None if version is None else rules_of(version)
     with ExitStack() as stack:
         folder, events, beside = stack.enter_context(open_store(Path(store)))
+        writer = written_by(folder)
+        rules = given_rules or writer.rules()
         known_subscriptions = NO_SUBSCRIPTIONS
         for given in (events, subscriptions):
             if given is not None:
-                known_subscriptions = both(known_subscriptions, _subscriptions(given))
+                known_subscriptions = both(known_subscriptions, _subscriptions(given, rules))
         # Frames report nothing of what was stored before the recorder ran, or after.
         first, last = known_subscriptions.span or (LONG_MIN, LONG_MAX)
         logs = (*([str(events)] if events else []), *_delivered(delivered, stack))
@@ -126,6 +145,7 @@ def open_audit(
             until=last if until is None else until,
             **settings_of(conf or beside),
             each_message=small if each_message is None else each_message,
+            rules=rules,
             **options,
         )
         known = [
@@ -137,7 +157,7 @@ def open_audit(
             if is_known
         ]
         done = Audit(session or _own_session, folder, chosen)
-        return AuditResult(done, joined(" and ", known) or _("the store alone"), stack.pop_all())
+        return AuditResult(done, joined(" and ", known) or _("the store alone"), stack.pop_all(), writer)
 
 
 class AuditResult:
@@ -146,9 +166,10 @@ class AuditResult:
     `delivered` and `lost` count what is proved or implied only; what is neither is `unknown`.
     """
 
-    def __init__(self, audit: Audit, known: str, files: ExitStack) -> None:
-        """`known` says what is known; `files` are closed when they are not needed any more."""
+    def __init__(self, audit: Audit, known: str, files: ExitStack, writer: WrittenBy) -> None:
+        """`known` says what is known, `writer` who wrote the store; `files` are closed when they are not needed."""
         self._audit = audit
+        self.writer = writer
         self.known = known
         self._close = weakref.finalize(self, files.close)
 
@@ -169,6 +190,11 @@ class AuditResult:
     def groups(self) -> dict[str, dict[str, dict[str, Any]]]:
         """By group and topic: sent, delivered, lost, unknown, by_fate, lost_ids and more, as `rmqlab audit --json`."""
         return self._audit.summary
+
+    @property
+    def version(self) -> str:
+        """The version by whose rules the store is judged."""
+        return self._audit.options.rules.version
 
     @property
     def damage(self) -> list[dict[str, Any]]:
@@ -275,11 +301,18 @@ class AuditResult:
             group: list(clients) for group, clients in sorted(self._audit.groups_with_evidence.items())
         }
         record = {"groups": self.groups, "damage": self.damage, "witnessed": groups_with_evidence}
+        record |= {"version": self.version, "written_by": self.writer._asdict()}
         return record | ({"config_damage": self.config_damage} if self.config_damage else {})
 
     def lines(self) -> list[str]:
-        """The result as text: damaged files of `config/`, each group and topic, remarks, what is damaged in the log."""
-        return [*self.config_damage, *summary_lines(self.groups), *damage_lines(self.damage)]
+        """The result as text: who wrote the store, damaged files of `config/`, groups and topics, remarks, damage."""
+        return [*self._version_lines(), *self.config_damage, *summary_lines(self.groups), *damage_lines(self.damage)]
+
+    def _version_lines(self) -> list[str]:
+        says, versions = self.writer.says(), self.writer.versions
+        if versions and self.version not in versions:
+            return [says, _("It is judged by the rules of {version}.", version=self.version)]
+        return [says] if says else []
 
     def close(self) -> None:
         """Let go of what Spark keeps on disk, and of what was unpacked."""
@@ -300,12 +333,14 @@ def _own_session() -> SparkSession:
     return open_here()
 
 
-def _subscriptions(given: Given) -> Subscriptions:
+def _subscriptions(given: Given, rules: Rules) -> Subscriptions:
     from rmqlab_tools.spark.audit.subscription_file import of_lines, read_subscriptions
 
     if isinstance(given, str | Path):
-        return read_subscriptions(given)
-    return of_lines([(_("subscriptions, row {n}", n=n), row) for n, row in enumerate(_rows(given))], "subscriptions")
+        return read_subscriptions(given, rules)
+    return of_lines(
+        [(_("subscriptions, row {n}", n=n), row) for n, row in enumerate(_rows(given))], "subscriptions", rules
+    )
 
 
 def _delivered(given: Given | Sequence[str | Path] | None, stack: ExitStack) -> list[str]:
@@ -342,12 +377,18 @@ def _is_empty(value: object) -> bool:
 
 def settings_of(conf: Path | None) -> dict[str, Any]:
     """What the broker's settings decide in an audit, as `AuditOptions` names it."""
+    from rmqlab.files import read_properties
     from rmqlab.sim.cluster import read_cluster_config
+    from rmqlab_tools.spark.audit.audit import PULL_MODE
 
     if conf is None:
         return {}
     settings = read_cluster_config(conf, strict=False)
+    of_pop = read_properties(conf)
     return {
+        "pops_in_memory": of_pop.get("enablePopBufferMerge", "").strip() == "true",
+        "pops_in_kv": of_pop.get("popConsumerKVServiceEnable", "").strip() == "true",
+        "request_mode": of_pop.get("defaultMessageRequestMode", PULL_MODE).strip(),
         "in_memory_percent": settings.store.access_message_in_memory_max_ratio,
         "notify_consumer_ids_changed": settings.broker.notify_consumer_ids_changed_enable,
     }

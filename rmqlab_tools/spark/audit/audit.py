@@ -21,10 +21,11 @@ from rmqlab.errors import BadInput
 from rmqlab.files import contents, is_dir
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, TRACE_TOPIC
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import LOSING, Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
 from rmqlab_tools.spark.audit.delivery_evidence import DeliveryEvidence, evidence_topics, with_evidence
-from rmqlab_tools.spark.audit.fate_codes import Answer
+from rmqlab_tools.spark.audit.fate_codes import Answer, UnknownReason
 from rmqlab_tools.spark.audit.fate_inference import FateInference
 from rmqlab_tools.spark.audit.log_extent import (
     IN_MEMORY_PERCENT,
@@ -36,6 +37,8 @@ from rmqlab_tools.spark.audit.log_extent import (
     require_topics,
 )
 from rmqlab_tools.spark.audit.owners import Owners
+from rmqlab_tools.spark.audit.pop_evidence import PopEvidence
+from rmqlab_tools.spark.audit.pop_inference import PopInference
 from rmqlab_tools.spark.audit.queue_check import require_queues
 from rmqlab_tools.spark.audit.subscriptions import Subscriptions, with_config
 from rmqlab_tools.spark.audit.totals import totals
@@ -53,6 +56,8 @@ if TYPE_CHECKING:
     from rmqlab_tools.spark.audit.subscriptions import Key
 
 _SPLIT: Final = 1 << 30
+PULL_MODE, POP_MODE = "PULL", "POP"
+_KV_FOLDER: Final = "kvStore"
 NO_SUBSCRIPTIONS: Final = Subscriptions({}, {}, frozenset(), {})
 
 
@@ -64,7 +69,9 @@ class AuditOptions:
     the log one task reads. `in_memory_percent`: the broker's `accessMessageInMemoryMaxRatio`, which decides where a new
     group begins. `notify_consumer_ids_changed`: its `notifyConsumerIdsChangedEnable`, which decides how soon members
     know of each other. `each_message`: keep the fate of every message, for `Audit.message_rows`; those of a big store
-    are many.
+    are many. `rules` are those of the version that wrote the store. `pops_in_memory`: its `enablePopBufferMerge`.
+    `pops_in_kv`: its `popConsumerKVServiceEnable`, None if its settings are not known. `request_mode`: its
+    `defaultMessageRequestMode`.
     """
 
     groups: tuple[str, ...] = ()
@@ -78,6 +85,10 @@ class AuditOptions:
     in_memory_percent: int = IN_MEMORY_PERCENT
     notify_consumer_ids_changed: bool = True
     each_message: bool = False
+    rules: Rules = DEFAULT_RULES
+    pops_in_memory: bool = False
+    pops_in_kv: bool | None = None
+    request_mode: str = PULL_MODE
 
 
 class Audit:
@@ -123,8 +134,15 @@ class Audit:
             if topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
             for queue, offset in offsets.items()
         }
+        self._pops = PopEvidence(self._open, self._ranges, topics, self._committed)
         self._evidence = DeliveryEvidence(
-            self._open, self._ranges, evidence_topic_names, self.options.trace_topic, self.options.delivered, retried
+            self._open,
+            self._ranges,
+            evidence_topic_names,
+            self.options.trace_topic,
+            self.options.delivered,
+            retried,
+            lambda: self._pops.retry_groups,
         )
         groups = {group for group, _ in self._known}
         require_groups(root, groups, self.options.groups, self._evidence.fully_logged_groups, self._config.damage)
@@ -152,6 +170,26 @@ class Audit:
         named = {*self._committed, *self._config.named_offsets(), *self._subscriptions.keys()}
         return sorted(key for key in named if is_audited(*key))
 
+    @cached_property
+    def _modes(self) -> dict[Key, str]:
+        return self._config.request_modes()
+
+    def _doubt_of_pops(self, key: Key) -> tuple[bool, UnknownReason | None]:
+        """Whether a group is judged as one that pops, and what stands against taking check points for all of them."""
+        group, given = key[0], self._subscriptions
+        pops, pulls = key in self._pops.starts or group in given.popping, group in given.pulling
+        if pulls and not pops:
+            return False, None
+        in_kv = self.options.pops_in_kv
+        if in_kv or (in_kv is None and any(contents(Path(self.root) / _KV_FOLDER))):
+            return True, UnknownReason.POPS_IN_KV
+        if self.options.pops_in_memory:
+            return True, UnknownReason.POPS_IN_MEMORY
+        if pops:
+            return True, UnknownReason.MEMBER_PULLS if pulls else None
+        is_pop = self._modes.get(key, self.options.request_mode) == POP_MODE
+        return is_pop, UnknownReason.POP_MODE_ALONE if is_pop else None
+
     @property
     def groups_with_evidence(self) -> dict[str, tuple[str, ...]]:
         """The groups with evidence of deliveries, and the clients it names: not every consumer may write a trace."""
@@ -173,29 +211,34 @@ class Audit:
             clients, coverage = groups_with_evidence.get(group, ((), Answer.NO))
             client_subscriptions = known.client_subscriptions.get(key, [])
             queues = topics[topic].read_queue_nums if topic in topics else 0
-            inference = FateInference(
-                group=group,
-                topic=topic,
-                committed=self._committed.get(key, {}),
-                client_subscriptions=client_subscriptions,
-                broker_subscriptions=known.broker_subscriptions.get(key, []),
-                complete=key in known.complete,
-                owners=Owners(
+            facts: dict[str, Any] = {
+                "group": group,
+                "topic": topic,
+                "committed": self._committed.get(key, {}),
+                "client_subscriptions": client_subscriptions,
+                "broker_subscriptions": known.broker_subscriptions.get(key, []),
+                "complete": key in known.complete,
+                "owners": Owners(
                     group,
                     topic,
                     queues,
                     known.present.get(group, ()),
                     client_subscriptions,
                     notify_consumer_ids_changed=notifies,
+                    rules=self.options.rules,
                 ),
-                has_evidence=group in groups_with_evidence,
-                traced=clients,
-                coverage=coverage,
-                reset=known.reset.get(key, ()),
-                at_first=self._at_first,
-                paused=tuple(known.paused.get(group, ())),
-                offsets_known=not self._offsets_lost,
-            )
+                "has_evidence": group in groups_with_evidence or key in self._pops.starts,
+                "traced": clients,
+                "coverage": coverage,
+                "reset": known.reset.get(key, ()),
+                "at_first": self._at_first,
+                "paused": tuple(known.paused.get(group, ())),
+                "offsets_known": not self._offsets_lost,
+                "rules": self.options.rules,
+            }
+            pops, doubt = self._doubt_of_pops(key)
+            starts = self._pops.starts.get(key, {})
+            inference = PopInference(**facts, starts=starts, doubt=doubt) if pops else FateInference(**facts)
             inferences.setdefault(topic, []).append(inference)
         return inferences
 
@@ -225,6 +268,8 @@ class Audit:
         frame = over_ranges(self.session, self._ranges, self.scan.run, audit_scan.SCAN_SCHEMA)
         if self.groups_with_evidence:
             frame = with_evidence(frame, self._evidence.best)
+        if self._pops.starts:
+            frame = self._pops.applied(frame)
         return frame.persist(StorageLevel.DISK_ONLY)
 
     @cached_property
@@ -251,7 +296,7 @@ class Audit:
         losing = F.col("fate").isin(*map(str, (*sorted(LOSING), Fate.PASSED))) & (F.col("asked") != "no")
         kinds = F.col("kind").isin(audit_scan.LOST_ROW, audit_scan.DETAIL)
         losses = rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
-        if self.groups_with_evidence or self.options.each_message:
+        if self.groups_with_evidence or self._pops.starts or self.options.each_message:
             got = rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
             others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))
             losses = losses.join(others, "physicalOffset", "left").withColumn(
@@ -303,6 +348,7 @@ class Audit:
         if "rows" in self.__dict__:
             self.__dict__.pop("rows").unpersist()
         self._evidence.close()
+        self._pops.close()
 
 
 MESSAGE_COLUMNS: Final = (

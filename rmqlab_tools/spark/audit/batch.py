@@ -11,7 +11,7 @@ import pyarrow as pa
 from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92.compiler import CompiledSql92
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.rules import tags_code
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.spark.audit.owners import REBALANCE_LAG_MS
 from rmqlab_tools.spark.audit.subscriptions import NEVER
 from rmqlab_tools.spark.files.commit_log_files import PROPERTY_PREFIX
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rmqlab.rules import Rules
     from rmqlab_tools.spark.audit.owners import Owners, Window
     from rmqlab_tools.spark.audit.subscriptions import BrokerSubscription, ClientSubscription
 
@@ -76,9 +77,9 @@ class Batch:
 class BatchFilter:
     """A `Filter` for batches: of tags it is asked once a name, of conditions once a distinct value."""
 
-    def __init__(self, topic: str, kind: str, expression: str) -> None:
+    def __init__(self, topic: str, kind: str, expression: str, rules: Rules = DEFAULT_RULES) -> None:
         """Compile; a condition that the broker refuses lets nothing pass."""
-        self._filter = Filter.of(topic, expression, kind)
+        self._filter = Filter.of(topic, expression, kind, rules)
         self.is_tag = self._filter.by_tag
         compiled = self._filter.condition
         self._sql = DictionaryFilter(compiled) if isinstance(compiled, CompiledSql92) else None
@@ -102,6 +103,7 @@ class BatchFilter:
         known = batch.answers.get((self, "broker"))
         if known is None:
             if self.is_tag:
+                tags_code = self._filter.rules.tags_code
                 known = batch.by_tag([self._filter.passes_layer_1(tags_code(name), None) for name in batch.tag_names])
             else:
                 known = self.wants(batch)
@@ -121,9 +123,9 @@ class BatchFilter:
 
 
 @cache
-def batch_filter(topic: str, kind: str, expression: str) -> BatchFilter:
+def batch_filter(topic: str, kind: str, expression: str, rules: Rules = DEFAULT_RULES) -> BatchFilter:
     """The filter of a subscription, compiled once in each worker."""
-    return BatchFilter(topic, kind, expression)
+    return BatchFilter(topic, kind, expression, rules)
 
 
 class BrokerPasses(NamedTuple):
@@ -144,6 +146,7 @@ def at_broker(
     client_subscriptions: Sequence[ClientSubscription],
     owners: Owners,
     complete: bool,
+    rules: Rules = DEFAULT_RULES,
 ) -> BrokerPasses:
     """Judge messages that may have been looked at within `window`.
 
@@ -162,7 +165,7 @@ def at_broker(
             if wish.since <= subscription.since <= last
         }
         if (wish.type, wish.expression) not in seen:
-            got = batch_filter(topic, wish.type, wish.expression).broker_passes(batch)
+            got = batch_filter(topic, wish.type, wish.expression, rules).broker_passes(batch)
             may = (window.last >= wish.since) & (begin <= last)
             may_receive |= may & got
             must_receive &= ~may | got
@@ -170,7 +173,7 @@ def at_broker(
         mine = begin >= slot.since
         if index + 1 < len(slots):
             mine &= begin < slots[index + 1].since
-        wanted = batch_filter(topic, slot.type, slot.expression)
+        wanted = batch_filter(topic, slot.type, slot.expression, rules)
         got = wanted.broker_passes(batch)
         passes[mine], by_tag[mine] = got[mine], wanted.is_tag
         known |= mine
@@ -178,7 +181,9 @@ def at_broker(
         may = mine | ((begin < slot.since) & (window.last >= slot.since))
         may_receive |= may & got
         must_receive &= ~may | got
-    own = [batch_filter(topic, subscription.type, subscription.expression) for subscription in client_subscriptions]
+    own = [
+        batch_filter(topic, subscription.type, subscription.expression, rules) for subscription in client_subscriptions
+    ]
     if slots and own:
         # Who joins, and whoever gets other queues by that, registers its own: often for less than a look takes.
         near = owners.is_near_change(window)

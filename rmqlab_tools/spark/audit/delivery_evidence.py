@@ -27,7 +27,7 @@ from rmqlab_tools.spark.files.log_reader import LogReader
 from rmqlab_tools.spark.files.tasks import over_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -166,12 +166,14 @@ class DeliveryEvidence:
         trace_topic: str,
         delivered: tuple[str, ...],
         retried: Mapping[tuple[str, int], int],
+        of_pop: Callable[[], Container[str]] = tuple,
     ) -> None:
         """`topics` are those of the store that tell, `delivered` paths of delivery logs, which are read at once.
 
-        `retried` has the committed offsets of retry topics, by topic and queue.
+        `retried` has the committed offsets of retry topics, by topic and queue. `of_pop` says which of the topics are
+        retry topics of pops, of which check points tell more.
         """
-        self._session, self._ranges, self._retried = session, ranges, retried
+        self._session, self._ranges, self._retried, self._of_pop = session, ranges, retried, of_pop
         self._topics, self._trace_topic = topics, trace_topic
         logs = (pa.Table.from_batches(read_log(path), EVIDENCE_SCHEMA) for path in delivered)
         self._given = pa.concat_tables([EVIDENCE_SCHEMA.empty_table(), *logs])
@@ -189,8 +191,10 @@ class DeliveryEvidence:
         # Spark Connect makes no frame of a table without rows
         frames = [self._session().createDataFrame(self._given)] if self._given.num_rows else []
         if self._topics or not frames:
-            ranges = self._ranges if self._topics else []
-            work = partial(read_evidence, topics=self._topics, trace_topic=self._trace_topic, retried=self._retried)
+            of_pop = self._of_pop()
+            topics = tuple(topic for topic in self._topics if topic not in of_pop)
+            ranges = self._ranges if topics else []
+            work = partial(read_evidence, topics=topics, trace_topic=self._trace_topic, retried=self._retried)
             frames.append(over_ranges(self._session(), ranges, work, EVIDENCE_SCHEMA))
         frame = reduce(lambda left, other: left.unionByName(other), frames)
         ranked = frame.groupBy("group", "key").agg(F.max("rank").alias("rank"), F.max("client").alias("client"))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.spark.audit.subscriptions import Key
 
+_PULLING = {"push", "lite"}
 _STRATEGIES = {"avg": AVG, "circle": AVG_BY_CIRCLE, "hash": "CONSISTENT_HASH"}
 
 
@@ -117,11 +118,13 @@ class _EventFacts:
         strategies: dict[str, set[str]] = defaultdict(set)
         reset: dict[Key, tuple[int, ...]] = {}
         paused: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        pulling, popping = set[str](), set[str]()
         for scenario_id, scenario in self._scenarios.items():
             suffix, members = self._suffix(scenario_id), scenario.members()
             for member_name, member in members.items():
                 group = f"{member.group}{suffix}"
                 strategies[group].add(member.strategy)
+                (pulling if member.pulls else popping).add(group)
                 known = self._ids.get((scenario_id, member_name))
                 client = known or _named(f"@{member_name}{suffix}", self._present.get(group, [])) or member_name
                 end = min(self._ends.get((scenario_id, member_name), NEVER), member.killed_at)
@@ -157,7 +160,16 @@ class _EventFacts:
         }
         slots = {key: history for key, history in self._held.items() if history and key[1] not in resized}
         complete = frozenset(key for key in client_subscriptions if key[1] not in resized)
-        return Subscriptions(dict(client_subscriptions), slots, complete, present, reset, paused=dict(paused))
+        return Subscriptions(
+            dict(client_subscriptions),
+            slots,
+            complete,
+            present,
+            reset,
+            paused=dict(paused),
+            pulling=frozenset(pulling),
+            popping=frozenset(popping),
+        )
 
 
 class _Member:
@@ -166,6 +178,7 @@ class _Member:
     def __init__(self, start: Start, at: int) -> None:
         self.group, self.strategy = start.group, _STRATEGIES[start.strategy]
         self.post = start.post or start.kind == "lite"
+        self.pulls = start.kind in _PULLING
         self.killed_at = NEVER
         self.entries: list[tuple[int, str, str, str]] = [
             (at, topic, subscription.type, subscription.expr) for topic, subscription in start.subscribe.items()

@@ -30,6 +30,10 @@ WHY: Final = (
     N_("the group's offsets were set by hand: it may have been passed"),
     N_("members subscribe different topics, so pulls fail now and then: another subscription may have met it"),
     N_("the committed offsets cannot be read: nobody knows whether one is past it"),
+    N_("a member of this POP group pulls: what it gets stands in no check point"),
+    N_("the broker may keep check points in memory (enablePopBufferMerge): what a POP group got may stand nowhere"),
+    N_("the broker keeps check points in RocksDB (kvStore), which is not read: nobody knows what a POP group got"),
+    N_("the broker's mode for the group is POP, and no check point is of it: nobody knows how it read"),
 )
 """Why a fate is unknown; None where it is not."""
 LOST_CODES: Final = np.array([fate in LOSING for fate in FATES_IN_ORDER])
@@ -64,6 +68,10 @@ class UnknownReason(IntEnum):
     OFFSETS_SET = 7
     MIXED_TOPICS = 8
     OFFSETS_UNREADABLE = 9
+    MEMBER_PULLS = 10
+    POPS_IN_MEMORY = 11
+    POPS_IN_KV = 12
+    POP_MODE_ALONE = 13
 
 
 class InferredFates(NamedTuple):

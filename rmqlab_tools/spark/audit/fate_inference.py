@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import Fate
 from rmqlab_tools.spark.audit.batch import Batch, BatchFilter, BrokerPasses, at_broker, batch_filter
 from rmqlab_tools.spark.audit.commits import PullOpportunities, earliest_commit_ms
@@ -36,7 +37,7 @@ class FateInference:
     `reset`: when (epoch ms) the group's offsets were set by hand. `at_first`: a new group begins with the first message
     of its queues, so that it looks at what came before it. `paused`: from when to when (epoch ms) somebody stood still.
     `offsets_known` is False where the broker's file of offsets is damaged: then nothing is implied of where the group
-    is.
+    is. `rules` are those of the broker's version.
     """
 
     group: str
@@ -53,6 +54,7 @@ class FateInference:
     at_first: bool = True
     paused: tuple[tuple[int, int], ...] = ()
     offsets_known: bool = True
+    rules: Rules = DEFAULT_RULES
 
     def property_names(self) -> set[str]:
         """The properties that some subscription looks at, besides TAGS and KEYS."""
@@ -89,9 +91,7 @@ class FateInference:
             # Whoever stands still looks at it when it goes on.
             still = (window.last >= since) & (window.first <= until)
             window = window._replace(last=np.where(still, np.maximum(window.last, until + HOLD_MS), window.last))
-        broker = at_broker(
-            batch, window, self.topic, self._slots(), self.client_subscriptions, self.owners, self.complete
-        )
+        broker = self._at_broker(batch, window)
         may_receive, must_receive = self._by_any(batch, window, owner, broker)
         at_once = Window(begin, begin)
         broker = self._posted(batch, at_once, owner, broker)
@@ -145,7 +145,7 @@ class FateInference:
         """Leave to later owners what no member kept, until an offset after it was surely committed."""
         begin, owners = window.first, self.owners
         soon = Window(begin, begin + HOLD_MS)
-        broker = at_broker(batch, soon, self.topic, self._slots(), self.client_subscriptions, owners, self.complete)
+        broker = self._at_broker(batch, soon)
         _, kept = self._by_owner(
             batch, soon._replace(first=begin - HOLD_MS), owner, broker.may_receive, broker.must_receive
         )
@@ -315,5 +315,9 @@ class FateInference:
         texts = {(subscription.type, subscription.expression) for subscription in self.client_subscriptions}
         return [BrokerSubscription(*texts.pop())] if self.complete and len(texts) == 1 else []
 
+    def _at_broker(self, batch: Batch, window: Window) -> BrokerPasses:
+        wishes = self.client_subscriptions
+        return at_broker(batch, window, self.topic, self._slots(), wishes, self.owners, self.complete, self.rules)
+
     def _filter(self, kind: str, expression: str) -> BatchFilter:
-        return batch_filter(self.topic, kind, expression)
+        return batch_filter(self.topic, kind, expression, self.rules)

@@ -16,7 +16,7 @@ import numpy as np
 
 from rmqlab.client.allocate import AllocateMessageQueueAveragely, AllocateMessageQueueAveragelyByCircle
 from rmqlab.message.topics import queues_of
-from rmqlab.rules import DEFAULT_RULES
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab_tools.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, ClientSubscription, Present
 
 if TYPE_CHECKING:
@@ -66,15 +66,16 @@ class Owners:
         client_subscriptions: Sequence[ClientSubscription],
         *,
         notify_consumer_ids_changed: bool = True,
+        rules: Rules = DEFAULT_RULES,
     ) -> None:
         """`queues` is how many the topic has, 0 if that is not known: then nothing is known of owners.
 
         `notify_consumer_ids_changed`: the broker notifies members when others come and go, else they notice at their
-        next rebalance.
+        next rebalance. `rules` are those of the clients' version.
         """
-        self._settled_ms = (
-            REBALANCE_LAG_MS if notify_consumer_ids_changed else DEFAULT_RULES.rebalance_period_ms + REBALANCE_LAG_MS
-        )
+        # Where a client may not rebalance again at once, and a new queue waits, the others pull as before for longer.
+        lag = REBALANCE_LAG_MS + rules.rebalance_min_period_ms + rules.first_pull_delay_ms
+        self._settled_ms = lag if notify_consumer_ids_changed else rules.rebalance_period_ms + lag
         self.arrived: dict[str, int] = {}  # when (epoch ms) each client was there for the first time
         for period in present:
             for client in period.clients:

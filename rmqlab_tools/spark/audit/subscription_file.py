@@ -10,6 +10,7 @@ from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.filter.filter import compile_expression
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
+from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab_tools.recordings.frames import frames_folder
 from rmqlab_tools.search.expressions.examine import looks_like_sql92
 from rmqlab_tools.spark.audit.event_subscriptions import of_events
@@ -52,8 +53,8 @@ LINE_FIELDS = (
 RIGHT_FIELDS = '{"group": "G", "topic": "T", "type": "TAG", "expr": "tagA || tagB"}'
 
 
-def read_subscriptions(path: str | Path) -> Subscriptions:
-    """Read a file, a folder of events, scenarios, or a recording of frames.
+def read_subscriptions(path: str | Path, rules: Rules = DEFAULT_RULES) -> Subscriptions:
+    """Read a file, a folder of events, scenarios, or a recording of frames; `rules` are those of the broker's version.
 
     Raises:
         BadInput: naming what is wrong.
@@ -61,11 +62,11 @@ def read_subscriptions(path: str | Path) -> Subscriptions:
     frames = frames_folder(Path(path))
     if frames is not None:
         return of_frames(frames)
-    return of_lines(list(json_lines(path)), str(path))
+    return of_lines(list(json_lines(path)), str(path), rules)
 
 
-def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscriptions:
-    """Read the lines of a file, each with the place where it stands.
+def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str, rules: Rules = DEFAULT_RULES) -> Subscriptions:
+    """Read the lines of a file, each with the place where it stands; a condition has the words that `rules` know.
 
     Raises:
         BadInput: naming what is wrong.
@@ -88,7 +89,7 @@ def of_lines(lines: Sequence[tuple[str, dict[str, Any]]], name: str) -> Subscrip
                 reset[key] = (*reset.get(key, ()), _ms(line, "reset"))
                 continue
             kind, expression = _kind(line), text_field(line, "expr")
-            _refuse_what_no_client_can_ask(line, kind, expression)
+            _refuse_what_no_client_can_ask(line, kind, expression, rules)
             until, post, client = _ms(line, "until", NEVER), flag_field(line, "post"), text_field(line, "client", "")
             if flag_field(line, "held"):
                 broker_subscriptions[key].append(BrokerSubscription(kind, expression, since))
@@ -142,7 +143,7 @@ def _strategy(line: dict[str, Any]) -> str:
     return strategy
 
 
-def _refuse_what_no_client_can_ask(line: dict[str, Any], kind: str, expression: str) -> None:
+def _refuse_what_no_client_can_ask(line: dict[str, Any], kind: str, expression: str, rules: Rules) -> None:
     if "type" not in line and looks_like_sql92(expression):
         raise ValueError(
             _(
@@ -152,7 +153,7 @@ def _refuse_what_no_client_can_ask(line: dict[str, Any], kind: str, expression: 
         )
     subscription = build_subscription("T", expression, kind)
     if not subscription.is_tag:
-        compile_expression(kind, expression)
+        compile_expression(kind, expression, rules.sql92)
 
 
 def _kind(line: dict[str, Any]) -> str:

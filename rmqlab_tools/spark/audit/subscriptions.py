@@ -83,7 +83,8 @@ class Subscriptions(NamedTuple):
 
     `complete` names those of which every member is known: what none of them asked for was not asked for. `reset`: when
     (epoch ms) offsets were set by hand. `span`: from when to when all of this was looked at, None: always. `paused`: by
-    group, from when to when (epoch ms) a member of it, or the broker, stood still.
+    group, from when to when (epoch ms) a member of it, or the broker, stood still. `pulling` and `popping`: the groups
+    of which it is known that some member pulls, or pops.
     """
 
     client_subscriptions: dict[Key, list[ClientSubscription]]
@@ -93,6 +94,8 @@ class Subscriptions(NamedTuple):
     reset: Mapping[Key, tuple[int, ...]] = MappingProxyType({})
     span: tuple[int, int] | None = None
     paused: Mapping[str, Sequence[tuple[int, int]]] = MappingProxyType({})
+    pulling: frozenset[str] = frozenset()
+    popping: frozenset[str] = frozenset()
 
     def keys(self) -> set[Key]:
         """Every (group, topic) of which something is known."""
@@ -120,6 +123,8 @@ def both(first: Subscriptions, second: Subscriptions) -> Subscriptions:
         reset,
         first.span or second.span,
         paused,
+        first.pulling | second.pulling,
+        first.popping | second.popping,
     )
 
 

@@ -14,7 +14,8 @@ from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
 from rmqlab.files import contents, is_dir, open_regular, read_bytes
 from rmqlab.language import _
-from rmqlab.message.java import LONG_MIN, parse_int, split
+from rmqlab.message.java import LONG_MIN, parse_int, split, to_utf8
+from rmqlab.protocol import fastjson
 from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
@@ -82,6 +83,11 @@ class StoreConfig:
         table = self._read("consumerFilter.json", decode_filter_data)
         return [data for groups in (table or {}).values() for data in groups.values()]
 
+    def request_modes(self) -> dict[tuple[str, str], str]:
+        """How a 5.x broker was told that a group reads a topic, PULL or POP, by (group, topic)."""
+        modes = self._read("messageRequestMode.json", _request_modes)
+        return modes or {}
+
     @property
     def damage(self) -> list[str]:
         """What is wrong with the files that were read so far, and what 4.8.0 makes of it; a sentence a file."""
@@ -92,6 +98,18 @@ class StoreConfig:
             self._loads[name] = load_config(self._folder / name, decode)
         value: T | None = self._loads[name].value
         return value
+
+
+def _request_modes(text: str) -> dict[tuple[str, str], str]:
+    """The modes of `MessageRequestModeManager` (5.3.3), by (group, topic)."""
+    value = fastjson.read(to_utf8(text))
+    table = value.get("messageRequestModeMap") if isinstance(value, dict) else None
+    return {
+        (str(group), str(topic)): str(entry.get("mode"))
+        for topic, groups in (table if isinstance(table, dict) else {}).items()
+        for group, entry in (groups if isinstance(groups, dict) else {}).items()
+        if isinstance(entry, dict)
+    }
 
 
 def _before(file: ConfigFile) -> str:

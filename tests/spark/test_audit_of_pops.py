@@ -1,0 +1,184 @@
+"""The audit of groups that pop: on a store of the real 5.5.0, whose events tell what each listener got."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import defaultdict
+
+import pytest
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
+
+import rmqlab
+from rmqlab.errors import BadInput
+from rmqlab.run.fates import Fate
+from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.fate_codes import WHY, UnknownReason
+from rmqlab_tools.spark.audit.pop_log import PopState, parse_pop, read_again, retry_groups
+from rmqlab_tools.spark.audit.store_version import written_by
+from rmqlab_tools.spark.audit.subscription_file import of_lines
+from rmqlab_tools.spark.audit.subscriptions import Subscriptions
+from tests.proof.log_maker import LogMaker
+
+GROUP, TOPIC = "G_d5-popretry-burst-023", "T_d5-popretry-burst-023"
+RETRY = f"%RETRY%{GROUP}_{TOPIC}"
+
+
+@pytest.fixture(scope="module")
+def store(golden, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pops")
+    shutil.unpack_archive(golden / "broker-5.5.0" / "pop-store" / "store.tar.gz", folder, filter="data")
+    return folder / "store"
+
+
+@pytest.fixture(scope="module")
+def found(spark, store):
+    audited = rmqlab.audit(store, session=spark)
+    yield audited
+    audited.close()
+
+
+@pytest.fixture(scope="module")
+def listeners(golden):
+    """By group and message: how often a listener got it, and after how many times it is content."""
+    got, content_after, sent = defaultdict(int), {}, set()
+    with gzip.open(golden / "broker-5.5.0" / "pop-store" / "events.jsonl.gz", "rt") as stream:
+        for event in map(json.loads, stream):
+            group = f"G_{event['id']}"
+            if event["ev"] == "scenario":
+                starts = [step for step in event["scenario"]["steps"] if step["do"] == "start"]
+                content_after[group] = max(step.get("laterTimes", 0) for step in starts)
+            elif event["ev"] == "sent":
+                sent.add((group, event["msgId"]))
+            elif event["ev"] == "consume":
+                got[group, event["msgId"]] += 1
+    return got, content_after, sent
+
+
+def test_what_a_group_got_is_proved_by_check_points_and_acks(found, listeners):
+    """Nothing but the store is given, and each message is said to be delivered that a listener was content with."""
+    got, content_after, sent = listeners
+    content = {key for key, times in got.items() if times > content_after[key[0]]}
+    rows = found.messages.select("group", "key", "fate", "certainty").collect()
+    assert {(row["group"], row["key"]) for row in rows} == sent
+    assert {(row["group"], row["key"]) for row in rows if row["fate"] == Fate.DELIVERED} == content
+    assert {row["certainty"] for row in rows if row["fate"] == Fate.DELIVERED} == {"proved"}
+    skipped = {(row["group"], row["key"]) for row in rows if row["fate"] == Fate.SKIPPED_BY_POP}
+    assert skipped == sent - content
+    assert {row["certainty"] for row in rows if row["fate"] == Fate.SKIPPED_BY_POP} == {"implied"}
+
+
+def test_a_message_that_failed_and_was_passed_over_when_it_came_again_is_no_delivery(found, listeners):
+    """In these groups each listener refuses a message once; a retry is popped with the popper's expression, too."""
+    got, content_after, _ = listeners
+    once = {key for key, times in got.items() if content_after[key[0]] and times == 1}
+    fates = {(row["group"], row["key"]): row["fate"] for row in found.messages.collect()}
+    assert once
+    assert {fates[key] for key in once} == {Fate.SKIPPED_BY_POP}
+
+
+def test_the_store_says_who_wrote_it_and_is_judged_by_that(found, store):
+    assert found.version == "5.5.0"
+    assert found.lines()[0].startswith("5.5.0 wrote this store: stateVersion in config/consumerOffset.json, groupTopic")
+    assert found.as_json()["written_by"]["versions"] == ("5.5.0",)
+    assert written_by(store).versions == ("5.5.0",)
+
+
+@pytest.mark.parametrize(
+    ("files", "versions"),
+    [
+        ({"topics.json": '{"dataVersion":{"counter":1,"timestamp":2}}'}, ()),
+        ({"topics.json": '{"dataVersion":{"counter":1,"stateVersion":0}}', "consumerOffset.json": '{"offsetTable":{}}'},
+         ("5.3.3",)),
+        ({"topics.json": '{"dataVersion":{"stateVersion":0}}'}, ("5.3.3", "5.5.0")),
+        ({"topics.json": '{"dataVersion":{"stateVersion":0'}, ()),
+        ({}, ()),
+    ],
+)  # fmt: skip
+def test_no_version_is_guessed(tmp_path, files, versions):
+    (tmp_path / "config").mkdir()
+    for name, text in files.items():
+        (tmp_path / "config" / name).write_text(text)
+    assert written_by(tmp_path).versions == versions
+
+
+def test_another_version_is_said(spark, store):
+    audited = rmqlab.audit(store, groups=[GROUP], session=spark, version="4.8.0")
+    assert audited.lines()[1] == "It is judged by the rules of 4.8.0."
+    audited.close()
+    with pytest.raises(BadInput, match=r"no rules of version '5\.9\.9'; there are those of 4\.8\.0, 5\.3\.3, 5\.5\.0"):
+        rmqlab.audit(store, version="5.9.9")
+
+
+@pytest.mark.parametrize(("version", "lost"), [(None, 3), ("4.8.0", 0)])
+def test_a_condition_has_the_words_of_the_version(spark, store, version, lost):
+    """Four have tagA, and one of them was consumed in the end; to 4.8.0, which knows no CONTAINS, nobody asked."""
+    wish = {"group": GROUP, "topic": TOPIC, "type": "SQL92", "expr": "TAGS CONTAINS 'A'"}
+    audited = rmqlab.audit(store, subscriptions=[wish], groups=[GROUP], session=spark, version=version)
+    assert audited.groups[GROUP][TOPIC]["lost"] == lost
+    audited.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"pops_in_memory": True}, UnknownReason.POPS_IN_MEMORY),
+        ({"pops_in_kv": True}, UnknownReason.POPS_IN_KV),
+        ({"subscriptions": "pulls"}, UnknownReason.MEMBER_PULLS),
+        ({"subscriptions": "reset"}, UnknownReason.OFFSETS_SET),
+    ],
+)
+def test_what_speaks_against_a_check_point_for_each_pop_leaves_it_unknown(spark, store, options, reason):
+    """What check points name is proved all the same."""
+    nothing = Subscriptions({}, {}, frozenset(), {})
+    given = {
+        "pulls": nothing._replace(pulling=frozenset({GROUP}), popping=frozenset({GROUP})),
+        "reset": of_lines([("", {"group": GROUP, "topic": TOPIC, "reset": 1 << 50})], ""),
+    }
+    options = {name: given.get(value, value) for name, value in options.items()}
+    audit = Audit(spark, store, AuditOptions(groups=(GROUP,), each_message=True, **options))
+    rows = audit.message_rows.toArrow().to_pylist()
+    audit.close()
+    assert {row["reason"] for row in rows if row["fate"] == Fate.PASSED} == {WHY[reason]}
+    assert sum((row["fate"], row["certainty"]) == (Fate.DELIVERED, "proved") for row in rows) == 2
+
+
+def test_a_group_whose_mode_is_pop_and_that_no_check_point_names_is_unknown(spark, tmp_path):
+    """It may have pulled before, or its pops found nothing: neither rule may be applied."""
+    LogMaker().add(properties={"TAGS": "tagA"}).write(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable":{"T@G":{0:1}}}')
+    modes = {"T": {"G": {"topic": "T", "consumerGroup": "G", "mode": "POP", "popShareQueueNum": 0}}}
+    (tmp_path / "config" / "messageRequestMode.json").write_text(json.dumps({"messageRequestModeMap": modes}))
+    audited = rmqlab.audit(tmp_path, subscriptions=[{"group": "G", "topic": "T", "expr": "tagA"}], session=spark)
+    assert audited.groups["G"]["T"]["unknown_because"] == {WHY[UnknownReason.POP_MODE_ALONE]: 1}
+    audited.close()
+
+
+def test_a_check_point_that_was_made_anew_counts_and_not_the_ack_of_the_old_one():
+    """Who changes how long a message stays invisible acks it, and has it again by another check point."""
+    old = parse_pop("ck", b'{"bm":0,"c":"G","d":[0],"it":60000,"n":1,"pt":7,"q":0,"so":4,"t":"T"}')
+    ack = parse_pop("ack", b'{"ao":4,"c":"G","pt":7,"q":0,"so":4,"t":"T"}')
+    new = parse_pop("ck", b'{"bm":0,"c":"G","d":[0],"it":9000,"n":1,"pt":8,"q":0,"so":4,"t":"T"}')
+    rows = [*old, *new, *ack]
+    assert {row[3] for row in rows} == {4}
+    assert max((row[4], row[6]) for row in rows) == (8, PopState.TAKEN)
+
+
+def test_batch_acks_old_check_points_and_nonsense():
+    assert [row[3] for row in parse_pop("bAck", b'{"ao":-1,"aol":[2,5],"c":"G","pt":7,"q":0,"so":2,"t":"T"}')] == [2, 5]
+    assert [row[3] for row in parse_pop("ck", b'{"bm":0,"c":"G","it":9,"n":3,"pt":7,"q":0,"so":4,"t":"T"}')] == [
+        4,
+        5,
+        6,
+    ]
+    for body in (b"", b"[1]", b"{}", b'{"c":"G"}', b'{"ao":"x","c":"G","pt":7,"q":0,"so":2,"t":"T"}', b"\xff"):
+        assert parse_pop("ack", body) == []
+
+
+def test_retry_topics_of_both_forms_belong_to_the_group():
+    keys, topics = [("G", "T"), ("G", "U")], ["%RETRY%G_T", "%RETRY%G+U", "%RETRY%G", "%RETRY%X_T"]
+    assert retry_groups(keys, topics) == {"%RETRY%G_T": "G", "%RETRY%G+U": "G"}
+    assert list(read_again([], {}, {})) == []
