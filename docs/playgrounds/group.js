@@ -2,7 +2,7 @@
 // long runs in a second Python, which is ended to cancel it.
 
 import { boot } from "./boot.js";
-import { copied, el, follow, fragment, keep, noProblems, picture, problem } from "./parts.js";
+import { copied, el, follow, fragment, keep, noProblems, picture, problem, versions } from "./parts.js";
 import { fill, language } from "./words.js";
 
 const say = await fill("group");
@@ -27,7 +27,7 @@ function state() {
   const number = (id) => Math.min(Number($(id).max) || 1_000, Math.max(1, Math.trunc(Number($(id).value)) || 1));
   const members = rows().filter(filled).map(read);
   const text = (id) => $(id).value;
-  return { members, queues: number("queues"), old: text("old"), new: text("new"), restarting: number("restarting"), budget: number("budget") };
+  return { members, queues: number("queues"), old: text("old"), new: text("new"), restarting: number("restarting"), budget: number("budget"), ...($("version").value && { version: $("version").value }) };
 }
 
 function enter(given) {
@@ -35,6 +35,7 @@ function enter(given) {
   for (const one of given.members) addRow(one);
   for (const id of ["queues", "old", "new", "restarting", "budget"]) if (id in given) $(id).value = given[id];
   if (!$("budget").value) $("budget").value = 10;
+  if (given.version) $("version").value = given.version;
 }
 
 function addRow({ client = "", topic = "", type = "TAG", expression = "" } = {}) {
@@ -292,5 +293,6 @@ async function open() {
 }
 addEventListener("hashchange", open);
 python.ready.catch(failed);
+await versions($("version"), python.call("group.versions", [])).catch(failed);
 await open();
 document.body.dataset.ready = "true";

@@ -16,7 +16,10 @@ from rmqlab.errors import BadInput
 from rmqlab.language import translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, build_subscription, split_tags
+from rmqlab.rule_table import no_version
+from rmqlab.rules import DEFAULT_VERSION, RULES
 from rmqlab.run.fates import Fate, fate_words
+from rmqlab.sim.cluster import cluster_of
 from rmqlab_tools.search.consistency import lets_pass, tell_apart
 from rmqlab_tools.search.explorer.explore import Explorer
 from rmqlab_tools.search.expressions.examine import looks_like_sql92
@@ -40,18 +43,24 @@ from rmqlab_tools.show.palette import LOOKS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from rmqlab.rules import Rules
     from rmqlab_tools.search.lint.findings import ExampleLoss, LintVerdict, TopicLint
     from rmqlab_tools.show.figure import Picture
 
 Json = dict[str, Any]
 GROUP = "group"
-FIELDS = ("members", "queues", "old", "new", "restarting", "budget")
+FIELDS = ("members", "queues", "old", "new", "restarting", "budget", "version")
 MEMBER = ("client", "topic", "type", "expression")
 LONGEST = 2_000  # letters of one text
 MAX_MEMBERS, MAX_QUEUES, MAX_KINDS, MAX_BUDGET = 12, 16, 6, 1_000
 BETWEEN_S, LOOK_S = 60, 30  # between two starts, and from the messages to the look at what became of them
 ORDERS = 60  # runs in which "every order" is looked for
 NAME = re.compile(r"[^\s:=]+")
+
+
+def versions() -> list[str]:
+    """The versions of RocketMQ that there are rules of, the usual one first."""
+    return list(RULES)
 
 
 def opened(link: str) -> Json:
@@ -90,7 +99,20 @@ def checked(state: Any) -> Json:
     texts = {name: state.get(name, "") for name in ("old", "new")}
     if not all(_is_text(one) for one in texts.values()):
         raise BadInput(f"old and new are texts of at most {LONGEST} letters")
-    return {"members": members, **whole, **texts}
+    version = state.get("version", DEFAULT_VERSION)
+    if version not in RULES:
+        raise no_version(version, RULES)
+    return {"members": members, **whole, **texts, "version": version}
+
+
+def of_version(state: Json) -> list[str]:
+    """The words of a command that say the state's version."""
+    return [] if state["version"] == DEFAULT_VERSION else ["--version", state["version"]]
+
+
+def _link(state: Json) -> str:
+    """The link of a state: as it was before there was another version, unless another one is chosen."""
+    return pack({name: value for name, value in state.items() if (name, value) != ("version", DEFAULT_VERSION)})
 
 
 def _is_text(value: Any) -> bool:
@@ -121,7 +143,7 @@ def read_lines(text: str) -> Json:
     return {"rows": rows, "wrong": wrong}
 
 
-def _problems(members: Sequence[Json]) -> Iterator[Json]:
+def _problems(members: Sequence[Json], rules: Rules) -> Iterator[Json]:
     """What is wrong in a row: the field, and a text."""
     seen: dict[tuple[str, str], int] = {}
     for row, one in enumerate(members):
@@ -138,7 +160,7 @@ def _problems(members: Sequence[Json]) -> Iterator[Json]:
             if one["type"] == TAG and looks_like_sql92(one["expression"]):
                 yield {"row": row, "word": "is_sql", "values": values}
             else:
-                parse_subscription(f"{SQL92}:{text}" if one["type"] == SQL92 else text, "")
+                parse_subscription(f"{SQL92}:{text}" if one["type"] == SQL92 else text, "", rules)
         except BadInput as error:
             yield {"row": row, "word": "refused", "values": values | {"text": translate(str(error).partition(": ")[2])}}
 
@@ -146,13 +168,13 @@ def _problems(members: Sequence[Json]) -> Iterator[Json]:
 def judge(state: Json) -> Json:
     """What lint says of the group: `problems` of the form and nothing else, or verdict, topics, notes, the command."""
     state = checked(state)
-    problems = list(_problems(state["members"]))
+    problems = list(_problems(state["members"], RULES[state["version"]]))
     if problems or not state["members"]:
-        return {"problems": problems, "link": pack(state)}
-    found = lint(_group(state))
+        return {"problems": problems, "link": _link(state)}
+    found = lint(_group(state), RULES[state["version"]])
     return {
         "problems": [],
-        "link": pack(state),
+        "link": _link(state),
         "verdict": _key(found.verdict),
         "said": str(verdict_words(found.verdict)),
         "refused": list(map(str, refusals(found))),
@@ -184,7 +206,7 @@ def _group(state: Json) -> Any:
 def _lint_command(state: Json) -> str:
     flags = {TAG: "--member", SQL92: "--sql92"}
     given = [word for kind, text in _given(state) for word in (flags[kind], text)]
-    return "rmqlab lint " + shlex.join([*given, "--queues", str(state["queues"])])
+    return "rmqlab lint " + shlex.join([*given, "--queues", str(state["queues"]), *of_version(state)])
 
 
 def _wish(one: Json) -> str:
@@ -249,7 +271,7 @@ def _kinds(state: Json) -> Iterator[tuple[str, dict[str, str]]]:
 
 def _lab(state: Json, *, together: bool) -> tuple[Lab, int]:
     """The members started, one message of each kind for each queue sent, and how many kinds were left out."""
-    lab = Lab(topics={one["topic"]: state["queues"] for one in state["members"]})
+    lab = Lab(topics={one["topic"]: state["queues"] for one in state["members"]}, version=state["version"])
     wishes: dict[str, dict[str, dict[str, str]]] = {}
     for one in state["members"]:
         wishes.setdefault(one["client"], {TAG: {}, SQL92: {}})[one["type"]][one["topic"]] = one["expression"]
@@ -291,8 +313,11 @@ def every_order(state: Json, progress: Callable[[Json], object]) -> Json:
     Raises:
         BadInput: the members cannot be started.
     """
-    lab, _ = _lab(checked(state), together=True)
-    found = Explorer(lab.scenario(), budget=ORDERS).explore(lambda runs: progress({"runs": runs, "of": ORDERS}))
+    state = checked(state)
+    lab, _ = _lab(state, together=True)
+    cluster = cluster_of({}, RULES[state["version"]])
+    explorer = Explorer(lab.scenario(), budget=ORDERS, cluster=cluster)
+    found = explorer.explore(lambda runs: progress({"runs": runs, "of": ORDERS}))
     shares: dict[int, float] = {}
     for one in found.outcomes:
         shares[len(one.lost)] = shares.get(len(one.lost), 0.0) + (one.share or 0.0)

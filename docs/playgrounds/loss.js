@@ -2,7 +2,7 @@
 // steps, `loss.py` runs it and draws, this shows what came back. Every order is searched by a Python of its own.
 
 import { boot } from "./boot.js";
-import { copied, el, fragment, keep } from "./parts.js";
+import { copied, el, fragment, keep, versions } from "./parts.js";
 import { fill } from "./words.js";
 
 const say = await fill("loss");
@@ -241,6 +241,7 @@ function rows() {
   $("ticks").replaceChildren(...ticks);
   $("queues").value = Object.values(state.scenario.topics)[0];
   $("seed").value = state.seed ?? "";
+  $("version").value = state.version ?? $("version").options[0].value;
   colours(answer?.colours ?? {});
 }
 
@@ -264,6 +265,10 @@ $("queues").addEventListener("input", () => $("queues").checkValidity() && chang
 $("seed").addEventListener("input", () => $("seed").checkValidity() && changed(() => {
   if ($("seed").value === "") delete state.seed;
   else state.seed = Number($("seed").value);
+}));
+$("version").addEventListener("change", () => changed(() => {
+  if ($("version").selectedIndex) state.version = $("version").value;
+  else delete state.version;
 }));
 $("usual").addEventListener("click", () => {
   changed();
@@ -350,6 +355,7 @@ async function openLink() {
 addEventListener("hashchange", openLink);
 try {
   await python.ready;
+  await versions($("version"), python.call("loss.versions", []));
   [$("loading").hidden, $("lab").hidden] = [true, false];
   await openLink();
 } catch (error) {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.language import translate
+from rmqlab.rules import RULES
 from rmqlab.run.results import LabResult
 from rmqlab.run.run_view import RunView, seconds
 from rmqlab_tools.show.link import LINK_FORMAT, Link, digest, unpack
@@ -29,6 +30,11 @@ AFTER_MS = 30_000  # the run goes on so long after its last step: a round of reb
 ASKS = ("alloc", "offsets")
 REFUSALS = ("startFailed", "error")
 _shown: tuple[Run, bool] | None = None  # what `step` tells of, and whether with the unusual choices
+
+
+def versions() -> list[str]:
+    """The versions of RocketMQ that there are rules of, the usual one first."""
+    return list(RULES)
 
 
 def example(name: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 // The page "will it match?": the form is the state, `match.py` answers, this draws the answer.
 
 import { boot } from "./boot.js";
-import { copied, el, follow, fragment, keep, marked, noProblems, picture, problem } from "./parts.js";
+import { copied, el, follow, fragment, keep, marked, noProblems, picture, problem, versions } from "./parts.js";
 import { fill, language } from "./words.js";
 
 const say = await fill("match");
@@ -27,13 +27,14 @@ function state() {
   const properties = [...$("properties").children]
     .filter((row) => row.classList.contains("row"))
     .map((row) => [...row.querySelectorAll("input")].map((field) => field.value));
-  return { type: kind(), expression: $("expression").value, tag: $("tag").value, properties };
+  return { type: kind(), expression: $("expression").value, tag: $("tag").value, properties, ...($("version").value && { version: $("version").value }) };
 }
 
-function enter({ type, expression, tag, properties }) {
+function enter({ type, expression, tag, properties, version }) {
   document.querySelector(`input[name=type][value=${type}]`).checked = true;
   $("expression").value = expression;
   $("tag").value = tag;
+  if (version) $("version").value = version;
   $("properties").replaceChildren();
   for (const [name, value] of properties) addRow(name, value);
   arrange();
@@ -177,5 +178,6 @@ async function open() {
 }
 addEventListener("hashchange", open);
 python.ready.catch(failed);
+await versions($("version"), python.call("match.versions", [])).catch(failed);
 await open();
 document.body.dataset.ready = "true";

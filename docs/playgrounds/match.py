@@ -14,6 +14,8 @@ from rmqlab.filter.filter import Filter
 from rmqlab.language import _, translate
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, SUB_ALL, TAG, SubscriptionSplitError
+from rmqlab.rule_table import no_version
+from rmqlab.rules import DEFAULT_VERSION, RULES
 from rmqlab_tools.search.expressions.remarks import remarks
 from rmqlab_tools.search.expressions.tag_hints import case_twins
 from rmqlab_tools.show.expression_trees import expression_tree
@@ -31,14 +33,20 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 TOPIC = "T"
 LONGEST = 4_000  # letters of an expression, a tag, a name or a value
-FIELDS = ("type", "expression", "tag", "properties")
+FIELDS = ("type", "expression", "tag", "properties", "version")
+
+
+def versions() -> list[str]:
+    """The versions of RocketMQ that there are rules of, the usual one first."""
+    return list(RULES)
 
 
 def answer(state: Json) -> Json:
     """What broker and client do with one message.
 
-    `state`: `type` ("SQL92" or "TAG"), `expression`, `tag` (empty: none), `properties` (pairs of texts). The answer has
-    `problems` (of the form: nothing else then), or `verdict`, `steps`, `picture`, `findings`, `commands`, `link`.
+    `state`: `type` ("SQL92" or "TAG"), `expression`, `tag` (empty: none), `properties` (pairs of texts), `version` (the
+    broker's). The answer has `problems` (of the form: nothing else then), or `verdict`, `steps`, `picture`, `findings`,
+    `commands`, `link`.
 
     Raises:
         BadInput: it is no such state; a link may hold anything.
@@ -51,7 +59,7 @@ def answer(state: Json) -> Json:
     problems = list(_problems(state))
     if problems:
         return {"problems": problems}
-    return (_condition(state) if state["type"] == SQL92 else _tags(state)) | {"link": pack(state)}
+    return (_condition(state) if state["type"] == SQL92 else _tags(state)) | {"link": pack(_usual_left_out(state))}
 
 
 def opened(link: str) -> Json:
@@ -83,7 +91,15 @@ def checked(state: Any) -> Json:
             raise BadInput(f"{name} is {str(value)[:40]!r}; it is a text of at most {LONGEST} letters")
     if not isinstance(properties, list) or not all(_is_pair(one) for one in properties):
         raise BadInput("properties is not a list of pairs of texts, such as [['a', '5']]")
-    return {"type": kind, **texts, "properties": properties}
+    version = state.get("version", DEFAULT_VERSION)
+    if version not in RULES:
+        raise no_version(version, RULES)
+    return {"type": kind, **texts, "properties": properties, "version": version}
+
+
+def _usual_left_out(state: Json) -> Json:
+    """The state as links have it: they are as they were before there was another version."""
+    return {name: value for name, value in state.items() if (name, value) != ("version", DEFAULT_VERSION)}
 
 
 def _is_pair(one: Any) -> bool:
@@ -117,10 +133,12 @@ def message_of(state: Json) -> dict[str, str]:
 
 def _condition(state: Json) -> Json:
     text, message = state["expression"], message_of(state)
-    told = sql92(text, message)
-    commands = {"python": f"rmqlab.sql92({text!r}, {message!r})"}
+    version = state["version"]
+    told = sql92(text, message, version=version)
+    said = "" if version == DEFAULT_VERSION else f", version={version!r}"
+    commands = {"python": f"rmqlab.sql92({text!r}, {message!r}{said})"}
     if not any(name.startswith("-") for name in message):  # a command line takes that for an option
-        commands = {"shell": _shell(text, message)} | commands
+        commands = {"shell": _shell(text, message, version)} | commands
     base: Json = {"problems": [], "commands": commands, "picture": None}
     if not told.accepted:
         meant = None if told.meant is None else str(told.meant)
@@ -129,7 +147,7 @@ def _condition(state: Json) -> Json:
         refused = {"text": translate(told.error or ""), "offset": told.offset, "meant": meant}
         verdict = {"word": "refused", "kind": "refused", "values": {}}
         return base | {"verdict": verdict, "refused": refused, "steps": [], "findings": []}
-    asked = Filter.of(TOPIC, text, SQL92)
+    asked = Filter.of(TOPIC, text, SQL92, RULES[version])
     passes = asked.passes_layer_2(message)
     steps = [_step("layer_1", "entry_sql", passes=True), _layer_2(told, passes=passes)]
     steps.append(_step("client", "client_sql" if passes else "client_never", passes=passes or None))
@@ -160,9 +178,10 @@ def _parts(part: ExpressionPart | None) -> Iterator[ExpressionPart]:
             yield from _parts(one)
 
 
-def _shell(text: str, message: dict[str, str]) -> str:
+def _shell(text: str, message: dict[str, str], version: str) -> str:
     """The same question on a command line."""
-    pairs = ["--set", *(f"{name}={value}" for name, value in message.items())]
+    of_version = [] if version == DEFAULT_VERSION else ["--version", version]
+    pairs = [*of_version, "--set", *(f"{name}={value}" for name, value in message.items())]
     words = [*pairs, "--", text] if text.startswith("-") else [text, *pairs]
     return f"rmqlab sql92 {shlex.join(words)}"
 
@@ -174,7 +193,7 @@ def _tags(state: Json) -> Json:
     text, tag = state["expression"], state["tag"] or None
     base: Json = {"problems": [], "commands": {"python": f"rmqlab.tags({text!r})"}, "findings": _hints(text, tag)}
     try:
-        asked = Filter.of(TOPIC, text, TAG)
+        asked = Filter.of(TOPIC, text, TAG, RULES[state["version"]])
     except SubscriptionSplitError:
         verdict = {"word": "refused_tags", "kind": "refused", "values": {}}
         return base | {"verdict": verdict, "refused": None, "steps": [], "picture": None}

@@ -52,6 +52,11 @@ export function copied(text, say) {
 
 export const marked = (passes) => el("span", { class: "mark", "aria-hidden": "true" }, passes === null ? "–" : passes ? "✓" : "✗");
 
+// The versions of RocketMQ in a select, the usual one first: Python knows them.
+export async function versions(select, known) {
+  select.replaceChildren(...(await known).map((version) => el("option", {}, version)));
+}
+
 // What a row of a form is told to be wrong in: below it, and named by its fields.
 export function problem(row, text) {
   const id = `problem-${row.dataset.row}`;

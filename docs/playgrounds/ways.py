@@ -7,9 +7,10 @@ import shlex
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from group import checked
+from group import checked, of_version
 
 from rmqlab.language import translate
+from rmqlab.rules import RULES
 from rmqlab_tools.search.plan.change import change_between, parse_subscription
 from rmqlab_tools.search.plan.checklist import checklist
 from rmqlab_tools.search.plan.planner import plan
@@ -31,7 +32,9 @@ def compare(state: Json, progress: Callable[[Json], object]) -> Json:
         BadInput: a subscription that would be refused.
     """
     state = checked(state)
-    change = change_between(parse_subscription(state["old"], "OLD"), parse_subscription(state["new"], "NEW"))
+    rules = RULES[state["version"]]
+    old, new = parse_subscription(state["old"], "OLD", rules), parse_subscription(state["new"], "NEW", rules)
+    change = change_between(old, new, rules)
     setting = Setting(members=state["restarting"], queues=state["restarting"])
     tried: list[ProcedureResult] = []
     whole = list(product(Producers, PROCEDURES))
@@ -39,7 +42,7 @@ def compare(state: Json, progress: Callable[[Json], object]) -> Json:
         progress({"now": procedure.name, "done": done, "of": len(whole)})
         one = plan(
             state["old"], state["new"], setting=setting, budget=state["budget"], procedures=[procedure.name],
-            producers=[producers],
+            producers=[producers], rules=rules,
         )  # fmt: skip
         tried += one.tried
         progress({"row": _way(tried[-1]), "done": done + 1, "of": len(whole)})
@@ -66,7 +69,7 @@ def _way(one: ProcedureResult) -> Json:
 
 
 def _command(state: Json) -> str:
-    settings = ["--members", str(state["restarting"]), "--budget", str(state["budget"])]
+    settings = ["--members", str(state["restarting"]), "--budget", str(state["budget"]), *of_version(state)]
     given = [state["old"], state["new"]]
     words = [*settings, "--", *given] if any(one.startswith("-") for one in given) else [*given, *settings]
     return "rmqlab plan " + shlex.join(words)

@@ -133,6 +133,12 @@ def test_will_it_match_answers_while_one_types_and_keeps_all_in_the_link(page, s
     assert page.evaluate("location.href") == saved.replace("/lab/", "/playgrounds/")
     assert page.evaluate("document.querySelector('#expression').value") == 'a > 3 AND b = "x"'
     assert "拒绝" in text(page, "#said")
+    page.evaluate("document.querySelector('#expression').value = \"TAGS CONTAINS 'A'\"")
+    page.evaluate("document.querySelector('#tag').value = 'tagA'")
+    page.evaluate("document.querySelector('#version').value = '5.5.0'")
+    page.evaluate("document.querySelector('#form').dispatchEvent(new Event('input'))")
+    page.until("document.querySelector('#result').innerText.includes('--version 5.5.0')", "the answer of 5.5.0")
+    assert "匹配" in text(page, "#said")
     press_example(page, -1 % 9)
     page.until("document.querySelector('#said').innerText.includes('客户端')", "the collision")
     page.evaluate("location.hash = 'cut-off'")
@@ -189,8 +195,14 @@ def test_the_loss_is_there_at_once_and_a_key_changes_it(page, site):
     page.evaluate("document.querySelector('.actor.sends input[type=range]').focus()")
     page.press("Home")
     waits_for(page, VERDICT, "4 of 8 messages are lost, 4 arrive.")
+    before = page.evaluate(FRAGMENT)
+    page.evaluate("document.querySelector('#version').value = '5.5.0'")
+    page.evaluate("document.querySelector('#version').dispatchEvent(new Event('change'))")
+    page.until(f"{FRAGMENT} !== {json.dumps(before)}", "the link of the other version")
+    assert Link.read(page.evaluate(FRAGMENT)).version == "5.5.0"
     page.evaluate("document.querySelector('[data-example=same]').click()")
     waits_for(page, VERDICT, "No message is lost. 8 of 8 arrive.")
+    assert page.evaluate("document.querySelector('#version').value") == "4.8.0"
 
 
 def test_a_step_is_told_and_drawn_and_a_message_tells_its_way(eight):

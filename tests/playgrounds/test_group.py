@@ -10,7 +10,7 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab_tools.cli.cli import main
-from rmqlab_tools.show.link import pack
+from rmqlab_tools.show.link import pack, unpack
 
 
 def member(client, expression, kind="TAG", topic="T"):
@@ -143,3 +143,16 @@ def test_the_whole_state_is_in_the_link(group):
 def test_a_link_that_holds_something_else_is_refused(group, wrong):
     with pytest.raises(BadInput):
         group.opened(pack(wrong))
+
+
+def test_the_version_is_in_the_commands_and_in_the_link(group):
+    asked = TWO_TAGS | {"version": "5.5.0"}
+    answer = group.judge(asked)
+    assert answer["command"].endswith("--version 5.5.0")
+    assert group.opened(answer["link"])["version"] == "5.5.0"
+    usual = group.judge(TWO_TAGS)
+    assert "--version" not in usual["command"]
+    assert "version" not in unpack(usual["link"])
+    assert group.every_order(asked, lambda _: None)["sent"] == group.lost(asked)["sent"]
+    with pytest.raises(BadInput, match="no rules of version 7"):
+        group.checked({"version": 7})

@@ -117,3 +117,14 @@ def test_what_cannot_be_run_is_told(loss, change, told):
 def test_every_fate_has_words_for_the_way_of_its_messages(words):
     for language in words.values():
         assert {f"way_{fate}" for fate in Fate} <= language["loss"].keys()
+
+
+def test_the_version_of_a_state_runs_and_stands_in_its_link(loss):
+    """A queue that became B's waits half a second for its first pull in 5.x."""
+    digests = {}
+    for version in loss.versions():
+        shown = loss.show(loss.example("loss") | {"version": version})
+        assert Link.read(shown["link"]).version == version
+        digests[version] = shown["digest"]
+    assert digests["4.8.0"] != digests["5.3.3"] == digests["5.5.0"]
+    assert loss.show(loss.example("loss"))["digest"] == digests["4.8.0"]

@@ -135,7 +135,7 @@ def test_a_property_that_cannot_be_is_told_with_its_row(match, rows, word):
 @given(expression=st.text(max_size=20), tag=VALUES, properties=st.lists(st.tuples(NAMES, VALUES).map(list), max_size=2))
 def test_the_whole_state_is_in_the_link(lab, expression, tag, properties):
     asked = {"type": "SQL92", "expression": expression, "tag": tag, "properties": properties}
-    assert lab("match").opened(pack(asked)) == asked
+    assert lab("match").opened(pack(asked)) == asked | {"version": "4.8.0"}
     answer = lab("match").answer(asked)
     assert answer["problems"] or answer["link"] == pack(asked)
 
@@ -147,3 +147,16 @@ def test_the_whole_state_is_in_the_link(lab, expression, tag, properties):
 def test_a_link_that_holds_something_else_is_refused(match, wrong):
     with pytest.raises(BadInput):
         match.opened(pack(wrong))
+
+
+def test_a_condition_is_read_as_the_version_reads_it(match):
+    """Only 5.x knows CONTAINS: 4.8.0 reads TAGS alone, which is never true."""
+    asked = state(expression="TAGS CONTAINS 'A'", tag="tagA")
+    verdicts = {version: match.answer(asked | {"version": version})["verdict"]["word"] for version in match.versions()}
+    assert verdicts == {"4.8.0": "dropped_broker", "5.3.3": "arrives", "5.5.0": "arrives"}
+    answer = match.answer(asked | {"version": "5.5.0"})
+    assert "--version 5.5.0" in answer["commands"]["shell"]
+    assert match.opened(answer["link"])["version"] == "5.5.0"
+    assert match.answer(asked)["link"] == pack(asked)  # the usual version changes no link
+    with pytest.raises(BadInput, match=r"no rules of version '6'; there are those of 4\.8\.0, 5\.3\.3, 5\.5\.0"):
+        match.answer(asked | {"version": "6"})
