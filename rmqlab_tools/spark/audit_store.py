@@ -22,6 +22,7 @@ from rmqlab.rules import rules_of
 from rmqlab.run.results import LabResult
 from rmqlab_tools.extras import require
 from rmqlab_tools.spark.audit.audit_report import damage_lines, summary_lines, topic_of
+from rmqlab_tools.spark.audit.store_version import UNKNOWN_WRITER, WrittenBy, written_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from rmqlab_tools.show.figure import Picture
     from rmqlab_tools.show.tables import Table
     from rmqlab_tools.spark.audit.audit import Audit
-    from rmqlab_tools.spark.audit.store_version import WrittenBy
     from rmqlab_tools.spark.audit.subscriptions import Subscriptions
 
     Rows = Iterable[Mapping[str, Any]]
@@ -120,7 +120,6 @@ def open_audit(
     from rmqlab.message.java import LONG_MAX, LONG_MIN
     from rmqlab_tools.recordings.store import open_store
     from rmqlab_tools.spark.audit.audit import NO_SUBSCRIPTIONS, Audit, AuditOptions
-    from rmqlab_tools.spark.audit.store_version import written_by
     from rmqlab_tools.spark.audit.subscriptions import both
     from rmqlab_tools.spark.files.commit_log_files import log_files
 
@@ -166,7 +165,7 @@ class AuditResult:
     `delivered` and `lost` count what is proved or implied only; what is neither is `unknown`.
     """
 
-    def __init__(self, audit: Audit, known: str, files: ExitStack, writer: WrittenBy) -> None:
+    def __init__(self, audit: Audit, known: str, files: ExitStack, writer: WrittenBy = UNKNOWN_WRITER) -> None:
         """`known` says what is known, `writer` who wrote the store; `files` are closed when they are not needed."""
         self._audit = audit
         self.writer = writer

@@ -40,6 +40,9 @@ class WrittenBy(NamedTuple):
         return RULES[self.versions[-1]] if self.versions else DEFAULT_RULES
 
 
+UNKNOWN_WRITER: Final = WrittenBy((), ())
+
+
 def written_by(root: str | Path) -> WrittenBy:
     """Look at the fields of the files in `config/` (5.5.0 `ConsumerOffsetManager`, 5.3.3 `DataVersion`).
 
@@ -50,7 +53,7 @@ def written_by(root: str | Path) -> WrittenBy:
     marks = sorted({mark for rules in RULES.values() for mark in rules.wire.config_marks})
     found = {mark for mark in marks if _place(mark, read)}
     if not found:
-        return WrittenBy((), ())
+        return UNKNOWN_WRITER
     # What stands in a file that cannot be read may be there or not.
     open_marks = {mark for mark in marks if mark.file not in {ANY_CONFIG, *read}}
     versions = tuple(
