@@ -25,7 +25,8 @@ WITHIN = {
     "Picture": "show.figure",
     "read_runs": "recordings.recording_reader", "refused": "search.expressions.scenario_doubts",
     "ribbons": "show.ribbons", "slot_timeline": "show.run_pictures", "swimlane": "show.swimlane",
-    "Table": "show.tables", "warn": "search.expressions.remarks", "start": "cli.cli", "write_store": "recordings.store",
+    "Table": "show.tables", "waiting_line": "show.waiting_lines",
+    "warn": "search.expressions.remarks", "start": "cli.cli", "write_store": "recordings.store",
 }  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from rmqlab_tools.show.run_pictures import fate_grid as fate_grid
 from rmqlab_tools.show.run_pictures import slot_timeline as slot_timeline
 from rmqlab_tools.show.swimlane import swimlane as swimlane
 from rmqlab_tools.show.tables import Table as Table
+from rmqlab_tools.show.waiting_lines import waiting_line as waiting_line
 from rmqlab_tools.spark import Room as Room
 from rmqlab_tools.spark import read_store as read_store
 from rmqlab_tools.spark.audit_store import audit as audit

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rmqlab.client.process_queue import PullRequest
+    from rmqlab.client.process_queue import MessageRequest
     from rmqlab.client.runtime import Flag, Runtime, Task
     from rmqlab.rules import Rules
 
@@ -134,11 +134,11 @@ class ThreadPool:
 class PullMessageService:
     """One thread that takes pull requests from a queue, in order; a second one puts them there after a delay."""
 
-    def __init__(self, runtime: Runtime, pull: Callable[[PullRequest], Awaitable[None]]) -> None:
+    def __init__(self, runtime: Runtime, pull: Callable[[MessageRequest], Awaitable[None]]) -> None:
         """`pull` makes one pull request; it must not wait for the answer."""
         self._runtime = runtime
         self._pull = pull
-        self._requests: deque[PullRequest] = deque()
+        self._requests: deque[MessageRequest] = deque()
         self._arrived = runtime.event()
         self._later = ScheduledExecutor(runtime, "PullMessageServiceScheduledThread")
         self._task: Task | None = None
@@ -155,12 +155,12 @@ class PullMessageService:
             self._task.cancel()
         await self._later.shutdown_gracefully(SHUTDOWN_TIMEOUT)
 
-    def execute_pull_request_immediately(self, request: PullRequest) -> None:
+    def execute_pull_request_immediately(self, request: MessageRequest) -> None:
         """Put a request at the end of the queue."""
         self._requests.append(request)
         self._arrived.set()
 
-    def execute_pull_request_later(self, request: PullRequest, delay_ms: int) -> None:
+    def execute_pull_request_later(self, request: MessageRequest, delay_ms: int) -> None:
         """Put a request at the end of the queue, `delay_ms` from now."""
         self._later.schedule(partial(self.execute_pull_request_immediately, request), delay_ms)
 

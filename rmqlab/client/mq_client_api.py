@@ -179,6 +179,10 @@ class MQClientAPI:
             raise MQBrokerError(response.code, response.remark, addr, self.wire)
         return response
 
+    async def answer(self, addr: str, code: int, header: CommandHeader | None, timeout_ms: int) -> RemotingCommand:
+        """Send a request and return its answer, also one that is a refusal."""
+        return await self._runtime.invoke(addr, self.request(code, header), timeout_ms)
+
     def until_noticed(self, timeout_ms: int) -> int:
         """When the sender of an asynchronous request learns that `timeout_ms` passed: 1 to 2 s later.
 

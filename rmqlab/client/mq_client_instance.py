@@ -32,7 +32,7 @@ from rmqlab.protocol.namesrv import MASTER_ID
 
 if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
-    from rmqlab.client.process_queue import PullRequest
+    from rmqlab.client.process_queue import MessageRequest
     from rmqlab.client.runtime import Runtime
     from rmqlab.client.topic_routes import MQConsumerInner, MQProducerInner
     from rmqlab.events import Observer
@@ -311,7 +311,7 @@ class MQClientInstance(TopicRoutes):
             if group in self.consumer_table:
                 await self.consumer_table[group].persist_consumer_offset()
 
-    async def _pull_message(self, request: PullRequest) -> None:
+    async def _pull_message(self, request: MessageRequest) -> None:
         consumer = self.consumer_table.get(request.consumer_group)
         if consumer is not None:
             await consumer.pull_message(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rmqlab.client.lock import Lock
 from rmqlab.message.message import MessageExt
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 REBALANCE_LOCK_MAX_LIVE_TIME = 30_000
 REBALANCE_LOCK_INTERVAL = 20_000
 PULL_MAX_IDLE_TIME = 120_000
+
+
+class MessageRequest(Protocol):
+    """What waits for a client's pull thread: the next pull of a queue, or the next pop."""
+
+    consumer_group: str
 
 
 @dataclass(slots=True, eq=False)

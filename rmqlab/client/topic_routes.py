@@ -6,7 +6,7 @@ Source: `MQClientInstance`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rmqlab.client.mq_client_api import SendResult, TopicPublishInfo
-    from rmqlab.client.process_queue import PullRequest
     from rmqlab.client.runtime import Runtime
     from rmqlab.message.message import Message
     from rmqlab.message.topics import MessageQueue
@@ -78,8 +77,8 @@ class MQConsumerInner(ABC):
     async def persist_consumer_offset(self) -> None:
         """Commit the offsets of the queues held."""
 
-    async def pull_message(self, request: PullRequest) -> None:  # noqa: B027 - only push consumers have pull requests
-        """Make a pull request."""
+    async def pull_message(self, request: Any) -> None:  # noqa: B027 - only push consumers have pull requests
+        """Make a pull request, or of a consumer that pops a pop request."""
 
     async def reset_offset(self, topic: str, offsets: dict[MessageQueue, int]) -> None:  # noqa: B027 - nor can be reset
         """Begin again at `offsets`."""

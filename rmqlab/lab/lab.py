@@ -91,7 +91,7 @@ class Lab(LabSteps):
                     _('topics names {topic}; right is a text and its queues: {{"T": 4}}', topic=f"{topic!r}")
                 )
         self.seed = seed
-        scenario = checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True})
+        scenario = checked({"id": name, "topics": dict(topics), "steps": [], "plainNames": True}, chosen)
         self._open(scenario, cluster_of(settings, chosen))
 
     def _open(self, scenario: Scenario, cluster: ClusterConfig) -> None:

@@ -29,12 +29,20 @@ from rmqlab.scenario.scenario import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rmqlab.client.lite_pull_consumer import DefaultLitePullConsumer
-    from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.lab.interactive import InteractiveSimulation
+    from rmqlab.scenario.scenario import Kind
+    from rmqlab.sim.consumers import Client
 
-    Consumer = DefaultMQPushConsumer | DefaultLitePullConsumer
-
+_OF_LISTENERS = ("mode", "strategy", "consume_from", "orderly", "post_subscription")
+_OF_RECEIVES = ("batch", "invisible")
+NOT_OF_KIND = {
+    "push": _OF_RECEIVES,
+    "lite": (*_OF_LISTENERS, "later_times", *_OF_RECEIVES),
+    "pop": ("mode", "orderly", "post_subscription", *_OF_RECEIVES),
+    "grpc": (*_OF_LISTENERS, *_OF_RECEIVES),
+    "simple": _OF_LISTENERS,
+}
+"""Options of `LabSteps.consumer` that a consumer of a kind has not."""
 _BEATS_ON = _("its heartbeats go on, as with 4.8.0; lab.kill({who}) ends them")
 
 
@@ -47,7 +55,7 @@ class LabSteps(LabTables):
         raise NotImplementedError
 
     @property
-    def clients(self) -> dict[str, Consumer]:
+    def clients(self) -> dict[str, Client]:
         """The consumers that run, by the names they were started under: the clients themselves."""
         return {name: consumer.client for name, consumer in self._simulation.consumers.items()}
 
@@ -58,7 +66,7 @@ class LabSteps(LabTables):
         group: str,
         subscribe: Mapping[str, str] | None = None,
         sql92: Mapping[str, str] | None = None,
-        kind: Literal["push", "lite"] = "push",
+        kind: Kind = "push",
         mode: Literal["clustering", "broadcasting"] = "clustering",
         strategy: Literal["avg", "circle", "hash"] = "avg",
         consume_from: Literal["last", "first"] = "last",
@@ -66,13 +74,19 @@ class LabSteps(LabTables):
         post_subscription: bool = False,
         later_times: int = 0,
         assign: Mapping[str, Iterable[int]] | None = None,
-    ) -> Consumer:
+        batch: int = 32,
+        invisible: int = 15,
+    ) -> Client:
         """Start a consumer of `group` and return the client itself.
 
         `subscribe` maps topics to tag expressions ("tagA", "a || b", "*"), `sql92` topics to conditions. `strategy`
         names how queues are shared out; `later_times`: the listener refuses each message that often before it takes it.
         A consumer of kind "lite" is clustering, has no listener, and takes none of the options after `kind` but
         `assign`: queues by topic that it reads in place of a subscription, as `Lab.assign` has it.
+
+        Of 5.x there are three kinds more, whose every request carries the consumer's own expression: "pop" is a push
+        consumer to which the broker gives queues to pop, "grpc" a PushConsumer behind a proxy, "simple" a
+        SimpleConsumer there, which asks for `batch` messages, to be invisible to others for `invisible` seconds.
 
         >>> from rmqlab import Lab
         >>> Lab(topics={"T": 1}).consumer("A", group="G", subscribe={"T": "*"})
@@ -82,14 +96,22 @@ class LabSteps(LabTables):
             BadInput: the name is taken, a topic is unknown, an expression is of the other kind, or an option is not for
                 this kind of consumer.
         """
-        if kind == "lite":
-            options = {
-                "mode": mode != "clustering", "strategy": strategy != "avg", "consume_from": consume_from != "last",
-                "orderly": orderly, "post_subscription": post_subscription, "later_times": later_times,
-            }  # fmt: skip
-            given_too = joined(", ", (name for name, given in options.items() if given))
-            if given_too:
-                raise BadInput(_("{who}: kind is 'lite', which takes no {given_too}", who=who, given_too=given_too))
+        options = {
+            "mode": mode != "clustering", "strategy": strategy != "avg", "consume_from": consume_from != "last",
+            "orderly": orderly, "post_subscription": post_subscription, "later_times": later_times,
+            "batch": batch != 32, "invisible": invisible != 15,
+        }  # fmt: skip
+        too_much = [name for name in NOT_OF_KIND.get(kind, ()) if options[name]]
+        if too_much:
+            kind_name, given_too = repr(kind), joined(", ", too_much)
+            raise BadInput(
+                _(
+                    "{who}: kind is {kind_name}, which takes no {given_too}",
+                    who=who,
+                    kind_name=kind_name,
+                    given_too=given_too,
+                )
+            )
         subscriptions: dict[str, dict[str, str]] = {}
         for kind_of_expression, given in (("TAG", subscribe), ("SQL92", sql92)):
             wanted = {} if given is None else given
@@ -112,6 +134,7 @@ class LabSteps(LabTables):
         extra = {
             "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
             "post": post_subscription, "laterTimes": later_times,
+            "batch": batch, "invisible": invisible,
             "assign": None if assign is None else queue_lists(f"{who}: assign", assign),
         }  # fmt: skip
         self._do("start", who=who, group=group, subscribe=subscriptions, **extra)
@@ -339,7 +362,8 @@ class LabSteps(LabTables):
 
     def _do(self, kind: str, /, **fields: Any) -> None:
         simulation = self._running()
-        step = next_step(simulation.scenario, {"do": kind, "at": simulation.next_at, **fields})
+        rules = simulation.cluster.config.rules
+        step = next_step(simulation.scenario, {"do": kind, "at": simulation.next_at, **fields}, rules)
         require_possible(step)
         if isinstance(step, Stop | Subscribe | Unsubscribe | Assign) and step.who not in simulation.consumers:
             raise BadInput(

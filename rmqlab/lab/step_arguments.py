@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,6 +26,9 @@ from rmqlab.scenario.scenario import (
     step_problems,
 )
 
+if TYPE_CHECKING:
+    from rmqlab.rules import Rules
+
 _WHERE = re.compile(r"^lab: (steps\[\d+\](\.|: ))?")
 _ARGUMENTS = {
     '"id"': "name", "id": "name", "from": "consume_from", "post": "post_subscription", "laterTimes": "later_times",
@@ -41,7 +44,7 @@ def what_is_meant(step: Start | Subscribe) -> str:
     return refused(step)
 
 
-def next_step(scenario: Scenario, fields: dict[str, Any]) -> Step:
+def next_step(scenario: Scenario, fields: dict[str, Any], rules: Rules) -> Step:
     """The step that `fields` say in their JSON form, if it may follow the steps of `scenario`."""
     try:
         step: Step = msgspec.convert(fields, Step)
@@ -49,12 +52,12 @@ def next_step(scenario: Scenario, fields: dict[str, Any]) -> Step:
         pass  # numbers of numpy, or what is wrong with them is said below
     else:
         longer = msgspec.structs.replace(scenario, steps=[*scenario.steps, step])
-        if next(step_problems(longer), None) is None and refusal_of(longer) is None:
+        if next(step_problems(longer), None) is None and refusal_of(longer, rules) is None:
             return step
-    return checked(scenario.to_builtins(), fields).steps[-1]
+    return checked(scenario.to_builtins(), rules, fields).steps[-1]
 
 
-def checked(fields: dict[str, Any], step: Mapping[str, Any] | None = None) -> Scenario:
+def checked(fields: dict[str, Any], rules: Rules, step: Mapping[str, Any] | None = None) -> Scenario:
     """A scenario from the dicts of its JSON form, with one step more; numbers may be numpy's.
 
     The error of a bad call names the argument, not a place in a file.
@@ -65,7 +68,7 @@ def checked(fields: dict[str, Any], step: Mapping[str, Any] | None = None) -> Sc
     except BadInput as error:
         names = _ARGUMENTS | ({"forMs": "for_ms"} if step is not None and step["do"] == "slow" else {})
         raise BadInput(_FIELD.sub(lambda field: names[field[1]], _WHERE.sub("", str(error)))) from None
-    refusal = refusal_of(scenario)
+    refusal = refusal_of(scenario, rules)
     if refusal is not None:
         raise BadInput(_WHERE.sub("", f"lab: {refusal}"))
     return scenario

@@ -17,7 +17,18 @@ from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmqlab.events import ClientFiltered, Commit, DeadLetter, Filtered, Given, SubscriptionChanged
+from rmqlab.events import (
+    AckedByProxy,
+    ClientFiltered,
+    Commit,
+    DeadLetter,
+    Filtered,
+    Given,
+    Popped,
+    Revived,
+    SkippedByPop,
+    SubscriptionChanged,
+)
 from rmqlab.filter.filter import Filter
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import TAG
@@ -46,9 +57,11 @@ class Fate(StrEnum):
     DROPPED_BY_HOOK = "dropped_by_hook"
     SKIPPED_BY_OFFSET = "skipped_by_offset"
     SKIPPED_BY_POP = "skipped_by_pop"
+    ACKED_BY_PROXY = "acked_by_proxy"
     PASSED = "passed"
     NO_OWNER = "no_owner"
     WAITING = "waiting"
+    INVISIBLE = "invisible"
     RETRYING = "retrying"
     DEAD_LETTER = "dead_letter"
 
@@ -62,9 +75,11 @@ FATE_WORDS = {
     Fate.DROPPED_BY_HOOK: _("dropped by a hook of the client"),
     Fate.SKIPPED_BY_OFFSET: _("skipped: the offset passed it"),
     Fate.SKIPPED_BY_POP: _("skipped: a pop passed it"),
+    Fate.ACKED_BY_PROXY: _("acknowledged by the proxy itself"),
     Fate.PASSED: _("passed: nothing else is known"),
     Fate.NO_OWNER: _("no owner"),
     Fate.WAITING: _("waiting"),
+    Fate.INVISIBLE: _("popped, not acknowledged"),
     Fate.RETRYING: _("to be retried"),
     Fate.DEAD_LETTER: _("dead letter"),
 }
@@ -92,7 +107,7 @@ def fates_in_words(text: str) -> str:
 
 LOSING = frozenset({
     Fate.DROPPED_BY_BROKER_TAG, Fate.DROPPED_BY_BROKER_BITMAP, Fate.DROPPED_BY_BROKER_SQL, Fate.DROPPED_BY_CLIENT,
-    Fate.DROPPED_BY_HOOK, Fate.SKIPPED_BY_OFFSET, Fate.SKIPPED_BY_POP,
+    Fate.DROPPED_BY_HOOK, Fate.SKIPPED_BY_OFFSET, Fate.SKIPPED_BY_POP, Fate.ACKED_BY_PROXY,
 })  # fmt: skip
 
 OF_STAGE = {
@@ -158,6 +173,7 @@ class GroupMember:
 
     `asked` lists (from ms, topic, expression type, expression), with the type `NOTHING_SUBSCRIBED` where a subscription
     ended; `until` is when it stopped, None while it runs. Of the topics of `assigned` it asks for some queues only.
+    One that `pops` owns no queue, and waits for messages of all.
     """
 
     who: str
@@ -166,6 +182,7 @@ class GroupMember:
     asked: list[tuple[float, str, str, str]] = field(default_factory=list)
     until: float | None = None
     assigned: dict[str, list[tuple[float, frozenset[int]]]] = field(default_factory=dict)
+    pops: bool = False
 
     def assign(self, queues: Mapping[str, Sequence[int]], now: float, expression: str) -> None:
         """It reads these queues from `now` (ms) on, and no others."""
@@ -223,8 +240,12 @@ class _Drop(NamedTuple):
     version: int | None
 
     @classmethod
-    def of(cls, t: float, source: str, event: Filtered | ClientFiltered) -> _Drop:
-        """One by the broker for a client, or by a client itself."""
+    def of(cls, t: float, source: str, event: Filtered | ClientFiltered | SkippedByPop | AckedByProxy) -> _Drop:
+        """One by the broker for a client, by a client itself, or with what its pop asked for."""
+        if isinstance(event, SkippedByPop):
+            return cls(t, event.client, Fate.SKIPPED_BY_POP, event.subscription, None)
+        if isinstance(event, AckedByProxy):
+            return cls(t, source, Fate.ACKED_BY_PROXY, event.subscription, None)
         if isinstance(event, Filtered):
             return cls(t, event.client, OF_STAGE[event.stage], event.subscription, event.version)
         return cls(t, source, Fate.DROPPED_BY_CLIENT, event.subscription, event.version)
@@ -241,16 +262,25 @@ class FateClassifier:
         self._given: dict[tuple[_Queue, int], list[tuple[float, str]]] = defaultdict(list)
         self._passed: dict[_Queue, list[tuple[float, str, int]]] = defaultdict(list)
         self._slots: dict[tuple[str, str | None], list[tuple[float, str | None, int]]] = defaultdict(list)
+        self._popped: dict[tuple[_Queue, int], list[tuple[float, str]]] = defaultdict(list)
+        self._copies: dict[tuple[_Queue, int], tuple[_Queue, int]] = {}
         self._deleted: dict[str, list[float]] = defaultdict(list)
         self._ends: dict[tuple[str, int, float], int] = {}
         for fact in facts:
             match event := fact.event:
-                case Filtered() | ClientFiltered():
+                case Filtered() | ClientFiltered() | SkippedByPop() | AckedByProxy():
                     drop = _Drop.of(fact.t, fact.source, event)
                     self._drops[(event.group, event.topic, event.queue), event.offset].append(drop)
                 case Given():
                     at = (event.group, event.topic, event.queue), event.offset
                     self._given[at].append((fact.t, fact.source))
+                case Popped():
+                    at = (event.group, event.topic, event.queue), event.offset
+                    self._popped[at].append((fact.t, event.client))
+                case Revived():
+                    at = (event.group, event.topic, event.queue), event.offset
+                    copy = (event.group, event.retry_topic, event.retry_queue), event.retry_offset
+                    self._copies[at] = copy
                 case Consumed(group=group, message_id=message_id, success=success):
                     self._consumed[group, message_id].append((fact.t, fact.source, success))
                 case DeadLetter(group=group, message_id=message_id):
@@ -314,6 +344,10 @@ class FateClassifier:
         for t, who, success in consumed:
             if success:
                 return fate(Fate.DELIVERED, t, who)
+        copies = self._copies_of(queue, message.offset)
+        skipped = [drop for copy in copies for drop in self._drops[copy]]
+        if skipped:
+            return fate(skipped[-1].fate, skipped[-1].t, skipped[-1].who, (skipped[-1].subscription, None))
         if consumed:
             dead = (group, message.message_id) in self._dead
             kind = Fate.DROPPED_BY_CLIENT if member else Fate.DEAD_LETTER if dead else Fate.RETRYING
@@ -330,7 +364,23 @@ class FateClassifier:
         if drops:
             last = drops[-1]
             return fate(last.fate, last.t, last.who, (last.subscription, last.version))
+        popped = self._popped[copies[-1] if copies else (queue, message.offset)]
+        if popped:
+            return fate(Fate.INVISIBLE, *popped[-1])
+        if copies:
+            return fate(Fate.RETRYING, message.t, None)
+        if any(each.pops and each.until is None for each in members) and deleted == inf:
+            return fate(Fate.WAITING, message.t, None)
         return self._undecided(queue, message, fate, member)
+
+    def _copies_of(self, queue: _Queue, offset: int) -> list[tuple[_Queue, int]]:
+        """Where a message lies that was popped and came again: in the retry topic of its group, each time anew."""
+        copies: list[tuple[_Queue, int]] = []
+        place = self._copies.get((queue, offset))
+        while place is not None:
+            copies.append(place)
+            place = self._copies.get(place)
+        return copies
 
     def _undecided(
         self,

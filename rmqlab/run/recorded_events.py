@@ -221,6 +221,13 @@ class OffsetAsked(Recorded, frozen=True, tag="offset"):
     max: int
 
 
+class ReceiveFailed(OfConsumer, frozen=True, tag="receiveFailed"):
+    """A SimpleConsumer's receive was refused."""
+
+    error: str
+    message: str
+
+
 class Gauge(Recorded, frozen=True):
     """A group's gauges: members' last heartbeats, lag as counted and as the group will receive it, flips."""
 

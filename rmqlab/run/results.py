@@ -207,6 +207,12 @@ class LabTables:
 
         return ribbons(self._run(), group=group, topic=topic)
 
+    def waiting_line(self, *, group: str | None = None, topic: str | None = None) -> Picture:
+        """The line of pops that wait: who stood first when each message came, who was woken, what was skipped."""
+        from rmqlab.plugins import waiting_line
+
+        return waiting_line(self._run(), group=group, topic=topic)
+
 
 class LabResult(LabTables):
     """A run that is over, simulated or recorded: `scenario`, `run`, and all tables and pictures."""

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -36,6 +36,8 @@ from rmqlab.scenario.scenario_errors import MESSAGES_FIELD, SUBSCRIBE, explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rmqlab.rules import Rules
 
 PRODUCER_NAME = "P"  # what the scenario's producer is called
 MAX_SCENARIO_QUEUES = 1_024
@@ -70,11 +72,19 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
         return message
 
 
+Kind: TypeAlias = Literal["push", "lite", "pop", "grpc", "simple"]
+POPPING: Final = frozenset({"pop", "grpc", "simple"})
+
+
 class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
     """Start consumer `who` of `group`; `later_times`: answer RECONSUME_LATER the first n times a body is seen.
 
     A lite pull consumer has `who`, `group` and `subscribe` alone, as the recorded ones: it is always clustering.
     In place of `subscribe` it may `assign` itself queues by topic, or have neither and be assigned some later.
+    A consumer of kind pop is a push consumer that lets the broker assign it queues to pop, one of kind grpc a
+    PushConsumer behind a proxy, one of kind simple a SimpleConsumer there: it asks for `batch` messages, invisible for
+    `invisible` s, and waits `await` s for them. A message that it is to refuse it leaves alone, or lets it be invisible
+    for `change` s more.
     """
 
     who: str
@@ -88,7 +98,16 @@ class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
     strategy: Literal["avg", "circle", "hash"] = "avg"
     later_times: int = 0
     trace: bool = False
-    kind: Literal["push", "lite", "pop"] = "push"
+    kind: Kind = "push"
+    batch: int = 32
+    invisible: int = 15
+    await_: int = msgspec.field(default=10, name="await")
+    change: int | None = None
+
+    @property
+    def pops(self) -> bool:
+        """Whether it pops: it owns no queue, and what it has popped nobody else gets for a while."""
+        return self.kind in POPPING
 
     @property
     def broadcasts(self) -> bool:
@@ -267,14 +286,15 @@ def convert_scenario(fields: object, where: str = "scenario") -> Scenario:
     return scenario
 
 
-def refusal_of(scenario: Scenario) -> str | None:
-    """Why a scenario cannot be simulated, naming the field; None if it can."""
+def refusal_of(scenario: Scenario, rules: Rules) -> str | None:
+    """Why a scenario cannot be simulated with these rules, naming the field; None if it can."""
     for index, step in enumerate(scenario.steps):
-        if isinstance(step, Start) and step.kind == "pop":
+        if isinstance(step, Start) and step.pops and not rules.has_pop:
             return _(
-                "steps[{index}].kind is {kind}: POP mode is of 5.x and not simulated; use push or lite",
+                'steps[{index}].kind is {kind}: {version} has no POP; use push or lite, or version "5.5.0"',
                 index=index,
                 kind=f"{step.kind!r}",
+                version=rules.version,
             )
     return None
 
@@ -417,6 +437,13 @@ def _reset_problems(field: str, group: str, to: int) -> Iterator[str]:
         )
 
 
+def _receive_problems(step: Start, field: str) -> Iterator[str]:
+    """What a SimpleConsumer's calls can have wrong; how short an invisibility may be the proxy says."""
+    for name, value, least in (("batch", step.batch, 1), ("invisible", step.invisible, 0), ("await", step.await_, 0)):
+        if value < least:
+            yield _("{field}.{name} is {value}; give {least} or more", field=field, name=name, value=value, least=least)
+
+
 def _start_problems(step: Start, field: str, topics: dict[str, int], running: dict[str, bool]) -> Iterator[str]:
     if not step.who or step.who in {PRODUCER_NAME, BROKER}:
         taken = _(
@@ -448,6 +475,8 @@ def _start_problems(step: Start, field: str, topics: dict[str, int], running: di
                 topic=f"{topic!r}",
                 topics=joined(", ", topics) or _("none"),
             )
+    if step.kind == "simple":
+        yield from _receive_problems(step, field)
     if step.later_times < 0:
         yield _(
             "{field}.laterTimes is {later_times}; it counts answers, so 0 or more",

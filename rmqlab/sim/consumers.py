@@ -1,10 +1,10 @@
-"""The consumers of a scenario: push and lite pull, made as the recorded ones were."""
+"""The consumers of a scenario, made as the recorded ones were: push, lite pull, and of 5.x those that pop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rmqlab.client.allocate import (
     AllocateMessageQueueAveragely,
@@ -26,14 +26,19 @@ from rmqlab.sim.virtual import VirtualNode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rmqlab.client.grpc.grpc_consumer import GrpcConsumer
     from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeOrderlyContext
     from rmqlab.client.mq_client_instance import MQClientInstance
+    from rmqlab.client.pop.pop_push_consumer import PopPushConsumer
     from rmqlab.client.runtime import Runtime
     from rmqlab.message.message import MessageExt
     from rmqlab.rules import Rules
     from rmqlab.run.facts import FactLog
     from rmqlab.run.fates import Owners
     from rmqlab.sim.run_recorder import RunRecorder
+
+    Owner = DefaultMQPushConsumer | DefaultLitePullConsumer
+    Client = Owner | GrpcConsumer
 
 STRATEGIES: dict[str, Callable[[Rules], AllocateMessageQueueStrategy]] = {
     "avg": AllocateMessageQueueAveragely,
@@ -52,7 +57,7 @@ class Consumer:
 
     step: Start
     node: VirtualNode
-    client: DefaultMQPushConsumer | DefaultLitePullConsumer
+    client: Client
     member: GroupMember
     application: VirtualTask | None = None
     between_polls: list[tuple[Callable[[], None], VirtualEvent]] = field(default_factory=list)
@@ -60,7 +65,17 @@ class Consumer:
     @property
     def pushes(self) -> bool:
         """Whether it is a push consumer; the recordings' observer asks only those for their queues."""
-        return self.step.kind == "push"
+        return self.step.kind in {"push", "pop"}
+
+    @property
+    def owner(self) -> Owner:
+        """The client, of a consumer that does not pop: it has queues of its own."""
+        return cast("Owner", self.client)
+
+    @property
+    def popper(self) -> PopPushConsumer | GrpcConsumer:
+        """The client, of a consumer that pops."""
+        return cast("PopPushConsumer | GrpcConsumer", self.client)
 
     def owned(self, recorder: RunRecorder) -> dict[str, list[int]]:
         """The queues it has now, by topic."""
@@ -93,12 +108,21 @@ def config_of(step: Start, rules: Rules) -> PushConsumerConfig | LitePullConsume
 
 def client_of(
     step: Start, instance: MQClientInstance, config: PushConsumerConfig | LitePullConsumerConfig, recorder: RunRecorder
-) -> DefaultMQPushConsumer | DefaultLitePullConsumer:
+) -> Client:
     """The client of a step; what it gets goes to `recorder`."""
     group = recorder.long(step.group)
     if isinstance(config, LitePullConsumerConfig):
         return DefaultLitePullConsumer(group, instance, config)
-    return DefaultMQPushConsumer(group, instance, _listener(step, instance.runtime, recorder), config)
+    if step.kind in {"grpc", "simple"}:
+        from rmqlab.sim.grpc_consumers import grpc_client_of
+
+        return grpc_client_of(step, group, instance, recorder)
+    listener = _listener(step, instance.runtime, recorder)
+    if step.kind == "pop":
+        from rmqlab.client.pop.pop_push_consumer import PopPushConsumer
+
+        return PopPushConsumer(group, instance, listener, config)
+    return DefaultMQPushConsumer(group, instance, listener, config)
 
 
 def owners_of(consumers: Mapping[str, Consumer], facts: FactLog, recorder: RunRecorder) -> Owners:
@@ -121,6 +145,10 @@ async def poll_for_ever(consumer: Consumer, recorder: RunRecorder) -> None:
     polls in a loop keeps others out for seconds.
     """
     client = consumer.client
+    if consumer.step.kind == "simple":
+        from rmqlab.sim.grpc_consumers import receive_for_ever
+
+        await receive_for_ever(consumer, recorder)
     if isinstance(client, DefaultLitePullConsumer):
         while True:
             while consumer.between_polls:

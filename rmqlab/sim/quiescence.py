@@ -11,6 +11,8 @@ comes; it stands still when all of these hold:
    held at the queue's end, the owner has no message left to consume, and the broker has the offset that it would
    commit. A queue without an owner stands still when the group does: its members at the broker are the running
    consumers, and each holds what its strategy gives it.
+5. Of a group that pops: every queue was popped to its end, each popper has said what became of its messages and waits
+   in line, and no check point is left that could make a message visible again.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from rmqlab.client.lite_pull_consumer import NO_OFFSET_SET, DefaultLitePullConsu
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.language import _, ngettext
 from rmqlab.message.java import utf16_key
-from rmqlab.message.topics import MessageQueue
+from rmqlab.message.topics import MessageQueue, is_retry_topic
 from rmqlab.protocol.codes import WRITES, RequestCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import MessageModel
@@ -72,7 +74,9 @@ class Quiescence:
 
     def owns_its_share(self, consumer: Consumer) -> bool:
         """Whether a consumer holds the queues that its strategy gives it for the broker's present members."""
-        client = consumer.client
+        if consumer.step.pops:
+            return True  # nobody's share is another's
+        client = consumer.owner
         process_queues = client.rebalance_impl.process_queue_table
         if isinstance(client, DefaultMQPushConsumer):
             now = client.instance.runtime.now()
@@ -132,7 +136,10 @@ class Quiescence:
                     yield from (argument for argument in frame.arguments if isinstance(argument, RemotingCommand))
 
     def _consumer(self, consumer: Consumer) -> Iterator[str]:
-        client, broker, name = consumer.client, self._broker, consumer.step.who
+        if consumer.step.pops:
+            yield from self._popper(consumer)
+            return
+        client, broker, name = consumer.owner, self._broker, consumer.step.who
         if isinstance(client, DefaultLitePullConsumer) and client.to_hand_out():
             yield _("{who} has messages that nobody has polled", who=name)
         assigned = {queue.topic for queue in client.queues} - client.subscription_inner.keys()
@@ -155,9 +162,37 @@ class Quiescence:
                         group_name=client.group_name,
                     )
 
+    def _popper(self, consumer: Consumer) -> Iterator[str]:
+        """One that pops: it has said what became of its messages, each queue was popped to its end, and it waits."""
+        from rmqlab.broker.pop.pop_services import pop_of
+
+        client, broker, name = consumer.popper, self._broker, consumer.step.who
+        pop, group = pop_of(broker), client.group_name
+        if client.at_hand():
+            yield _("{who} has popped messages and not acknowledged them", who=name)
+        if pop.holds_back():
+            yield _("a popped message may become visible again")
+        mine = list(consumer.node.connections.values())
+        for topic in client.subscription_inner:
+            if is_retry_topic(topic):
+                continue
+            for number in range(self._read_queues(topic)):
+                committed = broker.consumer_offset_manager.query_offset(group, topic, number)
+                offset = broker.rules.pop_offset(committed, pop.buffer.latest_offset(topic, group, number))
+                if offset < broker.message_store.get_max_offset_in_queue(topic, number):
+                    yield _("{topic} queue {number} has messages that no pop has passed", topic=topic, number=number)
+            if not any(
+                waiter.channel is connection for waiter in pop.line.waiting(topic, group) for connection in mine
+            ):
+                yield _("{who}'s pop does not wait in line", who=name)
+
+    def _read_queues(self, topic: str) -> int:
+        config = self._broker.topic_config_manager.topic_config_table.get(topic)
+        return 0 if config is None else config.read_queue_nums
+
     def _has_owner(self, consumer: Consumer, queue: MessageQueue) -> bool:
         """Whether another running member of the group holds the queue; in a broadcasting group that is of no use."""
-        client = consumer.client
+        client = consumer.owner
         return client.message_model is MessageModel.CLUSTERING and any(
             queue in other.client.queues
             for other in self._consumers.values()
@@ -165,12 +200,12 @@ class Quiescence:
         )
 
     def _will_have_none(self, consumer: Consumer, queue: MessageQueue) -> bool:
-        known = consumer.client.topic_subscribe_info_table.get(queue.topic)
+        known = consumer.owner.topic_subscribe_info_table.get(queue.topic)
         return known is not None and queue in known and self.stands(consumer.client.group_name)
 
     def _owned(self, consumer: Consumer, queue: MessageQueue, end: int) -> Iterator[str]:
         client, client_name, name = (
-            consumer.client,
+            consumer.owner,
             consumer.step.who,
             _("{topic} queue {queue_id}", topic=queue.topic, queue_id=queue.queue_id),
         )

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rmqlab.sim.cluster import Cluster
 
 VIEW_FACTS = frozenset({"register", "unregister", "expired", "subscription"})
-RECORDED_NAMES = ("client", "who", "group", "topic")  # the fields of an event that carry the scenario's id on the wire
+# The fields of an event that carry the scenario's id on the wire.
+RECORDED_NAMES = ("client", "who", "group", "topic", "retry_topic")
 NOT_ONLINE: GroupView = {"offline": 206}
 
 

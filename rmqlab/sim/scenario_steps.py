@@ -73,9 +73,12 @@ if TYPE_CHECKING:
     from rmqlab.client.client_config import ClientConfig
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.producer import DefaultMQProducer
-    from rmqlab.client.push_consumer import DefaultMQPushConsumer
     from rmqlab.sim.cluster import Cluster
+    from rmqlab.sim.consumers import Client
     from rmqlab.sim.virtual import VirtualNode
+
+
+ALL_QUEUES = -1  # every member pops from every queue (`popShareQueueNum`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,7 @@ class ScenarioSteps:
 
     def _assign(
         self,
-        client: DefaultMQPushConsumer | DefaultLitePullConsumer,
+        client: Client,
         member: GroupMember,
         queues: Mapping[str, Sequence[int]],
     ) -> None:
@@ -275,15 +278,17 @@ class ScenarioSteps:
         node = self._node(step.who)
         instance = self._instance(node, step.who, config)
         client = client_of(step, instance, config, self.recorder)
-        member = GroupMember(step.who, step.group, step.broadcasts)
+        member = GroupMember(step.who, step.group, step.broadcasts, pops=step.pops)
         for topic, subscription in step.subscribe.items():
             await client.subscribe(self.recorder.long(topic), subscription.expr, subscription.type)
             member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))
         if step.assign is not None:
             self._assign(client, member, step.assign)
         self.members.append(member)
-        self.recorder.event(Starting(step.who, UNSET if step.kind == "push" else step.kind))
         consumer = Consumer(step, node, client, member)
+        self.recorder.event(Starting(step.who, UNSET if consumer.pushes else step.kind))
+        if step.kind == "pop":
+            self._assign_to_pop(step)
         starts_after = self._chosen(node, "start", self.world.timing.start_ms)
         if starts_after:
             await node.sleep(starts_after)
@@ -298,7 +303,20 @@ class ScenarioSteps:
             self.recorder.event(Started(step.who, instance.client_id))
         else:
             self.recorder.event(Started(step.who))
-            consumer.application = node.spawn(poll_for_ever(consumer, self.recorder), "application")
+            if step.kind != "grpc":
+                consumer.application = node.spawn(poll_for_ever(consumer, self.recorder), "application")
+
+    def _assign_to_pop(self, step: Start) -> None:
+        """Let the broker give this group the queues of its topics to pop, as mqadmin's setConsumeMode does."""
+        from rmqlab.broker.pop.pop_services import pop_of
+        from rmqlab.protocol.assignment import MessageRequestMode, SetMessageRequestModeRequestBody
+
+        modes, group = pop_of(self.cluster.broker).modes, self.recorder.long(step.group)
+        for topic in step.subscribe:
+            mode = SetMessageRequestModeRequestBody(
+                self.recorder.long(topic), group, MessageRequestMode.POP, ALL_QUEUES
+            )
+            modes.set_mode(mode)
 
     async def _send(self, step: Send) -> None:
         topic = self.recorder.long(step.topic)

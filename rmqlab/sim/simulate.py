@@ -58,10 +58,11 @@ class Simulation(ScenarioSteps):
             BadInput: the scenario asks for something that is not simulated, by name.
             ValueError: orders are open, and no reduction is given.
         """
-        refusal = refusal_of(scenario)
+        cluster = cluster or ClusterConfig()
+        refusal = refusal_of(scenario, cluster.rules)
         if refusal is not None:
             raise BadInput(_("scenario {id}: {refusal}", id=f"{scenario.id!r}", refusal=refusal))
-        super().__init__(scenario, Cluster(cluster or ClusterConfig(), chooser, timing), clients or ClientSettings())
+        super().__init__(scenario, Cluster(cluster, chooser, timing), clients or ClientSettings())
         if self._may_crash():
             self.cluster.write_files_now_and_then()
         self.done = False

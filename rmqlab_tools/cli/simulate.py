@@ -132,7 +132,7 @@ def run(args: Namespace) -> int:
     observers = [] if args.gauges is None else [partial(GaugeSampler, every_ms=args.gauges)]
     texts, saved, refused, runs = [], [], 0, []
     for number, scenario in numbered.items():
-        refusal = refusal_of(scenario)
+        refusal = refusal_of(scenario, rules)
         if refusal is not None:
             refused += 1
             where = f"{args.scenarios.name}, line {number}"

@@ -181,8 +181,8 @@ class GaugeSampler:
 
     def _owner_of(self, group: str, topic: str, queue: int) -> Owner | None:
         for consumer in self._consumers.values():
-            client = consumer.client
-            if client.group_name != group:
+            client = consumer.owner
+            if consumer.step.pops or client.group_name != group:
                 continue
             if any(
                 message_queue.topic == topic and message_queue.queue_id == queue

@@ -51,7 +51,7 @@ WAKE = "wake"
 SERVER_WORK = frozenset({WAKE, REPUT})  # what the broker does by itself
 MAY_STAMP = frozenset({
     RequestCode.GET_CONSUMER_LIST_BY_GROUP, RequestCode.QUERY_CONSUMER_OFFSET, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
-    RequestCode.GET_MAX_OFFSET, RequestCode.LOCK_BATCH_MQ,
+    RequestCode.GET_MAX_OFFSET, RequestCode.LOCK_BATCH_MQ, RequestCode.QUERY_ASSIGNMENT,
 })  # fmt: skip
 # Without a member list to ask for, the next topic of a broadcasting consumer is stamped right away.
 MAY_STAMP_BROADCASTING = MAY_STAMP | {RequestCode.HEART_BEAT, RequestCode.NOTIFY_CONSUMER_IDS_CHANGED}

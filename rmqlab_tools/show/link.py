@@ -140,9 +140,6 @@ class Link:
                     )
                 )
         scenario = convert_scenario(fields.get("scenario"), f"{where}: scenario")
-        refusal = refusal_of(scenario)
-        if refusal is not None:
-            raise BadInput(_("{where}: scenario: {refusal}", where=where, refusal=refusal))
         _check_size(scenario, where)
         schedule = fields.get("schedule")
         if schedule is not None and "seed" in fields:
@@ -150,6 +147,9 @@ class Link:
         version, settings = fields.get("version", DEFAULT_VERSION), fields.get("settings", {})
         if not isinstance(version, str) or version not in RULES:
             raise BadInput(f"{where}: {no_version(version, RULES)}")
+        refusal = refusal_of(scenario, RULES[version])
+        if refusal is not None:
+            raise BadInput(_("{where}: scenario: {refusal}", where=where, refusal=refusal))
         if not isinstance(settings, dict):
             raise BadInput(
                 _(

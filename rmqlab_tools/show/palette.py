@@ -47,9 +47,11 @@ LOOKS = {
     Fate.DROPPED_BY_HOOK: FateStyle(PURPLE, "xx", "✗", FATE_WORDS[Fate.DROPPED_BY_HOOK]),
     Fate.SKIPPED_BY_OFFSET: FateStyle(GREY, "\\\\", "»", FATE_WORDS[Fate.SKIPPED_BY_OFFSET]),
     Fate.SKIPPED_BY_POP: FateStyle(VERMILLION, "\\\\", "»", FATE_WORDS[Fate.SKIPPED_BY_POP]),
+    Fate.ACKED_BY_PROXY: FateStyle(PURPLE, "\\\\", "✗", FATE_WORDS[Fate.ACKED_BY_PROXY]),
     Fate.PASSED: FateStyle(WHITE, "--", "?", FATE_WORDS[Fate.PASSED]),
     Fate.NO_OWNER: FateStyle(PALE, "", "∅", FATE_WORDS[Fate.NO_OWNER]),
     Fate.WAITING: FateStyle(SKY, "", "…", FATE_WORDS[Fate.WAITING]),
+    Fate.INVISIBLE: FateStyle(SKY, "..", "◌", FATE_WORDS[Fate.INVISIBLE]),
     Fate.RETRYING: FateStyle(YELLOW, "", "↻", FATE_WORDS[Fate.RETRYING]),
     Fate.DEAD_LETTER: FateStyle(BLACK, "", "†", FATE_WORDS[Fate.DEAD_LETTER]),
 }

@@ -208,7 +208,7 @@ def compare(
                 )
             )
         recorded = Outcome.of_events(events[scenario.id])
-        refusal = refusal_of(scenario)
+        refusal = refusal_of(scenario, cluster.rules)
         if refusal is not None:
             yield RecordedComparison(scenario.id, recorded, None, refusal)
             continue

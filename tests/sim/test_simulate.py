@@ -168,7 +168,7 @@ def test_who_the_clients_are_can_be_set():
 
 
 def test_what_is_not_simulated_is_refused_by_name():
-    with pytest.raises(BadInput, match=r"scenario 'x': steps\[0\].kind is 'pop': POP mode"):
+    with pytest.raises(BadInput, match=r"scenario 'x': steps\[0\].kind is 'pop': 4.8.0 has no POP"):
         run(start() | {"kind": "pop"})
     with pytest.raises(BadInput, match=r"topics.TBW102: the broker refuses it: .*conflict with system topic"):
         simulate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import gcd
 from typing import NamedTuple, Protocol
 
 from rmqlab.broker.broker_config import BrokerConfig
@@ -59,8 +60,10 @@ class ChosenByBroker:
         return self.choose(f"first queue of {topic}", queues)
 
     def retry_first(self, topic: str, group: str, probability: int) -> bool:
-        """Whether a number from 0 to 99 is below the probability."""
-        return self.choose(f"retries of {group}, {topic} first", PERCENT) < probability
+        """Whether a number from 0 to 99 is below the probability: as few options as there are for that."""
+        divisor = gcd(probability, PERCENT)
+        options = PERCENT // divisor
+        return self.choose(f"retries of {group}, {topic} first", options) >= options - probability // divisor
 
     def retry_v1(self, topic: str, group: str) -> bool:
         """One of two."""

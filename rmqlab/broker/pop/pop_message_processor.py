@@ -224,11 +224,10 @@ class PopMessageProcessor:
         retry_config = parts.topics.select_topic_config(retry)
         retry_queues = 0 if retry_config is None else retry_config.read_queue_nums
         retry_first = any(
-            self._offset(header, retry, queue_id) < parts.store.get_max_offset_in_queue(retry, queue_id)
-            for queue_id in range(retry_queues)
+            self._has_more(header, retry, queue_id) for queue_id in range(retry_queues)
         ) and self.choices.retry_first(topic, header.consumer_group, parts.pop_config.pop_from_retry_probability)
         start = 0
-        if header.queue_id < 0 and queues > 1:
+        if header.queue_id < 0 and sum(self._has_more(header, topic, number) for number in range(queues)) > 1:
             start = self.choices.start_queue(topic, queues)
         order = parts.rules.pop_order(start, queues if header.queue_id < 0 else 1, retry_first)
         for place in order:
@@ -237,6 +236,10 @@ class PopMessageProcessor:
                     yield retry, (start + step) % retry_queues
             else:
                 yield topic, place if header.queue_id < 0 else header.queue_id
+
+    def _has_more(self, header: PopMessageRequestHeader, topic: str, queue_id: int) -> bool:
+        """Whether a queue has messages that the group has not popped: else its turn is of no consequence."""
+        return self._offset(header, topic, queue_id) < self.parts.store.get_max_offset_in_queue(topic, queue_id)
 
     def _retry_topic(self, header: PopMessageRequestHeader) -> str:
         config, topic, group = self.parts.pop_config, header.topic, header.consumer_group

@@ -157,7 +157,7 @@ def _subscribed(scenario: Scenario) -> list[tuple[str, str]]:
     running: dict[str, tuple[str, set[str]]] = {}
     for step in scenario.steps:
         match step:
-            case Start(who=name, broadcasts=False):
+            case Start(who=name, broadcasts=False, pops=False):
                 running[name] = step.group, set(step.subscribe)
             case Stop(who=name) | Kill(who=name):
                 running.pop(name, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.events import ClientFiltered, Commit, Filtered, PullAnswered
+from rmqlab.events import AckedByProxy, ClientFiltered, Commit, Filtered, Popped, PullAnswered, SkippedByPop
 from rmqlab.run.recorded_events import Consumed, OffsetAsked
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class RunHistory:
         self._dropped: dict[tuple[Any, ...], dict[Any, Any]] = {}
         self._furthest: dict[tuple[Any, ...], int] = {}
         self._asked: dict[tuple[Any, ...], int] = {}
+        self._popped: dict[tuple[Any, ...], str] = {}
         self._looked_at: list[tuple[Any, ...]] = []
         self._arrived: list[DispatchRequest] = []
         self._stored: list[tuple[Any, ...]] = []
@@ -46,6 +47,7 @@ class RunHistory:
             tuple(sorted(self._furthest.items())),
             tuple(sorted(self._asked.items())),
             tuple(self._looked_at),
+            tuple(sorted(self._popped.items())),
             self._messages(),
             tuple(
                 (member.who, member.until is None, len(member.asked), *(entry[0] for entry in member.asked[-1:]))
@@ -59,11 +61,14 @@ class RunHistory:
                 self._consumed[
                     fact.source, event.group, event.topic, event.queue, event.offset, event.body, event.success
                 ] += 1
-            case Filtered() | ClientFiltered():
+            case Filtered() | ClientFiltered() | SkippedByPop() | AckedByProxy():
                 by = self._dropped.setdefault((event.group, event.topic, event.queue, event.offset), {})
-                client, stage = (event.client, event.stage) if isinstance(event, Filtered) else (fact.source, None)
+                client = getattr(event, "client", fact.source)
+                stage = getattr(event, "stage", None)
                 by.pop(client, None)  # the last to drop it comes last
                 by[client] = (event.kind, stage)
+            case Popped():
+                self._popped[event.group, event.topic, event.queue, event.offset] = event.client
             case Commit():
                 queue = (event.group, event.topic, event.queue)
                 self._furthest[queue] = max(self._furthest.get(queue, -1), event.offset)
