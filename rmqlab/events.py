@@ -248,7 +248,7 @@ class Waits(OfGroup, frozen=True):
 
 
 class NotWoken(AtBroker, frozen=True):
-    """A message arrives, and the pop that was asked does not want it: nobody is woken for that."""
+    """A message arrives, and the pop that was asked does not want it: no pop is woken."""
 
     sentence: ClassVar = _("nobody is woken by offset {offset} of {place}: {client}, who is asked, does not want it")
 
@@ -261,7 +261,7 @@ class Woken(AtBroker, frozen=True):
 
 
 class Popped(AtBroker, frozen=True):
-    """A message is given to a popper, and nobody else gets it for `invisible_ms`."""
+    """A message is given to a popper, and to no other for `invisible_ms`."""
 
     invisible_ms: int
     sentence: ClassVar = _("{client} pops offset {offset} of {place}, invisible for {invisible_ms} ms")

@@ -85,7 +85,7 @@ class LabSteps(LabTables):
         `assign`: queues by topic that it reads in place of a subscription, as `Lab.assign` has it.
 
         Of 5.x there are three kinds more, whose every request carries the consumer's own expression: "pop" is a push
-        consumer to which the broker gives queues to pop, "grpc" a PushConsumer behind a proxy, "simple" a
+        consumer to which the broker gives queues to pop, "grpc" a PushConsumer of a proxy, "simple" a
         SimpleConsumer there, which asks for `batch` messages, to be invisible to others for `invisible` seconds.
 
         >>> from rmqlab import Lab

@@ -1,7 +1,7 @@
 """The line of pops that wait for a topic's messages: who stood where when, whom each message asked, who was woken.
 
 The pop whose poll ends first stands first. In 5.x a message that arrives asks him alone; when his expression does not
-want it nobody is woken, and his next pop goes past it.
+want it no pop is woken, and his next pop goes past it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Stand(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A message came: what became of it, who stood first and was asked, and who was woken (None: nobody)."""
+    """A message came: what became of it, who stood first and was asked, and who was woken (None: no pop)."""
 
     t: float
     fate: MessageFate

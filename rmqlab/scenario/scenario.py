@@ -82,7 +82,7 @@ class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
     A lite pull consumer has `who`, `group` and `subscribe` alone, as the recorded ones: it is always clustering.
     In place of `subscribe` it may `assign` itself queues by topic, or have neither and be assigned some later.
     A consumer of kind pop is a push consumer that lets the broker assign it queues to pop, one of kind grpc a
-    PushConsumer behind a proxy, one of kind simple a SimpleConsumer there: it asks for `batch` messages, invisible for
+    PushConsumer of a proxy, one of kind simple a SimpleConsumer there: it asks for `batch` messages, invisible for
     `invisible` s, and waits `await` s for them. A message that it is to refuse it leaves alone, or lets it be invisible
     for `change` s more.
     """
@@ -106,7 +106,7 @@ class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
 
     @property
     def pops(self) -> bool:
-        """Whether it pops: it owns no queue, and what it has popped nobody else gets for a while."""
+        """Whether it pops: it owns no queue, and what it has popped is hidden from others for a while."""
         return self.kind in POPPING
 
     @property

@@ -1,4 +1,4 @@
-"""The consumers of a scenario that stand behind a proxy, and the application around a SimpleConsumer."""
+"""The consumers of a scenario of a proxy, and the application around a SimpleConsumer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def grpc_client_of(
 
 
 def _taken(step: Start, recorder: RunRecorder) -> Callable[[MessageExt], bool]:
-    """A listener that refuses each message so many times as the step says, and tells whether it took it."""
+    """A listener that refuses each message so many times as the step says; whether it took it."""
     seen: dict[bytes | None, int] = {}
 
     def consume(message: MessageExt) -> bool:

@@ -37,7 +37,7 @@ BACKOFF = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200,
 
 
 class GrpcConsumer:
-    """A consumer behind a proxy. `expressions`: {topic: (expression type, expression)}."""
+    """A consumer of a proxy. `expressions`: {topic: (expression type, expression)}."""
 
     consume_type = ConsumeType.CONSUME_PASSIVELY
     message_model = MessageModel.CLUSTERING
@@ -95,7 +95,7 @@ class GrpcConsumer:
 
     @abstractmethod
     def at_hand(self) -> int:
-        """How many messages were received that nobody has taken."""
+        """How many messages were received and not taken yet."""
 
     async def _receive(self, topic: str, batch: int, polling_ms: int, invisible_ms: int | None) -> list[MessageExt]:
         data = self.subscription_inner[topic]

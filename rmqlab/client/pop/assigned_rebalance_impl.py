@@ -1,4 +1,4 @@
-"""Rebalance of a consumer that asks the broker for its queues, and is told to pop or to pull each of them.
+"""Rebalance of a consumer that asks the broker for its queues: it pops some and pulls others.
 
 Source: `RebalanceImpl.getRebalanceResultFromBroker`, `updateMessageQueueAssignment`.
 """

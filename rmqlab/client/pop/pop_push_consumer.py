@@ -1,7 +1,7 @@
 """DefaultMQPushConsumer with `clientRebalance=false`: the broker says which queues it pops.
 
 Each pop carries the consumer's own expression. Its queue -1 means: all queues of the topic; every member of a group
-may have them at once, so nothing is assigned to one member that another does not see, and nobody owns a queue.
+may have them at once, so no queue has an owner.
 Source: `DefaultMQPushConsumerImpl.popMessage`, `processPopResult`, `ackAsync`, `changePopInvisibleTimeAsync`.
 """
 

@@ -96,7 +96,7 @@ def test_a_retry_comes_with_its_handle_and_may_be_acked(popped):
     assert len(popped.queue(RETRY)) == 1
 
 
-@pytest.mark.parametrize(("chosen", "order"), [(19, [b"again", b"new"]), (20, [b"new", b"again"])])
+@pytest.mark.parametrize(("chosen", "order"), [(4, [b"again", b"new"]), (3, [b"new", b"again"])])
 def test_one_pop_of_five_looks_at_the_retry_topic_first(make_pop_bench, chosen, order):
     bench = make_pop_bench(choose=lambda label, _n: chosen if label.startswith("retries") else 0)
     bench.send("T", b"again")
@@ -104,7 +104,7 @@ def test_one_pop_of_five_looks_at_the_retry_topic_first(make_pop_bench, chosen, 
     bench.pass_time(15_000)
     bench.send("T", b"new")
     assert bench.bodies(bench.pop(bench.channel())) == order
-    assert ("retries of G, T first", 100) in bench.labels
+    assert ("retries of G, T first", 5) in bench.labels
 
 
 def test_version_2_of_the_retry_topic_has_a_plus(make_pop_bench):
