@@ -2,12 +2,15 @@
 
 A client asks for its assignment of a topic (400) every 20 s instead of working it out; an administrator sets the mode
 (401), or the broker's `defaultMessageRequestMode` counts.
-Source: `QueryAssignmentRequestBody`, `QueryAssignmentResponseBody`, `SetMessageRequestModeRequestBody`.
+Source: `QueryAssignmentRequestBody`, `QueryAssignmentResponseBody`, `SetMessageRequestModeRequestBody`,
+`MessageRequestModeSerializeWrapper`.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+
+import msgspec
 
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.header import NULL
@@ -56,3 +59,11 @@ class SetMessageRequestModeRequestBody(RemotingSerializable):
     consumer_group: str = NULL
     mode: MessageRequestMode = MessageRequestMode.PULL
     pop_share_queue_num: int = 0
+
+
+class MessageRequestModeSerializeWrapper(RemotingSerializable):
+    """Answer to 402, and the file `config/messageRequestMode.json`: what was set by 401, by topic and group."""
+
+    message_request_mode_map: dict[str, dict[str, SetMessageRequestModeRequestBody]] = msgspec.field(
+        default_factory=dict
+    )

@@ -109,6 +109,7 @@ class RequestCode(IntEnum):
     LITE_PULL_MESSAGE = 361  # not of 4.8.0: what lite pull consumers of 4.9 and 5.x send for PULL_MESSAGE
     QUERY_ASSIGNMENT = 400  # of 5.x, as all that follow
     SET_MESSAGE_REQUEST_MODE = 401
+    GET_ALL_MESSAGE_REQUEST_MODE = 402
     POP_MESSAGE = 200050
     ACK_MESSAGE = 200051
     CHANGE_MESSAGE_INVISIBLETIME = 200053

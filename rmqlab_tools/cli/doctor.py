@@ -35,6 +35,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--namesrv", metavar="HOST:PORT[;…]", default="127.0.0.1:9876", help=_("its name servers (9876)")
     )
+    parser.add_argument(
+        "--proxy",
+        metavar="HOST:PORT",
+        action="append",
+        default=[],
+        help=_("a 5.x proxy's remoting address (8080), asked for members that brokers do not list; repeatable"),
+    )
     parser.add_argument("--group", metavar="G", action="append", default=[], help=_("only this group; repeatable"))
     parser.add_argument("--topic", metavar="T", action="append", default=[], help=_("only this topic; repeatable"))
     parser.add_argument(
@@ -85,7 +92,7 @@ def run(args: Namespace) -> int:
     Raises:
         BadInput: an address, name, key or number that cannot be.
     """
-    from rmqlab_tools.doctor.doctor import Doctor, doctor
+    from rmqlab_tools.doctor.doctor import Doctor, addresses_of_proxies, doctor
     from rmqlab_tools.doctor.snapshot import SnapshotOptions
 
     if args.looks is not None and args.looks < 1:
@@ -97,8 +104,9 @@ def run(args: Namespace) -> int:
     if args.recorded:
         return _tell(args, doctor(recorded=args.recorded, groups=args.group, topics=args.topic))
     options = SnapshotOptions(
-        tuple(args.group), tuple(args.topic), args.look, args.window, args.rate, round(args.timeout * 1000)
-    )
+        tuple(args.group), tuple(args.topic), args.look, args.window, args.rate, round(args.timeout * 1000),
+        proxies=addresses_of_proxies(args.proxy),
+    )  # fmt: skip
     with Doctor(args.namesrv, options, acl=args.acl, tls=args.tls) as looking:
         if args.watch is not None:
             return _watch(args, looking)

@@ -37,6 +37,13 @@ def broker_findings(look: ClusterSnapshot, previous: ClusterSnapshot | None = No
             yield from broker_setting_findings(broker, sql92)
         yield from _clock(look, broker)
     yield from _client_versions(look)
+    hosts = sorted({host for broker in look.brokers.values() for host in broker.proxies})
+    if hosts and not look.proxies:
+        says = _(
+            "proxies are connected from {hosts}: brokers list none of the members that come through them",
+            hosts=joined(", ", hosts),
+        )
+        yield found("proxies_not_asked", State.NOTE, Certainty.PROVED, says, evidence={"hosts": hosts})
 
 
 def _unanswered(look: ClusterSnapshot) -> Iterator[Finding]:

@@ -14,6 +14,8 @@ from rmqlab_tools.doctor.group_context import GroupCase
 from rmqlab_tools.doctor.history import SnapshotHistory
 from rmqlab_tools.doctor.loss_findings import lags_of, loss_findings, lost_messages
 from rmqlab_tools.doctor.member_findings import member_findings
+from rmqlab_tools.doctor.pop_findings import pop_findings
+from rmqlab_tools.doctor.proxy_findings import proxy_findings
 from rmqlab_tools.doctor.queue_findings import queue_findings
 from rmqlab_tools.doctor.snapshot import ClusterSnapshot
 from rmqlab_tools.doctor.subscription_findings import subscription_findings
@@ -113,7 +115,10 @@ class Diagnosis:
         return table(caption, rows, headers=headers, marked=lambda row: row["state"] in bad)
 
 
-_OF_A_GROUP = (loss_findings, subscription_findings, expression_findings, member_findings, queue_findings)
+_OF_A_GROUP = (
+    loss_findings, subscription_findings, pop_findings, expression_findings, member_findings, proxy_findings,
+    queue_findings,
+)  # fmt: skip
 
 
 def diagnose(
@@ -146,7 +151,7 @@ def _of_group(case: GroupCase) -> GroupDiagnosis:
     raw_lag, filtered_lag = lags_of(case)
     return GroupDiagnosis(
         group.name,
-        len(group.members),
+        len(group.members) + len(group.proxied),
         tuple(sorted(findings, key=_badness)),
         lost=lost_messages(case, findings),
         raw_lag=raw_lag,

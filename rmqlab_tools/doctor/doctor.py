@@ -21,7 +21,7 @@ from rmqlab.language import _
 from rmqlab.message.java_properties import load_properties
 from rmqlab_tools.doctor.diagnosis import diagnose
 from rmqlab_tools.doctor.history import SnapshotHistory
-from rmqlab_tools.doctor.read_client import ReadClient
+from rmqlab_tools.doctor.read_client import ReadClient, addresses_of
 from rmqlab_tools.doctor.snapshot import SnapshotOptions
 from rmqlab_tools.doctor.snapshot_json import read_look
 from rmqlab_tools.doctor.take_snapshot import take_look
@@ -52,6 +52,7 @@ def doctor(
     recorded: Sequence[str | Path] = (),
     acl: str | Path | None = None,
     tls: bool | str | Path = False,
+    proxies: Sequence[str] = (),
     **limits: int,
 ) -> Diagnosis:
     """Read a live cluster and say who loses messages in it. Nothing is sent to it but questions.
@@ -62,7 +63,8 @@ def doctor(
     `SnapshotOptions`: `window`, `rate`, `timeout_ms`, `member_timeout_ms`, `limit_ms`. `since` is an earlier answer:
     what was passed since then is judged. `recorded` are files of looks that were saved, oldest first: they are judged
     again, all groups or those named, and no server is asked. `tls` encrypts, or names a file with the settings of
-    4.8.0's `tls.config.file`.
+    4.8.0's `tls.config.file`. `proxies` are remoting addresses of 5.x proxies, "host:port", that are asked for the
+    members that no broker lists.
 
     Args:
         every: between two looks
@@ -96,11 +98,20 @@ def doctor(
                 )
             )
         return _judged_again(recorded, groups)
-    options = SnapshotOptions(tuple(groups), tuple(topics), messages, **limits)
+    options = SnapshotOptions(tuple(groups), tuple(topics), messages, proxies=addresses_of_proxies(proxies), **limits)
     with Doctor(namesrv, options, None if since is None else since.look, acl=acl, tls=tls) as session:
         for diagnosis in session.looks(looks, every):
             last = diagnosis
     return last
+
+
+def addresses_of_proxies(texts: Sequence[str]) -> tuple[str, ...]:
+    """The addresses of proxies, each given alone or several as "host:port;host:port".
+
+    Raises:
+        BadInput: a text that is no address.
+    """
+    return tuple(dict.fromkeys(address for text in texts for address in addresses_of(text, _("proxy"))))
 
 
 def _judged_again(files: Sequence[str | Path], groups: Sequence[str]) -> Diagnosis:

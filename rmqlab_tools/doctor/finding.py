@@ -158,6 +158,25 @@ FINDING_KINDS: Final = {
     "clock_differs": ("S-30 S-84 S-86", _CLOCK),
     "clock_or_pulls": ("S-86 S-91", _("look at the member's clock, and at its threads")),
     "version_in_future": ("S-78 S-86", _CLOCK),
+    # 5.x: POP, and members that come through a proxy
+    "pop_members_differ": (
+        "S-07 S-08",
+        _(
+            "let all members ask for the same, or give each kind a group of its own; what was read past is lost to the "
+            "group until its offset is set back"
+        ),
+    ),
+    "mixed_modes": ("S-01 S-04", _("let all members of the group fetch in the same way")),
+    "maybe_at_a_proxy": (
+        "H-42 S-94",
+        _("ask the proxies: rmqlab doctor --proxy HOST:PORT, the remoting address of each (remotingListenPort, 8080)"),
+    ),
+    "at_a_proxy": ("H-42 S-94", ""),
+    "proxy_one_subscription": (
+        "S-07 S-94",
+        _("compare what the members' own code or settings subscribe, with `rmqlab lint`"),
+    ),
+    "proxy_subscription_changes": ("S-07 S-08 S-77", _("let all members ask for the same")),
     # queues
     "no_owner": ("S-93 H-47 H-53", _("see what the rebalance of the members says; restart one of them")),
     "two_owners": ("S-05 H-47", _("see whether all members get the same member list from all brokers")),
@@ -199,6 +218,7 @@ FINDING_KINDS: Final = {
     "retry_filtered": ("F-66 S-70", _("mind it when an expression changes: retries are filtered by the new one")),
     "notify_off": ("F-35 H-35 H-48", _("set notifyConsumerIdsChangedEnable=true")),
     "client_versions": ("H-24 F-100", ""),
+    "proxies_not_asked": ("H-42 S-94", _("ask them too: rmqlab doctor --proxy HOST:PORT (remotingListenPort, 8080)")),
 }
 """Every kind by its name: the mission's rows that it is about, and what to do."""
 

@@ -138,10 +138,28 @@ class GroupCase:
         types = {self.setting(client, "PROP_CONSUME_TYPE") for client in self.told}
         return types == {PUSH} and not self.silent and not any(map(self.pops, self.told))
 
-    def pops(self, client: str) -> bool:
-        """Whether brokers hand a member messages of any queue (5.x `RebalancePushImpl.clientRebalance`)."""
+    def request_mode(self, topic: str) -> str | None:
+        """PULL or POP, as any broker has it for the group and topic; None: no broker has told."""
+        told = {broker.request_mode(topic, self.group.name) for broker in self.look.brokers.values()} - {None}
+        return "POP" if "POP" in told else "PULL" if told else None
+
+    def pops(self, client: str, topic: str | None = None) -> bool:
+        """Whether brokers hand a member messages of any queue of a topic (None: of one of its topics).
+
+        A 5.x client says so; else it does where it leaves the rebalance to the broker, and that has no other mode for
+        the topic (`RebalancePushImpl.clientRebalance`, `QueryAssignmentProcessor`).
+        """
+        if any(topic in {queue.topic, None} for queue in self.group.members[client].popped):
+            return True
         kept = self.setting(client, "consumeOrderly") == "true" or self.broadcasting
-        return self.setting(client, "clientRebalance") == "false" and not kept
+        if self.setting(client, "clientRebalance") != "false" or kept:
+            return False
+        asked = self.told.get(client, {}) if topic is None else (topic,)
+        return any(self.request_mode(of) != "PULL" for of in asked)
+
+    def is_popped(self, topic: str) -> bool:
+        """Whether members that answered pop a topic: then each of their requests carries its own expression."""
+        return any(topic in subscriptions and self.pops(client, topic) for client, subscriptions in self.told.items())
 
     def queues(self, topic: str) -> list[MessageQueue]:
         """The readable queues of a topic."""

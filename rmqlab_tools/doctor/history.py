@@ -47,7 +47,7 @@ class SnapshotHistory:
         slots = {}
         answered = {}
         for group in look.groups.values():
-            for broker, connection in group.slots.items():
+            for broker, connection in (*group.slots.items(), *group.at_proxies.items()):
                 for topic, subscription in connection.subscription_table.items():
                     place = (group.name, broker, topic)
                     slots[place] = says(subscription)
@@ -79,7 +79,8 @@ class SnapshotHistory:
 
     def flips_per_minute(self, group: GroupSeen) -> float | None:
         """How often the slots of a group flip, of all its topics together: a lower bound, None before two looks."""
-        topics = {topic for slot in group.slots.values() for topic in slot.subscription_table}
+        tables = (*group.slots.values(), *group.at_proxies.values())
+        topics = {topic for table in tables for topic in table.subscription_table}
         rates = [rate for topic in topics if (rate := self.flips(group.name, topic).per_minute) is not None]
         return sum(rates) if rates else None
 

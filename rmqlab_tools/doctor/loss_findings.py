@@ -59,7 +59,7 @@ def loss_findings(case: GroupCase) -> Iterator[Finding]:
         loss = loss_of(case, topic)
         if loss.lost:
             yield _losing(case, topic, loss)
-        elif loss.undecided and topic in undecided:
+        elif loss.undecided and topic in undecided and not case.is_popped(topic):  # of those the POP finding speaks
             says = _(
                 "{topic}: members ask for different things, and whether {undecided} of the last "
                 "{messages} were dropped is not known: queues show tags, not properties",

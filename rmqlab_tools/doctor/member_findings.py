@@ -9,6 +9,7 @@ from rmqlab.language import _, joined, ngettext
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.doctor.finding import Certainty, State, counted, found
+from rmqlab_tools.doctor.proxy_findings import lives_elsewhere, nobody_at_brokers
 from rmqlab_tools.doctor.subscription_findings import named, text_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def member_findings(case: GroupCase) -> Iterator[Finding]:
     for member in case.group.members.values():
         yield from _clock(case, member)
     for topic in case.topics:
-        yield from _versions(case, topic)
+        if not case.is_popped(topic):
+            yield from _versions(case, topic)
 
 
 def _membership(case: GroupCase) -> Iterator[Finding]:
@@ -41,7 +43,9 @@ def _membership(case: GroupCase) -> Iterator[Finding]:
     if dumb and not (case.group.slots or case.group.offsets):
         says = _("nothing is known of it: {dumb} did not answer", dumb=named(dumb))
         yield found("group_unknown", State.UNKNOWN, Certainty.UNKNOWN, says, evidence={"brokers": dumb})
-    if case.group.members or dumb or not case.group.offsets:
+    if case.group.members or case.group.proxied or dumb or not case.group.offsets:
+        return
+    if lives_elsewhere(case):
         return
     behind = sum(seen.raw_lag for seen in case.group.offsets.values())
     before = list(case.members_before)
@@ -51,8 +55,12 @@ def _membership(case: GroupCase) -> Iterator[Finding]:
         else ""
     )
     state = State.AT_RISK if before else State.NOTE
-    says = _("no member is online{gone}; {messages} not consumed", gone=gone, messages=counted(behind, "message"))
-    yield found("no_members", state, Certainty.PROVED, says, evidence={"waiting": behind, "before": before})
+    messages = counted(behind, "message")
+    says = _("no member is online{gone}; {messages} not consumed", gone=gone, messages=messages)
+    sure = Certainty.PROVED
+    if any(broker.knows_pop for broker in case.look.brokers.values()):  # a 5.x proxy's clients are in no broker's table
+        sure, says = Certainty.IMPLIED, nobody_at_brokers(case, gone, messages)
+    yield found("no_members", state, sure, says, evidence={"waiting": behind, "before": before})
 
 
 def _without_answer(case: GroupCase) -> list[str]:

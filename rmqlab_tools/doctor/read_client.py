@@ -8,16 +8,20 @@ import re
 import ssl
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import msgspec
 
 from rmqlab.client.client_error import MQBrokerError
 from rmqlab.client.runtime import RemotingConnectError, RemotingError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
+from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.bodies import ConsumerRunningInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.header import FrameError
+from rmqlab.protocol.serializable import RemotingSerializable
 from rmqlab_tools.doctor.snapshot import ClusterSnapshot, Cost, SnapshotOptions, Unanswered
 from rmqlab_tools.live.extra.admin_headers import GetConsumerRunningInfoRequestHeader
 from rmqlab_tools.live.sockets import SocketRuntime
@@ -36,8 +40,9 @@ READ_CODES: Final = frozenset({
     RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUMER_CONNECTION_LIST,
     RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, RequestCode.GET_CONSUME_STATS,
     RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, RequestCode.GET_CONSUMER_RUNNING_INFO, RequestCode.QUERY_CONSUME_QUEUE,
+    RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
 })  # fmt: skip
-"""All that is ever sent: 21 26 28 31 33 43 105 106 201 202 203 206 208 300 307 321. None of them changes anything."""
+"""All that is ever sent: 21 26 28 31 33 43 105 106 201 202 203 206 208 300 307 321 402. None changes anything."""
 
 IN_FLIGHT: Final = 8
 """Requests that one server is asked at the same time, at most."""
@@ -54,6 +59,23 @@ SILENT_MEMBERS_TO_GIVE_UP: Final = 8
 
 class ServerGone(RemotingError):
     """A server that did not answer before is not asked again in this look."""
+
+
+class MemberAnswer(NamedTuple):
+    """What a member says of itself, and the queues that it pops."""
+
+    running: ConsumerRunningInfo
+    popped: frozenset[MessageQueue]
+
+
+class _PopProcessQueueInfo(RemotingSerializable):
+    droped: bool = False
+
+
+class _Popping(RemotingSerializable):
+    """What a 5.x client's `ConsumerRunningInfo` has besides."""
+
+    mq_pop_table: dict[MessageQueue, _PopProcessQueueInfo] = msgspec.field(default_factory=dict)
 
 
 class _Server:
@@ -89,7 +111,7 @@ class ReadClient:
     ) -> None:
         self.namesrv = namesrv
         self.asked = options or SnapshotOptions()
-        self._name_servers = _addresses(namesrv)
+        self._name_servers = addresses_of(namesrv, _("name server"))
         self._look = ClusterSnapshot(namesrv, at=0)
         self._servers: dict[str, _Server] = {}
         self._runtime = SocketRuntime(hook=hook, tls=tls, on_bytes=self._count)
@@ -155,7 +177,7 @@ class ReadClient:
         gone = {addr: server.gone for addr, server in self._servers.items() if server.gone}
         self._look.unanswered.extend(Unanswered(addr, 0, "", reason) for addr, reason in gone.items())
 
-    async def ask_member(self, addr: str, group: str, client_id: str, language: str) -> ConsumerRunningInfo:
+    async def ask_member(self, addr: str, group: str, client_id: str, language: str) -> MemberAnswer:
         """Ask a broker what one member says of itself (307); errors as for `ask`, and ServerGone if none is asked.
 
         A member that stays silent keeps its place among `MEMBERS_IN_FLIGHT` as long as the broker waits for it.
@@ -187,7 +209,7 @@ class ReadClient:
             server.silent_members[language] = 0
         finally:
             release()
-        return _running_info(answer.body or b"")
+        return _member_answer(answer.body or b"")
 
     async def _invoke(
         self, addr: str, server: _Server, code: RequestCode, header: CommandHeader | None, timeout_ms: int
@@ -255,33 +277,37 @@ class ReadClient:
 _LONG_NUMBER = re.compile(rb'(?<=":)-?\d{19,}(?=[,}])')
 
 
-def _running_info(body: bytes) -> ConsumerRunningInfo:
+def _member_answer(body: bytes) -> MemberAnswer:
     """A member's answer. Numbers that 64 bits cannot hold, which C++ clients never set, are read as not given."""
     readable = _LONG_NUMBER.sub(lambda match: match[0] if abs(int(match[0])) < 1 << 63 else b"null", body)
-    return ConsumerRunningInfo.decode(readable)
+    popping = _Popping.decode(readable).mq_pop_table.items()
+    return MemberAnswer(
+        ConsumerRunningInfo.decode(readable), frozenset(queue for queue, info in popping if not info.droped)
+    )
 
 
 _NO_NAME_SERVER = _("{addr} is a broker, not a name server; give the name server's HOST:PORT, usually port 9876")
 
 
-def _addresses(namesrv: str) -> list[str]:
-    """Split "host:port;host:port".
+def addresses_of(text: str, what: str) -> list[str]:
+    """Split "host:port;host:port"; `what` names in errors whose addresses they are.
 
     Raises:
         BadInput: what is none.
     """
-    addresses = [part.strip() for part in namesrv.split(";") if part.strip()]
-    for address in addresses or [namesrv]:
+    addresses = [part.strip() for part in text.split(";") if part.strip()]
+    for address in addresses or [text]:
         if "/" in address:
             right = address.partition("://")[2].partition("/")[0] or address.partition("/")[0]
-            said = _("name server {address} is an address of the web; write HOST:PORT alone: {right}",
+            said = _("{what} {address} is an address of the web; write HOST:PORT alone: {right}", what=what,
                      address=f"{address!r}", right=right)  # fmt: skip
             raise BadInput(said)
         host, _ignored, port = address.rpartition(":")
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
             raise BadInput(
                 _(
-                    "name server {address} is no HOST:PORT; several are written HOST:PORT;HOST:PORT",
+                    "{what} {address} is no HOST:PORT; several are written HOST:PORT;HOST:PORT",
+                    what=what,
                     address=f"{address!r}",
                 )
             )

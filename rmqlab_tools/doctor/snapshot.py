@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
@@ -23,7 +23,8 @@ from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 class SnapshotOptions:
     """What is to be looked at, and how hard.
 
-    `groups` and `topics` are names, none means all but the system's. `messages` are read so many a queue (none unless
+    `groups` and `topics` are names, none means all but the system's. `proxies` are the remoting addresses of proxies,
+    "host:port", that are asked for the members they have (203). `messages` are read so many a queue (none unless
     asked for). A request may take `timeout_ms`, a member's answer `member_timeout_ms`, the whole look `limit_ms`.
 
     Args:
@@ -39,6 +40,7 @@ class SnapshotOptions:
     timeout_ms: int = 3_000
     member_timeout_ms: int = 2_000
     limit_ms: int = 120_000
+    proxies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense."""
@@ -79,7 +81,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class BrokerSeen:
-    """A master: its configuration (request 26) and runtime figures (28), None when it did not tell them."""
+    """A master: its configuration (request 26) and runtime figures (28), None when it did not tell them.
+
+    `request_modes`: by topic and group how messages are fetched, PULL or POP, where an administrator has set it (402);
+    None: not told, as by 4.8.0, which knows no POP. `proxies`: addresses of the proxies in CLUSTER mode that are
+    connected to it, as the table (203) of the group tells by which they let each other know their clients.
+    """
 
     name: str
     cluster: str
@@ -87,6 +94,19 @@ class BrokerSeen:
     version: str | None = None
     settings: Mapping[str, str] | None = None
     runtime: Mapping[str, str] | None = None
+    request_modes: Mapping[str, Mapping[str, str]] | None = None
+    proxies: frozenset[str] = frozenset()
+
+    @property
+    def knows_pop(self) -> bool:
+        """Whether it is of a version with POP and proxies: 5.x has a setting for the usual mode, 4.8.0 has none."""
+        return USUAL_MODE in (self.settings or {})
+
+    def request_mode(self, topic: str, group: str) -> str | None:
+        """How a group's members without a rebalance of their own fetch a topic: PULL or POP; None: not known."""
+        if self.request_modes is None:
+            return None
+        return self.request_modes.get(topic, {}).get(group) or (self.settings or {}).get(USUAL_MODE)
 
     @property
     def clock(self) -> int | None:
@@ -101,6 +121,8 @@ class BrokerSeen:
         return int(began) + sum(int(part) * unit for part, unit in zip(parts, _UNITS_MS, strict=True))
 
 
+USUAL_MODE: Final = "defaultMessageRequestMode"
+"""The broker's setting for groups whose mode nobody has set (5.x `BrokerConfig`)."""
 _UNITS_MS = (86_400_000, 3_600_000, 60_000, 1_000)  # of "[ 0 days, 1 hours, 2 minutes, 3 seconds ]"
 
 
@@ -109,7 +131,8 @@ class MemberSeen:
     """A member of a group: what the brokers' tables say (203), and what it says itself (307).
 
     `running` is None when it did not answer; `unanswered` then says why, in words. `brokers` are the names of those
-    that list it. `asked_at` and `answered_at` are this machine's clock around question 307.
+    that list it. `popped` are the queues that it pops as it says (queue -1: all of the topic); a client of 4.8.0 says
+    none. `asked_at` and `answered_at` are this machine's clock around question 307.
     """
 
     client_id: str
@@ -121,6 +144,7 @@ class MemberSeen:
     unanswered: str | None = None
     asked_at: int = 0
     answered_at: int = 0
+    popped: frozenset[MessageQueue] = frozenset()
 
     @property
     def subscriptions(self) -> dict[str, SubscriptionData] | None:
@@ -178,6 +202,8 @@ class PassedEntries:
 class GroupSeen:
     """A consumer group. `slots` has each broker's own table (203) by the broker's name.
 
+    `at_proxies` has each proxy's table by its address: the members that come through it, and one subscription a topic
+    for all of them. `pop_retries` are the topics of which a broker has a retry topic of the group, as POP makes them.
     `configs` has the group's settings (201) by the broker's name; a broker that is missing does not know the group.
     `offsets` has the queues that a broker knows a position of (208), those of the retry topic too; `dead_letters` the
     lowest and next offset of each queue of the group's %DLQ% topic, where there is one (202). `passed` is what the
@@ -187,6 +213,8 @@ class GroupSeen:
 
     name: str
     slots: dict[str, ConsumerConnection] = field(default_factory=dict)
+    at_proxies: dict[str, ConsumerConnection] = field(default_factory=dict)
+    pop_retries: set[str] = field(default_factory=set)
     members: dict[str, MemberSeen] = field(default_factory=dict)
     configs: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
     offsets: dict[MessageQueue, QueueSeen] = field(default_factory=dict)
@@ -194,6 +222,12 @@ class GroupSeen:
     passed: dict[MessageQueue, PassedEntries] = field(default_factory=dict)
     behind: dict[MessageQueue, PassedEntries] = field(default_factory=dict)
     messages: list[MessageSeen] = field(default_factory=list)
+
+    @property
+    def proxied(self) -> list[str]:
+        """The client ids that proxies list and no broker does."""
+        listed = {connection.client_id for table in self.at_proxies.values() for connection in table.connection_set}
+        return sorted(listed - self.members.keys())
 
 
 class MessageSeen(NamedTuple):
@@ -209,7 +243,7 @@ class MessageSeen(NamedTuple):
 class ClusterSnapshot:
     """One look: begun at `at`, done after `took_ms`. `since` is when the look before it began, None at the first.
 
-    `topics` has the readable queues of each topic that groups use.
+    `topics` has the readable queues of each topic that groups use. `proxies` are the addresses that were asked.
 
     >>> Look("127.0.0.1:9876", at=0).groups
     {}
@@ -221,6 +255,13 @@ class ClusterSnapshot:
     since: int | None = None
     brokers: dict[str, BrokerSeen] = field(default_factory=dict)
     topics: dict[str, list[MessageQueue]] = field(default_factory=dict)
+    proxies: list[str] = field(default_factory=list)
     groups: dict[str, GroupSeen] = field(default_factory=dict)
     unanswered: list[Unanswered] = field(default_factory=list)
     cost: dict[str, Cost] = field(default_factory=dict)
+
+    @property
+    def answering_proxies(self) -> list[str]:
+        """The proxies that answered every question."""
+        silent = {question.addr for question in self.unanswered}
+        return [address for address in self.proxies if not silent.intersection({address, ""})]

@@ -11,7 +11,7 @@ import types
 import typing
 from collections import Counter
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,8 @@ def read_look(path: Path) -> ClusterSnapshot:
 
 
 def _written(value: Any) -> Any:
+    if isinstance(value, IntEnum):  # the code of a question without an answer is a number
+        return int(value)
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, str | int | float):

@@ -34,6 +34,8 @@ _NAMED = 3  # clients named in a line
 def subscription_findings(case: GroupCase) -> Iterator[Finding]:
     """Everything about who asks for what."""
     for topic in case.lint.topics:
+        if case.is_popped(topic.topic):  # no slot filters pops: `pop_findings`
+            continue
         asking = [wish for wish in topic.wishes if wish.data is not None]
         differences = [difference for difference in topic.differences if difference.second.data is not None]
         verdicts = {difference.verdict for difference in differences}

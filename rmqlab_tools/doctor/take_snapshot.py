@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rmqlab.broker.topic_config_manager import SYSTEM_GROUPS
 from rmqlab.client.client_error import MQBrokerError
@@ -17,6 +17,7 @@ from rmqlab.message import topics as names
 from rmqlab.message.java_properties import shown_properties
 from rmqlab.message.topics import queues_of
 from rmqlab.protocol import bodies
+from rmqlab.protocol.assignment import MessageRequestModeSerializeWrapper
 from rmqlab.protocol.codes import RequestCode, ResponseCode, version_desc
 from rmqlab.protocol.header import FrameError
 from rmqlab.protocol.heartbeat import MessageModel
@@ -28,13 +29,15 @@ from rmqlab_tools.doctor.snapshot import BrokerSeen, ClusterSnapshot, GroupSeen,
 from rmqlab_tools.live.extra import admin_headers as headers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Collection, Iterable
 
     from rmqlab_tools.doctor.read_client import ReadClient
 
 T = TypeVar("T")
 AT_ONCE = 32
 """Groups that are looked at side by side; a broker gets no more than `read_client.IN_FLIGHT` questions of them."""
+PROXIES_GROUP: Final = "CID_DefaultHeartBeatSyncerTopic"
+"""By which proxies in CLUSTER mode hear of each other's clients (5.x proxy `HeartbeatSyncer`), as they are set up."""
 _SYSTEM_GROUPS = {*SYSTEM_GROUPS, names.DEFAULT_CONSUMER_GROUP, "SCHEDULE_CONSUMER", "__MONITOR_CONSUMER"}
 
 
@@ -52,6 +55,7 @@ async def take_look(client: ReadClient, previous: ClusterSnapshot | None = None)
             or a topic without a route.
     """
     look = ClusterSnapshot(client.namesrv, client.now(), since=None if previous is None else previous.at)
+    look.proxies = list(client.asked.proxies)
     client.new_look(look)
     began, options = time.monotonic(), client.asked
     looking = _Looking(client, look, previous)
@@ -121,6 +125,12 @@ class _Looking:
                 broker_addrs=joined(", ", data.broker_addrs.values()),
             )
             self._look.unanswered.append(Unanswered("", RequestCode.GET_BROKER_CLUSTER_INFO, name, reason))
+        masters = {broker.addr: broker.name for broker in self._look.brokers.values()}
+        for proxy in self._asked.proxies:
+            if proxy in masters:
+                right = _("proxy {addr} is the broker {name}; give a proxy's remoting address, usually port 8080",
+                          addr=proxy, name=masters[proxy])  # fmt: skip
+                raise BadInput(right)
         for topic in self._asked.topics:
             await self._check_route(topic)
         await _each(self._look.brokers.values(), self._see_broker)
@@ -168,6 +178,10 @@ class _Looking:
                 self._refused_access[addr] = why(error)
         if (runtime := await read(addr, RequestCode.GET_BROKER_RUNTIME_INFO, None, bodies.KVTable)) is not None:
             broker = replace(broker, runtime=runtime.table, version=runtime.table.get("brokerVersionDesc"))
+        if broker.knows_pop:
+            broker = replace(
+                broker, request_modes=await self._request_modes(addr), proxies=await self._proxies_at(addr)
+            )
         self._look.brokers[broker.name] = broker
         topics = await read(addr, RequestCode.GET_ALL_TOPIC_CONFIG, None, TopicConfigSerializeWrapper)
         self._topics[broker.name] = {} if topics is None else topics.topic_config_table
@@ -188,6 +202,29 @@ class _Looking:
                 if name in configs:
                     group.configs[broker.name] = configs[name]
 
+    async def _request_modes(self, addr: str) -> dict[str, dict[str, str]] | None:
+        """How groups fetch topics where somebody has set it (402); None for a 5.x that has no such request yet."""
+        try:
+            answer = await self._client.ask(addr, RequestCode.GET_ALL_MESSAGE_REQUEST_MODE)
+            modes = answer.decode_body(MessageRequestModeSerializeWrapper).message_request_mode_map
+        except ServerGone:
+            return None
+        except (MQBrokerError, RemotingError, FrameError) as error:
+            if not (
+                isinstance(error, MQBrokerError) and error.response_code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+            ):
+                self._client.note(addr, RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, "", error)
+            return None
+        return {topic: {group: body.mode.value for group, body in groups.items()} for topic, groups in modes.items()}
+
+    async def _proxies_at(self, addr: str) -> frozenset[str]:
+        """The hosts of the proxies that hear of each other's clients by way of a broker (203 of their own group)."""
+        header = headers.GetConsumerConnectionListRequestHeader(PROXIES_GROUP)
+        code = RequestCode.GET_CONSUMER_CONNECTION_LIST
+        table = await self._client.read(addr, code, header, bodies.ConsumerConnection, PROXIES_GROUP)
+        listed = [] if table is None else table.connection_set
+        return frozenset(connection.client_addr.rpartition(":")[0] for connection in listed)
+
     async def _users_of_topics(self, addr: str) -> set[str]:
         """The groups online that subscribe to the topics asked for, and those that have offsets of them (300)."""
         users: set[str] = set()
@@ -200,11 +237,30 @@ class _Looking:
 
     async def see_groups(self) -> None:
         """Look at each group: its tables and offsets on every broker, its members, and what its offsets passed."""
+        for table in self._topics.values():
+            self._see_pop_retries(table)
         await _each(self._look.groups.values(), self._see_group)
+
+    def _see_pop_retries(self, topics: Collection[str]) -> None:
+        """Note whose retry topics POP made: "%RETRY%G+T", or "%RETRY%G_T", unless a group is called "G_T"."""
+        for topic in filter(names.is_retry_topic, topics):
+            rest = topic.removeprefix(names.RETRY_GROUP_TOPIC_PREFIX)
+            if rest in self._known_groups:
+                continue
+            for place, sign in enumerate(rest):
+                name, of = rest[:place], rest[place + 1 :]
+                if sign in "+_" and of in topics and name in self._look.groups:
+                    self._look.groups[name].pop_retries.add(of)
 
     async def _see_group(self, group: GroupSeen) -> None:
         for broker in self._look.brokers.values():
             await self._see_group_on(group, broker)
+        for proxy in self._asked.proxies:
+            header = headers.GetConsumerConnectionListRequestHeader(group.name)
+            code = RequestCode.GET_CONSUMER_CONNECTION_LIST
+            table = await self._client.read(proxy, code, header, bodies.ConsumerConnection, group.name)
+            if table is not None:
+                group.at_proxies[proxy] = table
         listed: dict[str, list[str]] = {}
         for broker_name, slot in group.slots.items():
             for connection in slot.connection_set:
@@ -273,7 +329,7 @@ class _Looking:
         for broker in brokers:
             try:
                 addr = self._look.brokers[broker].addr
-                running = await self._client.ask_member(addr, group.name, client_id, language)
+                running, popped = await self._client.ask_member(addr, group.name, client_id, language)
             except (MQBrokerError, RemotingError, FrameError) as error:
                 member = replace(member, unanswered=why(error))
                 if isinstance(error, ServerGone):
@@ -282,7 +338,7 @@ class _Looking:
                 running.jstack = None
                 # Thousands of members have the same names of properties.
                 running.properties = {sys.intern(name): value for name, value in running.properties.items()}
-                member = replace(member, running=running, unanswered=None)
+                member = replace(member, running=running, popped=popped, unanswered=None)
             break
         group.members[client_id] = replace(member, asked_at=asked_at, answered_at=self._client.now())
 
@@ -297,7 +353,8 @@ class _Looking:
             if not (group.slots or group.configs or group.offsets or group.name in self._known_groups):
                 del self._look.groups[group.name]  # 5.3.3 names topics, too, among those who use one (300)
             used.update(queue.topic for queue in group.offsets)
-            used.update(topic for slot in group.slots.values() for topic in slot.subscription_table)
+            tables = (*group.slots.values(), *group.at_proxies.values())
+            used.update(topic for table in tables for topic in table.subscription_table)
             used.update(topic for member in group.members.values() for topic in member.subscriptions or {})
         for topic in sorted(used):
             for broker, table in sorted(self._topics.items()):
@@ -320,4 +377,4 @@ class _Looking:
 
 def _is_system_group(name: str) -> bool:
     """Whether a name is the system's: 5.3.3 keeps offsets of "G@broadcast" for itself (`BroadcastOffsetManager`)."""
-    return name in _SYSTEM_GROUPS or name.startswith(names.CID_RMQ_SYS_PREFIX) or "@" in name
+    return name in _SYSTEM_GROUPS or name == PROXIES_GROUP or name.startswith(names.CID_RMQ_SYS_PREFIX) or "@" in name

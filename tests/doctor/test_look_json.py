@@ -8,6 +8,7 @@ import pytest
 
 from rmqlab.errors import BadInput
 from rmqlab.message.topics import MessageQueue
+from rmqlab.protocol.codes import RequestCode
 from rmqlab_tools.doctor.diagnosis import diagnose
 from rmqlab_tools.doctor.snapshot import Cost, MessageSeen, Unanswered
 from rmqlab_tools.doctor.snapshot_json import look_from_json, look_to_json, read_look
@@ -29,6 +30,12 @@ def full_look():
 
 def test_a_look_comes_back_as_it_was():
     seen = full_look()
+    assert look_from_json(json.loads(json.dumps(look_to_json(seen)))) == seen
+
+
+def test_a_question_without_an_answer_comes_back_by_its_number():
+    seen = full_look()
+    seen.unanswered.append(Unanswered("10.0.0.9:10911", RequestCode.GET_CONSUME_STATS, "G", "no answer"))
     assert look_from_json(json.loads(json.dumps(look_to_json(seen)))) == seen
 
 

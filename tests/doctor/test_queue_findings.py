@@ -44,7 +44,22 @@ def test_who_pops_owns_no_queue():
     orderly = [replace(one, properties={**pops, "consumeOrderly": "true"}) for one in alike]
     assert kinds(diagnose(look(orderly, end=105))) == {"no_owner"}, "an orderly member divides queues itself"
     differ = passed(look([alike[0], replace(alike[1], asks={"T": "tagB"})]), ["tagA", "tagB"])
-    assert kinds(diagnose(differ)) == {"different_subscriptions", "unknown_losses"}, "pops carry their own tags"
+    assert kinds(diagnose(differ)) == {"pop_members_differ"}, "pops carry their own tags: no slot filters them"
+    one_pulls = [alike[0], replace(alike[1], properties={}, queues=None)]
+    assert kinds(diagnose(look(one_pulls))) >= {"mixed_modes"}
+
+
+def test_a_broker_that_says_pull_is_believed():
+    pops = {"clientRebalance": "false"}
+    pair = [M("A", properties=pops), M("B", properties=pops, asks={"T": "tagB"})]
+    seen = look(pair, settings={"defaultMessageRequestMode": "PULL"})
+    seen.brokers["broker-a"] = replace(seen.brokers["broker-a"], request_modes={})
+    assert "different_subscriptions" in kinds(diagnose(seen)), "they leave the rebalance to a broker whose mode is PULL"
+    seen.brokers["broker-a"] = replace(seen.brokers["broker-a"], request_modes={"T": {"G": "POP"}})
+    assert "pop_members_differ" in kinds(diagnose(seen))
+    usual = look(pair, settings={"defaultMessageRequestMode": "POP"})
+    usual.brokers["broker-a"] = replace(usual.brokers["broker-a"], request_modes={})
+    assert "pop_members_differ" in kinds(diagnose(usual))
 
 
 @pytest.mark.row("S-05", "H-47")

@@ -48,3 +48,22 @@ def test_the_second_look_knows_what_was_lost(recorded):
     states = {one.group: one.state for one in second.groups}
     assert {name for name, state in states.items() if state is State.LOSING} >= {"Article", "Wider", "Orphan"}
     assert states["TwoOwners"] is State.AT_RISK
+
+
+def test_groups_of_a_real_proxy_are_named_and_not_judged_by_push():
+    first, second = (recorded_look("5.5.0", number) for number in (1, 2))
+    found = diagnose(second, first)
+    kinds = {one.group: {finding.kind for finding in one.findings} for one in found.groups}
+    at_proxy = {"at_a_proxy", "proxy_one_subscription"}
+    assert kinds == {
+        "GrpcDiffers": at_proxy, "GrpcSame": at_proxy | {"retries"}, "ProxyPush": at_proxy, "Simple": at_proxy,
+        "Mixed": {"at_a_proxy", "mixed_modes"}, "PopDiffers": {"pop_members_differ"}, "PushSame": set(),
+        "Gone": {"no_members"},
+    }  # fmt: skip
+    for look in (first, second):
+        look.proxies.clear()
+        for group in look.groups.values():
+            group.at_proxies.clear()
+    alone = diagnose(second, first)
+    maybe = {one.group for one in alone.groups if any(finding.kind == "maybe_at_a_proxy" for finding in one.findings)}
+    assert maybe == {"GrpcDiffers", "GrpcSame", "ProxyPush", "Simple"}, "the one that is gone is not among them"

@@ -10,7 +10,7 @@ import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import MessageQueue
-from rmqlab_tools.doctor.read_client import _running_info
+from rmqlab_tools.doctor.read_client import _member_answer
 from tests.doctor.live.conftest import commit_at, look_at
 
 TAG_A, TAG_B = string_hash("tagA"), string_hash("tagB")
@@ -222,5 +222,5 @@ def test_names_that_a_5_x_broker_keeps_for_itself_are_no_groups(looks, commit, t
 def test_a_number_that_was_never_set_is_not_told():
     queue = b'{"brokerName":"broker-a","queueId":0,"topic":"T"}'
     body = b'{"mqTable":{%s:{"lastPullTimestamp":18446744073709551615,"commitOffset":9223372036854775807}}}' % queue
-    (info,) = _running_info(body).mq_table.values()
+    (info,) = _member_answer(body).running.mq_table.values()
     assert (info.last_pull_timestamp, info.commit_offset) == (0, 2**63 - 1)
