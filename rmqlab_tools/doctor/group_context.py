@@ -139,9 +139,9 @@ class GroupCase:
         return types == {PUSH} and not self.silent and not any(map(self.pops, self.told))
 
     def request_mode(self, topic: str) -> str | None:
-        """PULL or POP, as any broker has it for the group and topic; None: no broker has told."""
-        told = {broker.request_mode(topic, self.group.name) for broker in self.look.brokers.values()} - {None}
-        return "POP" if "POP" in told else "PULL" if told else None
+        """PULL or POP, as any broker has it for the group and topic; None: not known."""
+        modes = {broker.request_mode(topic, self.group.name) for broker in self.look.brokers.values()} - {None}
+        return "POP" if "POP" in modes else "PULL" if modes else None
 
     def pops(self, client: str, topic: str | None = None) -> bool:
         """Whether brokers hand a member messages of any queue of a topic (None: of one of its topics).

@@ -3,7 +3,7 @@
 What is lost is lost in another way than by a slot: the first waiter in line alone is asked whether he wants a message
 that has come, what he does not want is skipped at his next pop, and a retry is popped with the popper's expression
 (5.3.3 and 5.5.0 `PopLongPollingService.notifyMessageArriving`, `PopMessageProcessor`). That members differ is seen;
-which messages that cost is not, for nobody tells who popped past them: these findings are implied, never proved.
+which messages that cost is not, for no answer says who popped past them: these findings are implied, never proved.
 """
 
 from __future__ import annotations

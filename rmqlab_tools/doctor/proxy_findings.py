@@ -2,7 +2,7 @@
 
 In CLUSTER mode a proxy keeps the tables of its clients, those of gRPC and those of remoting clients that know only the
 proxy (`ClusterConsumerManager`), and a broker answers 206 for their group. What comes to rest here is said as unknown:
-no answer of a broker proves that nobody is there.
+no answer of a broker proves that a group is empty.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ class BrokerSeen:
     """A master: its configuration (request 26) and runtime figures (28), None when it did not tell them.
 
     `request_modes`: by topic and group how messages are fetched, PULL or POP, where an administrator has set it (402);
-    None: not told, as by 4.8.0, which knows no POP. `proxies`: addresses of the proxies in CLUSTER mode that are
-    connected to it, as the table (203) of the group tells by which they let each other know their clients.
+    None: not known, as of 4.8.0, which knows no POP. `proxies`: addresses of the proxies in CLUSTER mode that are
+    connected to it, by the table (203) of the group with which they let each other know their clients.
     """
 
     name: str
