@@ -27,6 +27,7 @@ from rmqlab.protocol.wire import WIRE_4_8_0, WIRE_5_3_3, WIRE_5_5_0, Wire
 from rmqlab.rule_table import ByVersion, RuleTable
 from rmqlab.rules_of_5 import (
     assigned_expression_as_given,
+    is_dead_letter_when_locked,
     lite_pull_threads_as_asked,
     offset_without_commit_of_a_message,
     rebalances_again_until_balanced,
@@ -306,6 +307,18 @@ def retry_subscription(group: str) -> tuple[str, str]:
     return f"%RETRY%{group}", SUB_ALL
 
 
+def is_dead_letter(times: int, most: int, locked: bool) -> bool:  # noqa: ARG001 - later versions go by it
+    """Whether a message that a client sends to its group's retry topic is a dead letter: it was retried often enough.
+
+    `times` it was retried, at most `most` times; `locked`: a member of the group holds the lock of a queue, as members
+    do that consume in order. 4.8.0 `SendMessageProcessor.handleRetryAndDLQ`.
+
+    >>> is_dead_letter(16, 16, locked=False), is_dead_letter(15, 16, locked=True)
+    (True, False)
+    """
+    return times >= most
+
+
 def bit_positions(hash64: int, k: int, m: int) -> list[int]:
     """The positions of a key with this hash in a bloom filter of `k` functions over `m` bits.
 
@@ -358,15 +371,19 @@ class Rules(RuleTable):
 
     What later versions do otherwise, 0 where a version knows no such time. `notifies_broadcasting`: whether members of
     a broadcasting group are told to rebalance when others come and go, `ConsumerManager.registerConsumer`,
-    `ConsumerManager.unregisterConsumer`. `rebalance_min_period_ms`: a client does not
-    rebalance again sooner, `RebalanceService.minInterval`. `first_pull_delay_ms`: how long a queue that became ours
-    waits for its first pull, `RebalanceImpl.updateProcessQueueTableInRebalance`. `lock_again_ms`: when an orderly
-    consumer that did not get a lock tries again, `RebalanceImpl.updateProcessQueueTableInRebalance`.
-    `fix_offset_delay_ms`: how long a queue is kept after OFFSET_ILLEGAL, 0: it is rebalanced at once,
-    `DefaultMQPushConsumerImpl.pullMessage`. `asks_members_first`: whether a client asks for the group's members before
-    it looks whether the topic has queues, `RebalanceImpl.rebalanceByTopic`. `stamps_without_queues`: whether each
-    rebalance of a topic without queues stamps its subscription anew, `RebalanceImpl.rebalanceByTopic`.
-    `may_pull_from_dlq`: whether dead letters may be pulled, `AbstractSendMessageProcessor.consumerSendMsgBack`.
+    `ConsumerManager.unregisterConsumer`. `rebalance_min_period_ms`: a client does not rebalance again sooner,
+    `RebalanceService.minInterval`. `first_pull_delay_ms`: how long a queue that became ours waits for its first pull,
+    `RebalanceImpl.updateProcessQueueTableInRebalance`. `lock_again_ms`: when an orderly consumer that did not get a
+    lock tries again, `RebalanceImpl.updateProcessQueueTableInRebalance`. `fix_offset_delay_ms`: how long a queue is
+    kept after OFFSET_ILLEGAL, 0: it is rebalanced at once, `DefaultMQPushConsumerImpl.pullMessage`.
+    `asks_members_first`: whether a client asks for the group's members before it looks whether the topic has queues,
+    `RebalanceImpl.rebalanceByTopic`. `stamps_without_queues`: whether each rebalance of a topic without queues stamps
+    its subscription anew, `RebalanceImpl.rebalanceByTopic`. `registers_unknown_groups`: whether a heartbeat registers a
+    group that there is no configuration of, `ClientManageProcessor.heartBeat`. `knows_heartbeat_v2`: whether a
+    heartbeat may leave out subscriptions that the broker has, `ClientManageProcessor.heartBeatV2`; clients do so only
+    if they are told to. `may_pull_from_dlq`: whether dead letters may be pulled,
+    `AbstractSendMessageProcessor.consumerSendMsgBack`. `needs_reconsume_times`: whether a client that sends a message
+    back must say how often it is retried at most, `AbstractSendMessageProcessor.consumerSendMsgBack`.
     `chooses_below_0`: whether the broker, asked to choose a queue, may choose one below 0,
     `AbstractSendMessageProcessor.randomQueueId`. `stores_offset_moved_event`: whether the broker stores
     OFFSET_MOVED_EVENT, `PullMessageProcessor.processRequest`, S-74. `sql92`: the version whose words a condition has,
@@ -381,6 +398,8 @@ class Rules(RuleTable):
     update_subscription: Callable[[Held, Iterable[SubscriptionData]], Table] = update_subscription
     is_notified: Callable[[Held, Held, bool], bool] = is_notified
     notifies_broadcasting: bool = True
+    registers_unknown_groups: bool = True
+    knows_heartbeat_v2: bool = False
     channel_expired_ms: int = 120_000
     scan_period_ms: int = 10_000
     is_expired: Callable[[int, int, int], bool] = is_expired
@@ -407,6 +426,8 @@ class Rules(RuleTable):
     fix_offset_delay_ms: int = 10_000
     stores_offset_moved_event: bool = True
     may_pull_from_dlq: bool = False
+    needs_reconsume_times: bool = True
+    is_dead_letter: Callable[[int, int, bool], bool] = is_dead_letter
     chooses_below_0: bool = True
     suspend_ms: int = 15_000
     hold_check_period_ms: int = 5_000
@@ -483,6 +504,8 @@ DEFAULT_RULES = RULES[DEFAULT_VERSION]
 RULES["5.3.3"] = DEFAULT_RULES.replace(
     version="5.3.3",
     notifies_broadcasting=False,
+    registers_unknown_groups=False,
+    knows_heartbeat_v2=True,
     rebalance_min_period_ms=1_000,
     rebalances_again=rebalances_again_until_balanced,
     lock_again_ms=500,
@@ -494,6 +517,8 @@ RULES["5.3.3"] = DEFAULT_RULES.replace(
     fix_offset_delay_ms=0,
     stores_offset_moved_event=False,
     may_pull_from_dlq=True,
+    needs_reconsume_times=False,
+    is_dead_letter=is_dead_letter_when_locked,
     chooses_below_0=False,
     has_pop=True,
     sql92="5.3.3",

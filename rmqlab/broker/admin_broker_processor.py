@@ -235,6 +235,10 @@ class RebalanceLockManager:
         entry.last_update_timestamp = now
         return True
 
+    def is_lock_all_expired(self, group: str, now: int) -> bool:
+        """Whether nobody holds a lock of the group's queues."""
+        return all(entry.is_expired(now) for entry in self.mq_lock_table.get(group, {}).values())
+
     def try_lock_batch(
         self, group: str, queues: Iterable[MessageQueue], client_id: str, now: int
     ) -> list[MessageQueue]:

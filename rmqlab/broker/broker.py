@@ -134,8 +134,16 @@ class Broker:
             self.schedule_message_service,
         )
 
+        locks = self.rebalance_lock_manager
         self.send_parts = SendDependencies(
-            config, store, self.topic_config_manager, self.subscription_group_manager, choose, hooks, rules
+            config,
+            store,
+            self.topic_config_manager,
+            self.subscription_group_manager,
+            choose,
+            hooks,
+            rules,
+            lambda group, now: not locks.is_lock_all_expired(group, now),
         )
         parts = PullDependencies(
             config,

@@ -5,7 +5,7 @@ Source: `ClientManageProcessor`, `ConsumerManageProcessor`, `ConsumerOffsetManag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ from rmqlab.protocol.consumer_headers import (
 from rmqlab.protocol.header import CommandHeader, WithOffset
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, UNIT_SUB_FLAG
+from rmqlab.protocol.wire import IS_SUB_CHANGE
 from rmqlab.rules import Rules
 from rmqlab.store.message_store import MessageStore
 
@@ -207,7 +208,10 @@ def _list_of(client_ids: tuple[str, ...]) -> bytes:
 
 @dataclass(slots=True, eq=False)
 class ClientManageProcessor:
-    """Answers HEART_BEAT (34), UNREGISTER_CLIENT (35) and CHECK_CLIENT_CONFIG (46)."""
+    """Answers HEART_BEAT (34), UNREGISTER_CLIENT (35) and CHECK_CLIENT_CONFIG (46).
+
+    `fingerprints`: of the last heartbeat that each consumer group was in, 0 of one without; nothing ever forgets one.
+    """
 
     config: BrokerConfig
     topics: TopicConfigManager
@@ -216,6 +220,7 @@ class ClientManageProcessor:
     producers: ProducerManager
     hooks: BrokerHooks
     rules: Rules
+    fingerprints: dict[str, int] = field(default_factory=dict)
 
     @property
     def handlers(self) -> dict[int, Handler]:
@@ -227,8 +232,14 @@ class ClientManageProcessor:
         }
 
     def heart_beat(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
-        """Register all consumer groups of the beat, then all producer groups; the answer is always SUCCESS."""
+        """Register all consumer groups of the beat, then all producer groups; the answer is always SUCCESS.
+
+        A beat with a fingerprint hears whether a group's last one had another (5.3.3 `heartBeatV2`): then its client
+        sends its subscriptions again, if it had left them out.
+        """
         data = command.decode_body(HeartbeatData)
+        fingerprint = data.heartbeat_fingerprint or 0 if self.rules.knows_heartbeat_v2 else 0
+        told = not (fingerprint and data.without_sub)
         info = ClientChannelInfo(channel, data.client_id, command.language, command.version, now)
         if self.hooks.observe is not None:
             consumers = [consumer.group_name for consumer in data.consumer_data_set]
@@ -237,12 +248,17 @@ class ClientManageProcessor:
                 (group.group_name, sub) for group in data.consumer_data_set for sub in group.subscription_data_set
             ]
             self.hooks.observe(Heartbeat(data.client_id, consumers, producers, subscriptions))
+        known = [self.fingerprints.get(consumer.group_name) for consumer in data.consumer_data_set]
         for consumer in data.consumer_data_set:
-            self._register_consumer(consumer, info, now)
+            self.fingerprints[consumer.group_name] = fingerprint
+            self._register_consumer(consumer, info, now, told=told)
         for producer in data.producer_data_set:
             self.producers.register_producer(producer.group_name, info, now)
         answer = success()
         answer.ext_fields = dict(self.rules.wire.heartbeat_fields) or None
+        if fingerprint and answer.ext_fields:
+            changed = any(other is not None and other != fingerprint for other in known)
+            answer.ext_fields[IS_SUB_CHANGE] = "true" if changed else "false"
         return answer
 
     def make_retry_topic(self, data: ConsumerData) -> bool:
@@ -257,9 +273,11 @@ class ClientManageProcessor:
         self.topics.create_topic_in_send_message_back_method(topic, config.retry_queue_nums, PERM_READ_WRITE, flag)
         return config.notify_consumer_ids_changed_enable
 
-    def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int) -> None:
+    def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int, *, told: bool) -> None:
         notify = self.make_retry_topic(data)
-        self.consumers.register_consumer(data, info, now, is_notify_consumer_ids_changed_enable=notify)
+        if not self.rules.registers_unknown_groups and not self.groups.find_subscription_group_config(data.group_name):
+            return
+        self.consumers.register_consumer(data, info, now, is_notify_consumer_ids_changed_enable=notify, told=told)
 
     def unregister_client(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Forget a client's producer group, consumer group, or both."""

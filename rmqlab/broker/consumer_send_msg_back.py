@@ -46,7 +46,10 @@ V3_4_9 = 121  # ordinal in `MQVersion`: since then clients say themselves how of
 
 
 class SendDependencies(NamedTuple):
-    """What a message that is sent, or sent back, is checked against and stored with."""
+    """What a message that is sent, or sent back, is checked against and stored with.
+
+    `is_locked`: whether a member of the group holds the lock of a queue now.
+    """
 
     config: BrokerConfig
     store: MessageStore
@@ -55,6 +58,7 @@ class SendDependencies(NamedTuple):
     choose: Callable[[str, int], int]
     hooks: BrokerHooks
     rules: Rules
+    is_locked: Callable[[str, int], bool]
 
 
 def consumer_send_msg_back(
@@ -68,7 +72,7 @@ def consumer_send_msg_back(
     Raises:
         ProcessorError: when a required field is null.
     """
-    config, store, topics, groups, choose, hooks, rules = parts
+    config, store, topics, groups, choose, hooks, rules, _is_locked = parts
     header = command.decode_header(ConsumerSendMsgBackRequestHeader)
     require_fields(header, ("offset", "group", "delay_level"))
     group = header.group
@@ -98,7 +102,7 @@ def consumer_send_msg_back(
     message.properties.setdefault(PROPERTY_RETRY_TOPIC, message.topic)
     message.wait_store_msg_ok = False
     delay_level = header.delay_level
-    if message.reconsume_times >= max_reconsume_times(command, header, group_config) or delay_level < 0:
+    if message.reconsume_times >= max_reconsume_times(command, header, group_config, rules) or delay_level < 0:
         topic, queue_id = dead_letter_place(group, topics, choose, rules)
     else:
         message.delay_time_level = delay_level or to_int32(FIRST_RETRY_DELAY_LEVEL + message.reconsume_times)
@@ -113,13 +117,15 @@ def consumer_send_msg_back(
     return success()
 
 
-def max_reconsume_times(command: RemotingCommand, header: RetryHeader, group_config: SubscriptionGroupConfig) -> int:
+def max_reconsume_times(
+    command: RemotingCommand, header: RetryHeader, group_config: SubscriptionGroupConfig, rules: Rules
+) -> int:
     """How often a message is retried: as the client says, or for old clients as its group is configured.
 
     Raises:
         ProcessorError: when a client that should say it does not.
     """
-    if command.version < V3_4_9:
+    if command.version < V3_4_9 or (header.max_reconsume_times is None and not rules.needs_reconsume_times):
         return group_config.retry_max_times
     if header.max_reconsume_times is None:
         raise ProcessorError(NULL_POINTER)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.consumer_send_msg_back import SendDependencies, dead_letter_place, max_reconsume_times
 from rmqlab.broker.processor import NULL_POINTER, ProcessorError, RequestRefused, require_fields
 from rmqlab.events import DeadLetter
-from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_boolean, utf16_length
+from rmqlab.message.ids import UniqueIdMaker
+from rmqlab.message.java import NumberFormatError, in_hash_map_order, parse_boolean, string_hash, utf16_length
 from rmqlab.message.message import Host, MessageExt, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_CLUSTER,
     PROPERTY_MSG_REGION,
     PROPERTY_TRACE_SWITCH,
     PROPERTY_TRANSACTION_PREPARED,
+    PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
     string_to_properties,
     text_with_properties,
 )
@@ -78,9 +80,12 @@ class SendMessageProcessor:
     """
 
     def __init__(self, parts: SendDependencies) -> None:
-        self._config, self._store, self._topics, self._groups, self._choose, self._hooks, self._rules = parts
+        self._config, self._store, self._topics, self._groups, self._choose, self._hooks, self._rules, _ = parts
+        self._is_locked = parts.is_locked
         self._wire = self._rules.wire
         self._store_host = parts.config.store_host
+        # Two brokers of one machine may store at the same ms.
+        self._unique_ids = UniqueIdMaker(self._store_host.ip, 0, string_hash(parts.config.broker_name))
         self.prepare_message: Callable[[MessageExtBrokerInner, int], PutMessageResult] | None = None
         self.handlers: dict[int, Handler] = {
             RequestCode.SEND_MESSAGE: self._send_message,
@@ -114,9 +119,14 @@ class SendMessageProcessor:
         queue_id = self._queue_id(header, topic_config)
         message = MessageExtBrokerInner(topic=header.topic, queue_id=queue_id)
         if is_retry_topic(header.topic):
-            self._dead_letter(command, header, message)
+            self._dead_letter(command, header, message, now)
         group = None if message.topic == header.topic else header.topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX)
         self._fill(channel, command, header, topic_config, message)
+        added = {} if group is None else dict(self._wire.dead_letter_properties)
+        if self._wire.makes_unique_id and not message.unique_id:
+            added[PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX] = self._unique_ids.create(now)
+        if added:
+            message.properties = in_hash_map_order(message.properties | added, self._wire.property_capacity)
         message.properties_string = text_with_properties(message.properties)
         prepared = message.properties.get(PROPERTY_TRANSACTION_PREPARED)
         if prepared is not None and parse_boolean(prepared):
@@ -183,14 +193,17 @@ class SendMessageProcessor:
         chosen = self._choose(f"queue of {header.topic}", 2 * nums - 1 if self._rules.chooses_below_0 else nums)
         return chosen if chosen < nums else nums - 1 - chosen
 
-    def _dead_letter(self, command: RemotingCommand, header: SendHeader, message: MessageExtBrokerInner) -> None:
+    def _dead_letter(
+        self, command: RemotingCommand, header: SendHeader, message: MessageExtBrokerInner, now: int
+    ) -> None:
         """Turn a message to a retry topic that has been retried often enough into a dead letter."""
         group = header.topic[len(RETRY_GROUP_TOPIC_PREFIX) :]
         group_config = self._groups.find_subscription_group_config(group)
         if group_config is None:
             remark = f"subscription group not exist, {group} {self._wire.suggest_todo}"
             raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
-        if (header.reconsume_times or 0) >= max_reconsume_times(command, header, group_config):
+        most = max_reconsume_times(command, header, group_config, self._rules)
+        if self._rules.is_dead_letter(header.reconsume_times or 0, most, self._is_locked(group, now)):
             message.topic, message.queue_id = dead_letter_place(group, self._topics, self._choose, self._rules)
 
     def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:

@@ -6,7 +6,7 @@ Source: `MQClientException`, `MQBrokerException`, `ClientErrorCode`, `Validators
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from rmqlab.client.runtime import RemotingError
 from rmqlab.message.java import is_blank, utf16_length
@@ -47,8 +47,19 @@ class MQClientError(Exception):
         """With a code the text reads `CODE: 23  DESC: ...`; without it the text is `error_message`."""
         text = str(error_message) if response_code is None else f"CODE: {int(response_code)}  DESC: {error_message}"
         super().__init__(wire.attach_default_url(text))
+        self._text = text
         self.error_message = error_message
         self.response_code = -1 if response_code is None else int(response_code)
+
+    def with_link_of(self, wire: Wire) -> Self:
+        """This error with the link of a version: checks of names and messages, which belong to no client, know none.
+
+        >>> from rmqlab.protocol.wire import WIRE_5_5_0
+        >>> "bestPractice" in str(MQClientError("the specified group is blank").with_link_of(WIRE_5_5_0))
+        True
+        """
+        self.args = (wire.attach_default_url(self._text),)
+        return self
 
 
 class MQBrokerError(Exception):

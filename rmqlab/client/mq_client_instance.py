@@ -217,6 +217,7 @@ class MQClientInstance(TopicRoutes):
     def prepare_heartbeat_data(self) -> HeartbeatData:
         """All consumers with their subscriptions, and all producer groups (row H-13)."""
         consumers = [self.consumer_table[group] for group in hash_map_order(self.consumer_table)]
+        v2 = self.rules.knows_heartbeat_v2  # known, and not used: `ClientConfig.useHeartbeatV2` is off
         return HeartbeatData(
             client_id=self.client_id,
             consumer_data_set=[
@@ -230,6 +231,8 @@ class MQClientInstance(TopicRoutes):
                 for consumer in consumers
             ],
             producer_data_set=[ProducerData(group_name=group) for group in hash_map_order(self.producer_table)],
+            heartbeat_fingerprint=0 if v2 else None,
+            without_sub=False if v2 else None,
         )
 
     async def check_client_in_broker(self) -> None:

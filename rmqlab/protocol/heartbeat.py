@@ -56,11 +56,17 @@ class ConsumerData(RemotingSerializable):
 
 
 class HeartbeatData(RemotingSerializable):
-    """A heartbeat. The three sets are lists here: their order, identity hashes in Java, is the sender's."""
+    """A heartbeat. The three sets are lists here: their order, identity hashes in Java, is the sender's.
+
+    The fingerprint of what the client tells, and whether it left its subscriptions out because the broker has them, are
+    of 5.x: nothing is written of them where they are None, and 0 stands for a heartbeat without one.
+    """
 
     client_id: str = msgspec.field(default=NULL, name="clientID")
     producer_data_set: list[ProducerData] = msgspec.field(default_factory=list)
     consumer_data_set: list[ConsumerData] = msgspec.field(default_factory=list)
+    heartbeat_fingerprint: int | None = None
+    without_sub: bool | None = None
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
@@ -95,6 +101,6 @@ class HeartbeatData(RemotingSerializable):
             for data in subscriptions:
                 texts += (data.topic or "", data.sub_string or "", *data.tags_set)
             consumers.append(replace(consumer, subscription_data_set=subscriptions))
-        sent = HeartbeatData(self.client_id, self.producer_data_set, consumers)
+        sent = replace(self, consumer_data_set=consumers)
         # text that is no ASCII may hold half a character, which UTF-8 loses
         return sent if all(map(str.isascii, texts)) else self.encode()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from rmqlab.message.properties import PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
+from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH
 from rmqlab.protocol.codes import RequestCode, ResponseCode, version_desc, version_number
 
+IS_SUB_CHANGE: Final = "IS_SUB_CHANGE"
 _FAQ_4: Final = "http://rocketmq.apache.org/docs/faq/"
 _FAQ_5: Final = "https://rocketmq.apache.org/docs/bestPractice/06FAQ"
 
@@ -29,11 +30,14 @@ class Wire:
     `version_number`: in the header of every command, `MQVersion.CURRENT_VERSION`. `faq`: the link in remarks and in
     texts of exceptions, `FAQUrl.suggestTodo`. `tells_sys_flags`: the answer to a pull has `topicSysFlag` and
     `groupSysFlag`, `PullMessageProcessor.composeResponseHeader`. `tells_unique_id`: the answer to a send has
-    `transactionId`, the message's UNIQ_KEY, `SendMessageProcessor.handlePutMessageResult`. `heartbeat_fields`: in the
-    header of the answer to a heartbeat, `ClientManageProcessor.heartBeat`. `stored_properties`: what the broker adds to
-    a message besides CLUSTER, `AbstractSendMessageProcessor.buildMsgContext`. `property_capacity`: the table length of
-    the map of properties that were read, which makes their order, `MessageDecoder.string2messageProperties`.
-    `keeps_origin_in_dlq`: the text of a message that is sent back is made again when ORIGIN_MESSAGE_ID is in it,
+    `transactionId`, the message's UNIQ_KEY, `SendMessageProcessor.handlePutMessageResult`. `makes_unique_id`: the
+    broker gives a message a UNIQ_KEY that has none, `SendMessageProcessor.sendMessage`. `dead_letter_properties`: of a
+    message that becomes a dead letter when it is sent to a retry topic, `SendMessageProcessor.handleRetryAndDLQ`.
+    `heartbeat_fields`: in the header of the answer to a heartbeat, `ClientManageProcessor.heartBeat`.
+    `stored_properties`: what the broker adds to a message besides CLUSTER,
+    `AbstractSendMessageProcessor.buildMsgContext`. `property_capacity`: the table length of the map of properties that
+    were read, which makes their order, `MessageDecoder.string2messageProperties`. `keeps_origin_in_dlq`: the text of a
+    message that is sent back is made again when ORIGIN_MESSAGE_ID is in it,
     `AbstractSendMessageProcessor.consumerSendMsgBack`. `illegal_queue`: the code that refuses a pull from a queue that
     is not there, `PullMessageProcessor.processRequest`. `lite_pull`: the request of a lite pull consumer,
     `MQClientAPIImpl.pullMessage`. `tells_empty_stats`: the admin tool says the empty statistics of a group that is
@@ -50,6 +54,8 @@ class Wire:
     faq: str = _FAQ_4
     tells_sys_flags: bool = False
     tells_unique_id: bool = False
+    makes_unique_id: bool = False
+    dead_letter_properties: tuple[tuple[str, str], ...] = ()
     heartbeat_fields: tuple[tuple[str, str], ...] = ()
     stored_properties: tuple[str, ...] = ()
     property_capacity: int = 16
@@ -86,7 +92,9 @@ def _of_5(version: str, *, is_new: bool) -> Wire:
         faq=_FAQ_5,
         tells_sys_flags=True,
         tells_unique_id=True,
-        heartbeat_fields=(("IS_SUPPORT_HEART_BEAT_V2", "true"), ("IS_SUB_CHANGE", "true")),
+        makes_unique_id=True,
+        dead_letter_properties=((PROPERTY_DELAY_TIME_LEVEL, "-1"),),
+        heartbeat_fields=(("IS_SUPPORT_HEART_BEAT_V2", "true"), (IS_SUB_CHANGE, "true")),
         stored_properties=(PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH),
         property_capacity=128,
         keeps_origin_in_dlq=True,

@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from rmqlab.client.client_config import PushConsumerConfig
+from rmqlab.client.client_error import MQClientError
 from rmqlab.client.mq_client_manager import MQClientManager
 from rmqlab.client.push_consumer import DefaultMQPushConsumer
 from rmqlab.message.ids import UniqueIdMaker
@@ -76,8 +77,11 @@ class SocketConsumers:
         """Start a push consumer; `subscriptions` has type and expression by topic."""
         config = config or PushConsumerConfig()
         consumer = DefaultMQPushConsumer(group, self.instance(config), listener, config)
-        for topic, (kind, text) in subscriptions.items():
-            await consumer.subscribe(topic, text, kind)
-        self._consumers.append(consumer)
-        await consumer.start()
+        try:
+            for topic, (kind, text) in subscriptions.items():
+                await consumer.subscribe(topic, text, kind)
+            self._consumers.append(consumer)
+            await consumer.start()
+        except MQClientError as error:
+            raise error.with_link_of(self._rules.wire) from error.__cause__
         return consumer

@@ -17,6 +17,7 @@ from rmqlab.protocol.heartbeat import (
 )
 from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
+from rmqlab.rules import RULES
 
 
 def consumer(group, **more):
@@ -126,3 +127,65 @@ def test_a_broker_without_property_filter_refuses_every_expression_but_tags(benc
     assert check(bench, None).code == ResponseCode.SUCCESS
     without_body = bench.ask(bench.channel(), RequestCode.CHECK_CLIENT_CONFIG)
     assert without_body.code == ResponseCode.SYSTEM_ERROR  # as 4.8.0: see data/golden/request_codes
+
+
+@pytest.fixture
+def five(make_bench):
+    return make_bench(rules=RULES["5.5.0"])
+
+
+def beat_v2(bench, channel, expression, fingerprint, *, told=True):
+    data = HeartbeatData("A", [], [consumer("G")], fingerprint, not told)
+    subscriptions = [build_subscription("T", expression, None, bench.now)] if told else []
+    data.consumer_data_set[0].subscription_data_set = subscriptions
+    answer = bench.ask(channel, RequestCode.HEART_BEAT, None, data.encode())
+    return answer.all_ext_fields()["IS_SUB_CHANGE"]
+
+
+def test_a_beat_with_a_fingerprint_may_leave_its_subscriptions_out(five):
+    """5.3.3 `heartBeatV2`: the broker keeps what it holds, and refreshes the member."""
+    channel = five.channel()
+    assert beat_v2(five, channel, "tagA", 7) == "false"
+    five.pass_time(100_000)
+    assert beat_v2(five, channel, "", 7, told=False) == "false"
+    group = five.broker.consumer_manager.get_consumer_group_info("G")
+    assert {topic: held.sub_string for topic, held in group.subscription_table.items()} == {"T": "tagA"}
+    assert group.channel_info_table[channel].last_update_timestamp == five.now
+
+
+def test_a_beat_with_another_fingerprint_than_the_groups_last_one_hears_of_it(five):
+    """Members that differ hear it at each beat, and send all again: nobody is refused."""
+    one, other = five.channel(), five.channel()
+    answers = [
+        beat_v2(five, channel, tag, mark) for _ in "12" for channel, tag, mark in ((one, "a", 7), (other, "b", 8))
+    ]
+    assert answers == ["false", "true", "true", "true"]
+    plain = beat(five, one, [consumer("G")])
+    assert plain.all_ext_fields() == {"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true"}
+    assert beat_v2(five, one, "a", 7) == "true"  # the beat between had none
+
+
+def test_a_beat_without_subscriptions_of_a_member_that_is_new_is_notified(five):
+    first, second = five.channel(), five.channel()
+    beat_v2(five, first, "tagA", 7)
+    beat_v2(five, second, "", 7, told=False)
+    codes = [RequestCode.NOTIFY_CONSUMER_IDS_CHANGED]
+    assert [command.code for command in second.sent] == codes
+    assert [command.code for command in first.sent] == codes * 2
+
+
+def test_4_8_0_knows_no_fingerprint_and_takes_no_subscription_for_none(bench):
+    channel = bench.channel()
+    data = HeartbeatData("A", [], [consumer("G")], 7, without_sub=True)
+    data.consumer_data_set[0].subscription_data_set = []
+    assert bench.ask(channel, RequestCode.HEART_BEAT, None, data.encode()).all_ext_fields() is None
+    assert bench.broker.consumer_manager.get_consumer_group_info("G").subscription_table == {}
+
+
+def test_5_x_registers_no_group_without_configuration(make_bench):
+    """5.3.3 `ClientManageProcessor.heartBeat` goes on to the next group."""
+    bench = make_bench(config={"auto_create_subscription_group": False}, rules=RULES["5.5.0"])
+    channel = bench.channel()
+    assert beat(bench, channel, [consumer("G")]).code == ResponseCode.SUCCESS
+    assert bench.broker.consumer_manager.get_consumer_group_info("G") is None
+    assert channel.sent == []

@@ -10,6 +10,7 @@ from rmqlab.message.record import decode_records
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.consumer_headers import ConsumerSendMsgBackRequestHeader
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
+from rmqlab.rules import RULES
 from rmqlab.store.dispatch_request import PutMessageResult, PutMessageStatus
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
@@ -200,3 +201,18 @@ def test_the_number_of_retries_wraps_as_an_int_of_java(ready, times, topic, then
     assert send_back(ready, offset, max_times=0x7FFFFFFF).code == ResponseCode.SUCCESS
     (message,) = stored(ready, topic)
     assert message.reconsume_times == then
+
+
+@pytest.mark.parametrize("version", ["5.3.3", "5.5.0"])
+def test_5_x_retries_as_often_as_the_group_says_where_a_client_says_nothing(make_bench, version):
+    """5.3.3 `AbstractSendMessageProcessor.consumerSendMsgBack`; 4.8.0 throws NullPointerException."""
+    bench = make_bench(rules=RULES[version])
+    bench.topic("T")
+    offset = decode_message_id(bench.send("T", b"again").header.msg_id).offset
+    groups = bench.broker.subscription_group_manager
+    groups.update_subscription_group_config(SubscriptionGroupConfig("G", retry_max_times=0))
+    assert send_back(bench, offset, max_times=None).code == ResponseCode.SUCCESS
+    assert len(stored(bench, "%DLQ%G")) == 1
+    groups.update_subscription_group_config(SubscriptionGroupConfig("G", retry_max_times=1))
+    assert send_back(bench, offset, max_times=None).code == ResponseCode.SUCCESS
+    assert len(stored(bench, "%DLQ%G")) == 1

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.events import DeadLetter
+from rmqlab.message.ids import time_of
 from rmqlab.message.message import Message
 from rmqlab.message.record import decode_records
 from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG
-from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
+from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC, MessageQueue
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.producer_headers import SendMessageRequestHeader
+from rmqlab.protocol.topic_config import SubscriptionGroupConfig
+from rmqlab.rules import RULES
 from rmqlab.store.dispatch_request import PutMessageResult, PutMessageStatus
 from tests.proof.clients.batch_send import encode_messages
 
@@ -299,3 +302,64 @@ def test_a_prepared_message_waits_in_the_half_topic_unless_transactions_are_forb
         ResponseCode.NO_PERMISSION,
         "the broker[127.0.0.1] sending transaction message is forbidden",
     )
+
+
+@pytest.fixture
+def five(make_bench):
+    return make_bench(rules=RULES["5.5.0"])
+
+
+def test_5_x_gives_a_unique_id_to_a_message_without_one_and_says_it(five):
+    """5.3.3 `SendMessageProcessor.sendMessage`; 4.8.0 leaves it without."""
+    five.topic("T")
+    answers = [five.send("T", b"hello") for _ in range(2)]
+    told = [answer.all_ext_fields()["transactionId"] for answer in answers]
+    assert [message.unique_id for message in stored(five, "T")] == told
+    assert len(set(told)) == 2
+    assert {len(text) for text in told} == {32}
+    assert [time_of(text, five.now + 1) for text in told] == [five.now] * 2
+    assert five.send("T", props={"UNIQ_KEY": "U"}).all_ext_fields()["transactionId"] == "U"
+
+
+def test_4_8_0_leaves_a_message_without_a_unique_id(bench):
+    bench.topic("T")
+    bench.send("T", b"hello")
+    assert stored(bench, "T")[0].unique_id is None
+
+
+def lock(bench):
+    queues = {MessageQueue("T", "broker-a", 0)}
+    assert bench.broker.rebalance_lock_manager.try_lock_batch("G", queues, "A", bench.now)
+
+
+@pytest.mark.parametrize(
+    ("version", "times", "locked", "dead"),
+    [
+        ("4.8.0", 16, False, True),
+        ("4.8.0", 0, True, False),
+        ("5.5.0", 16, False, False),
+        ("5.5.0", 17, False, True),
+        ("5.5.0", 0, True, True),
+    ],
+)
+def test_what_is_sent_to_a_retry_topic_becomes_a_dead_letter_as_the_version_says(
+    make_bench, version, times, locked, dead
+):
+    """To 5.x a message of a group whose members hold locks comes from one that consumes in order, and gave up."""
+    bench = make_bench(rules=RULES[version])
+    bench.broker.subscription_group_manager.update_subscription_group_config(SubscriptionGroupConfig("G"))
+    if locked:
+        lock(bench)
+    bench.send("%RETRY%G", reconsume_times=times, max_reconsume_times=16, props={"DELAY": "0"})
+    letters = stored(bench, "%DLQ%G")
+    assert len(letters) == dead
+    if dead:
+        assert letters[0].properties["DELAY"] == ("0" if version == "4.8.0" else "-1")
+
+
+def test_a_lock_that_expired_makes_no_dead_letter(five):
+    five.broker.subscription_group_manager.update_subscription_group_config(SubscriptionGroupConfig("G"))
+    lock(five)
+    five.pass_time(60_001)
+    five.send("%RETRY%G", reconsume_times=1, max_reconsume_times=16)
+    assert stored(five, "%DLQ%G") == []
