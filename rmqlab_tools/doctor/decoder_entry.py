@@ -82,15 +82,15 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """One thing that a server or a client says.
 
     `texts` are templates. `older` has those of other versions, each with the one of `texts` that it is now, or "";
-    values of both have the same names. A code has `number` and `name` instead, the status of a pull a `name`. `rules`
-    are fields of `rmqlab.RULES["4.8.0"]`, `rows` are the articles', `findings` kinds of the doctor's, `see` names other
-    entries. `cases` depend on a line's values. With
-    `differs` (expression and type of the old and the new subscription, as values of the line) it is part of ordinary
-    work when both let the same messages pass.
+    values of both have the same names. A code has `number` and `name` instead, the status of a pull a `name`, a topic
+    of the system the beginning of its name. `rules` are fields of `rmqlab.RULES["4.8.0"]`, `rows` are the articles',
+    `findings` kinds of the doctor's, `see` names other entries. `cases` depend on a line's values. With `differs`
+    (expression and type of the old and the new subscription, as values of the line) it is part of ordinary work when
+    both let the same messages pass.
     """
 
     id: str
-    kind: Literal["response", "request", "status", "remark", "log", "exception", "print"]
+    kind: Literal["response", "request", "status", "remark", "log", "exception", "print", "topic"]
     speaker: Literal["broker", "name server", "client", "admin tool", "proxy"]
     number: int | None = None
     name: str = ""

@@ -35,7 +35,7 @@ _TRACE: Final = re.compile(r"\s*$|\s+at [\w.$<>/]+\(|\s*\.\.\. \d+ (?:more|commo
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?")
 _KINDS: Final = {
     "response": _("answer code"), "request": _("request code"), "status": _("status of a pull,"),
-    "remark": _("remark"), "log": _("log"), "exception": _("exception"), "print": _("print"),
+    "remark": _("remark"), "log": _("log"), "exception": _("exception"), "print": _("print"), "topic": _("topic"),
 }  # fmt: skip
 """What an entry is, in words."""
 _SPEAKERS: Final = (N_("broker"), N_("name server"), N_("client"), N_("admin tool"), N_("proxy"))
@@ -244,6 +244,9 @@ def explain(what: int | str | Path) -> Explained:
         )
     if isinstance(what, int) or re.fullmatch(r"-?\d+|[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", text):
         return Explained(text, tuple(Explanation(entry, entry.effect) for entry in _of_code(text)))
+    topics = [entry for entry in entries().values() if entry.kind == "topic" and text.startswith(entry.name)]
+    if topics and len(text.split()) == 1:
+        return Explained(text, tuple(Explanation(entry, entry.effect) for entry in topics))
     if _PATH.fullmatch(text):
         raise BadInput(
             _("{text}: there is no such file; give a log, a code, or the text of a line in quotes", text=text)

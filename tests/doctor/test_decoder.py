@@ -290,6 +290,27 @@ def test_codes_by_number_and_name():
     assert [one.entry.kind for one in explain("NO_MATCHED_MESSAGE").found] == ["status"]
 
 
+@pytest.mark.parametrize(("what", "entry"), [
+    (200051, "request-200051-ack-message"),
+    ("CHANGE_MESSAGE_INVISIBLETIME", "request-200053-change-message-invisibletime"),
+    (401, "request-401-set-message-request-mode"), (402, "request-402-get-all-message-request-mode"),
+    (40011, "response-40011-illegal-invisible-time"),
+    ("ILLEGAL_FILTER_EXPRESSION", "response-40010-illegal-filter-expression"),
+    (50001, "response-50001-internal-server-error"), ("rmq_sys_REVIVE_LOG_DefaultCluster", "topic-revive-log"),
+    ("%RETRY%Orders_Paid", "topic-retry"), ("%RETRY%Orders+Paid", "topic-retry"),
+    ("the invisibleTime is too small. min is 10000", "remark-proxy-argument"),
+    ('Cannot invoke "apache.rocketmq.v2.Settings.getClientType()" because "settings" is null. NullPointerException.',
+     "remark-proxy-settings-null"),
+    ("reviveQueueId=3,find ck, offset:17, raw : {}", "log-pop-checkpoint"),
+    ("[PopBuffer]add ack fail, rqId=3, no ck, AckMsg{}", "log-pop-buffer-late"),
+])  # fmt: skip
+def test_pop_and_the_proxy_are_explained(what, entry):
+    """Texts and codes that the recordings of 5.5.0 have, or its source."""
+    (found,) = explain(what).found
+    assert found.entry.id == entry
+    assert "5.5.0" in found.entry.versions
+
+
 def test_a_near_miss_is_offered():
     found = explain("consumer's subscription is not existing")
     assert not found.found

@@ -375,6 +375,8 @@ def test_a_store_and_its_config_folder(store):
         ('{"dataVersion":{"counter":1},"topicConfigTable":{"T":{"attributes":{},"perm":6,"topicName":"T"}}}', "topics"),
         ('{"forbiddenTable":{},"subscriptionGroupTable":{"G":{"groupName":"G"}}}', "subscription_groups"),
         ('{"filterDataByTopic":{}}', "consumer_filters"),
+        ('{"groupTopicMap":{"G":["T"]},"offsetTable":{"T@G":{0:1}},"resetOffsetTable":{}}', "consumer_offsets"),
+        ('{"messageRequestModeMap":{"T":{"G":{"consumerGroup":"G","mode":"POP","topic":"T"}}}}', "request_modes"),
         ('{"status":0,"data":{"connectionSet":[],"consumeType":null},"errMsg":null}', "consumer_connection"),
         ("{'clientID':'A','consumerDataSet':[{'groupName':'G','subscriptionDataSet':[]}]}", "heartbeat"),
         ('[{"topic":"T","queueStatInfoList":[{"brokerName":"b","queueId":0,"consumerOffset":3}]}]', "progress"),
@@ -459,3 +461,21 @@ def test_where_a_value_closes():
     assert closing('{"a":[1,{"b":2}]', 0) is None
     assert ProcessQueueInfo(3).commit_offset == 3
     assert ConsumerRunningInfo().mq_table == {}
+
+
+def test_a_5x_brokers_config_says_who_pops(tmp_path):
+    (tmp_path / "messageRequestMode.json").write_text(
+        '{"messageRequestModeMap":{"T":{"G":{"consumerGroup":"G","mode":"POP","popShareQueueNum":0,"topic":"T"},'
+        '"H":{"consumerGroup":"H","mode":"PULL","topic":"T"}}}}'
+    )
+    (tmp_path / "consumerOffset.json").write_text(
+        '{"dataVersion":{"counter":2,"stateVersion":0},"groupTopicMap":{"G":["T","%RETRY%G_T"],"V2":["%RETRY%V2+T"]},'
+        '"offsetTable":{"T@G":{0:3},"%RETRY%G_T@G":{0:1},"%RETRY%V2+T@V2":{0:1},"%RETRY%H@H":{0:1},'
+        '"rmq_sys_REVIVE_LOG_C@CID_RMQ_SYS_REVIVE_GROUP":{0:9}}}'
+    )
+    text = str(explain(tmp_path))
+    lines = {line.split(":")[0]: line for line in text.splitlines() if line.startswith("group ")}
+    assert "its request mode for T is POP; it has POP's retry topics of T" in lines["group G"]
+    assert "it has POP's retry topics of T" in lines["group V2"]
+    assert "POP" not in lines["group H"], "%RETRY%H is the retry topic that a group that pulls has"
+    assert "reads POP's check points and acks" in lines["group CID_RMQ_SYS_REVIVE_GROUP"]

@@ -15,6 +15,7 @@ from rmqlab.broker.schedule_message_service import DelayOffsetSerializeWrapper
 from rmqlab.language import N_
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol import bodies, fastjson
+from rmqlab.protocol.assignment import MessageRequestModeSerializeWrapper
 from rmqlab.protocol.heartbeat import HeartbeatData
 from rmqlab.protocol.namesrv import ClusterInfo, TopicList, TopicRouteData
 from rmqlab.protocol.serializable import from_json
@@ -159,6 +160,8 @@ JSON_FORMS: Final = (
              _body(TopicConfigSerializeWrapper), "topics.json"),
     JsonForm("subscription_groups", N_("consumer groups of a broker (config/subscriptionGroup.json)"),
              _has("subscriptionGroupTable"), _body(SubscriptionGroupWrapper), "subscriptionGroup.json"),
+    JsonForm("request_modes", N_("how groups fetch topics, PULL or POP (config/messageRequestMode.json, of 5.x)"),
+             _has("messageRequestModeMap"), _body(MessageRequestModeSerializeWrapper), "messageRequestMode.json"),
     JsonForm("consumer_filters", N_("SQL92 filters that a broker keeps (config/consumerFilter.json)"),
              _has("filterDataByTopic"), lambda value, _: decode_filter_data(fastjson.text(value)),
              "consumerFilter.json"),

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from rmqlab.broker.pop.pop_check_point import REVIVE_GROUP
 from rmqlab.language import _, joined, ngettext, translate
+from rmqlab.message.topics import retry_topic
 from rmqlab_tools.doctor.diagnosis import Diagnosis, diagnose
 from rmqlab_tools.doctor.evidence.group_report import GroupReport, report_of
 from rmqlab_tools.doctor.evidence.piece import Piece
@@ -23,7 +25,14 @@ if TYPE_CHECKING:
     from rmqlab_tools.doctor.explain import Explanation
     from rmqlab_tools.doctor.finding import Finding
 
-BRIEF: Final = {"topic_groups", "group_list", "consumer_offsets", "subscription_groups", "consumer_filters"}
+BRIEF: Final = {
+    "topic_groups",
+    "group_list",
+    "consumer_offsets",
+    "subscription_groups",
+    "consumer_filters",
+    "request_modes",
+}
 """Lists of many groups: a group that is in nothing else gets one line."""
 MAX_BRIEF: Final = 40
 LOSSES, TOO_LITTLE_KNOWN = 3, 4
@@ -244,12 +253,26 @@ def _lost(report: GroupReport) -> Iterator[str]:
         yield _("nothing that is here tells of a loss, and nothing rules it out [unknown]")
 
 
+def _pop_retried(topic: str, group: str) -> str:
+    """The topic whose retries of a group POP puts here; "" for any other topic."""
+    rest = topic.removeprefix(retry_topic(group))
+    return rest[1:] if rest != topic and rest[:1] in {"_", "+"} else ""
+
+
 def _brief_lines(report: GroupReport, room: EvidenceRoom) -> Iterator[str]:
     group = room.groups[report.name]
     parts = [*report.members, *report.offsets]
     topics = sorted({queue.topic for queue in group.offsets})
     if topics and not report.offsets:
         parts.append(_("committed offsets of {topics}", topics=joined(", ", topics)))
+    popped = [topic for topic, mode in sorted(group.request_modes.items()) if mode == "POP"]
+    if popped:
+        parts.append(_("its request mode for {topics} is POP", topics=joined(", ", popped)))
+    retried = sorted(filter(None, (_pop_retried(topic, report.name) for topic in topics)))
+    if retried:
+        parts.append(_("it has POP's retry topics of {topics}", topics=joined(", ", retried)))
+    if report.name == REVIVE_GROUP:
+        parts.append(_("by which a 5.x broker reads POP's check points and acks"))
     behind = [row.behind for row in group.progress]
     parts += [ngettext("{count} message not consumed", "{count} messages not consumed", count) for count in behind]
     if group.config is not None and not group.config.consume_enable:

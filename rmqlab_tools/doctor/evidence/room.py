@@ -58,7 +58,8 @@ class GroupEvidence:
     """What is known of a group. `slots` are brokers' tables by the broker's name, as far as it is known.
 
     `lint` is the group as files of members and scenarios have it. `progress` are lines of `consumerProgress`. `offsets`
-    have -1 where the end of a queue is not known. `assumed` says which pieces were taken to be of this group.
+    have -1 where the end of a queue is not known. `request_modes` has PULL or POP by topic. `assumed` says which
+    pieces were taken to be of this group.
     """
 
     name: str
@@ -70,6 +71,7 @@ class GroupEvidence:
     progress: list[GroupProgress] = field(default_factory=list)
     statuses: list[StatusTable] = field(default_factory=list)
     filters: list[ConsumerFilterData] = field(default_factory=list)
+    request_modes: dict[str, str] = field(default_factory=dict)
     config: SubscriptionGroupConfig | None = None
     client_ids: list[str] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
@@ -235,6 +237,12 @@ def _subscription_groups(room: EvidenceRoom, piece: Piece) -> None:
             _group_of(room, piece, name).config = config
 
 
+def _request_modes(room: EvidenceRoom, piece: Piece) -> None:
+    for topic, by_group in piece.value.message_request_mode_map.items():
+        for name, body in by_group.items():
+            _group_of(room, piece, name).request_modes[topic] = body.mode.value
+
+
 def _filters(room: EvidenceRoom, piece: Piece) -> None:
     for by_group in piece.value.values():
         for name, data in by_group.items():
@@ -303,7 +311,7 @@ _TAKE: Final[Mapping[str, Any]] = {
     "consumer_status": _status, "consumer_offsets": _committed, "subscription_groups": _subscription_groups,
     "consumer_filters": _filters, "topic_route": _route, "topics": _topics, "topic_stats": _topic_stats,
     "subscription": _subscription, "settings": _settings, "message": _message, "topic_groups": _topic_groups,
-    "client_ids": _client_ids, "look": _look,
+    "client_ids": _client_ids, "look": _look, "request_modes": _request_modes,
 }  # fmt: skip
 _VIEWS: Final = {"consumer_connection", "running_info", "consume_stats", "progress", "consumer_status", "client_ids"}
 

@@ -29,6 +29,7 @@ SECTIONS: Final = {
     ("log", "proxy"): "Log lines of the proxy",
     ("log", "admin tool"): "Log lines of the admin tool",
     ("print", ""): "What mqadmin prints",
+    ("topic", ""): "Topics of the system",
 }
 TOP: Final = """# Decoder of codes and log lines
 
