@@ -42,15 +42,15 @@ class Event(Struct, frozen=True, rename="camel", tag_field="ev", tag=_snake):
         """Whether it names no other group and no other topic."""
         return group == getattr(self, "group", group) and topic == getattr(self, "topic", topic)
 
-    def words(self, who: str, version: Version = int) -> str:
-        """It as a sentence; `who` did it, where it was a client.
+    def words(self, client: str, version: Version = int) -> str:
+        """It as a sentence; `client` did it, where it was a client.
 
         >>> Rebalance("10.0.0.1@A", "G", "T", [0, 1]).words("A")
         'A owns queues 0, 1 of T'
         """
         if self.sentence:
-            return self.sentence.format(**self.values(version) | {"who": who})
-        return f"{who}: {self.kind} {', '.join(f'{name} {value}' for name, value in asdict(self).items())}"
+            return self.sentence.format(**self.values(version) | {"who": client})
+        return f"{client}: {self.kind} {', '.join(f'{name} {value}' for name, value in asdict(self).items())}"
 
     def values(self, version: Version) -> dict[str, object]:
         """What `sentence` may name: the fields, and the `place` of those with a queue."""
@@ -110,13 +110,13 @@ class Heartbeat(Event, frozen=True):
     producers: list[str]
     subscriptions: list[tuple[str, SubscriptionData]]
 
-    def words(self, who: str, version: Version = int) -> str:
+    def words(self, client: str, version: Version = int) -> str:
         """It as a sentence."""
-        asked = joined(
+        subscriptions = joined(
             ", ", (f"{data.topic} {data.expression_type} {data.sub_string}" for _, data in self.subscriptions)
         )
-        if asked:
-            return _("the broker takes a heartbeat of {client} with {asked}", client=self.client, asked=asked)
+        if subscriptions:
+            return _("the broker takes a heartbeat of {client} with {asked}", client=self.client, asked=subscriptions)
         return _("the broker takes a heartbeat of {client}", client=self.client)
 
 

@@ -36,13 +36,13 @@ def assigned_expression_as_given(given: str | None) -> str:
     return SUB_ALL if given is None else given
 
 
-def lite_pull_threads_as_asked(asked: int) -> int:
+def lite_pull_threads_as_asked(thread_nums: int) -> int:
     """How many threads of a lite pull consumer pull: as many as `setPullThreadNums` asked for.
 
     Each is held as long as the broker holds its pull: with fewer threads than queues, queues wait for each other.
     5.3.3 `DefaultLitePullConsumerImpl.initScheduledThreadPoolExecutor`.
     """
-    return asked
+    return thread_nums
 
 
 def is_dead_letter_when_locked(times: int, most: int, locked: bool) -> bool:

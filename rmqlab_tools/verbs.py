@@ -66,9 +66,9 @@ def simulate(
     from rmqlab_tools.search.explorer.timings import chosen_times
     from rmqlab_tools.search.expressions.remarks import warn
 
-    one, cluster = scenario_and_settings(scenario, settings, rules_of(version, rules))
-    warn(_asked(one), refused=True, sql92=cluster.rules.sql92)
-    return LabResult(run(one, cluster=cluster, **chosen_times(one, seed=seed, schedule=schedule)))
+    converted, cluster = scenario_and_settings(scenario, settings, rules_of(version, rules))
+    warn(_asked(converted), refused=True, sql92=cluster.rules.sql92)
+    return LabResult(run(converted, cluster=cluster, **chosen_times(converted, seed=seed, schedule=schedule)))
 
 
 def explore(
@@ -151,20 +151,26 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group", vers
                 right=right,
             )
         )
-    for who, wishes in members.items():
-        _require_text(_("lint: a client"), who)
-        if not isinstance(wishes, Mapping):
+    for client, expressions in members.items():
+        _require_text(_("lint: a client"), client)
+        if not isinstance(expressions, Mapping):
             raise BadInput(
                 _(
                     "lint: {who} subscribes {wishes}; right is client, topic and expression: {right}",
-                    who=who,
-                    wishes=f"{wishes!r}",
+                    who=client,
+                    wishes=f"{expressions!r}",
                     right=right,
                 )
             )
-        asked = {topic: parse_subscription(text, f"{who}, {topic}:", rules) for topic, text in wishes.items()}
+        parsed = {topic: parse_subscription(text, f"{client}, {topic}:", rules) for topic, text in expressions.items()}
         compared.hear(
-            LintMember(who, {topic: build_subscription(topic, one.expr, one.type) for topic, one in asked.items()})
+            LintMember(
+                client,
+                {
+                    topic: build_subscription(topic, subscription.expr, subscription.type)
+                    for topic, subscription in parsed.items()
+                },
+            )
         )
     return compare(compared, rules)
 
@@ -217,8 +223,8 @@ def plan(
 
     rules = rules_of(version)
     setting = Setting(members, members if queues is None else queues, pause_ms, every_ms, among)
-    asked = [producers] if isinstance(producers, str | None) else list(producers)
-    if not set(asked) <= {*Producers}:
+    given = [producers] if isinstance(producers, str | None) else list(producers)
+    if not set(given) <= {*Producers}:
         raise BadInput(
             _(
                 "producers is {producers}; it is a list of {Producers}",
@@ -226,9 +232,9 @@ def plan(
                 Producers=joined(", ", Producers),
             )
         )
-    chosen = [one for one in Producers if one in asked]
-    wishes = [(name, parse_subscription(text, name, rules)) for name, text in (("OLD", old), ("NEW", new))]
-    warn(((name, wish.type, wish.expr) for name, wish in wishes), sql92=rules.sql92)
+    chosen = [producer for producer in Producers if producer in given]
+    subscriptions = [(name, parse_subscription(text, name, rules)) for name, text in (("OLD", old), ("NEW", new))]
+    warn(((name, subscription.type, subscription.expr) for name, subscription in subscriptions), sql92=rules.sql92)
     return compare(
         old, new, setting=setting, budget=budget, seed=seed, procedures=procedures, producers=chosen, seconds=seconds,
         rules=rules,
@@ -253,7 +259,7 @@ def sql92(expression: str, properties: Mapping[str, str] | None = None, *, versi
     from rmqlab.filter.sql92 import VERSIONS
     from rmqlab_tools.search.expressions.answer import answer
 
-    known = next((one for one in VERSIONS if one == version), None)
+    known = next((known_version for known_version in VERSIONS if known_version == version), None)
     if known is None:
         raise no_version(version, RULES)
     _require_text("expression", expression)

@@ -169,9 +169,9 @@ class SendMessageProcessor:
         message.body = command.body
         message.flag = header.flag
         properties = string_to_properties(header.properties)
-        told = self._told_properties()
+        values = self._told_properties()
         for name in self._wire.stored_properties:
-            properties[name] = told[name]
+            properties[name] = values[name]
         properties[PROPERTY_CLUSTER] = self._config.broker_cluster_name
         message.properties = in_hash_map_order(properties, self._wire.property_capacity)
         message.born_timestamp = header.born_timestamp

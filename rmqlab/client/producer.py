@@ -96,8 +96,8 @@ class DefaultMQProducer:
         check_producer_group(self.group)
         if not self.instance.register_producer(self.group, self):
             self.state = ServiceState.CREATE_JUST
-            told = f"has been created before, specify another name please.{self._suggest_todo}"
-            raise MQClientError(f"The producer group[{self.group}] {told}")
+            reason = f"has been created before, specify another name please.{self._suggest_todo}"
+            raise MQClientError(f"The producer group[{self.group}] {reason}")
         self.topic_publish_info_table[AUTO_CREATE_TOPIC_KEY_TOPIC] = TopicPublishInfo()
         if start_factory:
             await self.instance.start()

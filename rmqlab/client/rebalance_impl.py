@@ -139,7 +139,11 @@ class RebalanceImpl(ABC):
             queue_ids = sorted(queue.queue_id for queue in self.process_queue_table if queue.topic == topic)
             self.instance.observe(Rebalance(self.instance.client_id, self.group, topic, queue_ids))
             await self.message_queue_changed(topic, all_queues, ours)
-        working = {queue for queue, one in self.process_queue_table.items() if queue.topic == topic and not one.dropped}
+        working = {
+            queue
+            for queue, process_queue in self.process_queue_table.items()
+            if queue.topic == topic and not process_queue.dropped
+        }
         return set(ours) == working
 
     async def _allocate(self, topic: str, all_queues: list[MessageQueue] | None) -> list[MessageQueue] | None:

@@ -211,10 +211,10 @@ class TopicRoutes:
     async def learn_broker(self, queue: MessageQueue, find: Callable[[str], _Found | None]) -> _Found:
         """Ask for a queue's route, and return what `find` says of its broker then; without one `MQClientError`."""
         await self.update_topic_route_info_from_name_server(queue.topic)
-        found = find(queue.broker_name)
-        if found is None:
+        broker = find(queue.broker_name)
+        if broker is None:
             raise MQClientError(f"The broker[{queue.broker_name}] not exist")
-        return found
+        return broker
 
     def find_broker_addr_by_topic(self, topic: str) -> str | None:
         """A random broker of the topic (a choice point when there are several): its master, or one of its slaves."""

@@ -36,7 +36,7 @@ class InteractiveSimulation(Simulation):
         self._place = 0
         self._stepped_us = 0
         self._passed = False
-        self.torn: str | None = None  # said of what was happening when something was raised
+        self.broken_by: str | None = None  # the error that ended it in the midst of a step
         super().__init__(msgspec.structs.replace(scenario, steps=[]), **settings)
         self._until_driver_waits()
 
@@ -145,11 +145,11 @@ class InteractiveSimulation(Simulation):
             self._run()
 
     def _run(self, before: tuple[int, int, int] | None = None, *, once: bool = False) -> bool:
-        """Let things happen (`Scheduler.run`). What one of them raises has torn it: nothing can be done any more."""
+        """Let things happen (`Scheduler.run`). What one of them raises has broken it: nothing can be done any more."""
         try:
             return self.world.scheduler.run(before, once=once)
         except BaseException as error:
-            self.torn = f"was torn by {type(error).__name__}"
+            self.broken_by = type(error).__name__
             self.world.scheduler.close()
             raise
 

@@ -375,8 +375,9 @@ class Lab(LabSteps):
     # Inside.
 
     def _running(self) -> InteractiveSimulation:
-        ended = _("was finished") if self._result is not None else self._simulation.torn
-        if ended is not None:
+        if self._result is not None or self._simulation.broken_by is not None:
+            error = self._simulation.broken_by
+            ended = _("was finished") if self._result is not None else _("was broken by {error}", error=error)
             raise BadInput(
                 _(
                     "this lab {ended}; Lab.from_scenario(lab.scenario(), ...) opens it again, as it was opened",

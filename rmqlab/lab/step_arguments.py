@@ -77,15 +77,15 @@ def checked(fields: dict[str, Any], rules: Rules, step: Mapping[str, Any] | None
 def _plain(value: Any) -> Any:
     """Numbers of numpy, also in a dict or a list, as those of Python."""
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
 def queue_lists(where: str, given: object) -> dict[str, list[Any]]:
     """Queue ids by topic, as lists."""
-    if not isinstance(given, Mapping) or not all(is_several(one) for one in given.values()):
+    if not isinstance(given, Mapping) or not all(is_several(queue_ids) for queue_ids in given.values()):
         right = _(
             "{where} is {given}; right is a topic and ids of queues: {example}",
             where=where,
@@ -153,7 +153,7 @@ def require_expressions(who: str, given: object, kind: str) -> None:
     Raises:
         BadInput: it cannot be used; the text says what and why.
     """
-    if not isinstance(given, Mapping) or not all(isinstance(one, str) for one in given.values()):
+    if not isinstance(given, Mapping) or not all(isinstance(expression, str) for expression in given.values()):
         raise BadInput(
             _('{who} subscribes {given}; right is topic and expression: {{"T": "tagA"}}', who=who, given=f"{given!r}")
         )

@@ -73,9 +73,9 @@ ODD_NAME = re.compile(rf'{TEXT}|\{{(?:[^{{}}"]++|{TEXT})*+\}}(?=:)|(?<=[{{,])\s*
 
 def mark(match: re.Match[str]) -> str:
     """Mark a number or an object that stands for a name, after its blanks; a text stays as it is."""
-    found = match[0]
-    name = found.lstrip()
-    return found if name[0] == '"' else found[: -len(name)] + json.dumps(f"\0{name}", ensure_ascii=False)
+    text = match[0]
+    name = text.lstrip()
+    return text if name[0] == '"' else text[: -len(name)] + json.dumps(f"\0{name}", ensure_ascii=False)
 
 
 def with_odd_names(fields: dict[str, Any]) -> dict[Any, Any]:

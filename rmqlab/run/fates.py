@@ -341,9 +341,9 @@ class FateClassifier:
             )  # fmt: skip
 
         consumed = [taken for taken in self._consumed[group, message.message_id] if member in {None, taken[1]}]
-        for t, who, success in consumed:
+        for t, client, success in consumed:
             if success:
-                return fate(Fate.DELIVERED, t, who)
+                return fate(Fate.DELIVERED, t, client)
         copies = self._copies_of(queue, message.offset)
         skipped = [drop for copy in copies for drop in self._drops[copy]]
         if skipped:
@@ -353,9 +353,9 @@ class FateClassifier:
             kind = Fate.DROPPED_BY_CLIENT if member else Fate.DEAD_LETTER if dead else Fate.RETRYING
             return fate(kind, *consumed[-1][:2])
         began, deleted = self._life(message)
-        for t, who in self._given[queue, message.offset]:
-            if began <= t <= deleted and member in {None, who}:
-                return fate(Fate.PASSED, t, who)
+        for t, client in self._given[queue, message.offset]:
+            if began <= t <= deleted and member in {None, client}:
+                return fate(Fate.PASSED, t, client)
         drops = [
             drop
             for drop in self._drops[queue, message.offset]

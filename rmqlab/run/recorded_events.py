@@ -35,9 +35,9 @@ class Recorded(Event, frozen=True):
         """
         return {"id": scenario_id, "t": round(t), "ev": self.kind} | self.record()
 
-    def words(self, who: str, version: Version = int) -> str:
+    def words(self, client: str, version: Version = int) -> str:
         """Its sentence, or its record."""
-        return super().words(who, version) if self.sentence else f"{self.kind} {json.dumps(self.record())}"
+        return super().words(client, version) if self.sentence else f"{self.kind} {json.dumps(self.record())}"
 
     def record(self) -> dict[str, Any]:
         """Its fields under their names in JSON, without those that are UNSET."""
@@ -193,9 +193,9 @@ class Consumed(OfConsumer, frozen=True, tag="consume"):
     sentence: ClassVar = _("{who}'s listener takes {body} ({place}, offset {offset})")
     refusal: ClassVar = _("{who}'s listener refuses {body} ({place}, offset {offset})")
 
-    def words(self, who: str, version: Version = int) -> str:
+    def words(self, client: str, version: Version = int) -> str:
         """Whether the listener took it, as a sentence."""
-        return (self.sentence if self.success else self.refusal).format(**self.values(version) | {"who": who})
+        return (self.sentence if self.success else self.refusal).format(**self.values(version) | {"who": client})
 
 
 class GroupViewed(Recorded, frozen=True, tag="broker"):

@@ -223,14 +223,14 @@ def fates(run: Run) -> Iterator[FateRecord]:
 def beats(run: Run) -> Iterator[HeartbeatRecord]:
     """Every subscription that a heartbeat brought; the clients' own retry topics are left out."""
     reported = (
-        (fact, run.short(group), data)
+        (fact, run.scenario_name(group), data)
         for fact in run.facts.of(Heartbeat)
         for group, data in fact.event.subscriptions
-        if not is_retry_topic(run.short(data.topic))
+        if not is_retry_topic(run.scenario_name(data.topic))
     )
     for n, (fact, group, data) in enumerate(reported):
         columns = (data.expression_type, data.sub_string, data.sub_version)
-        yield HeartbeatRecord(n, fact.t, fact.event.client, group, run.short(data.topic), *columns)
+        yield HeartbeatRecord(n, fact.t, fact.event.client, group, run.scenario_name(data.topic), *columns)
 
 
 def slots(run: Run) -> Iterator[BrokerSubscriptionRecord]:

@@ -66,7 +66,7 @@ class Run:
         """Who consumed what, and the committed offsets."""
         return Outcome.of_events(self.events)
 
-    def short(self, name: str | None) -> str:
+    def scenario_name(self, name: str | None) -> str:
         """A name of the wire as the scenario has it."""
         plain = self.scenario.plain_names or not self.scenario.steps
         return (name or "").removesuffix("" if plain else f"_{self.scenario.id}")

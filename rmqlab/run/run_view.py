@@ -181,7 +181,7 @@ class RunView:
                 continue
             taken = follows is not None and isinstance(follows.event, SubscriptionChanged) and follows.t == fact.t
             for group, data in beat.subscriptions:
-                if (self.run.short(group), self.run.short(data.topic)) == (self.group, self.topic):
+                if (self.run.scenario_name(group), self.run.scenario_name(data.topic)) == (self.group, self.topic):
                     version, place = self.version(data.sub_version), self.place(fact)
                     heartbeats.append(
                         Beat(fact.t - self.zero, beat.client, data.sub_string or "", version, taken, place)

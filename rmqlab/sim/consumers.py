@@ -81,7 +81,7 @@ class Consumer:
         """The queues it has now, by topic."""
         owned: dict[str, list[int]] = {}
         for queue in self.client.queues:
-            owned.setdefault(recorder.short(queue.topic), []).append(queue.queue_id)
+            owned.setdefault(recorder.scenario_name(queue.topic), []).append(queue.queue_id)
         return {topic: sorted(owned[topic]) for topic in sorted(owned)}
 
 
@@ -110,7 +110,7 @@ def client_of(
     step: Start, instance: MQClientInstance, config: PushConsumerConfig | LitePullConsumerConfig, recorder: RunRecorder
 ) -> Client:
     """The client of a step; what it gets goes to `recorder`."""
-    group = recorder.long(step.group)
+    group = recorder.wire_name(step.group)
     if isinstance(config, LitePullConsumerConfig):
         return DefaultLitePullConsumer(group, instance, config)
     if step.kind in {"grpc", "simple"}:
@@ -132,7 +132,7 @@ def owners_of(consumers: Mapping[str, Consumer], facts: FactLog, recorder: RunRe
     next_offsets = {(answer.source, answer.event.topic, answer.event.queue): answer.event.next for answer in answers}
     for name, consumer in consumers.items():
         for queue in consumer.client.queues:
-            topic = recorder.short(queue.topic)
+            topic = recorder.scenario_name(queue.topic)
             place = consumer.step.group, topic, queue.queue_id
             owners.setdefault(place, {})[name] = next_offsets.get((name, topic, queue.queue_id), 0)
     return owners

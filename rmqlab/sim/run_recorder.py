@@ -30,8 +30,8 @@ NOT_ONLINE: GroupView = {"offline": 206}
 class RunRecorder:
     """Sees one scenario on one cluster. `sent` are the messages sent, in order.
 
-    On the wire topics, groups and clients carry the scenario's id unless `plain`; `long` adds it and `short`
-    takes it off. `client_ids` are those that do not tell the name a client was started under.
+    On the wire topics, groups and clients carry the scenario's id unless `plain`; `wire_name` adds it and
+    `scenario_name` takes it off. `client_ids` are those that do not tell the name a client was started under.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class RunRecorder:
         self._view_pending = False
         cluster.broker.observe = self._at_broker
 
-    def long(self, name: str) -> str:
+    def wire_name(self, name: str) -> str:
         """The name on the wire."""
         return name + self._suffix
 
-    def short(self, name: str) -> str:
+    def scenario_name(self, name: str) -> str:
         """The name in the scenario."""
         return name.removesuffix(self._suffix)
 
@@ -101,7 +101,7 @@ class RunRecorder:
         self._view_pending = False
         epoch = self._cluster.config.epoch_ms
         for group in self._scenario.groups():
-            view = group_view(self._cluster.broker, self.long(group), self.short, epoch)
+            view = group_view(self._cluster.broker, self.wire_name(group), self.scenario_name, epoch)
             if view != self._views.get(group, NOT_ONLINE):
                 self._views[group] = view
                 self.event(GroupViewed(group, view))
@@ -127,7 +127,7 @@ class RunRecorder:
         body = from_utf8(message.body or b"")
         self.event(
             Consumed(
-                step.who, self.short(message.topic), message.tags, message.queue_id, message.queue_offset, body,
+                step.who, self.scenario_name(message.topic), message.tags, message.queue_id, message.queue_offset, body,
                 message.reconsume_times, message.unique_id, step.group, success, message,
             ),
             step.who,

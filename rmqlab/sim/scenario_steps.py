@@ -137,7 +137,7 @@ class ScenarioSteps:
         config.namesrv_addr = self.cluster.config.namesrv_address
         config.heartbeat_broker_interval = self.cluster.config.rules.heartbeat_period_ms
         config.rebalance_wait_interval = self.cluster.config.rules.rebalance_period_ms
-        config.client_ip, config.instance_name = self.settings.client_ip, self.recorder.long(name)
+        config.client_ip, config.instance_name = self.settings.client_ip, self.recorder.wire_name(name)
         if name in self.settings.client_ids:
             config.client_ip, _ignored, config.instance_name = self.settings.client_ids[name].partition("@")
         observer = self.recorder.observer(name)
@@ -149,8 +149,8 @@ class ScenarioSteps:
             match step:
                 case Start():
                     await self._start(step)
-                case Stop(who=who):
-                    await self._stop(who)
+                case Stop(who=client):
+                    await self._stop(client)
                 case Subscribe():
                     await self._subscribe(step)
                 case Send():
@@ -182,17 +182,17 @@ class ScenarioSteps:
         consumer = self._running(step.who)
         await self._awake(step.who)
         since = self.world.now_ms()
-        await consumer.client.subscribe(self.recorder.long(step.topic), step.expr, step.type)
+        await consumer.client.subscribe(self.recorder.wire_name(step.topic), step.expr, step.type)
         consumer.member.asked.append((since, step.topic, step.type, step.expr))
         self.recorder.event(Subscribed(step.who, step.expr))
 
     async def _live(self, step: LifeStep) -> None:
-        tool, long = self.producer.instance, self.recorder.long
+        tool, wire_name = self.producer.instance, self.recorder.wire_name
         match step:
             case Unsubscribe(who=name, topic=topic):
                 consumer = self._running(name)
                 await self._awake(name)
-                await self._between_polls(consumer, lambda: consumer.client.unsubscribe(long(topic)))
+                await self._between_polls(consumer, lambda: consumer.client.unsubscribe(wire_name(topic)))
                 consumer.member.asked.append((self.world.now_ms(), topic, NOTHING_SUBSCRIBED, ""))
                 self.recorder.event(Unsubscribed(name, topic))
             case Assign(who=name, queues=queues):
@@ -201,13 +201,13 @@ class ScenarioSteps:
                 await self._between_polls(consumer, lambda: self._assign(consumer.client, consumer.member, queues))
                 self.recorder.event(Assigned(name, queues))
             case DeleteTopic(topic=topic):
-                await delete_topic(tool, long(topic))
+                await delete_topic(tool, wire_name(topic))
                 self.recorder.event(TopicDeleted(topic))
             case CreateGroup(group=group):
-                await create_subscription_group(tool, long(group))
+                await create_subscription_group(tool, wire_name(group))
                 self.recorder.event(GroupCreated(group))
             case DeleteGroup(group=group):
-                await delete_subscription_group(tool, long(group))
+                await delete_subscription_group(tool, wire_name(group))
                 self.recorder.event(GroupDeleted(group))
 
     async def _between_polls(self, consumer: Consumer, job: Callable[[], None]) -> None:
@@ -229,18 +229,20 @@ class ScenarioSteps:
         if not isinstance(client, DefaultLitePullConsumer):
             raise TypeError(f"{member.who} is no lite pull consumer")
         name, now = self.cluster.config.broker.broker_name, self.world.now_ms()
-        client.assign([MessageQueue(self.recorder.long(topic), name, n) for topic in queues for n in queues[topic]])
+        client.assign(
+            [MessageQueue(self.recorder.wire_name(topic), name, n) for topic in queues for n in queues[topic]]
+        )
         member.assign(queues, now, client.instance.rules.assigned_expression(None))
 
     async def _create(self, topic: str, queues: int) -> None:
         broker = self.cluster.config.broker
         known = AUTO_CREATE_TOPIC_KEY_TOPIC if broker.auto_create_topic_enable else broker.broker_cluster_name
-        await self.producer.create_topic(known, self.recorder.long(topic), queues)
+        await self.producer.create_topic(known, self.recorder.wire_name(topic), queues)
 
     async def _reset_offset(self, step: ResetOffset) -> None:
         at_us = self.began_us + step.to * US_PER_MS
         timestamp = step.to if step.to == AT_THE_END else self.cluster.config.epoch_ms + at_us // US_PER_MS
-        group, topic = self.recorder.long(step.group), self.recorder.long(step.topic)
+        group, topic = self.recorder.wire_name(step.group), self.recorder.wire_name(step.topic)
         offsets = await reset_offset_by_time(self.producer.instance, group, topic, timestamp, direct=step.direct)
         by_queue = {str(queue): offset for queue, offset in offsets.items()}
         self.recorder.event(OffsetReset(step.group, step.topic, by_queue))
@@ -280,7 +282,7 @@ class ScenarioSteps:
         client = client_of(step, instance, config, self.recorder)
         member = GroupMember(step.who, step.group, step.broadcasts, pops=step.pops)
         for topic, subscription in step.subscribe.items():
-            await client.subscribe(self.recorder.long(topic), subscription.expr, subscription.type)
+            await client.subscribe(self.recorder.wire_name(topic), subscription.expr, subscription.type)
             member.asked.append((self.world.now_ms(), topic, subscription.type, subscription.expr))
         if step.assign is not None:
             self._assign(client, member, step.assign)
@@ -319,7 +321,7 @@ class ScenarioSteps:
             modes.set_mode(mode)
 
     async def _send(self, step: Send) -> None:
-        topic = self.recorder.long(step.topic)
+        topic = self.recorder.wire_name(step.topic)
         for number, outgoing in enumerate(step.messages):
             message = outgoing.message(topic)
             queue = (
@@ -345,15 +347,15 @@ class ScenarioSteps:
         broker = self.cluster.broker
         for group in self.scenario.groups():
             for topic, queues in self.scenario.topics.items():
-                stats = consume_stats(broker, self.recorder.long(group), self.recorder.long(topic))
+                stats = consume_stats(broker, self.recorder.wire_name(group), self.recorder.wire_name(topic))
                 is_told = bool(stats) or self._tells_empty_stats(group)
                 for queue in range(queues):
                     committed = stats.get(queue) if is_told else "MQClientException"
-                    maximum = broker.message_store.get_max_offset_in_queue(self.recorder.long(topic), queue)
+                    maximum = broker.message_store.get_max_offset_in_queue(self.recorder.wire_name(topic), queue)
                     self.recorder.event(OffsetAsked(group, topic, queue, committed, maximum))
 
     def _tells_empty_stats(self, group: str) -> bool:
-        info = self.cluster.broker.consumer_manager.get_consumer_group_info(self.recorder.long(group))
+        info = self.cluster.broker.consumer_manager.get_consumer_group_info(self.recorder.wire_name(group))
         online = info is not None and not info.is_broadcasting
         return online and self.cluster.config.rules.wire.tells_empty_stats
 

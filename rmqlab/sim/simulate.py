@@ -76,7 +76,7 @@ class Simulation(ScenarioSteps):
         self.recorder.event(ScenarioBegins(scenario.to_builtins(), self.cluster.config.epoch_ms))
         node = self._node(PRODUCER_NAME)
         self.producer = DefaultMQProducer(
-            self.recorder.long(self.settings.producer_group),
+            self.recorder.wire_name(self.settings.producer_group),
             self._instance(node, PRODUCER_NAME),
             ProducerConfig(send_msg_timeout=self.settings.send_timeout_ms),
         )
@@ -193,7 +193,7 @@ class Simulation(ScenarioSteps):
     def queues(self) -> dict[str, int]:
         """The number of queues that each topic has now."""
         table = self.cluster.broker.topic_config_manager.topic_config_table
-        known = {topic: table.get(self.recorder.long(topic)) for topic in self.scenario.topics}
+        known = {topic: table.get(self.recorder.wire_name(topic)) for topic in self.scenario.topics}
         return {topic: config.read_queue_nums for topic, config in known.items() if config is not None}
 
 

@@ -66,9 +66,10 @@ def run(args: Namespace) -> int:
             producers=producers, progress=progress.now, seconds=args.seconds, rules=rules,
         )  # fmt: skip
     saved = None if args.schedules is None else _save(planned, args.schedules)
-    wishes = (planned.change.old, planned.change.new)
+    subscriptions = (planned.change.old, planned.change.new)
     print_doubts(
-        "plan", (text for subscription in wishes for text in told(subscription.type, subscription.expr, rules.sql92))
+        "plan",
+        (text for subscription in subscriptions for text in told(subscription.type, subscription.expr, rules.sql92)),
     )
     printer(args).say(*plan_lines(planned, saved, verbose=args.verbose))
     write_json(planned.as_json() | {"checklists": _checklists(planned)}, args.json)

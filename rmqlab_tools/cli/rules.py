@@ -37,9 +37,9 @@ def run(args: Namespace) -> int:
     if args.between is not None:
         if args.name is not None or args.version is not None:
             raise BadInput(_("--between names two versions: no RULE and no --version with it"))
-        found = rules_between(*args.between)
-        out.table(found.table())
-        write_json(found.as_json(), args.json)
+        differences = rules_between(*args.between)
+        out.table(differences.table())
+        write_json(differences.as_json(), args.json)
         return 0
     rules = rules_of(args.version)
     if args.name is not None:
@@ -48,12 +48,17 @@ def run(args: Namespace) -> int:
         write_json({"version": rules.version, "rule": args.name, "source": source}, args.json)
         return 0
     rows = [
-        (name, shown(getattr(rules, name)), method_of(rules, name)) for name in (one.name for one in fields(Rules)[1:])
+        (name, shown(getattr(rules, name)), method_of(rules, name))
+        for name in (field.name for field in fields(Rules)[1:])
     ]
     title = _("The rules of {version}", version=rules.version)
     out.table(
-        Table(title, (_("rule"), _("value"), _("class and method")), [(one, _(two), three) for one, two, three in rows])
+        Table(
+            title,
+            (_("rule"), _("value"), _("class and method")),
+            [(row_name, _(two), three) for row_name, two, three in rows],
+        )
     )
-    told = [{"rule": name, "value": value, "method": method} for name, value, method in rows]
-    write_json({"version": rules.version, "rules": told}, args.json)
+    records = [{"rule": name, "value": value, "method": method} for name, value, method in rows]
+    write_json({"version": rules.version, "rules": records}, args.json)
     return 0

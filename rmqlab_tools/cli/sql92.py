@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
 
 def _version(text: str | None) -> Version:
     version = rules_of(text).version
-    return next(one for one in VERSIONS if one == version)
+    return next(known for known in VERSIONS if known == version)
 
 
 def _apart(expression: str | None, pairs: list[str] | None) -> tuple[str, list[str] | None]:

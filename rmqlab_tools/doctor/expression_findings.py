@@ -27,7 +27,7 @@ ENOUGH_READ = 100  # entries, before a tag that is not among them is worth a wor
 def expression_findings(case: GroupCase) -> Iterator[Finding]:
     """Everything about single subscriptions, each text once; a lone silent member's is what the brokers hold."""
     for topic in case.topics:
-        client_subscriptions = case.wishes(topic)
+        client_subscriptions = case.client_subscriptions(topic)
         for subscription in unique(client_subscriptions.values()):
             clients = [
                 client for client, data in client_subscriptions.items() if text_of(data) == text_of(subscription)

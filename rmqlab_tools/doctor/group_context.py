@@ -78,7 +78,7 @@ class GroupCase:
         running = self.group.members[client].running
         return None if running is None else running.properties.get(name)
 
-    def wishes(self, topic: str) -> dict[str, SubscriptionData]:
+    def client_subscriptions(self, topic: str) -> dict[str, SubscriptionData]:
         """What the members that answered ask of a topic, by client id.
 
         When a group's only member cannot answer, what the brokers hold is its own.
@@ -187,7 +187,7 @@ class GroupCase:
             return None if any(map(self.posts, self.group.members)) else broker_subscription
         if not self.posts(client):
             return broker_subscription
-        own = self.wishes(topic).get(client)
+        own = self.client_subscriptions(topic).get(client)
         return None if own is None else DEFAULT_RULES.subscription_in_force(as_meant(own), broker_subscription)
 
     def sole_owner(self, queue: MessageQueue) -> str | None:

@@ -41,7 +41,7 @@ def rebuild(look: ClusterSnapshot, name: str | None) -> Lab:
         BadInput: there is no such group, or nothing is known of what its members ask for.
     """
     group = _chosen(look, name)
-    client_subscriptions = _wishes(group)
+    client_subscriptions = _subscriptions_of(group)
     if not any(client_subscriptions.values()):
         raise BadInput(
             _("group {name}: nothing is known of what its members ask for, so nothing can be rebuilt", name=group.name)
@@ -78,7 +78,7 @@ def _letters() -> Iterator[str]:
     return ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
 
 
-def _wishes(group: GroupSeen) -> dict[str, dict[str, SubscriptionData]]:
+def _subscriptions_of(group: GroupSeen) -> dict[str, dict[str, SubscriptionData]]:
     """What each member asks for, by client id and topic, as the lab can start it; retry topics are left out."""
     broker_subscriptions = {
         topic: data for slot in group.slots.values() for topic, data in slot.subscription_table.items()

@@ -132,9 +132,9 @@ def _since(case: GroupCase) -> bool:
 
 
 def loss_of(case: GroupCase, topic: str) -> TopicLoss:
-    """What the group's offsets passed of a topic, judged by the slots, owners and wishes of this look."""
+    """What the group's offsets passed of a topic, judged by the slots, owners and subscriptions of this look."""
     loss = TopicLoss()
-    subscriptions = [as_meant(subscription) for subscription in unique(case.wishes(topic).values())]
+    subscriptions = [as_meant(subscription) for subscription in unique(case.client_subscriptions(topic).values())]
     if case.silent:  # somebody asked for what the brokers hold
         subscriptions = unique([*subscriptions, *map(as_meant, case.slots(topic).values())])
     names = tag_names(case, topic)
@@ -229,7 +229,9 @@ def _older(
     if before is not None and _since(case) and owner is not None and before.sole_owner(queue) == owner:
         was = before.in_force(owner, queue.topic, queue.broker_name)
         mine, theirs = (moment.told.get(owner, {}).get(queue.topic) for moment in (case, before))
-        now, earlier = (set(map(text_key, moment.wishes(queue.topic).values())) for moment in (case, before))
+        now, earlier = (
+            set(map(text_key, moment.client_subscriptions(queue.topic).values())) for moment in (case, before)
+        )
         read = filtering if passed.slot is None or case.posts(owner) else passed.slot  # the slot that was seen last
         unchanged = _is_same(was, filtering) and _is_same(was, read) and _is_same(mine, theirs) and now == earlier
         seen = before.group.offsets.get(queue) if unchanged else None
@@ -245,7 +247,7 @@ def _is_same(first: SubscriptionData | None, second: SubscriptionData | None) ->
 
 def tag_names(case: GroupCase, topic: str) -> dict[int, set[str]]:
     """The tags that are known of each code: those that members name, and those of messages that were read."""
-    subscriptions = unique([*case.wishes(topic).values(), *case.slots(topic).values()])
+    subscriptions = unique([*case.client_subscriptions(topic).values(), *case.slots(topic).values()])
     tags = {tag for subscription in subscriptions if subscription.is_tag for tag in as_meant(subscription).tags_set}
     tags |= {str(message.properties.get("TAGS", "")) for message in case.group.messages if message.queue.topic == topic}
     names: dict[int, set[str]] = {}

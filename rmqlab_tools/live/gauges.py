@@ -97,14 +97,14 @@ def gauges(
     groups: Iterable[str] | None = None,
     flips_now: float | None = None,
     owner_of: OwnerOf | None = None,
-    short: Callable[[str], str] = str,
+    scenario_name: Callable[[str], str] = str,
     most: int = MOST_MESSAGES_LOOKED_AT,
 ) -> list[Gauge]:
     """The gauges of consumer groups (all that are online or have committed offsets) at `now` (epoch ms).
 
     The broker does not know who owns a queue, nor what that member's own subscription is, if the slot says otherwise.
     With `owner_of` the second look is the owner's; without it the slot's own tags are compared. `flips_now` is the
-    time (ms) by which `flips` counts, if not `now`. `short` makes the names in the gauges of those on the wire.
+    time (ms) by which `flips` counts, if not `now`. `scenario_name` makes the names in the gauges of those on the wire.
     """
     known = set(broker.consumer_manager.consumer_table)
     known.update(key.rpartition(TOPIC_GROUP_SEPARATOR)[2] for key in broker.consumer_offset_manager.offset_table)
@@ -120,13 +120,13 @@ def gauges(
         changed = flips.a_minute(group, now if flips_now is None else flips_now)
         read.append(
             Gauge(
-                short(group),
-                {short(client): ages[client] for client in sorted(ages)},
+                scenario_name(group),
+                {scenario_name(client): ages[client] for client in sorted(ages)},
                 max(ages.values(), default=None),
                 sum(queue.raw for queue in queues),
                 sum(filtered) if filtered or not queues else None,
                 all(queue.complete for queue in queues),
-                {short(topic): count for topic, count in changed.items()},
+                {scenario_name(topic): count for topic, count in changed.items()},
             )
         )
     return read
@@ -169,7 +169,7 @@ class GaugeSampler:
         self._cluster = simulation.cluster
         self._consumers = simulation.consumers
         self._recorder = simulation.recorder
-        self._groups = [self._recorder.long(group) for group in simulation.scenario.groups()]
+        self._groups = [self._recorder.wire_name(group) for group in simulation.scenario.groups()]
         self._every_us = every_ms * US_PER_MS
         self._flips = Flips()
         self._facts_read = 0
@@ -198,7 +198,7 @@ class GaugeSampler:
         cluster, recorder = self._cluster, self._recorder
         for fact in cluster.facts[self._facts_read :]:
             if isinstance(fact.event, SubscriptionChanged):
-                self._flips.saw(fact.t, replace(fact.event, group=recorder.long(fact.event.group)))
+                self._flips.saw(fact.t, replace(fact.event, group=recorder.wire_name(fact.event.group)))
         self._facts_read = len(cluster.facts)
         sampled = gauges(
             cluster.broker,
@@ -207,7 +207,7 @@ class GaugeSampler:
             groups=self._groups,
             flips_now=cluster.world.now_ms(),
             owner_of=self._owner_of,
-            short=recorder.short,
+            scenario_name=recorder.scenario_name,
         )
         for gauge in sampled:
             recorder.event(gauge)

@@ -32,7 +32,7 @@ class LikelyDroppers:
     """
 
     def __init__(self, account: RunFromFrames, sent: Iterable[SendRecord]) -> None:
-        self._short = account.short
+        self._scenario_name = account.scenario_name
         self._properties = {(message.topic, message.queue, message.offset): message.properties for message in sent}
         # by group and topic: what the broker held before, and what each member asks for
         self._before: dict[tuple[str, str], SubscriptionData] = {}
@@ -43,7 +43,7 @@ class LikelyDroppers:
         match fact.event:
             case Heartbeat(client=client, subscriptions=subscriptions):
                 for group, data in subscriptions:
-                    self._wishes[group, self._short(data.topic)][client] = data
+                    self._wishes[group, self._scenario_name(data.topic)][client] = data
             case Unregister(group=group, client=client):
                 for key in self._wishes:
                     if key[0] == group:

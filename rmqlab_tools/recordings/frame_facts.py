@@ -97,7 +97,7 @@ class RunFromFrames:
         self._names: dict[int, str] = {}  # of connections that have sent a heartbeat
         self._frozen: set[int] = set()
 
-    def short(self, name: object) -> str:
+    def scenario_name(self, name: object) -> str:
         """A name as this account calls it."""
         return str(name).removesuffix(self._suffix)
 
@@ -123,7 +123,7 @@ class RunFromFrames:
 
     def _client(self, client_id: str) -> str:
         """A client's name; where names are short, it is without the host that its id begins with."""
-        return self.short(client_id.partition("@")[2]) if self._suffix else client_id
+        return self.scenario_name(client_id.partition("@")[2]) if self._suffix else client_id
 
     def _fact(self, t: float, source: str, event: Event) -> None:
         """Note a fact at recorder's time `t`."""
@@ -162,21 +162,21 @@ class RunFromFrames:
         client = self._clients[line.conn] = self._name(self._client(client_id), line.conn, data)
         reported: list[tuple[str, SubscriptionData]] = []
         for consumer in data.consumer_data_set:
-            group = self.short(consumer.group_name)
+            group = self.scenario_name(consumer.group_name)
             self._modes[group] = consumer.message_model
             subscriptions = consumer.subscription_data_set
             reported += [(group, subscription) for subscription in subscriptions]
             self.version_zeros += [subscription.sub_version - line.t for subscription in subscriptions]
-            self._own[client, group] = {self.short(each.topic): each for each in subscriptions}
-        groups = [self.short(consumer.group_name) for consumer in data.consumer_data_set]
-        producers = [self.short(producer.group_name) for producer in data.producer_data_set]
+            self._own[client, group] = {self.scenario_name(each.topic): each for each in subscriptions}
+        groups = [self.scenario_name(consumer.group_name) for consumer in data.consumer_data_set]
+        producers = [self.scenario_name(producer.group_name) for producer in data.producer_data_set]
         self._fact(line.t, BROKER, Heartbeat(client, groups, producers, reported))
         self._note(line.t, self._groups.beat(line.conn, client, data, line.t))
         for consumer in data.consumer_data_set:
             for data_of in consumer.subscription_data_set:
                 slot = self._groups.held(consumer.group_name, str(data_of.topic))
                 if slot is not None and data_of.is_tied_with(slot):
-                    self.tied.add((self.short(consumer.group_name), self.short(data_of.topic)))
+                    self.tied.add((self.scenario_name(consumer.group_name), self.scenario_name(data_of.topic)))
 
     def _name(self, client: str, conn: int, data: HeartbeatData) -> str:
         """The client's name; with its connection when another one has that name, and asks for something else.
@@ -188,8 +188,10 @@ class RunFromFrames:
             return self._names[conn]
         if any(self._clients[other] == client for other in self._names.keys() - self._frozen):
             for consumer in data.consumer_data_set:
-                texts = {self.short(data_of.topic): data_of.sub_string for data_of in consumer.subscription_data_set}
-                known = self._own.get((client, self.short(consumer.group_name)), {})
+                texts = {
+                    self.scenario_name(data_of.topic): data_of.sub_string for data_of in consumer.subscription_data_set
+                }
+                known = self._own.get((client, self.scenario_name(consumer.group_name)), {})
                 if any(texts.get(topic) != data_of.sub_string for topic, data_of in known.items()):
                     client = f"{client} (connection {conn})"
                     break
@@ -200,10 +202,10 @@ class RunFromFrames:
         """What changed in the groups of the broker."""
         for event in events:
             if isinstance(event, SubscriptionChanged):
-                group, topic = self.short(event.group), self.short(event.topic)
+                group, topic = self.scenario_name(event.group), self.scenario_name(event.topic)
                 self._fact(t, BROKER, SubscriptionChanged(group, topic, event.client, event.old, event.new))
             elif isinstance(event, Unregister) and not self._groups.is_member(event.group, event.client):
-                group = self.short(event.group)
+                group = self.scenario_name(event.group)
                 self._own.pop((event.client, group), None)
                 self._disown(event.client, {group})
                 self._fact(t, BROKER, Unregister(group, event.client))
@@ -213,7 +215,7 @@ class RunFromFrames:
             self._pull(line, command, client)
         elif command.code == RequestCode.UPDATE_CONSUMER_OFFSET:
             commit = command.decode_header(UpdateConsumerOffsetRequestHeader)
-            group, topic = self.short(commit.consumer_group), self.short(commit.topic)
+            group, topic = self.scenario_name(commit.consumer_group), self.scenario_name(commit.topic)
             if None not in (commit.consumer_group, commit.topic, commit.queue_id, commit.commit_offset):
                 self._fact(line.t, BROKER, Commit(client, group, topic, commit.queue_id, commit.commit_offset))
         elif command.code == RequestCode.UNREGISTER_CLIENT:
@@ -225,7 +227,7 @@ class RunFromFrames:
         header = command.decode_header(PullMessageRequestHeader)
         if None in (header.consumer_group, header.topic, header.queue_id, header.queue_offset, header.sys_flag):
             return
-        group, topic = self.short(header.consumer_group), self.short(header.topic)
+        group, topic = self.scenario_name(header.consumer_group), self.scenario_name(header.topic)
         pull = _Pull(client, group, topic, header, self._own.get((client, group), {}).get(topic))
         if pull.posted is not None:
             self.posts.add((client, group, topic))

@@ -108,12 +108,15 @@ class RuleDifferences(list[RuleDifference]):
         """A row for each rule, in the reader's language."""
         title = _("What differs between {old} and {new}", old=self.old, new=self.new)
         headers = (_("rule"), _("what it decides"), self.old, self.new, _("class and method"))
-        rows = [(one.rule, _(one.decides), _(one.old), _(one.new), one.method) for one in self]
+        rows = [
+            (difference.rule, _(difference.decides), _(difference.old), _(difference.new), difference.method)
+            for difference in self
+        ]
         return Table(title, headers, rows)
 
     def as_json(self) -> dict[str, object]:
         """The result for programs."""
-        return {"old": self.old, "new": self.new, "rules": [asdict(one) for one in self]}
+        return {"old": self.old, "new": self.new, "rules": [asdict(difference) for difference in self]}
 
     def __repr__(self) -> str:
         """The table as text."""
@@ -162,8 +165,8 @@ def method_of(rules: Rules | Wire, name: str) -> str:
     rule = getattr(rules, name)
     if not callable(rule):
         return _methods(entry_of(type(rules), name))
-    found = _ORIGIN.search((inspect.getdoc(rule) or "").partition(">>>")[0])
-    return _methods(found[1]) if found else ""
+    origin = _ORIGIN.search((inspect.getdoc(rule) or "").partition(">>>")[0])
+    return _methods(origin[1]) if origin else ""
 
 
 def _methods(text: str) -> str:
@@ -177,7 +180,7 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return _YES if value else _NO
     if isinstance(value, tuple):
-        return ", ".join("=".join(one) if isinstance(one, tuple) else one for one in value) or _NOTHING
+        return ", ".join("=".join(item) if isinstance(item, tuple) else item for item in value) or _NOTHING
     return (
         OUTCOMES.get(value, getattr(value, "__name__", "")) if callable(value) else getattr(value, "name", str(value))
     )

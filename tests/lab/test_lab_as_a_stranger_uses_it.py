@@ -184,7 +184,7 @@ def test_whoever_writes_a_rule_that_raises_is_told_and_the_lab_says_that_it_cann
 
     with pytest.raises((ValueError, RuntimeError), match="my mistake"):
         goes_on()
-    with pytest.raises(BadInput, match=r"was torn by (ValueError|RuntimeError); Lab\.from_scenario"):
+    with pytest.raises(BadInput, match=r"was broken by (ValueError|RuntimeError); Lab\.from_scenario"):
         lab.run(seconds=1)
     again = rmqlab.Lab.from_scenario(lab.scenario(), rules=RULES)
     again.run(seconds=60)
@@ -210,7 +210,7 @@ def test_an_interrupted_lab_says_so_instead_of_going_on_with_a_hole():
     lab.send("T", ["a"])
     with pytest.raises(KeyboardInterrupt):
         lab.run(seconds=5)
-    with pytest.raises(BadInput, match="this lab was torn by KeyboardInterrupt"):
+    with pytest.raises(BadInput, match="this lab was broken by KeyboardInterrupt"):
         lab.send("T", ["a"])
     assert "1 sent" in repr(lab)
     again = rmqlab.Lab.from_scenario(lab.scenario())

@@ -156,7 +156,7 @@ def _refusal(expression: str, reason: JavaError) -> MQFilterException:
         return MQFilterException(reason, f"SQL92: {explanation}", 0, 0)
     line, column = position(as_units(expression), offset)
     if isinstance(reason, SyntaxFault):
-        text = _("read {found}, where {any_of} could stand", found=reason.found, any_of=_any_of(reason.expected))
+        text = _("read {found}, where {any_of} could stand", found=reason.read, any_of=_any_of(reason.expected))
     else:
         text = reason.text or reason.java_name
     return MQFilterException(

@@ -40,10 +40,10 @@ class JavaError(Exception):
 class SyntaxFault(JavaError):
     """A `ParseException` or `TokenMgrError`: where reading stopped, what was read, what could stand there."""
 
-    def __init__(self, java_class: str, text: str, offset: int, found: str, expected: tuple[str, ...]) -> None:
+    def __init__(self, java_class: str, text: str, offset: int, read: str, expected: tuple[str, ...]) -> None:
         super().__init__(PARSER_PACKAGE + java_class, text)
         self.offset = offset
-        self.found = found
+        self.read = read
         self.expected = expected
 
 

@@ -181,7 +181,7 @@ class _Parser:
                 raise
             # JavaCC blames the plus; a person wants to know what is wrong behind it.
             blamed = self._fault(_OPERAND_STARTS)
-            blamed.offset, blamed.found, blamed.expected = fault.offset, fault.found, fault.expected
+            blamed.offset, blamed.read, blamed.expected = fault.offset, fault.read, fault.expected
             raise blamed from fault
         self._checked = ahead.index
 

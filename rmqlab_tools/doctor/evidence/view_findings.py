@@ -130,7 +130,7 @@ def _properties(message: StoredMessage) -> Mapping[str, str]:
 def _who_asks(message: StoredMessage, case: GroupCase) -> list[str]:
     return [
         client
-        for client, data in case.wishes(message.topic).items()
+        for client, data in case.client_subscriptions(message.topic).items()
         if not data.class_filter_mode and Filter(as_meant(data)).wants(_properties(message))
     ]
 

@@ -119,15 +119,15 @@ class LogScan:
         """
         at, lost = position + 1, self.lost_bytes
         while (data := mapped_file.select_from(at, self._window)) is not None:
-            found = data.find(_MAGIC, 4)
-            while found >= 0:
-                start = at + found - 4
+            magic_at = data.find(_MAGIC, 4)
+            while magic_at >= 0:
+                start = at + magic_at - 4
                 self.lost_bytes = lost + start - position
                 whole = mapped_file.select_from(start, self._window) or b""
                 request = self._read(mapped_file, whole, start, start)
                 if request is not None and request.msg_size and request.store_timestamp >= self._last_time:
                     return start
-                found = data.find(_MAGIC, found + 1)
+                magic_at = data.find(_MAGIC, magic_at + 1)
             if len(data) < self._window:
                 break
             at += self._window - 8
