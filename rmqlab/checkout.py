@@ -20,7 +20,7 @@ def is_checkout() -> bool:
     return (ROOT / "pyproject.toml").is_file()
 
 
-def folder(name: str) -> Path:
+def checkout_path(name: str) -> Path:
     """The folder `name` (data, tests, notebooks) of the source tree.
 
     Raises:
@@ -65,7 +65,7 @@ def part(name: str) -> ModuleType:
     return import_module(table.PARTS[name])
 
 
-def carried(name: str) -> Path:
+def data_path(name: str) -> Path:
     """The path of a file or folder of data/ that a wheel brings too (pyproject.toml lists them)."""
     return (ROOT if is_checkout() else PACKAGE) / "data" / name
 
@@ -84,13 +84,13 @@ def data(name: str) -> Path:
     Raises:
         BadInput: there is none of that name; the text says what there is.
     """
-    path = carried(name)
+    path = data_path(name)
     if path.exists():
         return path
     near = next(parent for parent in path.parents if parent.is_dir())
     there = sorted(entry.name for entry in near.iterdir())
     missing = path.relative_to(near).parts[0]
-    where = near.relative_to(carried(".").resolve()).as_posix()
+    where = near.relative_to(data_path(".").resolve()).as_posix()
     here = "data" if where == "." else f"data/{where}"
     raise BadInput(
         _(

@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_loader
 import pytest
 
 import rmqlab
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.doctor.expression_findings import examined
@@ -33,7 +33,7 @@ AS_TAG = [("a == 5", "SQL92", "a = 5"), ("a > 5", "SQL92", "")]
 
 
 def page(name):
-    path = str(folder("docs") / "playgrounds" / f"{name}.py")
+    path = str(checkout_path("docs") / "playgrounds" / f"{name}.py")
     loader = SourceFileLoader(name, path)
     module = module_from_spec(spec_from_loader(name, loader))
     loader.exec_module(module)

@@ -80,7 +80,7 @@ def prepared(tmp_path, golden, monkeypatch):
     (tmp_path / "recording" / "frames.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     write(tmp_path / "one.ipynb", new_notebook(cells=[new_code_cell("print(1)", id="one")]))
     write(tmp_path / "class" / "ann" / "11_audit_tasks.ipynb", new_notebook())  # on Spark, so it is not run
-    monkeypatch.setattr(notebook_verb, "folder", lambda _: tmp_path)
+    monkeypatch.setattr(notebook_verb, "checkout_path", lambda _: tmp_path)
     monkeypatch.chdir(tmp_path)
     return {"tmp": tmp_path, "golden": golden}
 

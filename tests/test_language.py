@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab.language import LOCALE, SETTING, _, catalogue_of, joined, language, ngettext, spoken
 from rmqlab.language import sentences as told_together
@@ -161,7 +161,7 @@ CALLS = {
     ],
     "a code": ["explain", "25"],
     "a warning": ["sql92", "a LIKE 'x%'"],
-    "a diagnosis": ["doctor", "--recorded", str(folder("data") / "doctor" / "4.8.0-1.json"), "--verbose"],
+    "a diagnosis": ["doctor", "--recorded", str(checkout_path("data") / "doctor" / "4.8.0-1.json"), "--verbose"],
     "a missing file": ["explain", "no/such.log"],
     "an unknown code": ["explain", "9999"],
 }

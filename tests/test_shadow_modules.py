@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from rmqlab.checkout import ROOT, folder
+from rmqlab.checkout import ROOT, checkout_path
 
 PROGRAM = Path(sys.executable).with_name("rmqlab")
 LEFT_OUT = {"PYTHONPATH", "PYTHONSAFEPATH", "IPYTHONDIR"}  # what `./lab` sets
-STORE = folder("data") / "golden" / "broker-4.8.0" / "noprop"
+STORE = checkout_path("data") / "golden" / "broker-4.8.0" / "noprop"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.checkout import carried
+from rmqlab.checkout import data_path
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_VERSION, RULES
 from rmqlab_tools.cli.printing import Printer
@@ -121,7 +121,7 @@ def _help(text: str | None, default: object) -> str | None:
 
 def parts(name: str) -> tuple[str, str, str]:
     """What stands before the example in the page of a format, the example, and what follows."""
-    text = (carried("formats") / f"{name}.md").read_text(encoding="utf-8")
+    text = (data_path("formats") / f"{name}.md").read_text(encoding="utf-8")
     about, example, fields = _FENCE.split(text, maxsplit=1)
     return about, example, fields
 

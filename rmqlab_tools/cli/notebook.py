@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from rmqlab.checkout import folder, is_checkout, lessons, part
+from rmqlab.checkout import checkout_path, is_checkout, lessons, part
 from rmqlab.errors import BadInput
 from rmqlab.language import LANGUAGES, SETTING, _, language
 from rmqlab_tools.cli.output import write_json
@@ -74,7 +74,7 @@ def run(args: Namespace) -> int:
     languages. The list of files is folded at first, so that pictures have the whole width of a window of 1280 pixels.
     """
     if args.execute or args.exercises:
-        return _write(args, folder("notebooks"))
+        return _write(args, checkout_path("notebooks"))
     notebooks = lessons()
     opened = next(iter(sorted(notebooks.glob("*.ipynb"))), notebooks) if args.read else _copy(args, notebooks)
     if args.copy is not None:

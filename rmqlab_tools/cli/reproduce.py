@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rmqlab.checkout import folder, part
+from rmqlab.checkout import checkout_path, part
 from rmqlab.language import _
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import Printer, printer
@@ -37,7 +37,7 @@ def run(args: Namespace) -> int:
     """
     experiments = chosen(args.only, read_manifest())
     if args.report is not None:
-        folder("notebooks")
+        checkout_path("notebooks")
         require("notebook", "spark")
     out = printer(args, translated=True)
     results = []

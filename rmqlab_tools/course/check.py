@@ -20,7 +20,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.checkout import carried
+from rmqlab.checkout import data_path
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import ENGLISH, N_, _, joined, language, sentences, translate
 from rmqlab.rules import Rules
@@ -181,7 +181,7 @@ def checks(notebook: str) -> dict[str, Check]:
 @cache
 def task_texts(notebook: str) -> dict[str, dict[str, Any]]:
     """What the tasks of a notebook hint at, and their rules, by the task's name; a rule may be several sentences."""
-    return tomllib.loads((carried("tasks") / f"{notebook}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((data_path("tasks") / f"{notebook}.toml").read_text(encoding="utf-8"))
 
 
 def judge(name: str, answer: object) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from rmqlab.checkout import carried
+from rmqlab.checkout import data_path
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES, SETTING, _, spoken, translate
 from rmqlab_tools.course.in_language import translated
@@ -95,7 +95,7 @@ def make_copy(notebooks: Path, folder: Path, language: str = ENGLISH) -> Copied:
             written.append(path)
     for source, name in (
         (notebooks / "glossary.md", "glossary.md"),
-        (carried("articles") / "README.md", ARTICLES_LINK),
+        (data_path("articles") / "README.md", ARTICLES_LINK),
     ):
         if source.is_file():
             shutil.copyfile(source, folder / name)

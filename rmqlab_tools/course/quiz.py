@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from rmqlab.checkout import carried
+from rmqlab.checkout import data_path
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined, translate
 from rmqlab_tools.course.check import explained
@@ -187,7 +187,7 @@ def quiz(name: str) -> Quiz:
     Raises:
         BadInput: no lesson has this number; the text names those there are.
     """
-    folder = carried("quiz")
+    folder = data_path("quiz")
     known = sorted(path.stem for path in folder.glob("*.json"))
     if name not in known:
         raise BadInput(

@@ -493,7 +493,7 @@ def stored_sweep(name: str) -> SweepResult:
     """
     if (named := SWEEPS.get(name)) is None:
         raise BadInput(_("sweep {name} is not known{near}", name=f"{name!r}", near=there_are(name, SWEEPS)))
-    path = checkout.carried("sweeps") / f"{name}.parquet"
+    path = checkout.data_path("sweeps") / f"{name}.parquet"
     made_by = _("{program} sweep {name} --table {path} makes it", program=program(), name=name, path=path)
     rows = table_rows(path, made_by)
     return SweepResult(rows, Sweep(name, named.run, named.rows(1), named.seed, named.version))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from rmqlab.checkout import carried
+from rmqlab.checkout import data_path
 from rmqlab_tools.doctor.decoder_entry import Entry
 from rmqlab_tools.doctor.line_template import LineIndex, TextTemplate, template
 
@@ -30,7 +30,7 @@ def entries() -> dict[str, Entry]:
     """Every entry by its id, in the order of the files."""
     by_id = {}
     for name in FILES:
-        data = (carried("decoder") / f"{name}.json").read_bytes()
+        data = (data_path("decoder") / f"{name}.json").read_bytes()
         by_id.update({entry.id: entry for entry in msgspec.json.decode(data, type=list[Entry])})
     return by_id
 

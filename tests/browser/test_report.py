@@ -27,7 +27,7 @@ def test_the_report_fits_a_telephone(tmp_path, monkeypatch, root, empty_page):
     for name in FILES:
         (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(root / name, tmp_path / "tree" / name)
-    monkeypatch.setattr(report, "folder", (tmp_path / "tree").joinpath)
+    monkeypatch.setattr(report, "checkout_path", (tmp_path / "tree").joinpath)
     monkeypatch.setattr(notebook_files, "execute", lambda notebook, folder: notebook)
     report.write_report(tmp_path / "out", [reproduce(read_manifest()["E1"])], ["one line"])
     pages = sorted((tmp_path / "out").rglob("*.html"))

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab_tools.cli.cli import main
 
-GOLDEN = folder("data") / "golden" / "broker-4.8.0"
+GOLDEN = checkout_path("data") / "golden" / "broker-4.8.0"
 
 
 def test_members_as_arguments(capsys, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.message.message import Message
 from rmqlab.protocol.bodies import ConsumerRunningInfo
 from rmqlab.protocol.codes import RequestCode, ResponseCode
@@ -23,7 +23,7 @@ JAVA_ONLY = {
 
 def recorded():
     """What the real client A answered to the real tool."""
-    path = folder("data") / "golden" / "broker-4.8.0" / "admin" / "frames.jsonl.gz"
+    path = checkout_path("data") / "golden" / "broker-4.8.0" / "admin" / "frames.jsonl.gz"
     asked = set()
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in map(json.loads, file):

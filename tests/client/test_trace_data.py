@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.message.java import in_hash_map_order
 from rmqlab.message.properties import string_to_properties
 from rmqlab.message.sysflag import COMPRESSED_FLAG
@@ -19,7 +19,7 @@ from tests.proof.clients.message_trace import KINDS, TraceError, decode, encode
 
 def recorded():
     """Keys and body of every trace message that a real client sent, each kind of body once a hundred messages."""
-    path = folder("data") / "golden" / "broker-4.8.0" / "audit" / "frames.jsonl.gz"
+    path = checkout_path("data") / "golden" / "broker-4.8.0" / "audit" / "frames.jsonl.gz"
     found = []
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:

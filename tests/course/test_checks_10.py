@@ -7,7 +7,7 @@ import re
 import pytest
 
 import rmqlab
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab_tools.course.check import CheckFailed, judge
 from rmqlab_tools.course.checks_10 import FROZEN, SLOTS
 
@@ -15,7 +15,7 @@ IN_THE_SLOT = {"p-article-000": "tagA", "p-loss-002": "tagB", "p-loss-005": "tag
 
 
 def test_right_answers():
-    run = rmqlab.Lab.from_recording(folder("data") / "golden" / "broker-4.8.0" / "base", FROZEN)
+    run = rmqlab.Lab.from_recording(checkout_path("data") / "golden" / "broker-4.8.0" / "base", FROZEN)
     waited = (run.consumed()[-1].t - run.events().where(ev="control")[0].t) / 1_000
     assert "s on the real broker" in repr(rmqlab.check("10-silence", waited))
     assert set(SLOTS) == set(IN_THE_SLOT)

@@ -7,7 +7,7 @@ import re
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab_tools.doctor.snapshot_json import look_from_json
 
 if TYPE_CHECKING:
@@ -60,4 +60,6 @@ def text_of(look: dict[str, Any]) -> str:
 
 def recorded_look(servers: str, number: int) -> ClusterSnapshot:
     """The first or second look at the scene on the real "4.8.0" or "5.3.3"."""
-    return look_from_json(json.loads((folder("data") / "doctor" / f"{servers}-{number}.json").read_text("utf-8")))
+    return look_from_json(
+        json.loads((checkout_path("data") / "doctor" / f"{servers}-{number}.json").read_text("utf-8"))
+    )

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab_tools.doctor.diagnosis import diagnose
 from rmqlab_tools.doctor.finding import State
 from tests.doctor.recorded_looks import recorded_look
@@ -37,7 +37,7 @@ def test_no_healthy_group_is_accused(recorded):
 
 def test_the_admin_tool_told_sick_groups_and_healthy_ones_alike(recorded):
     servers, (_, second) = recorded
-    said = json.loads((folder("data") / "doctor" / f"{servers}-mqadmin.json").read_text("utf-8"))
+    said = json.loads((checkout_path("data") / "doctor" / f"{servers}-mqadmin.json").read_text("utf-8"))
     assert all("Same subscription in the same group of consumer" in text for text in said.values())
     states = {one.group: one.state for one in second.groups if one.group in said}
     assert {name for name, state in states.items() if state >= State.AT_RISK} == said.keys() - {"SameTags"}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab_tools.doctor.finding import FINDING_KINDS
 
 FOUND = {
@@ -51,10 +51,12 @@ def test_a_trap_is_named_with_its_row(row):
 
 
 def test_every_kind_stands_for_rows_of_the_mission_and_is_said_somewhere():
-    known = set(re.findall(r"\b[SFH]-\d+\b", (folder("data") / "mission" / "rows.tsv").read_text("utf-8")))
+    known = set(re.findall(r"\b[SFH]-\d+\b", (checkout_path("data") / "mission" / "rows.tsv").read_text("utf-8")))
     assert {row for rows, _ in FINDING_KINDS.values() for row in rows.split()} | set(NOT_SEEN) <= known
     assert not set(FOUND) & set(NOT_SEEN)
-    modules = "".join(path.read_text("utf-8") for path in (folder("rmqlab_tools") / "doctor").rglob("*_findings.py"))
+    modules = "".join(
+        path.read_text("utf-8") for path in (checkout_path("rmqlab_tools") / "doctor").rglob("*_findings.py")
+    )
     assert {kind for kind in FINDING_KINDS if f'"{kind}"' not in modules} == set()
     assert all(advice for name, (_, advice) in FINDING_KINDS.items() if name not in {
         "heartbeat_table_only", "no_committed_offset", "client_versions", "at_a_proxy"

@@ -12,7 +12,7 @@ import socket
 from pathlib import Path
 
 import rmqlab
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.run.run import Outcome, recorded_events
 from rmqlab.scenario.scenario import read_scenarios
 from rmqlab.sim.cluster import settings_beside
@@ -21,7 +21,7 @@ from rmqlab_tools.live.tap import Tap, TapConfig
 from rmqlab_tools.live.tap_recording import TapRecording
 from tests.proof.recorded_outcomes import RecordedVerdict, compare
 
-BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
+BASE = checkout_path("data") / "golden" / "broker-4.8.0" / "base"
 # Short ones in which nothing is sent before the group has settled, so that a busy machine ends them alike.
 SHORT = [
     "p-queues-037", "p-overlap-044", "p-mix-048", "p-bcast-060", "p-circle-062", "p-badsql-070", "p-badsql-071",

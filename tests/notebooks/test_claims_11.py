@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 import rmqlab
-from rmqlab.checkout import ROOT, folder
+from rmqlab.checkout import ROOT, checkout_path
 from rmqlab.events import Heartbeat, OffsetPersist
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.run.fates import Fate
@@ -59,7 +59,7 @@ def rows(text):
 @pytest.fixture(scope="module")
 def told():
     """Every scenario of the recording as the frames tell it."""
-    return {one.scenario.id: one for one in read_runs(folder("data") / "golden" / "broker-4.8.0" / "audit")}
+    return {one.scenario.id: one for one in read_runs(checkout_path("data") / "golden" / "broker-4.8.0" / "audit")}
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_the_recording(told, shown):
     "Without the deployment's own record an audit can only say what may be lost.",
 )
 def test_a_store_keeps_no_tag_subscriptions(shown):
-    with tarfile.open(folder("data") / "golden" / "broker-4.8.0" / "audit" / "store.tar.gz") as store:
+    with tarfile.open(checkout_path("data") / "golden" / "broker-4.8.0" / "audit" / "store.tar.gz") as store:
         files = {
             one.name.rpartition("/")[2]: store.extractfile(one).read().decode()
             for one in store.getmembers()

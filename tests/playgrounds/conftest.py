@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 
 
 @pytest.fixture(scope="session")
 def lab():
     """Import a page's module: ``lab("match")``."""
-    place = str(folder("docs") / "playgrounds")
+    place = str(checkout_path("docs") / "playgrounds")
     sys.path.insert(0, place)
     yield importlib.import_module
     sys.path.remove(place)
@@ -23,4 +23,4 @@ def lab():
 @pytest.fixture(scope="session")
 def words():
     """The words of the pages, by language, page and key."""
-    return json.loads((folder("docs") / "playgrounds" / "words.json").read_text(encoding="utf-8"))
+    return json.loads((checkout_path("docs") / "playgrounds" / "words.json").read_text(encoding="utf-8"))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from tests.proof.site.build import LANGUAGES
 from tests.proof.site.links import faults
 from tests.proof.site.playgrounds import OLD_PAGES, redirect
 
 
 def test_every_link_of_the_pages_leads_to_a_file(tmp_path):
-    shutil.copytree(folder("docs") / "playgrounds", tmp_path / "playgrounds")
+    shutil.copytree(checkout_path("docs") / "playgrounds", tmp_path / "playgrounds")
     redirect(tmp_path / "lab")
     for name in OLD_PAGES:  # JupyterLite, which takes minutes to build
         page = tmp_path / "playgrounds" / name

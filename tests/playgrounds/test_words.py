@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 
 PAGES = {
     "loss": ("loss.js", "parts.js", "loss.py"),
@@ -34,7 +34,7 @@ def test_each_language_has_the_same_texts_with_the_same_values(words):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_word_that_a_page_asks_for_is_there(words, page):
-    place = folder("docs") / "playgrounds"
+    place = checkout_path("docs") / "playgrounds"
     html = (place / f"{page}.html").read_text(encoding="utf-8")
     code = "\n".join((place / name).read_text(encoding="utf-8") for name in PAGES[page])
     asked = set(re.findall(r'data-word(?:-[\w-]+)?="([\w-]+)"', html))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab.scenario.scenario import Scenario, convert_scenario
 from rmqlab.scenario.schedule import Schedule
@@ -128,7 +128,7 @@ def explored(name: str) -> dict[str, Any]:
 
 def stored(path: Path | None = None) -> list[Circumstance]:
     """What is kept, in the order of ``CIRCUMSTANCES``."""
-    path = path or folder("data").joinpath(*STORED)
+    path = path or checkout_path("data").joinpath(*STORED)
     return [_circumstance(json.loads(line)) for line in path.read_text(encoding="ascii").splitlines()]
 
 

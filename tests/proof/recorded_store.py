@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab.run.run import OUTCOME_EVENTS
 from rmqlab_tools.recordings.store import PACKED, RECORDED, _inside, _unpack
@@ -16,7 +16,7 @@ class RecordedStore:
 
     def __init__(self, recording: str | Path = "audit") -> None:
         """Unpack the set of that name, or the one in that folder. Raises `BadInput` when it has no store."""
-        source = recording if isinstance(recording, Path) else folder("data") / RECORDED / recording
+        source = recording if isinstance(recording, Path) else checkout_path("data") / RECORDED / recording
         self.events = source / OUTCOME_EVENTS[0]
         self._temporary = tempfile.TemporaryDirectory(prefix="rmqlab-store-")
         try:

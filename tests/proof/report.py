@@ -10,7 +10,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab_tools.course.articles.e1_expected import FigureKind
 from rmqlab_tools.course.articles.experiments import OF_THE_ARTICLE
@@ -42,12 +42,12 @@ def write_report(
     Raises:
         BadInput: the folder cannot be written.
     """
-    lessons = sorted(folder("notebooks").glob("*.ipynb"))
+    lessons = sorted(checkout_path("notebooks").glob("*.ipynb"))
     try:
         target.mkdir(parents=True, exist_ok=True)
         (target / INDEX).touch()
         pages = {_name(path): _text_page(path) for path in _texts()}
-        tasks = sorted(folder("notebooks").glob("*/*.ipynb"))
+        tasks = sorted(checkout_path("notebooks").glob("*/*.ipynb"))
         pages |= {_name(path): _page(notebook_files.read(path), path) for path in tasks}
         for number, path in enumerate(lessons, 1):
             tell(f"report: lesson {number} of {len(lessons)}, {path.stem}")
@@ -91,12 +91,12 @@ def linked(pages: dict[str, str]) -> dict[str, str]:
 
 def _texts() -> list[Path]:
     """Texts that lessons link to."""
-    texts = folder("notebooks") / "glossary.md", folder("data") / "articles" / "README.md"
+    texts = checkout_path("notebooks") / "glossary.md", checkout_path("data") / "articles" / "README.md"
     return [path for path in texts if path.is_file()]
 
 
 def _name(path: Path) -> str:
-    return path.relative_to(folder("notebooks").parent).with_suffix(".html").as_posix()
+    return path.relative_to(checkout_path("notebooks").parent).with_suffix(".html").as_posix()
 
 
 def _title(notebook: notebook_files.Notebook, path: Path) -> str:

@@ -40,7 +40,7 @@ def notebooks(tmp_path, monkeypatch):
     nbformat.write(nbformat.v4.new_notebook(cells=task), tree / "notebooks" / "exercises" / "01_tasks.ipynb")
     (tree / "notebooks" / "glossary.md").write_text('# Glossary\n<a id="word"></a>word\n')
     (tree / "data" / "articles" / "README.md").write_text('# Articles\n<a id="s-3-1"></a>S 3.1\n')
-    monkeypatch.setattr(report, "folder", tree.joinpath)
+    monkeypatch.setattr(report, "checkout_path", tree.joinpath)
 
 
 @pytest.mark.usefixtures("notebooks")

@@ -119,7 +119,7 @@ def test_a_wrong_tag_is_refused_with_its_cell(tree):
 @pytest.fixture
 def verb_in(tree, monkeypatch):
     monkeypatch.setattr(verb, "ROOT", tree)
-    monkeypatch.setattr(verb, "folder", tree.joinpath)
+    monkeypatch.setattr(verb, "checkout_path", tree.joinpath)
     return tree
 
 

@@ -18,7 +18,7 @@ from math import hypot, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.protocol.channel import C2S
 from rmqlab.protocol.codes import RequestCode, ResponseCode, code_name
 from rmqlab.scenario.fault_steps import FaultStep
@@ -192,7 +192,7 @@ def compared(
 
     ``seeds`` is how many runs are made at least; every scenario gets as many.
     """
-    golden = folder("data") / "golden" / "broker-4.8.0"
+    golden = checkout_path("data") / "golden" / "broker-4.8.0"
     there: dict[str, list[Counter[str]]] = defaultdict(list)
     here: dict[str, list[Counter[str]]] = defaultdict(list)
     cases: list[tuple[Scenario, ClusterConfig]] = []

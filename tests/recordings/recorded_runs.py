@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import rmqlab
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 
 if TYPE_CHECKING:
     from rmqlab.run.run import Run
 
-GOLDEN = folder("data") / "golden" / "broker-4.8.0"
+GOLDEN = checkout_path("data") / "golden" / "broker-4.8.0"
 MAX_SEEDS = 80
 
 

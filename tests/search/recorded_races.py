@@ -6,7 +6,7 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def recorded_races(*sets: str) -> list[Race]:
 
     ``sets`` are names of recorded sets, "base" if none is given.
     """
-    home = folder("data").joinpath(*RECORDED)
+    home = checkout_path("data").joinpath(*RECORDED)
     return [race for name in sets or SETS[:1] for race in _races(home / name)]
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 import rmqlab
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab.run.run import Outcome, recorded_events
 from rmqlab.scenario.scenario import convert_scenario, read_scenarios
@@ -32,7 +32,7 @@ from tests.search.explored_models import (
 
 pytestmark = pytest.mark.slow
 
-BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
+BASE = checkout_path("data") / "golden" / "broker-4.8.0" / "base"
 KILLED = model(2, start("A", 0, "a"), start("B", 2_000, "b"), {"at": 6_000, "do": "kill", "who": "B", "within": 4_000})
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rmqlab
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab.events import SubscriptionChanged
 from rmqlab.filter.filter import colliding_tag
@@ -236,7 +236,7 @@ def _predictable(scenario):
 @pytest.mark.row("S-03", "S-07", "S-82", "S-84")
 def test_the_real_broker_did_what_is_predicted():
     """Per message and queue: the owner gets it or not, by its own subscription and the one seen in the slot."""
-    folder_of = folder("data") / "golden" / "broker-4.8.0" / "base"
+    folder_of = checkout_path("data") / "golden" / "broker-4.8.0" / "base"
     events = recorded_events(folder_of)
     seen = 0
     for scenario in read_scenarios(folder_of / "scenarios.jsonl"):

@@ -7,13 +7,13 @@ import json
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.scenario.scenario import read_scenarios
 from rmqlab.scenario.schedule import Timing
 from rmqlab.sim.cluster import settings_beside
 from rmqlab.sim.simulate import Simulation
 
-BASE = folder("data") / "golden" / "broker-4.8.0" / "base"
+BASE = checkout_path("data") / "golden" / "broker-4.8.0" / "base"
 SCAN_ROUND_MS = 10_000
 NEAR_MS = 1_500  # the recording's observer asks now and then, and its clients took some ms to start
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.run.run import recorded_events
 from rmqlab.scenario.scenario import parse_scenario, read_scenarios
 from rmqlab.scenario.schedule import ScheduledChooser, Timing
@@ -77,7 +77,7 @@ def test_even_seeds_have_nobody_late_and_odd_ones_leave_some_kinds_out():
 @pytest.mark.parametrize(("name", "scenario"), [("base-2", "h-loss-013"), ("lite-2", "h-lite-004")])
 def test_a_late_start_or_thread_reaches_what_the_real_clients_did(name, scenario):
     """Three messages delivered, since the slot flipped between two of them; and a second pull thread that was first."""
-    recorded = folder("data") / "golden" / "broker-4.8.0" / name
+    recorded = checkout_path("data") / "golden" / "broker-4.8.0" / name
     (one,) = [found for found in read_scenarios(recorded / "scenarios.jsonl") if found.id == scenario]
     (result,) = compare(recorded, [one])
     assert result.verdict is RecordedVerdict.REACHED
@@ -112,7 +112,7 @@ def test_the_ranges_of_late_starts_and_threads_are_those_of_the_recordings():
     """What lesson 08 and ``race`` say of the recordings: 7 to 358 ms from "starting" to "started"."""
     took = {"push": [], "lite": []}
     for name in ("base", "base-2", "lite", "lite-2", "bitmap", "noprop"):
-        for events in recorded_events(folder("data") / "golden" / "broker-4.8.0" / name).values():
+        for events in recorded_events(checkout_path("data") / "golden" / "broker-4.8.0" / name).values():
             began = {}
             for event in events:
                 if event["ev"] == "starting":

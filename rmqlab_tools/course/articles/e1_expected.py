@@ -14,7 +14,7 @@ from datetime import timedelta, timezone
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rmqlab.checkout import carried
+from rmqlab.checkout import data_path
 from rmqlab.language import N_, _
 from rmqlab.message.ids import decode_message_id, time_of
 from rmqlab.run.fates import Fate
@@ -74,7 +74,7 @@ class Figure(NamedTuple):
 
 def printed() -> dict[str, Any]:
     """The article's prints: "sent" (eight send results as dicts), "printed" (lines by consumer)."""
-    prints: dict[str, Any] = json.loads((carried("articles") / "E1.json").read_text(encoding="utf-8"))
+    prints: dict[str, Any] = json.loads((data_path("articles") / "E1.json").read_text(encoding="utf-8"))
     return prints
 
 
@@ -246,5 +246,5 @@ class Heading(NamedTuple):
 
 def headings() -> dict[str, Heading]:
     """All headings by place, from the page that names them: they came to us without title, author or date."""
-    page = (carried("articles") / "README.md").read_text(encoding="utf-8")
+    page = (data_path("articles") / "README.md").read_text(encoding="utf-8")
     return {row["place"]: Heading(*row.group("anchor", "place", "text", "english")) for row in _ROW.finditer(page)}

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from rmqlab.checkout import carried
+from rmqlab.checkout import data_path
 from rmqlab.errors import BadInput, there_are
 from rmqlab.language import _, joined
 from rmqlab.run.run import Run
@@ -162,7 +162,7 @@ class Result:
 
 def read_manifest() -> dict[str, Experiment]:
     """The experiments by id, in the order of the file."""
-    data = tomllib.loads(carried("experiments.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads(data_path("experiments.toml").read_text(encoding="utf-8"))
     return {entry.id: entry for entry in msgspec.convert(data["experiment"], list[Experiment])}
 
 

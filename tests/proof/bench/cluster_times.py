@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.files import atomic_write
 from rmqlab_tools.spark.session import open_session
 from tests.proof.cluster_run import GROUP, run_everywhere, run_python
@@ -124,7 +124,7 @@ def _measured(root: str, address: str, store: str, small: str) -> dict[str, floa
 
 def _write(*, only_answers: bool) -> None:
     """Measure, and write what notebook 13 shows: the times as soon as they are there, they take minutes."""
-    path = folder("data") / "cluster" / "times.json"
+    path = checkout_path("data") / "cluster" / "times.json"
     path.parent.mkdir(exist_ok=True)
     found = json.loads(path.read_text(encoding="utf-8")) if only_answers else {**times(), "answers": []}
     for asked in (False, True):

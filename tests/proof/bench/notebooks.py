@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Final
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab_tools.spark.session import ADDRESS_SETTING
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.start import process
@@ -31,7 +31,7 @@ class SuiteTooSlowError(AssertionError):
 
 def lessons() -> list[Path]:
     """The lessons in the order in which they run."""
-    found = sorted(folder("notebooks").glob("*.ipynb"))
+    found = sorted(checkout_path("notebooks").glob("*.ipynb"))
     places = {number: place for place, number in enumerate(FIRST)}
     return sorted(found, key=lambda path: places.get(path.name[:2], len(places)))
 

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from tests.proof.bench import notebooks
 
 
 def test_every_lesson_runs_and_none_that_connects_comes_before_the_server():
     paths = notebooks.lessons()
-    assert sorted(paths) == sorted(folder("notebooks").glob("*.ipynb"))
+    assert sorted(paths) == sorted(checkout_path("notebooks").glob("*.ipynb"))
     assert [path.name[:2] for path in paths[: len(notebooks.FIRST)]] == list(notebooks.FIRST)
     first = "".join(path.read_text(encoding="utf-8") for path in paths[: notebooks.AT_ONCE])
     sessions = re.compile(r"rmqlab\.spark\((spark_at)?\)")  # another address is the lesson's own
@@ -35,7 +35,7 @@ def test_a_suite_that_is_too_slow_is_told(monkeypatch, tmp_path):
 
     monkeypatch.setattr("tests.proof.spark_servers.ConnectServer", Server)
     monkeypatch.setattr(notebooks, "make_archive", lambda: None)
-    monkeypatch.setattr(notebooks, "folder", lambda name: tmp_path)
+    monkeypatch.setattr(notebooks, "checkout_path", lambda name: tmp_path)
     assert notebooks.notebook_suite()[0] == 1.0
     with pytest.raises(notebooks.SuiteTooSlowError, match=r"0 notebooks took 0 s; -1 s are allowed"):
         notebooks.notebook_suite(-1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.scenario.scenario import read_scenarios
 from rmqlab_tools.recordings.frames import read_recording
 from tests.proof.bench.benchmark import Benchmark, Measurement
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def _vectors() -> Path:
-    return folder("data") / "golden" / "vectors"
+    return checkout_path("data") / "golden" / "vectors"
 
 
 def _recording() -> Path:
-    return folder("data") / "golden" / "broker-4.8.0" / "audit"
+    return checkout_path("data") / "golden" / "broker-4.8.0" / "audit"
 
 
 def _conform() -> Measurement:
@@ -52,12 +52,12 @@ def _read_frames() -> Measurement:
 
 
 def _survey() -> Measurement:
-    scenario = read_scenarios(folder("data") / "golden" / "broker-4.8.0" / "base" / "scenarios.jsonl")[0]
+    scenario = read_scenarios(checkout_path("data") / "golden" / "broker-4.8.0" / "base" / "scenarios.jsonl")[0]
     return timed(lambda: survey(scenario, seeds=20).runs)
 
 
 def _nominal() -> Measurement:
-    scenario = read_scenarios(folder("data") / "golden" / "broker-4.8.0" / "base" / "scenarios.jsonl")[0]
+    scenario = read_scenarios(checkout_path("data") / "golden" / "broker-4.8.0" / "base" / "scenarios.jsonl")[0]
     return timed(lambda: sum(survey(scenario, seeds=0).runs for _ in range(20)))
 
 

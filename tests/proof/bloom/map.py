@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
 from tests.proof.bloom.stages import StageCounts, Stages
@@ -173,7 +173,7 @@ class BloomMap:
 @lru_cache(maxsize=1)
 def stored_map() -> BloomMap:
     """The map as it is in the tree."""
-    return read_map(folder("data") / "bloom_profile" / MAP)
+    return read_map(checkout_path("data") / "bloom_profile" / MAP)
 
 
 def read_map(path: Path) -> BloomMap:

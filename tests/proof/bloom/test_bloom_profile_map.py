@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from tests.proof.bloom.map import BloomMap, ProfileCell, Turn, read_map, stored_map, write_map
 from tests.proof.bloom.measure import PROCESSES, map_workloads
@@ -86,7 +86,7 @@ def test_the_stored_map_is_what_the_verb_measures():
     assert [*(one.workload for one in found.cells), found.bare.workload] == map_workloads()
     assert found.sides == ["ours", "java"]
     assert {len(each) for one in (*found.cells, found.bare) for each in one.processes.values()} == {PROCESSES}
-    assert sum(path.stat().st_size for path in (folder("data") / "bloom_profile").iterdir()) < 300_000
+    assert sum(path.stat().st_size for path in (checkout_path("data") / "bloom_profile").iterdir()) < 300_000
 
 
 @pytest.mark.row("F-82", "F-91")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.checkout import ROOT, folder
+from rmqlab.checkout import ROOT, checkout_path
 from rmqlab.language import LANGUAGES
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Bring the catalogues up to date and say how far they are; or, with `--check`, return 1 if anything is wrong."""
-    folder("notebooks")
+    checkout_path("notebooks")
     out = printer(args)
     for name in names() if args.run is not None else ():
         if args.run in name:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from rmqlab.checkout import ROOT, folder
+from rmqlab.checkout import ROOT, checkout_path
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
 from tests.proof.rows import REQUIRED, collect, read_rows, select
@@ -29,7 +29,7 @@ def run(args: Namespace) -> int:
 
     With `--only` the chosen rows count, else those required by now.
     """
-    rows = read_rows(folder("data") / "mission" / "rows.tsv")
+    rows = read_rows(checkout_path("data") / "mission" / "rows.tsv")
     shown = collect(ROOT, rows)
     counted = select(rows, args.only or REQUIRED)
     printed = counted if args.only else list(rows)

@@ -8,7 +8,7 @@ from collections import Counter
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from rmqlab.checkout import ROOT, folder
+from rmqlab.checkout import ROOT, checkout_path
 from rmqlab_tools.cli.output import write_json
 from tests.proof.class_archive import made_meanwhile, use_archive
 from tests.proof.notebook_files import kernel_environment
@@ -73,7 +73,7 @@ def run(args: Namespace) -> int:
     """Run pytest; return its exit status (no test collected counts as a failure)."""
     import pytest
 
-    os.chdir(folder("tests").parent)
+    os.chdir(checkout_path("tests").parent)
     # Hundreds of processes start here: each compiles every module anew if the shell forbids to keep what is compiled.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False

@@ -28,7 +28,7 @@ SOLVED = "# begin solution\nprint(2)\n# otherwise\n# print(...)\n# end solution"
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     notebooks = tmp_path / "notebooks"
-    monkeypatch.setattr(verb, "folder", lambda _: notebooks)
+    monkeypatch.setattr(verb, "checkout_path", lambda _: notebooks)
     monkeypatch.setattr(verb, "lessons", lambda: notebooks)
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))

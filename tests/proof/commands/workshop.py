@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write
 from rmqlab.language import _, joined
@@ -60,7 +60,7 @@ def run(args: Namespace) -> int:
     if args.times is not None:
         return _times(args)
     guard = _guard(args)
-    known = exercises(folder("notebooks"))
+    known = exercises(checkout_path("notebooks"))
     errors = Printer.on(sys.stderr)
     found, other = submissions(args.check, known)
     for path in other:
@@ -85,7 +85,7 @@ def run(args: Namespace) -> int:
 
 
 def _times(args: Namespace) -> int:
-    found = measured(folder("notebooks"), Printer.on(sys.stderr).say)
+    found = measured(checkout_path("notebooks"), Printer.on(sys.stderr).say)
     with atomic_write(args.times) as part:
         part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     printer(args).say(shown(found))

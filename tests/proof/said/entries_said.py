@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from rmqlab.checkout import carried
+from rmqlab.checkout import data_path
 from tests.proof.said.said_list import LISTS, explained_by, read
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def update() -> list[Path]:
     """Bring `said` of data/decoder up to date; return the files that changed."""
     said = said_of_entries()
     changed = []
-    for path in sorted(carried("decoder").glob("*.json")):
+    for path in sorted(data_path("decoder").glob("*.json")):
         text = path.read_text(encoding="utf-8")
         entries = json.loads(text)
         for one in entries:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from rmqlab.checkout import carried
+from rmqlab.checkout import data_path
 from rmqlab.errors import BadInput
 from rmqlab_tools.doctor.decoder import entries, match
 from rmqlab_tools.doctor.line_template import template
@@ -71,7 +71,7 @@ def test_what_is_left_out_is_not_about_the_subject(every):
 
 def test_entries_say_who_says_them():
     said = said_of_entries()
-    for path in carried("decoder").glob("*.json"):
+    for path in data_path("decoder").glob("*.json"):
         data = json.loads(path.read_text("utf-8"))
         assert path.read_text("utf-8") == written(data), path
         for one in data:

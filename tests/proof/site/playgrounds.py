@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.checkout import ROOT, folder
+from rmqlab.checkout import ROOT, checkout_path
 from rmqlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def packages(place: Path) -> Iterator[tuple[str, bytes]]:
         for name, content in tree(ROOT / package, package):
             if not name.startswith(tuple(f"rmqlab_tools/{room}/" for room in LEFT_OUT)):
                 yield name, content
-    for file in sorted(folder("docs").joinpath("playgrounds").glob("*.py")):
+    for file in sorted(checkout_path("docs").joinpath("playgrounds").glob("*.py")):
         yield file.name, file.read_bytes()
 
 
@@ -99,7 +99,7 @@ def assemble(out: Path) -> None:
     place = pyodide()
     core = place / "node_modules" / "pyodide"
     out.mkdir(parents=True, exist_ok=True)
-    for file in sorted(folder("docs").joinpath("playgrounds").iterdir()):
+    for file in sorted(checkout_path("docs").joinpath("playgrounds").iterdir()):
         if file.is_file() and file.suffix != ".py":
             shutil.copy(file, out / file.name)
     files = {name: _kept(out, name, (core / name).read_bytes()) for name in CORE}
@@ -122,7 +122,7 @@ def redirect(out: Path) -> None:
 
     What a link holds behind `?` and `#`, the state of a page, goes along.
     """
-    pages = [file.name for file in sorted(folder("docs").joinpath("playgrounds").glob("*.html"))]
+    pages = [file.name for file in sorted(checkout_path("docs").joinpath("playgrounds").glob("*.html"))]
     for name in (*pages, *OLD_PAGES):
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab_tools.live.broker_startup import BrokerStartup
 from rmqlab_tools.live.serve_config import ServeConfig
 from rmqlab_tools.live.socket_server import SocketChannel
@@ -58,7 +58,7 @@ def recorded_requests(sets: Sequence[str] = SETS) -> list[bytes]:
     kinds: Counter[bytes] = Counter()
     found = []
     for name in sets:
-        with gzip.open(folder("data") / "golden" / "broker-4.8.0" / name / "frames.jsonl.gz", "rt") as lines:
+        with gzip.open(checkout_path("data") / "golden" / "broker-4.8.0" / name / "frames.jsonl.gz", "rt") as lines:
             for line in map(json.loads, lines):
                 frame = bytes.fromhex(line.get("frame", ""))
                 if frame and line.get("dir") == "c2s" and kinds[frame[_KIND]] < _OF_A_KIND:

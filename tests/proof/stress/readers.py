@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab.filter.sql92 import compile_sql92
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
@@ -57,7 +57,7 @@ class Reader(NamedTuple):
 
 
 def _golden(*names: str) -> list[bytes]:
-    return [(folder("data") / "golden" / name).read_bytes() for name in names]
+    return [(checkout_path("data") / "golden" / name).read_bytes() for name in names]
 
 
 @cache
@@ -103,7 +103,7 @@ def _recording() -> list[bytes]:
 
 
 def _members() -> list[bytes]:
-    text = (folder("data") / "formats" / "members.md").read_text("utf-8")
+    text = (checkout_path("data") / "formats" / "members.md").read_text("utf-8")
     return [text.split("```json\n")[1].split("```")[0].encode()]
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.record import decode_record, decode_records
@@ -77,7 +77,7 @@ def stores() -> list[Tree]:
     with tempfile.TemporaryDirectory() as scratch:
         made = [_made(Path(scratch) / "stopped", in_order=True), _made(Path(scratch) / "killed", in_order=False)]
     config = {}
-    with tarfile.open(folder("data") / "golden" / "broker-4.8.0" / "base" / PACKED) as archive:
+    with tarfile.open(checkout_path("data") / "golden" / "broker-4.8.0" / "base" / PACKED) as archive:
         for name in ("consumerFilter.json", "consumerOffset.json", "delayOffset.json"):
             stream = archive.extractfile(f"store/config/{name}")
             config[f"config/{name}"] = stream.read() if stream else b""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args, get
 import msgspec
 
 import rmqlab.protocol
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.message.java import camel_case
 from rmqlab.protocol import fastjson
 from rmqlab.protocol.command import RemotingCommand, SerializeType
@@ -62,7 +62,7 @@ def examples() -> list[Wire]:
     found = []
     headers, bodies = _kinds(CommandHeader), _kinds(RemotingSerializable)
     for name in SETS:
-        with gzip.open(folder("data") / "golden" / "broker-4.8.0" / name / "frames.jsonl.gz", "rt") as lines:
+        with gzip.open(checkout_path("data") / "golden" / "broker-4.8.0" / name / "frames.jsonl.gz", "rt") as lines:
             for line in map(json.loads, lines):
                 frame = bytes.fromhex(line.get("frame", ""))
                 if not frame:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import psutil
 
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 
 LOOK_S: Final = 0.1
 MEGABYTE: Final = 1_000_000
@@ -37,7 +37,7 @@ def class_cost(learners: int, notebook: str, checkout: Path) -> dict[str, Any]:
         room = Path(scratch)
         for number in range(learners):
             (room / f"learner{number:02}").mkdir()
-            solution = folder("notebooks") / "solutions" / f"{notebook}.ipynb"
+            solution = checkout_path("notebooks") / "solutions" / f"{notebook}.ipynb"
             shutil.copy(solution, room / f"learner{number:02}" / solution.name)
         environment = {**os.environ, "PYTHONPATH": str(checkout)}
         command = [sys.executable, "-P", "-m", "rmqlab", "workshop", "--check", str(room)]
