@@ -21,7 +21,13 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.record import RecordError
 from rmqlab.message.sysflag import MULTI_TAG, MULTI_TAGS_FLAG
-from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic, validate_send_topic, validate_topic
+from rmqlab.message.topics import (
+    RETRY_GROUP_TOPIC_PREFIX,
+    TOPIC_MAX_LENGTH,
+    is_retry_topic,
+    validate_send_topic,
+    validate_topic,
+)
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import (
@@ -46,7 +52,6 @@ if TYPE_CHECKING:
     SendHeader = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
 
-TOPIC_MAX_LENGTH = 127
 # The message is stored; the code tells about disk and slave.
 _CODE_OF_STORED = {
     PutMessageStatus.PUT_OK: ResponseCode.SUCCESS,

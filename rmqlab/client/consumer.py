@@ -49,6 +49,9 @@ HALF_AN_HOUR = 30 * 60 * 1_000
 V4_1_0_SNAPSHOT = 232
 """The first broker version that filters by SQL92 (ordinal in `MQVersion`)."""
 
+PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50  # ms
+CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000  # ms that a client waits for the answer to a pull
+
 
 class MQConsumer(MQConsumerInner):
     """A member of a consumer group on the instance of its client id.

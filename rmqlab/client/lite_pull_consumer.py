@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.client.client_config import LitePullConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, IllegalArgumentError, IllegalStateError, MQClientError
-from rmqlab.client.consumer import MQConsumer
+from rmqlab.client.consumer import CONSUMER_TIMEOUT_WHEN_SUSPEND, PULL_TIME_DELAY_WHEN_FLOW_CONTROL, MQConsumer
 from rmqlab.client.executor import ThreadPool
 from rmqlab.client.lock import Lock
 from rmqlab.client.mq_client_api import PullStatus
@@ -35,11 +35,8 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.protocol.subscription_data import SubscriptionData
 
-PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
 BROKER_SUSPEND_MAX_TIME = 20_000
-CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000
 NO_OFFSET_SET = -1
-MIB = 1024 * 1024
 MODES_ARE_EXCLUSIVE = "Subscribe and assign are mutually exclusive."
 SYS_FLAG = FLAG_SUSPEND | FLAG_SUBSCRIPTION | FLAG_LITE_PULL_MESSAGE
 
@@ -203,7 +200,7 @@ class DefaultLitePullConsumer(MQConsumer):
         full = (
             len(self._requests) * config.pull_batch_size > config.pull_threshold_for_all
             or process_queue.msg_count > config.pull_threshold_for_queue
-            or process_queue.msg_size // MIB > config.pull_threshold_size_for_queue
+            or process_queue.msg_size_mib > config.pull_threshold_size_for_queue
             or process_queue.max_span() > config.consume_max_span
         )
         return PULL_TIME_DELAY_WHEN_FLOW_CONTROL if full else 0

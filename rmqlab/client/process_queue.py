@@ -60,6 +60,11 @@ class ProcessQueue:
     def __post_init__(self) -> None:
         self.last_consume_timestamp = self.last_lock_timestamp = self.last_pull_timestamp
 
+    @property
+    def msg_size_mib(self) -> int:
+        """Whole MiB of bodies, of which a consumer's flow control knows."""
+        return self.msg_size >> 20
+
     def is_lock_expired(self, now: int) -> bool:
         """More than 30 s since the broker confirmed the lock."""
         return now - self.last_lock_timestamp > REBALANCE_LOCK_MAX_LIVE_TIME

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.client.client_config import PushConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError
 from rmqlab.client.consume_message_service import ConsumeMessageConcurrentlyService, ConsumeMessageOrderlyService
-from rmqlab.client.consumer import MQConsumer
+from rmqlab.client.consumer import CONSUMER_TIMEOUT_WHEN_SUSPEND, PULL_TIME_DELAY_WHEN_FLOW_CONTROL, MQConsumer
 from rmqlab.client.mq_client_api import PullStatus
 from rmqlab.client.offset_store import NO_OFFSET
 from rmqlab.client.rebalance_impl import RebalancePushImpl
@@ -33,11 +33,8 @@ if TYPE_CHECKING:
     from rmqlab.message.topics import MessageQueue
     from rmqlab.protocol.subscription_data import SubscriptionData
 
-PULL_TIME_DELAY_WHEN_FLOW_CONTROL = 50
 PULL_TIME_DELAY_WHEN_SUSPEND = 1_000
-CONSUMER_TIMEOUT_WHEN_SUSPEND = 30_000
 RESET_OFFSET_WAIT = 10_000
-MIB = 1024 * 1024
 
 
 class DefaultMQPushConsumer(MQConsumer):
@@ -134,7 +131,7 @@ class DefaultMQPushConsumer(MQConsumer):
             return PULL_TIME_DELAY_WHEN_SUSPEND
         full = (
             process_queue.msg_count > config.pull_threshold_for_queue
-            or process_queue.msg_size // MIB > config.pull_threshold_size_for_queue
+            or process_queue.msg_size_mib > config.pull_threshold_size_for_queue
             or (not config.orderly and process_queue.max_span() > config.consume_concurrently_max_span)
         )
         return PULL_TIME_DELAY_WHEN_FLOW_CONTROL if full else 0

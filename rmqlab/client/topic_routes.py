@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _Found = TypeVar("_Found")
 ROUTE_LOCK_TIMEOUT = 3_000
 ROUTE_TIMEOUT = 3_000
-DEFAULT_TOPIC_QUEUE_NUMS = 4
+DEFAULT_TOPIC_QUEUE_NUMS = 4  # `DefaultMQProducer.defaultTopicQueueNums`
 
 
 class MQProducerInner(Protocol):

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rmqlab.events import Version
 
 
-BROKER = "broker"
 SCENARIO = "scenario"
 E = TypeVar("E", bound=Event)
 E_co = TypeVar("E_co", bound=Event, covariant=True)

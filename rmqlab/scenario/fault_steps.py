@@ -12,7 +12,7 @@ from rmqlab.message.java import camel_case
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BROKER = "broker"  # what the broker is called where a step may mean a client or the broker
+BROKER = "broker"  # what the broker is called where a step or a fact may be of a client or of the broker
 FAULT = _("fault")  # the kind of the lane, with open orders, in which a fault waits for its turn
 MOMENTS = 9  # how many moments of its span a fault may choose among, both ends included
 LONGEST_FAULT_MS = 24 * 3_600_000

@@ -27,7 +27,8 @@ from rmqlab.language import _, joined
 from rmqlab.namesrv.name_server import NameServer
 from rmqlab.protocol.channel import LocalChannel
 from rmqlab.rules import DEFAULT_RULES, Rules, require_rules
-from rmqlab.run.facts import BROKER, Fact, FactLog
+from rmqlab.run.facts import Fact, FactLog
+from rmqlab.scenario.fault_steps import BROKER
 from rmqlab.sim.scheduler import US_PER_MS
 from rmqlab.sim.virtual import VirtualTime
 from rmqlab.sim.virtual_server import LateReput

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from rmqlab.events import Event, Restamp
 from rmqlab.message.java import from_utf8
-from rmqlab.run.facts import BROKER, SCENARIO, Fact
+from rmqlab.run.facts import SCENARIO, Fact
 from rmqlab.run.fates import SendRecord
 from rmqlab.run.recorded_events import Consumed, GroupViewed, MessageSent, Recorded
+from rmqlab.scenario.fault_steps import BROKER
 from rmqlab.sim.mqadmin import GroupView, group_view
 from rmqlab.sim.scheduler import US_PER_MS
 

@@ -30,7 +30,7 @@ TOPIC, GROUP = "T", "G"
 ASKED = {"A": "tagA", "B": "tagB"}
 EIGHT = ("tagA",) * 4 + ("tagB",) * 4
 QUEUES = (2, 3, 0, 1) * 2
-PLACES = {
+FATE_NAMES = {
     "delivered": Fate.DELIVERED,
     _("dropped by the broker"): Fate.DROPPED_BY_BROKER_TAG,
     _("dropped by a client"): Fate.DROPPED_BY_CLIENT,
@@ -69,7 +69,7 @@ def predict(answer: Any) -> str:
     view = predicted()
     said = _places(answer, [fate.body for fate in view.fates])
     for fate in view.fates:
-        if PLACES[said[fate.body]] is not fate.fate:
+        if FATE_NAMES[said[fate.body]] is not fate.fate:
             # What decides the fates: who wrote the slot, who owns which queues, where the messages lie.
             owners = {fact.source: fact for fact in view.facts(Rebalance)}
             stored = [message_trail(view, message.body)[0] for message in view.fates]
@@ -85,8 +85,9 @@ def predict(answer: Any) -> str:
 def _places(answer: Any, bodies: list[str]) -> dict[str, str]:
     """Body to place; every message in exactly one."""
     rule = _("Each of {bodies} to {bodies2} has exactly one fate.", bodies=bodies[0], bodies2=bodies[-1])
-    form = _("Give a dict with the keys {places}, each with a list of bodies.", places=joined(", ", map(repr, PLACES)))
-    needs_keys(answer, PLACES, form, rule=rule)
+    names = joined(", ", map(repr, FATE_NAMES))
+    form = _("Give a dict with the keys {places}, each with a list of bodies.", places=names)
+    needs_keys(answer, FATE_NAMES, form, rule=rule)
     said: dict[str, str] = {}
     for place, mine in answer.items():
         for body in mine:

@@ -23,7 +23,7 @@ CONDITION: Final = "a BETWEEN 3 AND 7 OR TAGS = 'TagC'"
 # Tag and property a of the messages stored before the group subscribes, and after.
 EARLY: Final = (("Aa", "5"), ("TagB", "9"), (None, "x"))
 LATE: Final = (("TagC", "8"), ("TagC", "4.0"), ("BB", "7"))
-PLACES: Final = {
+DROP_LAYERS: Final = {
     "delivered": _("arrives"), "dropped_by_broker_bitmap": _("layer 1"), "dropped_by_broker_sql": _("layer 2"),
 }  # fmt: skip
 REWRITTEN: Final[Mapping[str, Callable[..., Any]]] = {
@@ -41,13 +41,13 @@ def stages(answer: Any) -> str:
     needs_keys(answer, names, _("Give a dict with a place for each of m0 to m5."))
     stage_of = _stages()
     for name in names:
-        if answer[name] not in PLACES.values():
+        if answer[name] not in DROP_LAYERS.values():
             raise CheckFailed(
                 _(
                     "{name}: {answer} is none of {places}.",
                     name=name,
                     answer=f"{answer[name]!r}",
-                    places=joined(", ", sorted(PLACES.values())),
+                    places=joined(", ", sorted(DROP_LAYERS.values())),
                 )
             )
     wrong = [name for name in names if answer[name] != stage_of[name]]
@@ -68,7 +68,7 @@ def _stages() -> dict[str, str]:
     lab.run(seconds=1)
     _send(lab, LATE, len(EARLY))
     lab.run(seconds=30)
-    return {fate.body: PLACES[fate.fate] for fate in lab.fates()}
+    return {fate.body: DROP_LAYERS[fate.fate] for fate in lab.fates()}
 
 
 def _send(lab: Lab, messages: Sequence[tuple[str | None, str]], first: int) -> None:

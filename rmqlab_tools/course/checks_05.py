@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from rmqlab.filter.filter import CompiledExpression
 
 MESSAGES, GROUPS = 100, 8
-STAGES: Final = ("decode", _("bitmap"), _("write unit"), _("read unit"), _("check bits"), "layer 2, off", "layer 2, on")
+MEASURED_STAGES: Final = (
+    "decode", _("bitmap"), _("write unit"), _("read unit"), _("check bits"), "layer 2, off", "layer 2, on",
+)  # fmt: skip
 WAYS = {False: _("without the switch"), True: _("with the switch")}
 
 
@@ -123,7 +125,7 @@ def ratio(answer: Any) -> str:
             raise CheckFailed(
                 problem=_(
                     "for {dict} your function gives {found}.",
-                    dict=dict(zip(STAGES, ns, strict=True)),
+                    dict=dict(zip(MEASURED_STAGES, ns, strict=True)),
                     found=f"{result!r}",
                 )
             )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SEARCHED: Final = "G_p-audit-000"
 PLANNED: Final = "H_p-audit-010"
 SPLIT: Final = {"A": "tagA", "B": "tagB"}
-TAGS: Final = ("tagA", "tagB")
+ORDER_TAGS: Final = ("tagA", "tagB")
 MESSAGES: Final = 80
 HELD_MS: Final = 15_000  # how long a pull may be held
 
@@ -96,7 +96,7 @@ def split_group(change: Mapping[str, str]) -> LabResult:
         if number == MESSAGES // 2:
             for name, expression in change.items():
                 lab.subscribe(name, "orders", expression)
-        lab.send("orders", TAGS[number % len(TAGS)])
+        lab.send("orders", ORDER_TAGS[number % len(ORDER_TAGS)])
         lab.run(ms=500)
     lab.run(seconds=30)
     return lab.finish()
@@ -111,7 +111,7 @@ def repair(answer: Any) -> str:
     except (BadInput, AttributeError, TypeError) as error:
         raise CheckFailed(_("No client can subscribe that."), problem=str(error)) from None
     texts = {**SPLIT, **answer}
-    for tag in TAGS:
+    for tag in ORDER_TAGS:
         subscriptions = [build_subscription("orders", text, "TAG") for text in texts.values()]
         if not any(
             subscription.sub_string == SUB_ALL or tag in subscription.tags_set for subscription in subscriptions

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.doctor.diagnosis import Diagnosis
 
-VERSIONS: Final = ("4.8.0", "5.3.3")
+COMPARED_VERSIONS: Final = ("4.8.0", "5.3.3")
 COUNTED: Final = ("5.3.3", "Wider")
 ROUNDS: Final = 3
 Members = dict[str, dict[str, str]]
@@ -68,14 +68,14 @@ def disagree(answer: Any) -> str:
     return _(
         "It agrees with rmqlab.lint in {number} groups, real ones of {versions} among them.",
         number=number,
-        versions=joined(" and ", VERSIONS),
+        versions=joined(" and ", COMPARED_VERSIONS),
     )
 
 
 def _cases() -> Iterator[tuple[str, Members]]:
     """Small groups first, then those of the recorded clusters that ask by tags alone and whose members all answered."""
     yield from ((_("a small group"), members) for members in SMALL)
-    for version in VERSIONS:
+    for version in COMPARED_VERSIONS:
         for name, group in recorded(version).look.groups.items():
             reported = {client: member.subscriptions or {} for client, member in group.members.items()}
             if (

@@ -180,12 +180,12 @@ def _heartbeats() -> Iterator[RuleCase]:
     yield from (RuleCase(({"T": condition}, [_wish("T", "a", version_told)])) for version_told in (5, 6))
 
 
-TAGS = (None, "a", "b", "Aa", "BB", "A", " a", "Shop-Ab")
+JUDGED_TAGS = (None, "a", "b", "Aa", "BB", "A", " a", "Shop-Ab")
 SUBSCRIBED = ("a", "b", "a || b", "*", "Aa", "BB || a", "Shop-Ab")  # the code of the last one is negative
 
 
 def _entries() -> Iterator[RuleCase]:
-    for text, tag in product(SUBSCRIBED, TAGS):
+    for text, tag in product(SUBSCRIBED, JUDGED_TAGS):
         yield RuleCase((_wish("T", text), string_hash(tag) if tag else 0))
     yield RuleCase((_wish("T", "a"), None))
     for text, more in product(("b", "Shop-Ab"), (2**32, -(2**32), 2**33, 2**31)):
@@ -193,7 +193,7 @@ def _entries() -> Iterator[RuleCase]:
 
 
 def _messages() -> Iterator[RuleCase]:
-    yield from (RuleCase((_wish("T", text), tag)) for text, tag in product(SUBSCRIBED, TAGS))
+    yield from (RuleCase((_wish("T", text), tag)) for text, tag in product(SUBSCRIBED, JUDGED_TAGS))
     by_class = _wish("T", "a")
     by_class.class_filter_mode = True
     yield from (RuleCase((by_class, tag)) for tag in ("b", None))

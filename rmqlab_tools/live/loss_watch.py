@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.events import ClientFiltered, Commit, Expired, Filtered, Heartbeat, Pull, SubscriptionChanged, Unregister
 from rmqlab.filter.filter import Filter
 from rmqlab.message.java import from_utf8
-from rmqlab.run.facts import BROKER, Fact
+from rmqlab.run.facts import Fact
 from rmqlab.run.fates import Fate, FateClassifier, GroupMember, MessageFate, SendRecord
 from rmqlab.run.recorded_events import Consumed
+from rmqlab.scenario.fault_steps import BROKER
 from rmqlab_tools.live.system import epoch_ms
 
 if TYPE_CHECKING:

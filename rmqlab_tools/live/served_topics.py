@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rmqlab.client.topic_routes import DEFAULT_TOPIC_QUEUE_NUMS
 from rmqlab.errors import BadInput
 from rmqlab.language import _
 from rmqlab.message.message import Message, MessageExtBrokerInner
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from rmqlab.broker.broker import Broker
     from rmqlab.message.message import MessageExt
-
-DEFAULT_TOPIC_QUEUE_NUMS = 4  # `DefaultMQProducer.defaultTopicQueueNums`
 
 
 class ServeError(RuntimeError):

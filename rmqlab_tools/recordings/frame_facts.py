@@ -28,7 +28,8 @@ from rmqlab.protocol.consumer_headers import (
 from rmqlab.protocol.header import FrameError, RemotingCommandException
 from rmqlab.protocol.heartbeat import HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import TAG, SubscriptionData
-from rmqlab.run.facts import BROKER, Fact
+from rmqlab.run.facts import Fact
+from rmqlab.scenario.fault_steps import BROKER
 from rmqlab_tools.live.extra.groups_from_heartbeats import HeardGroups
 from rmqlab_tools.recordings.frames import LineKind
 

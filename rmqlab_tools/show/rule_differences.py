@@ -64,7 +64,7 @@ DECIDES: Final = {
     "wire.tells_suspend": N_("whether a check point of POP says that a message comes again without being counted"),
     "wire.tells_origin_group": N_("whether a message that POP gives again says of which group"),
 }
-OUTCOMES: Final[dict[Any, str]] = {
+FUNCTION_WORDS: Final[dict[Any, str]] = {
     written.rebalances_again: N_("after the usual period"),
     five.rebalances_again_until_balanced: N_("after the shortest period, until it has them"),
     written.offset_without_commit: N_("0 if the queue is whole and in memory, also when it is empty"),
@@ -182,5 +182,7 @@ def shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join("=".join(item) if isinstance(item, tuple) else item for item in value) or _NOTHING
     return (
-        OUTCOMES.get(value, getattr(value, "__name__", "")) if callable(value) else getattr(value, "name", str(value))
+        FUNCTION_WORDS.get(value, getattr(value, "__name__", ""))
+        if callable(value)
+        else getattr(value, "name", str(value))
     )

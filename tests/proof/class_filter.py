@@ -23,8 +23,9 @@ from rmqlab.events import Event, PullFailed, set_kinds
 from rmqlab.message.ids import UniqueIdMaker
 from rmqlab.message.java import from_utf8, parse_int
 from rmqlab.message.message import Message
-from rmqlab.run.facts import BROKER, Fact, FactLog
+from rmqlab.run.facts import Fact, FactLog
 from rmqlab.run.recorded_events import Consumed
+from rmqlab.scenario.fault_steps import BROKER
 from rmqlab.sim.cluster import Cluster, ClusterConfig
 from rmqlab_tools.live.extra.registration import register_filter_servers
 from tests.proof.clients.filter_class import subscribe_class

@@ -17,9 +17,10 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData, MessageModel
 from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
 from rmqlab.rules import tags_code
-from rmqlab.run.facts import BROKER, Fact
+from rmqlab.run.facts import Fact
 from rmqlab.run.fates import LOSING, Fate, SendRecord
 from rmqlab.run.run import sent_messages
+from rmqlab.scenario.fault_steps import BROKER
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 from rmqlab_tools.recordings.drop_attribution import LikelyDroppers

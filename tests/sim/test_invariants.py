@@ -24,9 +24,10 @@ from rmqlab.filter.filter import Filter
 from rmqlab.message.java import utf16_key
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.rules import DEFAULT_RULES, is_notified, tags_code, update_subscription
-from rmqlab.run.facts import BROKER, Fact
+from rmqlab.run.facts import Fact
 from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run_view import RunView
+from rmqlab.scenario.fault_steps import BROKER
 from rmqlab.scenario.scenario import Start, Subscribe, read_scenarios
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.course.articles.eight_messages import CLIENT_IP, EightMessages

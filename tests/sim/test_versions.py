@@ -14,7 +14,7 @@ from rmqlab.errors import BadInput
 from rmqlab.rules import DEFAULT_VERSION, RULES, Rules
 from rmqlab.scenario.scenario import read_scenarios
 from rmqlab_tools.cli.cli import main
-from rmqlab_tools.show.rule_differences import DECIDES, OUTCOMES, method_of, rules_between
+from rmqlab_tools.show.rule_differences import DECIDES, FUNCTION_WORDS, method_of, rules_between
 from tests.proof.recorded_outcomes import RecordedVerdict, compare
 
 LINE = "no rules of version '5.9'; there are those of 4.8.0, 5.3.3, 5.5.0"
@@ -60,7 +60,7 @@ def test_every_difference_is_told_in_words_with_its_method(old, new):
         assert "." in row.method or row.rule == "sql92", row
     for version, name in itertools.product((old, new), expected):
         rule = getattr(RULES[version], name)
-        assert not callable(rule) or rule in OUTCOMES, name
+        assert not callable(rule) or rule in FUNCTION_WORDS, name
 
 
 def test_a_version_does_not_differ_from_itself():

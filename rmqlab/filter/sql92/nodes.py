@@ -246,7 +246,7 @@ class TextTest(_Unary):
 
 
 NOWHERE: Final = (0, 0)
-NULL: Final = Constant(NOWHERE, None)
+NULL_CONSTANT: Final = Constant(NOWHERE, None)
 
 
 def shape(root: Node) -> tuple[object, ...]:

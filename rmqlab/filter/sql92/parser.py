@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec
 
 from rmqlab.filter.sql92.errors import JavaError, SyntaxFault, stack_overflow_error
 from rmqlab.filter.sql92.factories import as_boolean, create_between, create_comparison, create_equal, create_in
-from rmqlab.filter.sql92.nodes import NOWHERE, NULL, And, Constant, Equal, Negate, Node, Not, Or, Property, TextTest
+from rmqlab.filter.sql92.nodes import (
+    NOWHERE,
+    NULL_CONSTANT,
+    And,
+    Constant,
+    Equal,
+    Negate,
+    Node,
+    Not,
+    Or,
+    Property,
+    TextTest,
+)
 from rmqlab.filter.sql92.tokens import (
     IMAGES,
     WORDING,
@@ -256,7 +268,7 @@ class _Parser:
         null = self._take(Kind.NULL)
         if not self._builds:
             return _NOTHING
-        is_null = Equal(node, NULL, null.end)
+        is_null = Equal(node, NULL_CONSTANT, null.end)
         return Not(is_null.span, is_null) if negated else is_null
 
     def _in(self, operator: Token, node: Node, *, negated: bool) -> Node:

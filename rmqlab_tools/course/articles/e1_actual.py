@@ -18,6 +18,7 @@ from rmqlab.events import (
     SubscriptionChanged,
     Unregister,
 )
+from rmqlab.message.topics import is_retry_topic
 from rmqlab.run.fates import Fate
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 SUBSCRIPTION_NOT_EXIST = 24
 M = TypeVar("M", bound=Heartbeat | OfGroup)
-RETRY = "%RETRY%"
 SOON_MS = 100  # a beat that follows from something comes sooner
 
 
@@ -46,7 +46,7 @@ def _subscription(run: Run) -> object:
     """What the broker had for the group when the last two members were there: a text, or several for several topics."""
     views = [event["view"] for event in run.told("broker") if "subs" in event["view"]]
     both = [view for view in views if len(view["clients"]) > 1]
-    own = [text for topic, text in (both or views)[-1]["subs"].items() if not topic.startswith(RETRY)]
+    own = [text for topic, text in (both or views)[-1]["subs"].items() if not is_retry_topic(topic)]
     return own[0].partition(":")[2].rpartition("@")[0] if len(own) == 1 else sorted(own)
 
 
@@ -62,7 +62,7 @@ def _by(run: Run, client: str, kind: type[E]) -> list[Fact[E]]:
 def _owned(run: Run, client: str) -> list[int]:
     """Queues of the last `alloc`."""
     last = [event["queues"] for event in run.told("alloc") if event["who"] == client][-1:]
-    return [queue for queues in last for topic, ids in queues.items() if not topic.startswith(RETRY) for queue in ids]
+    return [queue for queues in last for topic, ids in queues.items() if not is_retry_topic(topic) for queue in ids]
 
 
 def _places(run: Run, client: str) -> list[str]:

@@ -30,7 +30,7 @@ SENT_FIELDS = ("queueId", "queueOffset", "msgId", "offsetMsgId")
 _FIELD = re.compile(r"(\w+)=(\[[^\]]*\]|\{[^}]*\}|'[^']*'|[^,\]}]+)")
 _NESTED = re.compile(r"toString\(\)=Message\{")
 NOT_PRINTED = _("(not printed)")
-PROPERTY_PREFIX = "properties."
+PRINTED_PROPERTY = "properties."
 
 
 class FigureKind(StrEnum):
@@ -101,7 +101,7 @@ def fields_of(line: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     for name, value in _FIELD.findall(flat):
         if value.startswith("{"):
-            fields |= {f"{PROPERTY_PREFIX}{key}": text for key, text in _FIELD.findall(value[1:-1])}
+            fields |= {f"{PRINTED_PROPERTY}{key}": text for key, text in _FIELD.findall(value[1:-1])}
         else:
             fields[name] = value
     return fields
@@ -116,7 +116,7 @@ def consumer_figures(run: Run) -> dict[str, list[Figure]]:
         for number, line in enumerate(theirs, 1):
             here = fields_of(ours[number - 1]) if number <= len(ours) else {}
             for name, value in fields_of(line).items():
-                field = name.removeprefix(PROPERTY_PREFIX)
+                field = name.removeprefix(PRINTED_PROPERTY)
                 group = (
                     _("{who}'s message {number}", who=consumer, number=number)
                     if field == name

@@ -12,6 +12,7 @@ import hmac
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.message.java import text_of, to_utf8, utf16_key
+from rmqlab_tools.live.extra.query_message_processor import UNIQUE_MSG_QUERY_FLAG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 ACCESS_KEY: Final = "AccessKey"
 SIGNATURE: Final = "Signature"
 SECURITY_TOKEN: Final = "SecurityToken"  # noqa: S105 - the name of a field
-UNIQUE_MSG_QUERY_FLAG: Final = "_UNIQUE_KEY_QUERY"
 _UNSIGNED = {SIGNATURE, UNIQUE_MSG_QUERY_FLAG}
 
 

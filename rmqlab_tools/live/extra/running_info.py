@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rmqlab.client.mq_client_instance import MQClientInstance
     from rmqlab.client.process_queue import ProcessQueue
 
-MIB = 1024 * 1024
-
 
 def answer_running_info(instance: MQClientInstance) -> None:
     """Let an instance answer 307, a question that a broker hands on."""
@@ -92,7 +90,7 @@ def _queue_info(process_queue: ProcessQueue, committed: int) -> ProcessQueueInfo
             min(process_queue.messages),
             max(process_queue.messages),
         )
-        info.cached_msg_count, info.cached_msg_size_in_mi_b = len(process_queue.messages), process_queue.msg_size // MIB
+        info.cached_msg_count, info.cached_msg_size_in_mi_b = len(process_queue.messages), process_queue.msg_size_mib
     if process_queue.consuming_orderly:
         taken = process_queue.consuming_orderly
         info.transaction_msg_min_offset, info.transaction_msg_max_offset = min(taken), max(taken)

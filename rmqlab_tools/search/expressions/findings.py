@@ -10,7 +10,7 @@ from rmqlab.filter.sql92.compiler import compile_sql92
 from rmqlab.filter.sql92.errors import MQFilterException, shown
 from rmqlab.filter.sql92.nodes import (
     NOWHERE,
-    NULL,
+    NULL_CONSTANT,
     And,
     BooleanCast,
     Comparison,
@@ -267,7 +267,7 @@ class Findings:
             return
         if any(_asks_for_absence(part, names[0]) for part in self._root.walk()):
             return  # q <> 'a' OR q IS NULL: the author has thought of it
-        absent = Equal(Property(NOWHERE, names[0]), NULL, 0)
+        absent = Equal(Property(NOWHERE, names[0]), NULL_CONSTANT, 0)
         if Search(And(self._root, absent), _EFFORT).find(Can.TRUE).proven:
             message = _("a message without {name} does not pass: the condition is null for it", name=names[0])
         else:
@@ -406,7 +406,12 @@ def _brackets_of(compiled: CompiledSql92) -> list[tuple[int, int]]:
 
 def _asks_for_absence(node: Node, name: str) -> bool:
     """Whether a condition is `name IS NULL`."""
-    return isinstance(node, Equal) and node.right is NULL and isinstance(node.left, Property) and node.left.name == name
+    return (
+        isinstance(node, Equal)
+        and node.right is NULL_CONSTANT
+        and isinstance(node.left, Property)
+        and node.left.name == name
+    )
 
 
 def _cut(text: str) -> str:

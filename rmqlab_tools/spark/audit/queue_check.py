@@ -23,7 +23,7 @@ from rmqlab.message.java import string_hash
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.consume_queue_ext import MAX_ADDR
 from rmqlab_tools.spark.files.commit_log_files import log_files, queue_files
-from rmqlab_tools.spark.files.store_tables import BLANK_SIZE, ENTRY
+from rmqlab_tools.spark.files.store_tables import BLANK_SIZE, QUEUE_ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,10 +138,10 @@ def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
     for file in queue_files(root, "consumequeue"):
         try:
             with open_regular(Path(file.path)) as stream:
-                count = os.fstat(stream.fileno()).st_size // ENTRY.itemsize
+                count = os.fstat(stream.fileno()).st_size // QUEUE_ENTRY.itemsize
                 if not count:
                     continue
-                data = np.memmap(stream, ENTRY, "r", shape=(count,))
+                data = np.memmap(stream, QUEUE_ENTRY, "r", shape=(count,))
         except (FileNotFoundError, ValueError):  # a broker deletes what has expired; or it was cut this moment
             continue
         begin, end = _slice(data, low, high)
@@ -156,7 +156,7 @@ def _read(root: Path, low: int, high: int) -> tuple[list[str], Entries]:
             for name in ("offset", "size", "code"):
                 mine[name] = entries_of_file[name][wanted]
             mine["topic"], mine["queue"] = topics.index(file.topic), file.queue_id
-            mine["queue_offset"] = file.base // ENTRY.itemsize + begin + wanted
+            mine["queue_offset"] = file.base // QUEUE_ENTRY.itemsize + begin + wanted
             parts.append(mine)
     entries = np.concatenate(parts)
     return topics, entries[np.argsort(entries["offset"], kind="stable")]

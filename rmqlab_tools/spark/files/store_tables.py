@@ -122,7 +122,7 @@ def _before(file: ConfigFile) -> str:
 
 _INDEX_NAME: Final = re.compile("[0-9]+")
 _OFFSET_KEY: Final = re.compile(r'"([^"@\\]+)@([^"@\\]+)"\s*:')
-ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("code", ">i8")])
+QUEUE_ENTRY: Final = np.dtype([("offset", ">i8"), ("size", ">i4"), ("code", ">i8")])
 BLANK_SIZE: Final = 0x7FFFFFFF  # in front of the first entry of a queue that does not begin at 0
 _INDEX_HEADER: Final = 40
 _INDEX_ENTRY: Final = np.dtype([("hash", ">i4"), ("offset", ">i8"), ("seconds", ">i4"), ("before", ">i4")])
@@ -236,7 +236,7 @@ def filled(schema: pa.Schema, rows: int, **known: Any) -> pa.RecordBatch:
 
 def _queue(path: str, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBatch]:
     topic, queue_id, base = _place(path)
-    entries = np.fromfile(stream, ENTRY, count=_length(stream) // ENTRY.itemsize)
+    entries = np.fromfile(stream, QUEUE_ENTRY, count=_length(stream) // QUEUE_ENTRY.itemsize)
     written = (entries["size"] > 0) & (entries["offset"] >= 0)
     blank = (entries["size"] == BLANK_SIZE) & (entries["offset"] == 0)
     last = int(np.flatnonzero(written | (entries["offset"] != 0) | (entries["code"] != 0)).max(initial=-1)) + 1
@@ -251,7 +251,7 @@ def _queue(path: str, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBat
         len(kept),
         topic=topic,
         queueId=queue_id,
-        queueOffset=kept + base // ENTRY.itemsize,
+        queueOffset=kept + base // QUEUE_ENTRY.itemsize,
         physicalOffset=entries["offset"].astype(np.int64),
         size=entries["size"].astype(np.int32),
         tagsCode=pa.array(codes, mask=far),
