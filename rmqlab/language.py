@@ -288,11 +288,10 @@ def filled(text: str, width: int, *, right: bool = False) -> str:
 
 def _catalogues(wanted: str) -> list[Path]:
     """The package's catalogue first, then those of the lessons: in the tree or the wheel, or beside what runs."""
-    from rmqlab.checkout import PACKAGE, ROOT
-
-    places = [ROOT / "notebooks", PACKAGE / "notebooks", Path(), Path("..")]
+    package = Path(__file__).resolve().parent
+    places = [package.parent / "notebooks", package / "notebooks", Path(), Path("..")]
     lessons = next((folder for place in places if (folder := place / "locale" / wanted).is_dir()), None)
-    return [PACKAGE / "locale" / f"{wanted}.po", *(sorted(lessons.glob("[0-9]*.po")) if lessons else ())]
+    return [package / "locale" / f"{wanted}.po", *(sorted(lessons.glob("[0-9]*.po")) if lessons else ())]
 
 
 def read_catalogue(path: Path) -> dict[str, str]:

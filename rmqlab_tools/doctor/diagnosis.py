@@ -55,8 +55,8 @@ class Diagnosis:
         return rebuild(self.look, worst if group is None else group)
 
     def picture(self, group: str | None = None, topic: str | None = None) -> Picture:
-        """A group (None: the worst one) as a picture: see `rmqlab_tools.doctor.report.group_picture`."""
-        from rmqlab_tools.doctor.report import group_picture
+        """A group (None: the worst one) as a picture: see `rmqlab_tools.doctor.group_picture`."""
+        from rmqlab_tools.doctor.group_picture import group_picture
 
         judged = next((diagnosed for diagnosed in self.groups if not group or diagnosed.group == group), None)
         if judged is None:
