@@ -58,12 +58,12 @@ def make(out: Path, extras: set[str], site: Path, tell: Callable[[str], None]) -
         has_site = (site / "index.html").is_file()
         if has_site:
             shutil.copytree(site, made / SITE)
-        told = {
+        values = {
             "machine": sys.platform, "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
             "extras": ", ".join(["the core", *sorted(extras)]),
             "site": "\nThe site is in site/: open site/index.html." if has_site else "",
         }  # fmt: skip
-        (made / NOTE).write_text(TEXT.format(**told), encoding="utf-8")
+        (made / NOTE).write_text(TEXT.format(**values), encoding="utf-8")
         made.replace(out)
     return {
         "out": str(out), "wheels": len(list((out / PROJECT / WHEELS).iterdir())), "site": has_site,

@@ -105,21 +105,21 @@ def _event(frame: FrameType) -> str:
 def _fold(call: Call) -> None:
     """Take equal neighbours together."""
     kept: list[Call] = []
-    for one in call.calls:
-        _fold(one)
-        if kept and kept[-1].same_as(one):
+    for inner in call.calls:
+        _fold(inner)
+        if kept and kept[-1].same_as(inner):
             kept[-1].times += 1
         else:
-            kept.append(one)
+            kept.append(inner)
     call.calls = kept
 
 
 def traced_filtering() -> dict[str, list[Call]]:
     """The three moments at which the broker filters by SQL92: "registration", "write" and "pull"."""
     bench = FilterBench(Switches(calc_bit_map=True, queue_ext=True))
-    found = {"registration": trace(lambda: bench.subscribe("CID_A", "a > 5"), REGISTRATION)}
+    moments = {"registration": trace(lambda: bench.subscribe("CID_A", "a > 5"), REGISTRATION)}
     bench.pass_time(1)
-    found["write"] = trace(lambda: bench.send("m0", a="6"), WRITE)
+    moments["write"] = trace(lambda: bench.send("m0", a="6"), WRITE)
     bench.send("m1", a="1")
-    found["pull"] = trace(lambda: bench.passage("CID_A"), PULL)
-    return found
+    moments["pull"] = trace(lambda: bench.passage("CID_A"), PULL)
+    return moments

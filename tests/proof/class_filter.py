@@ -142,7 +142,7 @@ class _World:
         self.settings = settings
         config = BrokerConfig(filter_server_nums=settings.filter_servers)
         self.cluster = Cluster(ClusterConfig(broker=config))
-        self.delivered: dict[str, list[str]] = {who: [] for who in sorted(settings.consumers)}
+        self.delivered: dict[str, list[str]] = {client: [] for client in sorted(settings.consumers)}
         self._servers = 0
         self._unique_ids = UniqueIdMaker("127.0.0.1", 4242, 0x18B4AAC2)
         broker = self.cluster.broker
@@ -162,25 +162,25 @@ class _World:
         await producer.start()
         await producer.create_topic("TBW102", TOPIC, self.settings.queues)
         await node.sleep(SETTLE_MS)
-        for who, class_name in self.settings.consumers.items():
-            await self._start_consumer(who, class_name)
+        for client, class_name in self.settings.consumers.items():
+            await self._start_consumer(client, class_name)
         await node.sleep(SETTLE_MS)
         for number in self.settings.sequence:
             message = Message.of(TOPIC, str(number).encode())
             message.put_user_property(SEQUENCE_ID, str(number))
             await producer.send(message)
 
-    async def _start_consumer(self, who: str, class_name: str) -> None:
+    async def _start_consumer(self, client: str, class_name: str) -> None:
         config = PushConsumerConfig()
-        instance = self._instance(self.cluster.world.node(who), who, config)
+        instance = self._instance(self.cluster.world.node(client), client, config)
 
         def listen(messages: list[MessageExt], _context: object) -> ConsumeConcurrentlyStatus:
             for message in messages:
-                self.delivered[who].append(message.properties[SEQUENCE_ID])
+                self.delivered[client].append(message.properties[SEQUENCE_ID])
                 self._fact(
-                    who,
+                    client,
                     Consumed(
-                        who, message.topic, message.tags, message.queue_id, message.queue_offset,
+                        client, message.topic, message.tags, message.queue_id, message.queue_offset,
                         from_utf8(message.body or b""), message.reconsume_times, message.unique_id, GROUP, success=True,
                     ),
                 )  # fmt: skip
@@ -190,10 +190,10 @@ class _World:
         await subscribe_class(consumer, TOPIC, class_name, source_of(class_name))
         await consumer.start()
 
-    def _instance(self, node: VirtualNode, who: str, config: ClientConfig) -> MQClientInstance:
+    def _instance(self, node: VirtualNode, client: str, config: ClientConfig) -> MQClientInstance:
         config.namesrv_addr = self.cluster.config.namesrv_address
-        config.client_ip, config.instance_name = "127.0.0.1", who
-        return MQClientManager(node, self._unique_ids, self._observer(who)).get_or_create(config)
+        config.client_ip, config.instance_name = "127.0.0.1", client
+        return MQClientManager(node, self._unique_ids, self._observer(client)).get_or_create(config)
 
     # ---- filter servers
 
@@ -238,8 +238,8 @@ class _World:
 
     # ---- facts
 
-    def _observer(self, who: str) -> Observer:
-        return partial(self._fact, who)
+    def _observer(self, client: str) -> Observer:
+        return partial(self._fact, client)
 
-    def _fact(self, who: str, event: Event) -> None:
-        self.cluster.facts.append(Fact(self.cluster.world.now_ms(), who, event))
+    def _fact(self, client: str, event: Event) -> None:
+        self.cluster.facts.append(Fact(self.cluster.world.now_ms(), client, event))

@@ -65,8 +65,8 @@ def audit_at(address: str, store: Path, subscriptions: Path | None = None, group
         given += ["--group", group] if group else []
         command = ["-m", "rmqlab", "audit", str(store), *given, "--spark", address, "--json", str(result)]
         run_python(command, address, {"PYSPARK_SUBMIT_ARGS": _quick(address)})
-        found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-    return found
+        record: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    return record
 
 
 def _quick(address: str) -> str:
@@ -105,11 +105,11 @@ def run_everywhere(
 
     def cluster() -> Ran:
         with StandaloneCluster(workers) as servers:
-            found = audit_at(servers.address, store, subscriptions, group)
+            result = audit_at(servers.address, store, subscriptions, group)
             # An executor that ends a moment before its driver may be launched anew: workers are counted, not launches.
             used = {match[1] for line in servers.processes[0].log if (match := _EXECUTOR.search(line))}
         name = f"a cluster of {workers} worker{'s' * (workers > 1)}"
-        return _ran(name, "spark://HOST:PORT", len(used), found)
+        return _ran(name, "spark://HOST:PORT", len(used), result)
 
     def connect() -> Ran:
         with ConnectServer("local[1]") as server:
@@ -118,16 +118,20 @@ def run_everywhere(
     # Two at a time: a machine may have no more cores than that.
     with ThreadPoolExecutor(2) as pool:
         waiting = [
-            pool.submit(one) for name, one in zip(PLACES, (here, cluster, connect), strict=True) if name in places
+            pool.submit(run_there)
+            for name, run_there in zip(PLACES, (here, cluster, connect), strict=True)
+            if name in places
         ]
-        return [one.result() for one in waiting]
+        return [future.result() for future in waiting]
 
 
-def _ran(where: str, address: str, executors: int, found: dict[str, Any]) -> Ran:
-    topics = [one for topics in found["groups"].values() for one in topics.values()]
-    ids = {group: {name: one["lost_ids"] for name, one in topics.items()} for group, topics in found["groups"].items()}
+def _ran(where: str, address: str, executors: int, result: dict[str, Any]) -> Ran:
+    topics = [topic for topics in result["groups"].values() for topic in topics.values()]
+    ids = {
+        group: {name: topic["lost_ids"] for name, topic in topics.items()} for group, topics in result["groups"].items()
+    }
     answer = blake2b(json.dumps(ids, sort_keys=True).encode(), digest_size=4).hexdigest()
-    sent, lost = (sum(int(one[name]) for one in topics) for name in ("sent", "lost"))
+    sent, lost = (sum(int(topic[name]) for topic in topics) for name in ("sent", "lost"))
     return Ran(where, address, executors, sent, lost, answer)
 
 

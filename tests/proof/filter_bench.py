@@ -88,9 +88,9 @@ class _BenchChannel:
 class _Counted:
     """A compiled expression that tells each evaluation."""
 
-    def __init__(self, compiled: CompiledExpression, told: Callable[[], None]) -> None:
+    def __init__(self, compiled: CompiledExpression, on_evaluation: Callable[[], None]) -> None:
         self.compiled = compiled
-        self._told = told
+        self._told = on_evaluation
 
     def evaluate(self, properties: Mapping[str, str] | None, /) -> object:
         self._told()
@@ -176,15 +176,15 @@ class FilterBench:
         self._pulling = False
         self._last_version = 0
         self._ports = 50_000
-        one = self.switches
+        chosen = self.switches
         self.config = BrokerConfig(
-            enable_property_filter=one.property_filter,
-            enable_calc_filter_bit_map=one.calc_bit_map,
-            max_error_rate_of_bloom_filter=one.error_rate,
-            expect_consumer_num_use_filter=one.expected_groups,
-            filter_support_retry=one.support_retry,
+            enable_property_filter=chosen.property_filter,
+            enable_calc_filter_bit_map=chosen.calc_bit_map,
+            max_error_rate_of_bloom_filter=chosen.error_rate,
+            expect_consumer_num_use_filter=chosen.expected_groups,
+            filter_support_retry=chosen.support_retry,
         )
-        self.store = MessageStore(MessageStoreConfig(enable_consume_queue_ext=one.queue_ext))
+        self.store = MessageStore(MessageStoreConfig(enable_consume_queue_ext=chosen.queue_ext))
         self.broker = self._started()
         self.broker.topic_config_manager.update_topic_config(TopicConfig(topic, 1, 1))
 
@@ -204,16 +204,16 @@ class FilterBench:
 
     def beat(self, group: str) -> None:
         """Send the group's heartbeat once more, as it was."""
-        one = self._group(group)
+        known = self._group(group)
         consumer = ConsumerData(
             group_name=group,
             consume_type=ConsumeType.CONSUME_PASSIVELY,
             message_model=MessageModel.CLUSTERING,
             consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-            subscription_data_set=[one.subscription],
+            subscription_data_set=[known.subscription],
         )
         self._ask(
-            one.channel, RequestCode.HEART_BEAT, None, HeartbeatData(group, consumer_data_set=[consumer]).encode()
+            known.channel, RequestCode.HEART_BEAT, None, HeartbeatData(group, consumer_data_set=[consumer]).encode()
         )
         data = self.data_of(group)
         if data is not None and data.compiled_expression is not None:
@@ -234,12 +234,12 @@ class FilterBench:
 
     def send(self, name: str, tag: str | None = None, *, delay_level: int = 0, **properties: str) -> int:
         """Store a message whose body is its name; return its queue offset (-1 for a delayed one)."""
-        every = dict(properties) if tag is None else {PROPERTY_TAGS: tag, **properties}
+        all_properties = dict(properties) if tag is None else {PROPERTY_TAGS: tag, **properties}
         if delay_level:
-            every[PROPERTY_DELAY_TIME_LEVEL] = str(delay_level)
+            all_properties[PROPERTY_DELAY_TIME_LEVEL] = str(delay_level)
         header = SendMessageRequestHeaderV2(
             producer_group="P", topic=self.topic, default_topic="TBW102", default_topic_queue_nums=1, queue_id=0,
-            sys_flag=0, born_timestamp=self.now, flag=0, properties=properties_to_string(every),
+            sys_flag=0, born_timestamp=self.now, flag=0, properties=properties_to_string(all_properties),
         )  # fmt: skip
         self._pulling = False
         self._ask(self._channel(), RequestCode.SEND_MESSAGE_V2, header, name.encode())
@@ -283,25 +283,25 @@ class FilterBench:
         Raises:
             BadInput: the broker refuses the pull; the text has its code and remark.
         """
-        one = self._group(group)
+        known = self._group(group)
         fates: dict[int, Fate] = {}
         offset, end = 0, self.store.get_max_offset_in_queue(self.topic, 0)
         self._pulling = True
         while offset < end:
             before = len(self.facts)
-            answer = self._pull(one, group, offset)
+            answer = self._pull(known, group, offset)
             for event in self.facts[before:]:
                 if isinstance(event, Filtered):
                     fates[event.offset] = OF_STAGE[event.stage]
             for message in decode_records(answer.body or b""):
-                keeps = Filter(one.subscription).client_keeps(message.tags)
+                keeps = Filter(known.subscription).client_keeps(message.tags)
                 fates[message.queue_offset] = Fate.DELIVERED if keeps else Fate.DROPPED_BY_CLIENT
             offset = answer.header.next_begin_offset  # type: ignore[union-attr]
-        kind = TAG if one.subscription.is_tag else SQL92
+        kind = TAG if known.subscription.is_tag else SQL92
         steps = [Step(sent.name, _detail(sent), fates[place]) for place, sent in enumerate(self.sent)]
-        return Passage(group, kind, str(one.subscription.sub_string), steps)
+        return Passage(group, kind, str(known.subscription.sub_string), steps)
 
-    def _pull(self, one: _Group, group: str, offset: int) -> RemotingCommand:
+    def _pull(self, known: _Group, group: str, offset: int) -> RemotingCommand:
         header = PullMessageRequestHeader(
             consumer_group=group,
             topic=self.topic,
@@ -311,10 +311,10 @@ class FilterBench:
             sys_flag=0,
             commit_offset=0,
             suspend_timeout_millis=0,
-            sub_version=one.subscription.sub_version,
-            expression_type=one.subscription.expression_type,
+            sub_version=known.subscription.sub_version,
+            expression_type=known.subscription.expression_type,
         )
-        answer = self._ask(one.channel, RequestCode.PULL_MESSAGE, header)
+        answer = self._ask(known.channel, RequestCode.PULL_MESSAGE, header)
         if answer.code not in {ResponseCode.SUCCESS, ResponseCode.PULL_RETRY_IMMEDIATELY}:
             raise BadInput(f"the pull of group {group!r} is refused with code {answer.code}: {answer.remark}")
         return answer

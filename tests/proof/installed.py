@@ -29,7 +29,7 @@ def closure(extras: Iterable[str]) -> dict[str, Distribution]:
     Raises:
         PackageNotFoundError: one of them is not installed here.
     """
-    found: dict[str, Distribution] = {}
+    packages: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
     left = [(PROJECT, extra) for extra in ("", *extras)]
     while left:
@@ -37,13 +37,13 @@ def closure(extras: Iterable[str]) -> dict[str, Distribution]:
         if (name, extra) in seen:
             continue
         seen.add((name, extra))
-        found[name] = distribution(name)
-        for text in found[name].requires or ():
+        packages[name] = distribution(name)
+        for text in packages[name].requires or ():
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
                 inner = canonicalize_name(requirement.name)
-                left += [(inner, one) for one in ("", *requirement.extras)]
-    return found
+                left += [(inner, extra_name) for extra_name in ("", *requirement.extras)]
+    return packages
 
 
 def make_environment(folder: Path, extras: Iterable[str]) -> Path:

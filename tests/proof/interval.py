@@ -28,11 +28,11 @@ class Interval(NamedTuple):
 
     def scaled(self, factor: float) -> Interval:
         """Times a factor of 0 or more."""
-        return Interval(*(factor * one for one in self))
+        return Interval(*(factor * bound for bound in self))
 
     def plus(self, more: float) -> Interval:
         """With the same added to each."""
-        return Interval(*(one + more for one in self))
+        return Interval(*(bound + more for bound in self))
 
     def below(self, limit: float) -> bool:
         """Whether all of it lies below."""

@@ -57,10 +57,10 @@ def eight(circumstance: str = "usual", *, gap_ms: int = 2_000, settle_ms: int | 
     ]
     steps: list[dict[str, Any]] = [
         {
-            "at": at, "do": "start", "who": who, "group": "G",
-            "subscribe": {"T": {"type": "TAG", "expr": f"tag{who}"}},
+            "at": at, "do": "start", "who": client, "group": "G",
+            "subscribe": {"T": {"type": "TAG", "expr": f"tag{client}"}},
         }
-        for who, at in (("A", 0), ("B", gap_ms))
+        for client, at in (("A", 0), ("B", gap_ms))
     ]  # fmt: skip
     steps += [{"at": send_at, "do": "send", "topic": "T", "messages": messages}, *map(dict, _FAULT[circumstance])]
     steps.sort(key=lambda step: int(step["at"]))
@@ -105,24 +105,26 @@ class Circumstance:
 
 def explored(name: str) -> dict[str, Any]:
     """Explore one circumstance; the line that is stored."""
-    found = Explorer(
+    exploration = Explorer(
         eight(name), cluster=default_settings(), budget=BUDGET, samples=SAMPLES, shortening=SHORTENING
     ).explore()
     by_consumed: dict[Any, dict[str, Any]] = {}
-    for one in found.outcomes:  # who got what; committed offsets may differ by where an offset stood at the last look
+    for (
+        outcome
+    ) in exploration.outcomes:  # who got what; committed offsets may differ by where an offset stood at the last look
         line = {
-            "consumed": one.outcome.as_json()["consumed"], "share": one.sampled / found.sampled,
-            "shortened": one.shortened, "schedule": json.loads(one.schedule.to_json()),
+            "consumed": outcome.outcome.as_json()["consumed"], "share": outcome.sampled / exploration.sampled,
+            "shortened": outcome.shortened, "schedule": json.loads(outcome.schedule.to_json()),
         }  # fmt: skip
-        first = by_consumed.setdefault(one.outcome.consumed, line)
+        first = by_consumed.setdefault(outcome.outcome.consumed, line)
         if first is not line:
             first["share"] += line["share"]
             if len(line["schedule"]["choices"]) < len(first["schedule"]["choices"]):
                 first |= {"shortened": line["shortened"], "schedule": line["schedule"]}
-    lines = sorted(by_consumed.values(), key=lambda one: (-one["share"], len(one["schedule"]["choices"])))
+    lines = sorted(by_consumed.values(), key=lambda row: (-row["share"], len(row["schedule"]["choices"])))
     return {
-        "circumstance": name, "exhausted": found.exhausted, "searched": found.searched, "sampled": found.sampled,
-        "states": found.states, "merged": found.merged, "outcomes": lines,
+        "circumstance": name, "exhausted": exploration.exhausted, "searched": exploration.searched,
+        "sampled": exploration.sampled, "states": exploration.states, "merged": exploration.merged, "outcomes": lines,
     }  # fmt: skip
 
 
@@ -136,9 +138,13 @@ def _circumstance(line: dict[str, Any]) -> Circumstance:
     name = line["circumstance"]
     outcomes = tuple(
         RareOutcome(
-            name, one["consumed"], one["share"], Schedule.from_json(json.dumps(one["schedule"])), one["shortened"]
+            name,
+            outcome["consumed"],
+            outcome["share"],
+            Schedule.from_json(json.dumps(outcome["schedule"])),
+            outcome["shortened"],
         )
-        for one in line["outcomes"]
+        for outcome in line["outcomes"]
     )
     return Circumstance(
         name, line["exhausted"], line["searched"], line["sampled"], line["states"], line["merged"], outcomes

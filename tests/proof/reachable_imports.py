@@ -119,7 +119,7 @@ class _Walk:
 def _packages_of(top: str) -> tuple[str, ...]:
     if top in sys.stdlib_module_names or top in OURS:
         return ()
-    return tuple(sorted({one.lower().replace("_", "-") for one in _distributions().get(top, [top])}))
+    return tuple(sorted({package.lower().replace("_", "-") for package in _distributions().get(top, [top])}))
 
 
 @cache
@@ -146,13 +146,13 @@ def _statements(
     for node in body:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                inner = [one for statement in node.body for one in ast.walk(statement)]
+                inner = [inner_node for statement in node.body for inner_node in ast.walk(statement)]
                 functions.append((node.name, in_class, _part(f"{place}:{node.name}", inner)))
-                for one in [*node.decorator_list, node.args]:
-                    yield from ast.walk(one)
+                for part in [*node.decorator_list, node.args]:
+                    yield from ast.walk(part)
             case ast.ClassDef():
-                for one in [*node.decorator_list, *node.bases, *node.keywords]:
-                    yield from ast.walk(one)
+                for part in [*node.decorator_list, *node.bases, *node.keywords]:
+                    yield from ast.walk(part)
                 yield from _statements(node.body, place, functions, in_class=True)
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):
                 yield from _statements(node.orelse, place, functions, in_class=in_class)
@@ -182,7 +182,7 @@ def _part(place: str, nodes: Iterator[ast.AST] | list[ast.AST]) -> Part:
             case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(name)), *_]):
                 imports.append(name)
             case ast.Call(func=ast.Name(id="require"), args=args):
-                requires |= {str(one.value) for one in args if isinstance(one, ast.Constant)}
+                requires |= {str(argument.value) for argument in args if isinstance(argument, ast.Constant)}
             case ast.List(elts=words):
                 imports += _started(words)
             case ast.Name():

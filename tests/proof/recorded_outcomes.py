@@ -108,13 +108,13 @@ def survey(
 
 def first_queues_of(scenario: Scenario, events: Iterable[Event]) -> list[int]:
     """To which queue the first message of each topic went that names none, in the order in which they were sent."""
-    messages = [one for step in scenario.steps if isinstance(step, Send) for one in step.messages]
-    drawn = {one.body for one in messages if one.queue is None}
-    found: dict[str, int] = {}
+    messages = [sent for step in scenario.steps if isinstance(step, Send) for sent in step.messages]
+    drawn = {sent.body for sent in messages if sent.queue is None}
+    queues: dict[str, int] = {}
     for message in sent_messages(scenario, events):
         if message.body in drawn and scenario.topics[message.topic] > 1:  # of one queue there is nothing to draw
-            found.setdefault(message.topic, message.queue)
-    return list(found.values())
+            queues.setdefault(message.topic, message.queue)
+    return list(queues.values())
 
 
 class RecordedVerdict(StrEnum):
@@ -149,8 +149,8 @@ class RecordedComparison:
         if self.survey is None:
             return _("refused: {refusal}", refusal=self.refusal)
         outcomes, runs = len(self.survey.reached), self.survey.runs
-        found = self.survey.reached.get(self.recorded)
-        if found is None:
+        reached = self.survey.reached.get(self.recorded)
+        if reached is None:
             return ngettext(
                 "NOT REACHED: {runs} runs ended in {count} other way",
                 "NOT REACHED: {runs} runs ended in {count} other ways",
@@ -159,7 +159,7 @@ class RecordedComparison:
             )
         if outcomes == 1:
             return _("same: {runs} runs, no race", runs=runs)
-        how = _("nominal times") if found.seed is None else _("seed {seed}", seed=found.seed)
+        how = _("nominal times") if reached.seed is None else _("seed {seed}", seed=reached.seed)
         return _(
             "reached: a race, one of {outcomes} outcomes of {runs} runs, by {how}",
             outcomes=outcomes,
@@ -173,8 +173,9 @@ class RecordedComparison:
         if self.survey is None:
             return result | {"refusal": self.refusal}
         outcomes = [
-            one.outcome.as_json() | {"runs": one.runs, "seed": one.seed, "schedule": json.loads(one.schedule.to_json())}
-            for one in self.survey.reached.values()
+            reached.outcome.as_json()
+            | {"runs": reached.runs, "seed": reached.seed, "schedule": json.loads(reached.schedule.to_json())}
+            for reached in self.survey.reached.values()
         ]
         return result | {"runs": self.survey.runs, "outcomes": outcomes}
 

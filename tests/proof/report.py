@@ -102,8 +102,8 @@ def _name(path: Path) -> str:
 def _title(notebook: notebook_files.Notebook, path: Path) -> str:
     """The first heading of a notebook; a solution is told from its task."""
     texts = (cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
-    found = next(filter(None, map(_HEADING.search, texts)), None)
-    title = found[1] if found else path.stem
+    heading = next(filter(None, map(_HEADING.search, texts)), None)
+    title = heading[1] if heading else path.stem
     return f"{title} (solutions)" if path.parent.name == "solutions" else title
 
 
@@ -116,8 +116,8 @@ def _text_page(path: Path) -> str:
     from nbconvert.filters import markdown2html
 
     text = path.read_text(encoding="utf-8")
-    found = _HEADING.search(text)
-    return _document(found[1] if found else path.stem, markdown2html(text))
+    heading = _HEADING.search(text)
+    return _document(heading[1] if heading else path.stem, markdown2html(text))
 
 
 def _document(title: str, body: str) -> str:
@@ -148,16 +148,16 @@ def _index(results: Sequence[Result], summary: Sequence[str], lessons: dict[str,
 
 
 def _experiment(result: Result) -> str:
-    one = result.experiment
+    experiment = result.experiment
     word = "<span class='yes'>agrees</span>" if result.agrees else "<span class='no'>DIFFERS</span>"
-    head = f"<summary><b>{escape(one.id)}</b> {word}: {escape(one.title)}</summary>"
-    links = [f"<a href='{ARTICLES}#{heading.anchor}'>{escape(str(heading))}</a>" for heading in one.headings]
-    cited = "; ".join([*links, *filter(None, [escape(one.source)])])
-    words = f"<p>What must come out: {escape(one.verdict)}.</p><p>From: {cited}.</p>"
-    if one.chosen:
-        words += f"<p>Put in: {escape(one.chosen)}.</p>"
+    head = f"<summary><b>{escape(experiment.id)}</b> {word}: {escape(experiment.title)}</summary>"
+    links = [f"<a href='{ARTICLES}#{heading.anchor}'>{escape(str(heading))}</a>" for heading in experiment.headings]
+    cited = "; ".join([*links, *filter(None, [escape(experiment.source)])])
+    words = f"<p>What must come out: {escape(experiment.verdict)}.</p><p>From: {cited}.</p>"
+    if experiment.chosen:
+        words += f"<p>Put in: {escape(experiment.chosen)}.</p>"
     tables = "".join(_table(name, figures) for name, figures in result.figures.items() if figures)
-    return f"<details id='{escape(one.id)}'{'' if result.agrees else ' open'}>{head}{words}{tables}</details>"
+    return f"<details id='{escape(experiment.id)}'{'' if result.agrees else ' open'}>{head}{words}{tables}</details>"
 
 
 def _table(name: str, figures: Sequence[Figure]) -> str:
@@ -166,7 +166,11 @@ def _table(name: str, figures: Sequence[Figure]) -> str:
         f"{_mark(figure)}</tr>"
         for figure in figures
     )
-    theirs = "article" if all(one.kind in {*OF_THE_ARTICLE, FigureKind.OURS} for one in figures) else "expected"
+    theirs = (
+        "article"
+        if all(row_figure.kind in {*OF_THE_ARTICLE, FigureKind.OURS} for row_figure in figures)
+        else "expected"
+    )
     heads = "".join(f"<th scope='col'>{head}</th>" for head in ("figure", theirs, "here", "it is"))
     return f"<table><caption>{escape(name)}</caption><tr>{heads}</tr>{rows}</table>"
 

@@ -48,12 +48,12 @@ def select(rows: dict[str, str], which: str) -> list[str]:
     for part in filter(None, (part.strip() for part in which.split(","))):
         if match := _RANGE.match(part):
             low, high = int(match[2]), int(match[3])
-            found = {row for row in rows if row[0] == match[1] and low <= int(row[2:]) <= high}
+            named = {row for row in rows if row[0] == match[1] and low <= int(row[2:]) <= high}
         else:
-            found = {row for row in rows if part in (row, row[0])}
-        if not found:
+            named = {row for row in rows if part in (row, row[0])}
+        if not named:
             raise RowError(f"--only {part}: no such row; want a chapter (S), an id (S-45) or a range (S-40..S-55)")
-        chosen |= found
+        chosen |= named
     return [row for row in rows if row in chosen]
 
 

@@ -135,14 +135,14 @@ class _Servers:
     def _java_command(self) -> list[str]:
         """The Java of Spark's daemons with its options and class path, as Spark's own launcher puts them together."""
         java = str(Path(self.environment["JAVA_HOME"]) / "bin" / "java")
-        told = subprocess.run(  # noqa: S603 - Spark's own launcher, with our arguments
+        ran = subprocess.run(  # noqa: S603 - Spark's own launcher, with our arguments
             [java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-cp", str(self.home / "jars" / "*"),
              "org.apache.spark.launcher.Main", _MASTER],
             env=self.environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        command = [part.strip() for part in told.stdout.split("\0") if part.strip()]
-        if told.returncode or not command or command[-1] != _MASTER:
-            raise BadInput(f"Spark's launcher in {self.home} says: {(told.stderr or told.stdout)[-300:]}")
+        command = [part.strip() for part in ran.stdout.split("\0") if part.strip()]
+        if ran.returncode or not command or command[-1] != _MASTER:
+            raise BadInput(f"Spark's launcher in {self.home} says: {(ran.stderr or ran.stdout)[-300:]}")
         return command[:-1]
 
     def stop(self) -> None:
@@ -178,7 +178,7 @@ class StandaloneCluster(_Servers):
             arguments = ["--host", HOST, "--port", "0", "--webui-port", "0"]
             self.address = self.start_daemon(_MASTER, arguments, r"Starting Spark master at (spark://\S+)").wait(until)
             size = ["-c", str(self.cores), "-m", f"{self.memory_mib}M", "-d", str(self.folder)]
-            asked = [
+            started = [
                 self.start_daemon(
                     _WORKER,
                     ["--host", HOST, "--port", "0", "--webui-port", "0", *size, self.address],
@@ -186,7 +186,7 @@ class StandaloneCluster(_Servers):
                 )
                 for _ in range(self.workers)
             ]
-            for worker in asked:
+            for worker in started:
                 worker.wait(until)
         except BaseException:
             self.stop()

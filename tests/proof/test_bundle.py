@@ -21,17 +21,17 @@ def bundle(tmp_path_factory):
     top = tmp_path_factory.mktemp("bundle")
     (top / "site").mkdir()
     (top / "site" / "index.html").write_text("<h1>site</h1>")
-    out, told = top / "for the room", top / "told.json"
-    arguments = ["--out", str(out), "--extras", "", "--site", str(top / "site"), "--json", str(told)]
+    out, result = top / "for the room", top / "told.json"
+    arguments = ["--out", str(out), "--extras", "", "--site", str(top / "site"), "--json", str(result)]
     assert cli.main(["bundle", *arguments]) == 0
-    return out, json.loads(told.read_text())
+    return out, json.loads(result.read_text())
 
 
 def test_the_folder_says_what_it_is(bundle):
-    out, told = bundle
+    out, result = bundle
     assert sorted(path.name for path in out.iterdir()) == ["START.txt", "rmqlab", "site"]
-    assert told["site"]
-    assert told["bytes"] < 60_000_000
+    assert result["site"]
+    assert result["bytes"] < 60_000_000
     names = {path.name.partition("-")[0] for path in (out / "rmqlab" / "wheels").glob("*.whl")}
     assert {"drawsvg", "hatchling", "msgspec", "polib"} <= names
     assert "open site/index.html" in (out / "START.txt").read_text()

@@ -27,12 +27,12 @@ def cache(tmp_path, monkeypatch):
 
 def test_a_jvm_is_told_where_the_archive_is(cache, monkeypatch):
     java = Path(os.environ["JAVA_HOME"])
-    told = f"-XX:SharedArchiveFile={archive_path(java)} -Xlog:cds*=off"
-    assert with_archive("-Xmx1g") == f"-Xmx1g {told}"
+    options = f"-XX:SharedArchiveFile={archive_path(java)} -Xlog:cds*=off"
+    assert with_archive("-Xmx1g") == f"-Xmx1g {options}"
     monkeypatch.setattr(module, "find_java", lambda environ: java)
     environ = {SETTING: "-Da=b"}
     use_archive(environ)
-    assert environ == {SETTING: f"-Da=b {told}"}
+    assert environ == {SETTING: f"-Da=b {options}"}
     monkeypatch.setenv("RMQLAB_CACHE", f"{cache} two")
     assert archive_options(java) == [], "Spark splits options at spaces"
 
@@ -95,8 +95,8 @@ def test_a_jvm_passes_over_what_is_no_archive_without_a_word(cache, there):
         archive_path(java).write_text("no archive")
     options = archive_options(java)
     assert len(options) == 2
-    told = subprocess.run(
+    ran = subprocess.run(
         [java / "bin" / "java", *options, "-XshowSettings:none", "-version"], capture_output=True, text=True, check=True
     )
-    assert told.stdout == ""
-    assert "archive" not in told.stderr
+    assert ran.stdout == ""
+    assert "archive" not in ran.stderr

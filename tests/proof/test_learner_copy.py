@@ -70,7 +70,7 @@ def test_what_a_learner_has_is_never_written_over(tree):
     write(path, new_notebook(cells=[new_code_cell("my own", id="own")]))
     (path.parent / "exercises" / "01_eight_tasks.ipynb").unlink()
     copied = make_copy(tree / "notebooks", path.parent)
-    assert [one.name for one in copied.written] == ["01_eight_tasks.ipynb"]
+    assert [written.name for written in copied.written] == ["01_eight_tasks.ipynb"]
     assert read(path)["cells"][0]["source"] == "my own"
 
 
@@ -101,12 +101,14 @@ def test_a_copy_in_chinese_has_the_same_code_but_for_texts_and_each_leads_to_the
     folder = tmp_path / "mine"
     chinese = folder_in("zh", folder)
     english = make_copy(ROOT / "notebooks", folder).written
-    assert [path.name for path in make_copy(ROOT / "notebooks", chinese, "zh").written] == [one.name for one in english]
+    assert [path.name for path in make_copy(ROOT / "notebooks", chinese, "zh").written] == [
+        lesson.name for lesson in english
+    ]
     for path in english:
         mine, theirs = read(path), read(chinese / path.relative_to(folder))
-        codes = [[one["source"] for one in book["cells"] if one["cell_type"] == "code"] for book in (mine, theirs)]
-        for ours, told in zip(*codes, strict=True):
-            assert called_in(ours) == called_in(told)
+        codes = [[cell["source"] for cell in book["cells"] if cell["cell_type"] == "code"] for book in (mine, theirs)]
+        for ours, chinese_code in zip(*codes, strict=True):
+            assert called_in(ours) == called_in(chinese_code)
         assert theirs["metadata"]["kernelspec"]["name"] == "rmqlab-zh"
         for book, here in ((mine, path), (theirs, chinese / path.relative_to(folder))):
             link = re.search(r"\]\((\.\./[^)]*)\)(?: · 中文)?$", book["cells"][0]["source"])
@@ -120,10 +122,10 @@ def test_a_kernel_of_a_language_speaks_it(tmp_path):
     """The kernel that the Chinese copies ask for is found below the prefix, and its Python translates."""
     (path,) = install_kernels(tmp_path)
     assert path == tmp_path / "share/jupyter/kernels/rmqlab-zh/kernel.json"
-    told = json.loads(path.read_text(encoding="utf-8"))
-    assert told["display_name"] == "Python 3 (中文)"
+    spec = json.loads(path.read_text(encoding="utf-8"))
+    assert spec["display_name"] == "Python 3 (中文)"
     code = "from rmqlab.language import language; print(language())"
-    said = subprocess.check_output([told["argv"][0], "-c", code], env=os.environ | told["env"], text=True)
+    said = subprocess.check_output([spec["argv"][0], "-c", code], env=os.environ | spec["env"], text=True)
     assert said == "zh\n"
 
 
@@ -173,15 +175,15 @@ def test_tracked_files_stay_clean(tmp_path):
     """git sees nothing of a copy in its usual place; in a repository made here, for an sdist has none."""
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     shutil.copy2(ROOT / ".gitignore", tmp_path)
-    told = subprocess.run(["git", "check-ignore", "-q", "my-lessons/x.ipynb"], cwd=tmp_path, check=False)
-    assert told.returncode == 0
+    ran = subprocess.run(["git", "check-ignore", "-q", "my-lessons/x.ipynb"], cwd=tmp_path, check=False)
+    assert ran.returncode == 0
 
 
 def test_a_copy_ignores_itself(tree):
     subprocess.run(["git", "init", "-q", str(tree)], check=True)
     make_copy(tree / "notebooks", tree / "class")
-    told = subprocess.run(["git", "status", "--porcelain"], cwd=tree, capture_output=True, text=True, check=True)
-    assert "class" not in told.stdout
+    ran = subprocess.run(["git", "status", "--porcelain"], cwd=tree, capture_output=True, text=True, check=True)
+    assert "class" not in ran.stdout
 
 
 @pytest.mark.parametrize(

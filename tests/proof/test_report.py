@@ -47,8 +47,8 @@ def notebooks(tmp_path, monkeypatch):
 def test_tables_and_executed_notebooks(tmp_path, capfd):
     manifest = read_manifest()
     results = [reproduce(manifest[name]) for name in ("E1", "E7")]
-    told = []
-    index = report.write_report(tmp_path / "deep" / "report", results, summary(results), told.append)
+    lines = []
+    index = report.write_report(tmp_path / "deep" / "report", results, summary(results), lines.append)
     text = index.read_text(encoding="utf-8")
     assert "2 of 2 experiments agree" in text
     assert text.count("AC10010F00002A9F00000017038666D2") >= 2
@@ -60,7 +60,7 @@ def test_tables_and_executed_notebooks(tmp_path, capfd):
     assert "six 6" in page
     assert "<title>01 A question · 问题</title>" in page
     assert "<title>a square</title>" in page or "data:image/svg" in page
-    assert told == ["report: lesson 1 of 1, 01_question"]
+    assert lines == ["report: lesson 1 of 1, 01_question"]
     assert capfd.readouterr().err == ""
 
 
@@ -78,10 +78,10 @@ def test_links_lead_to_pages_of_the_report_or_out_of_it_and_the_others_are_text(
         ("https://github.com/apache/rocketmq", "far"),
     ]
     assert links["notebooks/exercises/01_tasks.html"] == [("../../notebooks/01_question.html", "lesson")]
-    local = [link for found in links.values() for link, _ in found if not link.startswith("https://")]
+    local = [link for pairs in links.values() for link, _ in pairs if not link.startswith("https://")]
     assert len(local) >= 8
-    for page, found in links.items():
-        for link, _ in found:
+    for page, pairs in links.items():
+        for link, _ in pairs:
             path, _, place = link.partition("#")
             if not link.startswith("https://"):
                 target = (tmp_path / page).parent / path if path else tmp_path / page

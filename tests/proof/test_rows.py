@@ -142,6 +142,6 @@ def test_status_says_whether_a_row_that_counts_is_missing(verb_in, capsys):
 def test_missing_prints_only_the_missing(verb_in, capsys):
     write_test(verb_in, "@pytest.mark.row('S-01', 'S-03')\ndef test_any(): ...")
     assert cli.main(["rows", "--missing", "--only", "S", "--json", "-"]) == 1
-    told = capsys.readouterr()
-    assert json.loads(told.out)["missing"] == ["S-02"]
-    assert told.err == "S-02  - two\n2 of 3 rows of S are shown\n"
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["missing"] == ["S-02"]
+    assert printed.err == "S-02  - two\n2 of 3 rows of S are shown\n"

@@ -84,7 +84,7 @@ class TrafficRow:
 
     def __str__(self) -> str:
         """The row of a table."""
-        numbers = "  ".join(f"{one:6.2f}" for one in (*self.recorded[:2], *self.simulated[:2]))
+        numbers = "  ".join(f"{number:6.2f}" for number in (*self.recorded[:2], *self.simulated[:2]))
         return f"{self.window:<24} {self.what:<52} {self.windows:>4}  {numbers}{'  <' if self.apart else ''}"
 
 
@@ -100,27 +100,27 @@ def recorded_frames(path: Path) -> dict[str, list[SeenFrame]]:
     """The frames of each scenario of a recorded set."""
     recording = read_recording(path)
     clients = {line.conn: line.client.partition("@")[2].partition("_") for line in recording.lines if line.client}
-    asked: dict[tuple[int, int], int] = {}
-    found: dict[str, list[SeenFrame]] = defaultdict(list)
+    codes: dict[tuple[int, int], int] = {}
+    frames: dict[str, list[SeenFrame]] = defaultdict(list)
     for line in recording.lines:
         command = line.command
         if command is None or line.conn not in clients:
             continue
-        who, _, scenario = clients[line.conn]
-        what = _what(command, (line.conn, command.opaque), asked, upward=line.to_broker)
+        client, _, scenario = clients[line.conn]
+        what = _what(command, (line.conn, command.opaque), codes, upward=line.to_broker)
         if what is not None:
-            found[scenario].append(SeenFrame(line.t, who, what))
-    return found
+            frames[scenario].append(SeenFrame(line.t, client, what))
+    return frames
 
 
 def _what(
-    command: RemotingCommand, key: tuple[int, int], asked: dict[tuple[int, int], int], *, upward: bool
+    command: RemotingCommand, key: tuple[int, int], codes: dict[tuple[int, int], int], *, upward: bool
 ) -> str | None:
     if upward and not command.is_response:
-        asked[key] = int(command.code)
+        codes[key] = int(command.code)
         return _request(command.code)
     if not upward and command.is_response:
-        return _answer(asked[key], command.code) if key in asked else None
+        return _answer(codes[key], command.code) if key in codes else None
     return None if upward else f"to the client: {_request(command.code)}"
 
 
@@ -129,20 +129,20 @@ def simulated_frames(
 ) -> list[SeenFrame]:
     """The frames of one simulated run, as the broker's end sees them."""
     simulation = Simulation(scenario, chooser=chooser, timing=timing, cluster=cluster, reduction=PartialOrderReduction)
-    asked: dict[tuple[int, int], int] = {}
-    found: list[SeenFrame] = []
+    codes: dict[tuple[int, int], int] = {}
+    frames: list[SeenFrame] = []
 
     def see(connection: VirtualConnection, direction: str, command: RemotingCommand, sent_us: int, due_us: int) -> None:
         if connection.server.name != simulation.cluster.broker_address:
             return
         upward = direction == C2S
-        what = _what(command, (connection.number, command.opaque), asked, upward=upward)
+        what = _what(command, (connection.number, command.opaque), codes, upward=upward)
         if what is not None:
-            found.append(SeenFrame((due_us if upward else sent_us) / 1_000, connection.node.name, what))
+            frames.append(SeenFrame((due_us if upward else sent_us) / 1_000, connection.node.name, what))
 
     simulation.world.on_frame = see
     simulation.run()
-    return sorted(found)
+    return sorted(frames)
 
 
 def windows_of(scenario: Scenario, frames: Sequence[SeenFrame]) -> Iterator[tuple[str, Counter[str]]]:
@@ -163,7 +163,7 @@ def windows_of(scenario: Scenario, frames: Sequence[SeenFrame]) -> Iterator[tupl
                 yield f"start {kind} others {len(mine)}", _count(frames, mine, began)
             mine.append(step.who)
         elif isinstance(step, Stop) and step.who in kinds:
-            goodbyes = (one.t for one in frames if one.who == step.who and one.what == _request(35))
+            goodbyes = (seen.t for seen in frames if seen.who == step.who and seen.what == _request(35))
             left = next(goodbyes, None)
             left_kind, group = kinds[step.who]
             there[group].remove(step.who)
@@ -178,8 +178,8 @@ def _kind(start: Start) -> str:
     return "broadcasting" if start.broadcasts else "orderly" if start.orderly else "push"
 
 
-def _count(frames: Iterable[SeenFrame], who: Sequence[str], since: float) -> Counter[str]:
-    return Counter(one.what for one in frames if one.who in who and since <= one.t < since + WINDOW_MS)
+def _count(frames: Iterable[SeenFrame], clients: Sequence[str], since: float) -> Counter[str]:
+    return Counter(frame.what for frame in frames if frame.who in clients and since <= frame.t < since + WINDOW_MS)
 
 
 def compared(
@@ -217,7 +217,7 @@ def compared(
 
 def _figures(what: str, counts: Sequence[Counter[str]]) -> Figures:
     many = [count[what] for count in counts] or [0]
-    return Figures(fmean(many), fmean(one > 0 for one in many), pstdev(many) / sqrt(len(many)))
+    return Figures(fmean(many), fmean(number > 0 for number in many), pstdev(many) / sqrt(len(many)))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -229,8 +229,8 @@ def main(arguments: Sequence[str]) -> int:
     out.write(f"{'window':<24} {'frame':<52}    n  recorded: mean, share  simulated\n")
     out.writelines(f"{row}\n" for row in rows)
     apart = [row for row in rows if row.apart]
-    told = sum(row.windows >= ENOUGH for row in rows)
-    out.write(f"{len(rows)} rows, {told} of them with {ENOUGH} recorded windows or more; {len(apart)} apart\n")
+    enough = sum(row.windows >= ENOUGH for row in rows)
+    out.write(f"{len(rows)} rows, {enough} of them with {ENOUGH} recorded windows or more; {len(apart)} apart\n")
     return 1 if apart else 0
 
 

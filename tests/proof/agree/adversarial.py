@@ -123,7 +123,9 @@ def _whole(rng: random.Random) -> str:
 def _decimal(rng: random.Random) -> str:
     """A number with a point or an exponent."""
     value = rng.choice((rng.uniform(-20, 20), rng.uniform(-1, 1) * 10.0 ** rng.randrange(-320, 308), 10.5, 1.5, 2.5))
-    text = rng.choice((repr, lambda one: f"{one:.3f}", lambda one: f"{one:e}", lambda one: f"{one:.20g}"))(value)
+    text = rng.choice(
+        (repr, lambda number: f"{number:.3f}", lambda number: f"{number:e}", lambda number: f"{number:.20g}")
+    )(value)
     if rng.random() < 0.1:
         text = value.hex()
     return rng.choice(("", "", "", "+", "0")) + text + rng.choice(("", "", "", "", "d", "F", "L", "e0"))

@@ -53,8 +53,10 @@ class Agreement:
         wrong = np.flatnonzero(expected != got)
         self.differing[way] += len(wrong)
         for place in wrong[: max(0, _SHOWN - len(self.examples))].tolist():
-            want, told = (OUTCOMES[codes[place]] if codes[place] < len(OUTCOMES) else "?" for codes in (expected, got))
-            self.examples.append(f"{way}: {told} where the evaluator says {want}, for {texts[place]!a}")
+            want, got_word = (
+                OUTCOMES[codes[place]] if codes[place] < len(OUTCOMES) else "?" for codes in (expected, got)
+            )
+            self.examples.append(f"{way}: {got_word} where the evaluator says {want}, for {texts[place]!a}")
 
     def as_json(self) -> dict[str, object]:
         """Everything, for programs."""
@@ -77,17 +79,21 @@ def compare(
     filter these ways are left out. Raises `MQFilterException`.
     """
     compiled = [compile_sql92(expression) for expression in expressions]
-    dictionary = [DictionaryFilter(one) for one in compiled]
+    dictionary = [DictionaryFilter(condition) for condition in compiled]
     agreements = [Agreement(expression) for expression in expressions]
-    names = sorted({node.name for one in compiled for node in one.root.walk() if isinstance(node, Property)})
+    names = sorted(
+        {node.name for condition in compiled for node in condition.root.walk() if isinstance(node, Property)}
+    )
     waiting = iter(texts)
     while part := list(islice(waiting, batch)):
         table, properties = _table(part, names)
-        expected = [_evaluated(one, properties) for one in compiled]
-        ways: list[tuple[str, Sequence[Codes]]] = [("dictionary", [one.outcomes(table) for one in dictionary])]
+        expected = [_evaluated(condition, properties) for condition in compiled]
+        ways: list[tuple[str, Sequence[Codes]]] = [
+            ("dictionary", [filtered.outcomes(table) for filtered in dictionary])
+        ]
         if real is not None:
             real.load([to_utf8(text) for text in part])
-            ways.append(("jar", [np.frombuffer(real.outcomes(one.text), np.uint8) for one in compiled]))
+            ways.append(("jar", [np.frombuffer(real.outcomes(condition.text), np.uint8) for condition in compiled]))
         if session is not None:
             ways += _on_spark(session, table, compiled, expected)
         for agreement, codes in zip(agreements, expected, strict=True):
@@ -105,14 +111,14 @@ def _table(texts: Sequence[str], names: Sequence[str]) -> tuple[pa.Table, list[d
     properties = [string_to_properties(text) for text in texts]
     columns = {
         "#": pa.array(range(len(texts)), pa.int64()),
-        "#map": pa.array([list(one.items()) for one in properties], pa.map_(pa.string(), pa.string())),
+        "#map": pa.array([list(values.items()) for values in properties], pa.map_(pa.string(), pa.string())),
     }
-    columns |= {name: pa.array([one.get(name) for one in properties], pa.string()) for name in names}
+    columns |= {name: pa.array([values.get(name) for values in properties], pa.string()) for name in names}
     return pa.table(columns), properties
 
 
 def _evaluated(compiled: CompiledSql92, properties: Sequence[dict[str, str]]) -> Codes:
-    return np.fromiter((code_of(compiled, one) for one in properties), np.uint8, len(properties))
+    return np.fromiter((code_of(compiled, values) for values in properties), np.uint8, len(properties))
 
 
 def _on_spark(
@@ -130,9 +136,13 @@ def _on_spark(
         return F.col(f"`{name}`")
 
     for way, properties in (("columns", own_column), ("map", "#map")):
-        yield way, _collect(frame, {str(i): outcome_code(one.text, properties) for i, one in enumerate(compiled)})
+        yield (
+            way,
+            _collect(frame, {str(i): outcome_code(condition.text, properties) for i, condition in enumerate(compiled)}),
+        )
     kept = _collect(
-        frame, {str(i): wants(one.text, "SQL92", properties="#map").cast("int") for i, one in enumerate(compiled)}
+        frame,
+        {str(i): wants(condition.text, "SQL92", properties="#map").cast("int") for i, condition in enumerate(compiled)},
     )
     yield (
         "where",
@@ -184,8 +194,8 @@ def _collect(frame: DataFrame, columns: Mapping[str, Column]) -> list[Codes]:
     names = list(columns)
     collected: list[Codes] = []
     for start in range(0, len(names), _COLUMNS_AT_ONCE):
-        some = names[start : start + _COLUMNS_AT_ONCE]
-        chosen = [columns[name].cast("tinyint").alias(name) for name in some]
+        part = names[start : start + _COLUMNS_AT_ONCE]
+        chosen = [columns[name].cast("tinyint").alias(name) for name in part]
         got = frame.select(F.col("#"), *chosen).toArrow().sort_by("#")
-        collected += [got[name].to_numpy().astype(np.uint8) for name in some]
+        collected += [got[name].to_numpy().astype(np.uint8) for name in part]
     return collected

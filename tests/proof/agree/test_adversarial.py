@@ -22,13 +22,13 @@ def test_a_row_is_made_from_seed_and_number_alone():
     code = (
         "import zlib; from tests.proof.agree.adversarial import rows; print(zlib.crc32(''.join(rows(200, 8)).encode()))"
     )
-    told = {
+    printed = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(told) == 1
+    assert len(printed) == 1
 
 
 def values():
@@ -70,12 +70,12 @@ def items(text):
 @pytest.mark.parametrize(
     "odd",
     [
-        lambda all_items: len({one[0] for one in all_items}) < len(all_items),
-        lambda all_items: any(len(one) == 1 for one in all_items),
-        lambda all_items: any(len(one) > 2 and one[2] for one in all_items),
-        lambda all_items: any(len(one) > 2 and not one[-1] for one in all_items),
-        lambda all_items: any(not one[0] for one in all_items),
-        lambda all_items: any(one[0] not in NAMES for one in all_items),
+        lambda all_items: len({item[0] for item in all_items}) < len(all_items),
+        lambda all_items: any(len(item) == 1 for item in all_items),
+        lambda all_items: any(len(item) > 2 and item[2] for item in all_items),
+        lambda all_items: any(len(item) > 2 and not item[-1] for item in all_items),
+        lambda all_items: any(not item[0] for item in all_items),
+        lambda all_items: any(item[0] not in NAMES for item in all_items),
         lambda all_items: not all_items,
     ],
     ids=["name twice", "no value", "separator inside", "separator behind", "no name", "other name", "nothing"],

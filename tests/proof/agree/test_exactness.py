@@ -30,25 +30,29 @@ def real():
 
 def test_no_way_differs_from_the_evaluator_by_a_row(spark, real):
     """Few rows here; `rmqlab agree --rows 1000000` does as many as wanted."""
-    some = [EXPRESSIONS[at] for at in (0, 3, 7, 10, 14, 24, 26, 29)]
-    *_, agreements = compare(rows(1_500, 1), some, spark, real, batch=1_000)
-    for one in agreements:
-        assert one.rows == sum(one.outcomes.values()) == 1_500
-        assert one.differing == dict.fromkeys(("dictionary", "jar", "columns", "map", "where"), 0), one.examples
-    assert all(sum(one.outcomes[value] for one in agreements) for value in ("true", "false", "null", "error"))
+    expressions = [EXPRESSIONS[at] for at in (0, 3, 7, 10, 14, 24, 26, 29)]
+    *_, agreements = compare(rows(1_500, 1), expressions, spark, real, batch=1_000)
+    for agreement in agreements:
+        assert agreement.rows == sum(agreement.outcomes.values()) == 1_500
+        assert agreement.differing == dict.fromkeys(("dictionary", "jar", "columns", "map", "where"), 0), (
+            agreement.examples
+        )
+    assert all(
+        sum(agreement.outcomes[value] for agreement in agreements) for value in ("true", "false", "null", "error")
+    )
 
 
 def test_every_filter_by_the_real_one_and_by_dictionary(real):
     """All expressions and more rows: these two ways are quick."""
     *_, agreements = compare(rows(4_000, 2), EXPRESSIONS, None, real)
-    assert {one.expression: dict(one.differing) for one in agreements} == {
+    assert {agreement.expression: dict(agreement.differing) for agreement in agreements} == {
         expression: {"dictionary": 0, "jar": 0} for expression in EXPRESSIONS
     }
 
 
 def test_tags_on_spark_are_the_cores_steps(spark):
     agreements = compare_tags(rows(1_500, 1), ["*", "5 || TagA", "五"], spark)
-    assert [one.differing.total() for one in agreements] == [0, 0, 0]
+    assert [agreement.differing.total() for agreement in agreements] == [0, 0, 0]
     assert agreements[0].outcomes == {"true": 1_500}
     assert set(agreements[1].outcomes) == {"true", "false"}
 
@@ -57,26 +61,26 @@ def wrong_once(monkeypatch):
     honest = DictionaryFilter.outcomes
 
     def outcomes(self, table):
-        told = honest(self, table).copy()
-        told[17] = (told[17] + 1) % 4
-        return told
+        codes = honest(self, table).copy()
+        codes[17] = (codes[17] + 1) % 4
+        return codes
 
     monkeypatch.setattr(DictionaryFilter, "outcomes", outcomes)
 
 
 def test_one_wrong_row_is_noticed(monkeypatch):
     wrong_once(monkeypatch)
-    *_, (one,) = compare(rows(100), ["a > 5"])
-    assert one.differing == {"dictionary": 1}
-    assert one.examples[0].startswith("dictionary: ")
-    assert "where the evaluator says" in one.examples[0]
+    *_, (agreement,) = compare(rows(100), ["a > 5"])
+    assert agreement.differing == {"dictionary": 1}
+    assert agreement.examples[0].startswith("dictionary: ")
+    assert "where the evaluator says" in agreement.examples[0]
 
 
 def test_the_verb_tells_counts_and_fails_where_something_differs(spark, monkeypatch, tmp_path, capsys):
-    told = tmp_path / "agree.json"
-    command = ["agree", "a > 5", "--rows", "200", "--seed", "4", "--no-jar", "--spark", "local[2]", "--json", str(told)]
+    path = tmp_path / "agree.json"
+    command = ["agree", "a > 5", "--rows", "200", "--seed", "4", "--no-jar", "--spark", "local[2]", "--json", str(path)]
     assert main(command) == 0
-    result = json.loads(told.read_text())
+    result = json.loads(path.read_text())
     assert (result["rows"], result["seed"], result["differing"]) == (200, 4, 0)
     assert result["ways"] == ["dictionary", "columns", "map", "where"]
     assert sum(result["expressions"]["a > 5"]["outcomes"].values()) == 200

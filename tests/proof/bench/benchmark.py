@@ -113,10 +113,10 @@ def chosen(names: Sequence[str], known: Mapping[str, Benchmark]) -> list[Benchma
     Raises:
         BadInput: a name that is none of a benchmark.
     """
-    found: dict[str, Benchmark] = {}
+    benchmarks: dict[str, Benchmark] = {}
     for name in names:
-        meant = [name] if name in known else [one for one in known if one.startswith(f"{name}-")]
+        meant = [name] if name in known else [entry for entry in known if entry.startswith(f"{name}-")]
         if not meant:
             raise BadInput(f"no benchmark {name!r}{there_are(name, known)} (--list names all)")
-        found |= {one: known[one] for one in meant}
-    return list(found.values()) if names else [one for one in known.values() if not one.heavy]
+        benchmarks |= {entry: known[entry] for entry in meant}
+    return list(benchmarks.values()) if names else [benchmark for benchmark in known.values() if not benchmark.heavy]

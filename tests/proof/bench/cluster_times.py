@@ -40,11 +40,11 @@ def measure(store: Path, small: Path, address: str) -> dict[str, float]:
     Raises:
         ClusterRunError: a job failed.
     """
-    told = run_python(
+    output = run_python(
         ["-m", "tests.proof.bench.cluster_times", str(os.getpid()), address, str(store), str(small)], address
     )
-    found: dict[str, float] = json.loads(told.splitlines()[-1])
-    return found
+    seconds: dict[str, float] = json.loads(output.splitlines()[-1])
+    return seconds
 
 
 def times(gib: float = 0.5) -> dict[str, Any]:
@@ -89,8 +89,8 @@ def _log_bytes(store: Path) -> int:
 
 
 def _row(name: str, cores: int, address: str, store: Path, small: Path) -> dict[str, Any]:
-    found = measure(store, small, address)
-    return {"name": name, "cores": cores, **{key: round(value, 2) for key, value in found.items()}}
+    seconds = measure(store, small, address)
+    return {"name": name, "cores": cores, **{key: round(value, 2) for key, value in seconds.items()}}
 
 
 def _measured(root: str, address: str, store: str, small: str) -> dict[str, float]:
@@ -118,20 +118,20 @@ def _measured(root: str, address: str, store: str, small: str) -> dict[str, floa
     # Pairs: the JVM still compiles, so later rounds cost less than earlier ones.
     middle, low, high = Interval.of([big - again for again, big in rounds], outer=1)
     again = median(again for again, _ in rounds)
-    found = {"session": session, "first": first, "again": again, "data": middle}
-    return {**found, "swing": max(high - middle, middle - low) / middle}
+    seconds = {"session": session, "first": first, "again": again, "data": middle}
+    return {**seconds, "swing": max(high - middle, middle - low) / middle}
 
 
 def _write(*, only_answers: bool) -> None:
     """Measure, and write what notebook 13 shows: the times as soon as they are there, they take minutes."""
     path = checkout_path("data") / "cluster" / "times.json"
     path.parent.mkdir(exist_ok=True)
-    found = json.loads(path.read_text(encoding="utf-8")) if only_answers else {**times(), "answers": []}
-    for asked in (False, True):
-        if asked:
-            found["answers"] = answers()
+    record = json.loads(path.read_text(encoding="utf-8")) if only_answers else {**times(), "answers": []}
+    for is_answered in (False, True):
+        if is_answered:
+            record["answers"] = answers()
         with atomic_write(path) as part:
-            part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            part.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

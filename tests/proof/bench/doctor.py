@@ -75,9 +75,9 @@ def second_look(side: Side) -> ClusterSnapshot:
     side.client.ask("up")  # it has sent to the topic that the groups consume
     with Crowd(f"127.0.0.1:{side.cluster.ports[1]}", MANY, MEMBERS):
         seen = asyncio.run(look())
-    told = sum(member.running is not None for group in seen.groups.values() for member in group.members.values())
-    if told < MANY * MEMBERS:
-        raise BenchError(f"{told} of {MANY * MEMBERS} members told what they run: {seen.unanswered[:3]}")
+    answered = sum(member.running is not None for group in seen.groups.values() for member in group.members.values())
+    if answered < MANY * MEMBERS:
+        raise BenchError(f"{answered} of {MANY * MEMBERS} members told what they run: {seen.unanswered[:3]}")
     return seen
 
 

@@ -13,4 +13,4 @@ if TYPE_CHECKING:
 def benchmarks() -> dict[str, Benchmark]:
     """All benchmarks of the laboratory by name, in the order in which they are run."""
     kinds = (core, explore, hours, plan, start, verbs, serve, doctor, fuzz)
-    return {one.name: one for kind in kinds for one in kind.BENCHMARKS}
+    return {benchmark.name: benchmark for kind in kinds for benchmark in kind.BENCHMARKS}

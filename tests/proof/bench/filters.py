@@ -113,12 +113,12 @@ class SparkBench:
 
         java = self._java.pid
         begin = cpu_seconds(java)
-        told = work()
+        counts = work()
         seconds = cpu_seconds(java) - begin
-        if told != (self.messages, self._matched[wanted]):
+        if counts != (self.messages, self._matched[wanted]):
             raise CountsDifferError(
-                f"{told[1]} of {told[0]} messages pass on Spark, {self._matched[wanted]} of {self.messages} the real "
-                f"filter: {wanted}"
+                f"{counts[1]} of {counts[0]} messages pass on Spark, {self._matched[wanted]} of {self.messages} "
+                f"the real filter: {wanted}"
             )
         return self.messages, seconds
 
@@ -170,7 +170,7 @@ class SparkBench:
     def evaluated_in_python(self) -> Measurement:
         """Evaluate one message after the other."""
         compiled = compile_sql92(E0)
-        messages = [string_to_properties(one.decode()) for one in self.few()]
+        messages = [string_to_properties(text.decode()) for text in self.few()]
         begin = process_time()
         for properties in messages:
             compiled.matches(properties)

@@ -73,10 +73,10 @@ def child(what: str, clients: int, minutes: float) -> Child:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - our own code
     if done.returncode:
         raise BenchError(f"{what} of {clients} clients ended with status {done.returncode}: {done.stderr[-500:]}")
-    told = json.loads(done.stdout)
-    if not told.pop("whole"):
+    record = json.loads(done.stdout)
+    if not record.pop("whole"):
         raise BenchError(f"{what} of {clients} clients: not every client was there, or served, at the end")
-    return Child(**told)
+    return Child(**record)
 
 
 def _seconds(what: str, clients: int, minutes: float) -> Measurement:

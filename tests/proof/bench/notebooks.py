@@ -31,9 +31,9 @@ class SuiteTooSlowError(AssertionError):
 
 def lessons() -> list[Path]:
     """The lessons in the order in which they run."""
-    found = sorted(checkout_path("notebooks").glob("*.ipynb"))
+    paths = sorted(checkout_path("notebooks").glob("*.ipynb"))
     places = {number: place for place, number in enumerate(FIRST)}
-    return sorted(found, key=lambda path: places.get(path.name[:2], len(places)))
+    return sorted(paths, key=lambda path: places.get(path.name[:2], len(places)))
 
 
 def notebook_suite(limit_s: float = LIMIT_S) -> Measurement:
@@ -56,8 +56,8 @@ def notebook_suite(limit_s: float = LIMIT_S) -> Measurement:
         waiting = [pool.submit(_run_lesson, str(path), "") for path in paths[:AT_ONCE]]
         with ConnectServer("local[2]") as server:
             waiting += [pool.submit(_run_lesson, str(path), server.address) for path in paths[AT_ONCE:]]
-            for one in waiting:
-                one.result()
+            for future in waiting:
+                future.result()
     seconds = perf_counter() - begin
     if seconds > limit_s:
         raise SuiteTooSlowError(f"{len(paths)} notebooks took {seconds:.0f} s; {limit_s:.0f} s are allowed")

@@ -80,7 +80,7 @@ class PivotedFile:
         )
         for name in presence:
             if name not in self.columns:
-                self.columns += [one for one in (name + PRESENCE, name) if one in names][:1]
+                self.columns += [column for column in (name + PRESENCE, name) if column in names][:1]
 
     @property
     def row_groups(self) -> int:

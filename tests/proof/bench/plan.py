@@ -32,10 +32,10 @@ def _rolling() -> Measurement:
     """Schedules of the rolling restart, searched and drawn."""
 
     def work() -> float:
-        one = plan(
+        tried = plan(
             OLD, NEW, setting=FOUR, budget=FEW, procedures=["one-by-one"], producers=[Producers.WAIT]
         ).tried[0]  # fmt: skip
-        return one.runs
+        return tried.runs
 
     return timed(work)
 
@@ -43,7 +43,7 @@ def _rolling() -> Measurement:
 def _one_run() -> Measurement:
     """The rolling restart once, with nothing open."""
     change = change_between(parse_subscription(OLD, "OLD"), parse_subscription(NEW, "NEW"))
-    procedure = next(one for one in PROCEDURES if one.name == "one-by-one")
+    procedure = next(known for known in PROCEDURES if known.name == "one-by-one")
     scenario = course(procedure, change, FOUR, Producers.WAIT).scenario
 
     def work() -> float:

@@ -100,14 +100,14 @@ def _block(bodies: tuple[int, int], seed: int, most: int) -> tuple[Any, Any]:
             "price": repr(price / 100),
         }
         body = rng.bytes(int(rng.integers(*bodies)))
-        one = record(
+        packed = record(
             0, _topic(topic), body, queue=number % _QUEUES, properties=properties, stored=1_700_000_000_000 + number
         )
-        if at + len(one) > most:
+        if at + len(packed) > most:
             return np.frombuffer(b"".join(made), np.uint8).copy(), np.array(starts, np.int64)
         starts.append(at)
-        made.append(one)
-        at += len(one)
+        made.append(packed)
+        at += len(packed)
 
 
 class Bench:
@@ -147,10 +147,10 @@ class Bench:
     def real(self, kind: str) -> Scanned:
         """Let the real decoder read the store."""
         path, records = self.store(kind)
-        found = self.java.scan(path / "commitlog")
-        if found.records != records:
-            raise RecordsDifferError(f"the real decoder reads {found.records} of {records} records")
-        return found
+        scanned = self.java.scan(path / "commitlog")
+        if scanned.records != records:
+            raise RecordsDifferError(f"the real decoder reads {scanned.records} of {records} records")
+        return scanned
 
     def close(self) -> None:
         """End the Java process and remove the files."""
@@ -186,33 +186,33 @@ def _scan(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
         from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
 
-        one = bench(size)
-        path, _ = one.store(kind)
+        prepared = bench(size)
+        path, _ = prepared.store(kind)
         if not known:
-            known.append(one.real(kind))
+            known.append(prepared.real(kind))
         begin = process_time()
         parts = [scan_sums(part) for part in log_ranges(log_files(path), _FILE)]
         seconds = process_time() - begin
-        found = sum(records for records, _ in parts), sum(total for _, total in parts)
-        if found != known[0][:2]:
-            raise RecordsDifferError(f"{found} here, {known[0][:2]} by the real decoder (records, checksum)")
-        return found[0], seconds
+        counts = sum(records for records, _ in parts), sum(total for _, total in parts)
+        if counts != known[0][:2]:
+            raise RecordsDifferError(f"{counts} here, {known[0][:2]} by the real decoder (records, checksum)")
+        return counts[0], seconds
 
     return measure
 
 
 def _real_cpu(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
-        found = bench(size).real(kind)
-        return found.records, found.cpu_seconds
+        scanned = bench(size).real(kind)
+        return scanned.records, scanned.cpu_seconds
 
     return measure
 
 
 def _real_wall(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
-        found = bench(size).real(kind)
-        return found.records, found.seconds
+        scanned = bench(size).real(kind)
+        return scanned.records, scanned.seconds
 
     return measure
 
@@ -239,8 +239,8 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
         from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
         from rmqlab_tools.spark.files.tasks import over_ranges
 
-        one = bench(size)
-        path, records = one.store(kind)
+        prepared = bench(size)
+        path, records = prepared.store(kind)
         parts = log_ranges(log_files(path), _FILE)
         schema = pa.schema([("records", pa.int64()), ("total", pa.int64())])
 
@@ -249,9 +249,9 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
                 yield pa.record_batch([[figure] for figure in scan_sums(part)], schema=schema)
 
         begin = perf_counter()
-        frame = over_ranges(one.session, parts, work, schema)
-        found = sum(row.records for row in frame.collect())
-        return _checked(found, records), perf_counter() - begin
+        frame = over_ranges(prepared.session, parts, work, schema)
+        counted = sum(row.records for row in frame.collect())
+        return _checked(counted, records), perf_counter() - begin
 
     return measure
 
@@ -262,10 +262,10 @@ def _data_source(size: int, kind: str) -> Callable[[], Measurement]:
 
         from rmqlab_tools.spark import read_store
 
-        one = bench(size)
-        path, records = one.store(kind)
+        prepared = bench(size)
+        path, records = prepared.store(kind)
         begin = perf_counter()
-        frame = read_store(one.session, path, columns=_COLUMNS)
+        frame = read_store(prepared.session, path, columns=_COLUMNS)
         row = frame.agg(F.count(F.lit(1)), F.sum("queueOffset"), F.sum(F.length("tags"))).collect()[0]
         return _checked(row[0], records), perf_counter() - begin
 
@@ -290,27 +290,29 @@ def _audit(size: int, kind: str) -> Callable[[], Measurement]:
         from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
         from rmqlab_tools.spark.audit.subscriptions import BrokerSubscription, ClientSubscription, Subscriptions
 
-        one = bench(size)
-        path, records = one.store(kind)
+        prepared = bench(size)
+        path, records = prepared.store(kind)
         tags = "Tag1 || Tag2 || Tag3"
         keys = {("G", _topic(number)): [ClientSubscription("", "TAG", tags)] for number in range(8)}
         # Where nothing tells since when the group is there, every message of a big log may be lost, and is a row.
-        held = {key: [BrokerSubscription("TAG", tags)] for key in keys}
-        options = AuditOptions(subscriptions=Subscriptions(keys, held, frozenset(keys), {}), check_crc=False)
+        broker_subscriptions = {key: [BrokerSubscription("TAG", tags)] for key in keys}
+        options = AuditOptions(
+            subscriptions=Subscriptions(keys, broker_subscriptions, frozenset(keys), {}), check_crc=False
+        )
         begin = perf_counter()
-        audit = Audit(one.session, path, options)
-        found = sum(row["sent"] for row in audit.summary["G"].values())
+        audit = Audit(prepared.session, path, options)
+        counted = sum(row["sent"] for row in audit.summary["G"].values())
         seconds = perf_counter() - begin
         audit.close()
-        return _checked(found, records), seconds
+        return _checked(counted, records), seconds
 
     return measure
 
 
-def _checked(found: int, records: int) -> int:
-    if found != records:
-        raise RecordsDifferError(f"{found} of {records} records")
-    return found
+def _checked(counted: int, records: int) -> int:
+    if counted != records:
+        raise RecordsDifferError(f"{counted} of {records} records")
+    return counted
 
 
 def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:

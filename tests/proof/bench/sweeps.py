@@ -75,13 +75,13 @@ def _session() -> SparkSession:
 def on_two_cores() -> Measurement:
     """A sweep of `TASKS` tasks on Spark, two at a time; the session is there, its workers start with the sweep."""
     result, seconds = _swept(_sweep(), _session())
-    return sum(one["runs"] for one in result.good), seconds
+    return sum(row["runs"] for row in result.good), seconds
 
 
 def on_one_core() -> Measurement:
     """The same sweep in this process, without Spark."""
     result, seconds = _swept(_sweep(), None)
-    return sum(one["runs"] for one in result.good), seconds
+    return sum(row["runs"] for row in result.good), seconds
 
 
 def bare(processes: int) -> Measurement:
@@ -93,15 +93,15 @@ def bare(processes: int) -> Measurement:
         context.Process(target=_bare, args=(a_process, number * a_process, together, answers), daemon=True)
         for number in range(processes)
     ]
-    for one in started:
-        one.start()
+    for process in started:
+        process.start()
     together.wait(PATIENCE_S)
     begin = perf_counter()
     for _ in started:
         answers.get()
     seconds = perf_counter() - begin
-    for one in started:
-        one.join()
+    for process in started:
+        process.join()
     return processes * a_process, seconds
 
 

@@ -30,9 +30,9 @@ def test_rates_are_medians_of_turns_without_the_first():
     result = run_benchmark(benchmark, runs=3)
     assert (result.value, result.low, result.high, result.reference) == (40, 10, 90, 20)
     assert (result.ratio, result.ratio_low, result.ratio_high) == (2.0, 0.5, 3.0)
-    told = result.as_json()
-    assert {"value", "unit", "ratio_to", "low", "high", "runs"} <= set(told)
-    assert (told["unit"], told["ratio_to"], told["runs"]) == ("things/s", "idle", 3)
+    record = result.as_json()
+    assert {"value", "unit", "ratio_to", "low", "high", "runs"} <= set(record)
+    assert (record["unit"], record["ratio_to"], record["runs"]) == ("things/s", "idle", 3)
 
 
 @pytest.mark.parametrize(("unit", "value"), [("ms", 250.0), ("s", 0.25)])
@@ -56,7 +56,7 @@ def test_what_must_be_measured_is_there():
         "conform",
         "replay",
     } <= set(known)
-    assert [one.name for one in chosen(["import", "events"], known)] == ["import", "events"]
+    assert [benchmark.name for benchmark in chosen(["import", "events"], known)] == ["import", "events"]
     with pytest.raises(BadInput, match=r"no benchmark 'evnts'; did you mean events\?"):
         chosen(["evnts"], known)
 

@@ -31,4 +31,8 @@ def test_every_member_of_a_crowd_is_seen_and_tells():
 
 
 def test_only_looks_at_many_groups_wait_to_be_named():
-    assert [one.name for one in BENCHMARKS if one.heavy] == ["doctor-look", "doctor-bytes", "doctor-requests"]
+    assert [benchmark.name for benchmark in BENCHMARKS if benchmark.heavy] == [
+        "doctor-look",
+        "doctor-bytes",
+        "doctor-requests",
+    ]

@@ -21,4 +21,4 @@ def test_schedules_states_and_runs_are_counted(monkeypatch):
 
 
 def test_only_the_whole_space_waits_to_be_named():
-    assert [one.name for one in BENCHMARKS if one.heavy] == ["explore-space"]
+    assert [benchmark.name for benchmark in BENCHMARKS if benchmark.heavy] == ["explore-space"]

@@ -18,12 +18,12 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="children tell t
 
 @pytest.mark.parametrize("what", ["crowd", "large-group"])
 def test_one_child_gives_both_figures(what):
-    seconds, memory = (run_benchmark(one) for one in hours(what, "x", 12, 2))
-    told = child(what, 12, 2)
-    assert (seconds.value, seconds.runs) == (told.seconds, 1)
-    assert (memory.value, memory.reference) == (told.peak_mb, told.idle_mb)
-    assert 0 < told.idle_mb <= told.peak_mb
-    assert told.steps > 12 * 4  # four beats of each in two minutes
+    seconds, memory = (run_benchmark(benchmark) for benchmark in hours(what, "x", 12, 2))
+    figures = child(what, 12, 2)
+    assert (seconds.value, seconds.runs) == (figures.seconds, 1)
+    assert (memory.value, memory.reference) == (figures.peak_mb, figures.idle_mb)
+    assert 0 < figures.idle_mb <= figures.peak_mb
+    assert figures.steps > 12 * 4  # four beats of each in two minutes
 
 
 def test_a_child_that_does_not_serve_everybody_is_no_measurement(monkeypatch):
@@ -37,11 +37,14 @@ def test_a_child_that_does_not_serve_everybody_is_no_measurement(monkeypatch):
 
 def test_heavy_ones_run_only_when_they_are_named(capsys):
     known = benchmarks()
-    heavy = {name for name, one in known.items() if one.heavy}
+    heavy = {name for name, benchmark in known.items() if benchmark.heavy}
     assert heavy >= {f"{what}-hour-{of}" for what in ("crowd", "large-group") for of in ("seconds", "memory")}
-    assert heavy.isdisjoint(one.name for one in chosen([], known))
-    assert {one.name for one in chosen(["crowd-hour"], known)} == {"crowd-hour-seconds", "crowd-hour-memory"}
-    assert "group-hour" in {one.name for one in chosen([], known)}
+    assert heavy.isdisjoint(benchmark.name for benchmark in chosen([], known))
+    assert {benchmark.name for benchmark in chosen(["crowd-hour"], known)} == {
+        "crowd-hour-seconds",
+        "crowd-hour-memory",
+    }
+    assert "group-hour" in {benchmark.name for benchmark in chosen([], known)}
     assert main(["bench", "--list"]) == 0
     listed = capsys.readouterr().out
     assert listed.count("only by name") >= len(heavy)

@@ -32,6 +32,6 @@ def test_a_store_for_benchmarks_is_sound(tmp_path):
 
 
 def test_benchmarks_have_a_reference_in_the_same_run():
-    names = [one.name for one in bench_store.store_benchmarks()]
+    names = [benchmark.name for benchmark in bench_store.store_benchmarks()]
     assert {"store_scan-470", "store_scan-2k", "store_scan-470-bytes", "audit-470"} <= set(names)
     assert len(set(names)) == len(names)

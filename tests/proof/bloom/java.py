@@ -39,11 +39,13 @@ class RealBloom(RealProgram):
         for workload, records in workloads:
             self._send(_job(workload, records))
         size = 16 + 8 * rounds * len(STAGES)
-        found = []
+        measured = []
         for _ in workloads:
             matched, passed, *times = struct.unpack(f">{size // 8}q", self._receive(size))
-            found.append((matched, passed, [times[at : at + len(STAGES)] for at in range(0, len(times), len(STAGES))]))
-        return found
+            measured.append(
+                (matched, passed, [times[at : at + len(STAGES)] for at in range(0, len(times), len(STAGES))])
+            )
+        return measured
 
 
 def _job(workload: Workload, records: Sequence[bytes]) -> bytes:

@@ -59,7 +59,7 @@ class ProfileCell:
 
     def interval(self, side: Side, figure: Callable[[Stages], float] = Stages.ratio) -> Interval:
         """A figure of the processes, by default the cost with the switch / without it."""
-        return Interval.of([figure(one) for one in self._of(side)])
+        return Interval.of([figure(stages) for stages in self._of(side)])
 
     def middle(self, side: Side) -> Stages:
         """The stages of the process whose ratio is the middle one: they add up, as medians would not."""
@@ -74,7 +74,7 @@ class ProfileCell:
     def as_json(self) -> dict[str, Any]:
         """For files: the workload, the counts, and by side a list of stage times for each process, in ns."""
         sides: dict[str, Any] = {
-            side: [one.as_json() for one in processes] for side, processes in self.processes.items()
+            side: [stages.as_json() for stages in processes] for side, processes in self.processes.items()
         }
         counts = asdict(self.counts)
         if self.counts.theory_rate is not None:
@@ -82,12 +82,12 @@ class ProfileCell:
         return {**asdict(self.workload), **counts, **sides}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> ProfileCell:
+    def from_json(cls, record: dict[str, Any]) -> ProfileCell:
         """Read what `as_json` gave."""
         workload, counts = (
-            kind(**{name: told[name] for name in kind.__dataclass_fields__}) for kind in (Workload, StageCounts)
+            kind(**{name: record[name] for name in kind.__dataclass_fields__}) for kind in (Workload, StageCounts)
         )
-        processes = {side: tuple(Stages(*one) for one in told[side]) for side in SIDES if side in told}
+        processes = {side: tuple(Stages(*times) for times in record[side]) for side in SIDES if side in record}
         return cls(workload, counts, processes)  # type: ignore[arg-type]
 
 
@@ -101,9 +101,9 @@ class BloomMap:
     @classmethod
     def of(cls, cells: Iterable[ProfileCell]) -> BloomMap:
         """Sort measured cells into both."""
-        every = list(cells)
-        bare = [one for one in every if not one.workload.user_properties]
-        return cls(tuple(one for one in every if one.workload.user_properties), bare[0] if bare else None)
+        measured = list(cells)
+        bare = [cell for cell in measured if not cell.workload.user_properties]
+        return cls(tuple(cell for cell in measured if cell.workload.user_properties), bare[0] if bare else None)
 
     @property
     def sides(self) -> list[Side]:
@@ -121,8 +121,8 @@ class BloomMap:
             BadInput: it was not measured; the text names the axes.
         """
         for cell in self.cells:
-            one = cell.workload
-            if (one.selectivity, one.groups, one.expression) == (selectivity, groups, expression):
+            workload = cell.workload
+            if (workload.selectivity, workload.groups, workload.expression) == (selectivity, groups, expression):
                 return cell
         axes = {name: self.axis(name) for name in ("selectivity", "groups", "expression")}
         raise BadInput(f"no cell with selectivity {selectivity}, {groups} groups, {expression!r}; measured are {axes}")
@@ -131,15 +131,15 @@ class BloomMap:
         """The cells with so many groups, by selectivity; without an expression those of all."""
         return sorted(
             (
-                one for one in self.cells
-                if one.workload.groups == groups and expression in {None, one.workload.expression}
+                cell for cell in self.cells
+                if cell.workload.groups == groups and expression in {None, cell.workload.expression}
             ),
-            key=lambda one: one.workload.selectivity,
+            key=lambda cell: cell.workload.selectivity,
         )  # fmt: skip
 
     def turn(self, groups: int, expression: str, side: Side) -> Turn:
         """Between which measured shares the switch turns from a gain into a loss."""
-        row = [(one.workload.selectivity, one.interval(side)) for one in self.row(groups, expression)]
+        row = [(cell.workload.selectivity, cell.interval(side)) for cell in self.row(groups, expression)]
         pays = costs = None
         for share, ratio in row:
             if not ratio.below(1):
@@ -156,18 +156,18 @@ class BloomMap:
 
         Cells that differ only in the expression are put together.
         """
-        found = []
+        rows = []
         for groups in self.axis("groups"):
             for selectivity in self.axis("selectivity"):
-                cells = [one for one in self.row(groups) if one.workload.selectivity == selectivity]
-                others = [one.workload.messages * groups - one.counts.matched for one in cells]
+                cells = [cell for cell in self.row(groups) if cell.workload.selectivity == selectivity]
+                others = [cell.workload.messages * groups - cell.counts.matched for cell in cells]
                 if not sum(others):
                     continue
-                rates = [one.counts.theory_rate or 0.0 for one in cells]
+                rates = [cell.counts.theory_rate or 0.0 for cell in cells]
                 expected = sum(rate * many for rate, many in zip(rates, others, strict=True))
-                hits = sum(one.counts.passed - one.counts.matched for one in cells)
-                found.append((groups, selectivity, hits, sum(others), expected / sum(others)))
-        return found
+                hits = sum(cell.counts.passed - cell.counts.matched for cell in cells)
+                rows.append((groups, selectivity, hits, sum(others), expected / sum(others)))
+        return rows
 
 
 @lru_cache(maxsize=1)
@@ -198,4 +198,4 @@ def write_map(path: Path, cells: Iterable[ProfileCell]) -> None:
     """Write measured cells, a line each."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part:
-        part.write_text("".join(json.dumps(one.as_json()) + "\n" for one in cells), encoding="utf-8")
+        part.write_text("".join(json.dumps(cell.as_json()) + "\n" for cell in cells), encoding="utf-8")

@@ -56,35 +56,35 @@ def measure(
     processes: int = PROCESSES,
     *,
     real: bool = True,
-    told: Callable[[str], None] = lambda _: None,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> list[ProfileCell]:
-    """Measure workloads; ``told`` hears what begins.
+    """Measure workloads; ``announce`` hears what begins.
 
     Raises:
         RealFilterMissingError: ``real``, and the jars cannot be had.
         ValueError: the real filters match or pass other pairs than ours.
     """
-    found: list[dict[Side, list[Stages]]] = [{"ours": [], **({"java": []} if real else {})} for _ in workloads]
+    times: list[dict[Side, list[Stages]]] = [{"ours": [], **({"java": []} if real else {})} for _ in workloads]
     counts: list[StageCounts] = []
-    records = [_records(one) for one in workloads] if real else []
+    records = [_records(workload) for workload in workloads] if real else []
     for number in range(1, processes + 1):
         if real:
-            told(f"process {number} of {processes}: the real classes")
+            announce(f"process {number} of {processes}: the real classes")
             java = _java(list(zip(workloads, records, strict=True)))
-        told(f"process {number} of {processes}: our classes")
+        announce(f"process {number} of {processes}: our classes")
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             ours = pool.submit(_ours, workloads).result()
-        counts = [one for one, _ in ours]
+        counts = [workload for workload, _ in ours]
         for at, (_, stages) in enumerate(ours):
-            found[at]["ours"].append(stages)
+            times[at]["ours"].append(stages)
             if real:
                 matched, passed, of_java = java[at]
                 if (matched, passed) != (counts[at].matched, counts[at].passed):
                     raise ValueError(f"the real filters match {matched} and pass {passed}, ours {counts[at]}")
-                found[at]["java"].append(of_java)
+                times[at]["java"].append(of_java)
     return [
-        ProfileCell(one, counted, {side: tuple(stages) for side, stages in sides.items()})
-        for one, counted, sides in zip(workloads, counts, found, strict=True)
+        ProfileCell(workload, counted, {side: tuple(stages) for side, stages in sides.items()})
+        for workload, counted, sides in zip(workloads, counts, times, strict=True)
     ]
 
 
@@ -92,17 +92,18 @@ def _ours(workloads: Sequence[Workload]) -> list[tuple[StageCounts, Stages]]:
     gc.disable()  # the collector would go through all workloads between two stages
     spent = timed_stages(workloads, ROUNDS)
     return [
-        (counts, Stages.of_rounds(rounds, one.messages)) for one, (counts, rounds) in zip(workloads, spent, strict=True)
+        (counts, Stages.of_rounds(rounds, workload.messages))
+        for workload, (counts, rounds) in zip(workloads, spent, strict=True)
     ]
 
 
 def _java(workloads: Sequence[tuple[Workload, Sequence[bytes]]]) -> list[tuple[int, int, Stages]]:
-    pairs = sum(one.messages * one.groups for one, _ in workloads)
+    pairs = sum(workload.messages * workload.groups for workload, _ in workloads)
     with RealBloom() as java:
-        told = java.measure(workloads, max(3, -(-WARM_PAIRS // pairs)), JAVA_ROUNDS)
+        measured = java.measure(workloads, max(3, -(-WARM_PAIRS // pairs)), JAVA_ROUNDS)
     return [
-        (matched, passed, Stages.of_rounds(rounds, one.messages))
-        for (one, _), (matched, passed, rounds) in zip(workloads, told, strict=True)
+        (matched, passed, Stages.of_rounds(rounds, workload.messages))
+        for (workload, _), (matched, passed, rounds) in zip(workloads, measured, strict=True)
     ]
 
 

@@ -65,7 +65,7 @@ class Stages:
     @classmethod
     def of_rounds(cls, rounds: Sequence[Sequence[float]], messages: int) -> Stages:
         """The medians of ns by stage, each of so many messages."""
-        return cls(*(median(one) / messages for one in zip(*rounds, strict=True)))
+        return cls(*(median(times) / messages for times in zip(*rounds, strict=True)))
 
     def with_switch(self) -> float:
         """Filtering with both switches on."""
@@ -89,7 +89,7 @@ class Stages:
 
     def as_json(self) -> list[float]:
         """The times in their order, to a tenth of a ns."""
-        return [round(one, 1) for one in astuple(self)]
+        return [round(ns, 1) for ns in astuple(self)]
 
 
 STAGES: Final = tuple(one.name for one in fields(Stages))
@@ -140,8 +140,8 @@ class OurStages:
         extension.put(CqExtUnit(0, self._stored_at, bytes(self._manager.bloom_filter.m // 8)))
         decode, properties = _timed(lambda: [decode_properties(record) for record in records])
         requests = [
-            DispatchRequest(TOPIC, store_timestamp=self._stored_at, consume_queue_offset=at, properties_map=one)
-            for at, one in enumerate(properties)
+            DispatchRequest(TOPIC, store_timestamp=self._stored_at, consume_queue_offset=at, properties_map=values)
+            for at, values in enumerate(properties)
         ]
         build, _ = _timed(lambda: list(map(self._dispatcher.dispatch, requests)))
         write, addresses = _timed(
@@ -150,25 +150,27 @@ class OurStages:
         read, units = _timed(lambda: [[extension.get(address) for address in addresses] for _ in filters])
         check, self._passed = _timed(
             lambda: [
-                [one.is_matched_by_consume_queue(0, unit) for unit in mine]
-                for one, mine in zip(filters, units, strict=True)
+                [message_filter.is_matched_by_consume_queue(0, unit) for unit in mine]
+                for message_filter, mine in zip(filters, units, strict=True)
             ]
         )
         passing = [[record for record, passes in zip(records, mine, strict=True) if passes] for mine in self._passed]
 
         def layer_2_passed() -> list[list[bool]]:
             return [
-                [one.is_matched_by_commit_log(record) for record in mine]
-                for one, mine in zip(filters, passing, strict=True)
+                [message_filter.is_matched_by_commit_log(record) for record in mine]
+                for message_filter, mine in zip(filters, passing, strict=True)
             ]
 
         def layer_2() -> list[list[bool]]:
-            return [[one.is_matched_by_commit_log(record) for record in records] for one in filters]
+            return [
+                [message_filter.is_matched_by_commit_log(record) for record in records] for message_filter in filters
+            ]
 
         first = _timed(layer_2_passed)[0] if number % 2 else None
-        every, self._matched = _timed(layer_2)
-        some = _timed(layer_2_passed)[0] if first is None else first
-        return [decode, build, write, read, check, every, some]
+        all_read, self._matched = _timed(layer_2)
+        passed_read = _timed(layer_2_passed)[0] if first is None else first
+        return [decode, build, write, read, check, all_read, passed_read]
 
     def counts(self) -> StageCounts:
         """What is counted; after a round."""
@@ -181,19 +183,19 @@ class OurStages:
 
 def counted(workload: Workload) -> StageCounts:
     """Count a workload, without a clock."""
-    one = OurStages(workload)
-    one.round()
-    return one.counts()
+    stages = OurStages(workload)
+    stages.round()
+    return stages.counts()
 
 
 def timed_stages(workloads: Sequence[Workload], rounds: int) -> Iterator[tuple[StageCounts, list[list[int]]]]:
     """The counts of each workload and ns by stage of each round; a round goes through all of them, one comes before."""
-    every = [OurStages(one) for one in workloads]
-    for one in every:
-        one.round()
-    spent = [[one.round(number) for one in every] for number in range(rounds)]
-    for at, one in enumerate(every):
-        yield one.counts(), [each[at] for each in spent]
+    all_stages = [OurStages(stages) for stages in workloads]
+    for stages in all_stages:
+        stages.round()
+    spent = [[stages.round(number) for stages in all_stages] for number in range(rounds)]
+    for at, stages in enumerate(all_stages):
+        yield stages.counts(), [each[at] for each in spent]
 
 
 def _timed(work: Callable[[], Any]) -> tuple[int, Any]:
@@ -214,7 +216,7 @@ def counted_calls(workload: Workload = ARTICLE) -> dict[tuple[str, bool], dict[s
 
     The whole path: dispatch from the commit log, pulls by requests. Names are qualified (`ConsumeQueueExt.put`).
     """
-    found = {}
+    calls = {}
     for switch in (False, True):
         broker = BloomBroker(workload, switch=switch)
         phases: dict[str, Callable[[], object]] = {
@@ -222,9 +224,9 @@ def counted_calls(workload: Workload = ARTICLE) -> dict[tuple[str, bool], dict[s
             PULL: lambda broker=broker: [broker.pull(group) for group in workload.group_names()],  # type: ignore[misc]
         }
         for name, work in phases.items():
-            told = _calls(work)
-            found[name, switch] = {function: number / workload.messages for function, number in told.items()}
-    return found
+            counts = _calls(work)
+            calls[name, switch] = {function: number / workload.messages for function, number in counts.items()}
+    return calls
 
 
 def _calls(work: Callable[[], object]) -> dict[str, int]:
@@ -232,8 +234,8 @@ def _calls(work: Callable[[], object]) -> dict[str, int]:
     names = {function.__code__: function.__qualname__ for function in _COUNTED}
     profiler = cProfile.Profile()
     profiler.runcall(work)
-    found = dict.fromkeys(names.values(), 0)
+    counts = dict.fromkeys(names.values(), 0)
     for entry in profiler.getstats():
         if not isinstance(entry.code, str) and entry.code in names:
-            found[names[entry.code]] += entry.callcount
-    return found
+            counts[names[entry.code]] += entry.callcount
+    return counts

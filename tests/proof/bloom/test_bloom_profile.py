@@ -31,7 +31,7 @@ SMALL = Workload(messages=60)
 @pytest.mark.row("F-90")
 def test_the_articles_load_test():
     assert ARTICLE.expressions() == [f"TAGS in ({', '.join(repr(f'TAG{number}') for number in range(1, 129))})"]
-    assert {one["TAGS"] for one in ARTICLE.properties()} == {"TAG128"}
+    assert {values["TAGS"] for values in ARTICLE.properties()} == {"TAG128"}
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
@@ -61,20 +61,20 @@ def test_settings_that_cannot_be(settings, problem):
 @pytest.mark.row("F-62", "F-82", "F-87", "F-89", "F-91")
 @pytest.mark.parametrize(("share", "groups", "on_pull"), [(1.0, 1, 1), (1.0, 4, 4), (0.0, 4, 0)])
 def test_layer_2_works_as_much_with_the_switch_where_everything_matches(share, groups, on_pull):
-    found = counted_calls(Workload(messages=60, groups=groups, selectivity=share))
-    evaluated = {key: counts["CompiledSql92.evaluate"] for key, counts in found.items()}
+    calls = counted_calls(Workload(messages=60, groups=groups, selectivity=share))
+    evaluated = {key: counts["CompiledSql92.evaluate"] for key, counts in calls.items()}
     assert evaluated == {
         (DISPATCH, False): 0,
         (PULL, False): groups,
         (DISPATCH, True): groups,
         (PULL, True): on_pull,
     }
-    on, off = found[PULL, True], found[PULL, False]
+    on, off = calls[PULL, True], calls[PULL, False]
     assert (on["string_to_properties"], off["string_to_properties"]) == (on_pull, groups)
     assert (on["BloomFilter.is_hit"], off["BloomFilter.is_hit"]) == (groups, 0)
     # dispatch decodes in any case, so the bitmap gets the properties for nothing
-    assert {found[DISPATCH, switch]["string_to_properties"] for switch in (True, False)} == {1}
-    assert found[DISPATCH, True]["ConsumeQueueExt.put"] == 1
+    assert {calls[DISPATCH, switch]["string_to_properties"] for switch in (True, False)} == {1}
+    assert calls[DISPATCH, True]["ConsumeQueueExt.put"] == 1
 
 
 def test_forgetting_a_dispatch_leaves_everything_as_it_was():
@@ -88,12 +88,12 @@ def test_forgetting_a_dispatch_leaves_everything_as_it_was():
 
 @pytest.mark.row("F-91")
 def test_ratios_are_of_the_stages_that_they_name():
-    one = Stages(decode=40, build=30, write_extension=15, read_extension=10, check=5, layer_2=100, layer_2_passed=60)
-    assert one.as_the_article() == 0.9
-    assert one.ratio() == 1.2
-    assert one.ratio_charged() == 1.6
-    assert one.layer_2_ratio() == 0.6
-    assert Stages(*one.as_json()) == one
+    stages = Stages(decode=40, build=30, write_extension=15, read_extension=10, check=5, layer_2=100, layer_2_passed=60)
+    assert stages.as_the_article() == 0.9
+    assert stages.ratio() == 1.2
+    assert stages.ratio_charged() == 1.6
+    assert stages.layer_2_ratio() == 0.6
+    assert Stages(*stages.as_json()) == stages
     assert round(ARTICLE_RATIO, 3) == round(6.86 / 5.28, 3)
 
 
@@ -116,35 +116,35 @@ def test_false_hits_are_as_theory_has_them(expected):
 
 def test_rounds_go_through_all_workloads_and_count_the_same_each_time():
     workloads = [SMALL, replace(SMALL, groups=3, selectivity=0.5)]
-    (one, first), (other, second) = timed_stages(workloads, 2)
-    assert (one, other) == tuple(map(counted, workloads))
+    (counts, first), (other, second) = timed_stages(workloads, 2)
+    assert (counts, other) == tuple(map(counted, workloads))
     assert all(len(spent) == 2 and len(each) == len(STAGES) for spent in (first, second) for each in spent)
     assert all(ns >= 0 for spent in (first, second) for each in spent for ns in each)
 
 
 def test_a_round_measures_what_is_there_each_time_anew():
-    one = OurStages(SMALL)
+    stages = OurStages(SMALL)
     for number in range(3):
-        one.round(number)
+        stages.round(number)
         # one unit that makes the file, and one a message: a round leaves nothing to the next
-        assert one._extension.mapped_file_queue.max_offset == 61 * 34
+        assert stages._extension.mapped_file_queue.max_offset == 61 * 34
 
 
 @pytest.mark.row("F-91", "F-92")
 def test_the_map_has_the_articles_case_with_properties_and_without():
     workloads = map_workloads()
     assert workloads[-1] == ARTICLE
-    grid = {(one.selectivity, one.groups, one.expression) for one in workloads[:-1]}
-    assert len(grid) == len(workloads) - 1 == len({one.seed for one in workloads[:-1]})
+    grid = {(workload.selectivity, workload.groups, workload.expression) for workload in workloads[:-1]}
+    assert len(grid) == len(workloads) - 1 == len({workload.seed for workload in workloads[:-1]})
     assert (1.0, 1, "128 tags") in grid
-    assert {one.user_properties for one in workloads[:-1]} == {True}
+    assert {workload.user_properties for workload in workloads[:-1]} == {True}
     assert [messages_for(groups) for groups in (1, 30, 1_000)] == [2_000, 100, 60]
 
 
 def test_our_classes_alone_in_a_process_of_their_own():
-    told = []
-    (cell,) = measure([SMALL], 1, real=False, told=told.append)
-    assert told == ["process 1 of 1: our classes"]
+    lines = []
+    (cell,) = measure([SMALL], 1, real=False, announce=lines.append)
+    assert lines == ["process 1 of 1: our classes"]
     assert cell.sides == ["ours"]
     assert cell.counts == counted(SMALL)
     assert cell.interval("ours") == Interval(*[cell.middle("ours").ratio()] * 3)
@@ -159,9 +159,9 @@ def test_the_real_classes_match_and_pass_the_same_pairs(monkeypatch):
     workload = Workload(messages=60, groups=64, selectivity=0.5, expression="128 tags and 6 conditions",
                         user_properties=True)  # fmt: skip
     try:
-        one, other = measure([workload, SMALL], 1)
+        cell, other = measure([workload, SMALL], 1)
     except RealFilterMissingError as error:
         pytest.skip(str(error))
-    assert one.counts.passed > one.counts.matched
+    assert cell.counts.passed > cell.counts.matched
     assert other.counts.passed == other.counts.matched == 60
-    assert one.middle("java").layer_2 > 0
+    assert cell.middle("java").layer_2 > 0

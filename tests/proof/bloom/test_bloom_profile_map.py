@@ -26,17 +26,17 @@ def cells(*ratios):
 
 
 def test_an_interval_is_the_median_with_the_lowest_and_the_highest_process():
-    one = cell(0.5, 1.2, 0.75, 1.5)
-    assert one.interval("ours") == Interval(1.2, 0.75, 1.5)
-    assert str(one.interval("ours")) == "1.20 (0.75 to 1.50)"
-    assert one.middle("ours").ratio() == 1.2
-    assert (one.interval("ours").below(1), one.interval("ours").above(1)) == (False, False)
+    profiled = cell(0.5, 1.2, 0.75, 1.5)
+    assert profiled.interval("ours") == Interval(1.2, 0.75, 1.5)
+    assert str(profiled.interval("ours")) == "1.20 (0.75 to 1.50)"
+    assert profiled.middle("ours").ratio() == 1.2
+    assert (profiled.interval("ours").below(1), profiled.interval("ours").above(1)) == (False, False)
     assert cell(0.5, 0.75, 0.8).interval("ours").below(1)
     assert cell(0.5, 1.25, 1.5).interval("ours").above(1)
     assert Interval.of([9.0, 1.0, 2.0, 3.0, 0.0], outer=1) == Interval(2.0, 1.0, 3.0)
     assert Interval(2.0, 1.0, 3.0).scaled(2).plus(-1) == Interval(3.0, 1.0, 5.0)
     with pytest.raises(BadInput, match="without the real jars"):
-        one.interval("java")
+        profiled.interval("java")
 
 
 @pytest.mark.row("F-92")
@@ -52,9 +52,9 @@ def test_an_interval_is_the_median_with_the_lowest_and_the_highest_process():
     ],
 )
 def test_a_crossover_is_told_as_far_as_the_intervals_allow(ratios, turn, words):
-    found = cells(*ratios).turn(1, "8 tags", "ours")
-    assert found == turn
-    assert str(found) == words
+    crossover = cells(*ratios).turn(1, "8 tags", "ours")
+    assert crossover == turn
+    assert str(crossover) == words
 
 
 def test_a_cell_that_was_not_measured():
@@ -82,20 +82,20 @@ def test_a_map_survives_its_file(tmp_path):
 
 @pytest.mark.row("F-91", "F-92")
 def test_the_stored_map_is_what_the_verb_measures():
-    found = stored_map()
-    assert [*(one.workload for one in found.cells), found.bare.workload] == map_workloads()
-    assert found.sides == ["ours", "java"]
-    assert {len(each) for one in (*found.cells, found.bare) for each in one.processes.values()} == {PROCESSES}
+    stored = stored_map()
+    assert [*(cell.workload for cell in stored.cells), stored.bare.workload] == map_workloads()
+    assert stored.sides == ["ours", "java"]
+    assert {len(each) for cell in (*stored.cells, stored.bare) for each in cell.processes.values()} == {PROCESSES}
     assert sum(path.stat().st_size for path in (checkout_path("data") / "bloom_profile").iterdir()) < 300_000
 
 
 @pytest.mark.row("F-82", "F-91")
 @pytest.mark.parametrize(("share", "groups"), [(0.25, 8), (0.75, 64), (0.5, 128)])
 def test_a_stored_cell_can_be_made_again_from_its_seed(share, groups):
-    one = stored_map().cell(share, groups, "8 tags")
-    now = counted(one.workload)
-    assert (now.matched, now.passed) == (one.counts.matched, one.counts.passed)
-    assert now.theory_rate == pytest.approx(one.counts.theory_rate, abs=1e-5)
+    stored = stored_map().cell(share, groups, "8 tags")
+    now = counted(stored.workload)
+    assert (now.matched, now.passed) == (stored.counts.matched, stored.counts.passed)
+    assert now.theory_rate == pytest.approx(stored.counts.theory_rate, abs=1e-5)
 
 
 @pytest.mark.row("F-76", "F-77")
@@ -107,8 +107,8 @@ def test_false_hits_of_the_whole_map_are_as_theory_has_them():
 @pytest.mark.row("F-91")
 def test_the_direction_is_the_articles():
     """Dearer with the switch in every process: bitmap and layer 2 alone, and all stages."""
-    found = stored_map()
-    for one in (found.cell(1.0, 1, "128 tags"), found.bare):
-        for side in found.sides:
-            assert one.interval(side, Stages.as_the_article).above(1)
-            assert one.interval(side).above(1)
+    stored = stored_map()
+    for cell in (stored.cell(1.0, 1, "128 tags"), stored.bare):
+        for side in stored.sides:
+            assert cell.interval(side, Stages.as_the_article).above(1)
+            assert cell.interval(side).above(1)

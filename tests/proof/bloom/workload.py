@@ -81,24 +81,24 @@ class Workload:
         tags = range(1, self._universe() + 1)
         name = "OTHER" if self.selectivity == 0 else "TAG"
         sets = [tags if self.selectivity in {0, 1} else drawn.sample(tags, count) for _ in range(self.groups)]
-        return [f"{before}TAGS in ({', '.join(repr(f'{name}{number}') for number in one)})" for one in sets]
+        return [f"{before}TAGS in ({', '.join(repr(f'{name}{number}') for number in numbers)})" for numbers in sets]
 
     def properties(self) -> list[dict[str, str]]:
         """The properties of each message, as a producer sends them."""
         drawn = random.Random(self.seed + 1)
         universe = self._universe()
-        found = []
+        messages = []
         for number in range(self.messages):
             tag = universe if self.selectivity == 1 else drawn.randrange(universe) + 1
-            one = {"UNIQ_KEY": f"7F0000010A1B18B4AAC2{number:012X}", "WAIT": "true"}
+            values = {"UNIQ_KEY": f"7F0000010A1B18B4AAC2{number:012X}", "WAIT": "true"}
             if self.user_properties:
-                one |= {
+                values |= {
                     "price": str(drawn.randrange(11, 1_000)), "level": str(drawn.randrange(1, 10)),
                     "city": drawn.choice(("Hangzhou", "Beijing", "Shenzhen")), "order": f"A-{number:08d}",
                     "source": "app",
                 }  # fmt: skip
-            found.append({**one, "TAGS": f"TAG{tag}"})
-        return found
+            messages.append({**values, "TAGS": f"TAG{tag}"})
+        return messages
 
     def group_names(self) -> list[str]:
         """The groups' names."""
@@ -188,10 +188,10 @@ class BloomBroker:
 
     def read(self, group: str, message_filter: MessageFilter | None = None) -> int:
         """Read everything for a group from the store, without requests; return how many messages it gave."""
-        one = message_filter or self.filter_of(group)
+        passes = message_filter or self.filter_of(group)
         offset, got = 0, 0
         while offset < self.workload.messages:
-            result = self.store.get_message(group, TOPIC, 0, offset, AT_ONCE, one, None)
+            result = self.store.get_message(group, TOPIC, 0, offset, AT_ONCE, passes, None)
             if result is None:
                 raise BadInput("the store cannot be read")
             got += len(result.messages)
@@ -207,8 +207,10 @@ class BloomBroker:
         """The stored records, after `dispatch`."""
         queue = self.store.find_consume_queue(TOPIC, 0)
         entries = [queue.entry(number) for number in range(self.workload.messages)]
-        found = [None if one is None else self.store.commit_log.get_message(one[0], one[1]) for one in entries]
-        return [record for record in found if record is not None]
+        records = [
+            None if entry is None else self.store.commit_log.get_message(entry[0], entry[1]) for entry in entries
+        ]
+        return [record for record in records if record is not None]
 
     def _subscribe(self, group: str, text: str, channel: _Channel) -> None:
         subscription = build_subscription(TOPIC, text, SQL92, EPOCH_MS)
@@ -242,8 +244,8 @@ class BloomBroker:
 
 def _count(records: bytes) -> int:
     """How many records lie one behind the other: each begins with its size."""
-    position = found = 0
+    position = count = 0
     while position < len(records):
         position += int.from_bytes(records[position : position + 4])
-        found += 1
-    return found
+        count += 1
+    return count

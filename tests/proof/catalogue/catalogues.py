@@ -113,25 +113,25 @@ def wanted(root: Path = ROOT) -> dict[str, list[Entry]]:
     """The entries that each catalogue must have, by the catalogue's path with `LANG` for the language."""
     package = _package(root)
     known = {entry.text for entry in package}
-    found = {"rmqlab/locale/LANG.po": package}
+    catalogues = {"rmqlab/locale/LANG.po": package}
     for lesson in sorted((root / "notebooks").glob("*.ipynb")):
         files = [lesson, lesson.parent / "solutions" / f"{lesson.stem}_tasks.ipynb"]
-        entries = _lesson([one for one in files if one.exists()], known)
+        entries = _lesson([file for file in files if file.exists()], known)
         quiz = root / "data" / "quiz" / f"{lesson.stem.partition('_')[0]}.json"
-        found[f"notebooks/locale/LANG/{lesson.stem}.po"] = [*entries, *(_quiz(quiz) if quiz.exists() else ())]
+        catalogues[f"notebooks/locale/LANG/{lesson.stem}.po"] = [*entries, *(_quiz(quiz) if quiz.exists() else ())]
     if root == ROOT:
         for name, texts in texts_of_pages().items():
-            found[name] = [Entry(text, CELL, places) for text, places in texts.items()]
-    return found
+            catalogues[name] = [Entry(text, CELL, places) for text, places in texts.items()]
+    return catalogues
 
 
 def _package(root: Path) -> list[Entry]:
     tools = root / "rmqlab_tools"
     shown = [*sorted(tools.glob("course/*.py")), *sorted(tools.glob("show/**/*.py"))]
     paths = [path for path in shown if path.name not in CODE]
-    paths += [path for one in OF_CHECKOUT if (path := root / one).exists()]
-    found: dict[str, list[str]] = {}
-    paths += [path for one in MODULES if (path := root / one).exists()]
+    paths += [path for module in OF_CHECKOUT if (path := root / module).exists()]
+    places_of: dict[str, list[str]] = {}
+    paths += [path for shown_text in MODULES if (path := root / shown_text).exists()]
     verbs = sorted(path for path in tools.glob("cli/*.py") if path.name not in NO_VERBS)
     plurals: dict[str, str] = {}
     paths = [*paths, *verbs]
@@ -140,32 +140,38 @@ def _package(root: Path) -> list[Entry]:
     others = {*packages, *proof} - set(paths)
     for path in [*paths, *sorted(others)]:
         texts = texts_of(path.read_text(encoding="utf-8"), raised=path in verbs) if path in paths else ()
-        for text, plural in [*((one.text.strip(), "") for one in texts), *_messages(path)]:
-            found.setdefault(text, []).append(path.relative_to(root).as_posix())
+        for text, plural in [*((known_entry.text.strip(), "") for known_entry in texts), *_messages(path)]:
+            places_of.setdefault(text, []).append(path.relative_to(root).as_posix())
             plurals[text] = plural or plurals.get(text, "")
     for path in sorted((root / "data" / "tasks").glob("*.toml")):
-        for told in _strings(tomllib.loads(path.read_text(encoding="utf-8"))):
-            found.setdefault(told, []).append(path.relative_to(root).as_posix())
+        for task_text in _strings(tomllib.loads(path.read_text(encoding="utf-8"))):
+            places_of.setdefault(task_text, []).append(path.relative_to(root).as_posix())
     experiments = root / "data" / "experiments.toml"
-    for told in _experiments(experiments) if experiments.exists() else ():
-        found.setdefault(told, []).append("data/experiments.toml")
+    for experiment_text in _experiments(experiments) if experiments.exists() else ():
+        places_of.setdefault(experiment_text, []).append("data/experiments.toml")
     if (root / "rmqlab" / "rules.py").exists():
-        for told in _rules():
-            found.setdefault(told, []).append("rmqlab/rules.py")
-        for told in (text for one in decoder.entries().values() for text in one.sentences):
-            found.setdefault(told, []).append("data/decoder")
-    return [Entry(text, SHOWN, tuple(dict.fromkeys(places)), plurals.get(text, "")) for text, places in found.items()]
+        for rule_said in _rules():
+            places_of.setdefault(rule_said, []).append("rmqlab/rules.py")
+        for sentence in (text for entry in decoder.entries().values() for text in entry.sentences):
+            places_of.setdefault(sentence, []).append("data/decoder")
+    return [
+        Entry(text, SHOWN, tuple(dict.fromkeys(places)), plurals.get(text, "")) for text, places in places_of.items()
+    ]
 
 
 def _messages(path: Path) -> Iterator[tuple[str, str]]:
     """The messages of a module as Babel finds them, and those in f-strings and other messages, where it misses some."""
-    for _, found, _, _ in extract_from_file("python", path, keywords=MESSAGE_CALLS):
-        text, plural = (found, "") if isinstance(found, str) else found
+    for _, extracted, _, _ in extract_from_file("python", path, keywords=MESSAGE_CALLS):
+        text, plural = (extracted, "") if isinstance(extracted, str) else extracted
         yield text, plural
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in MESSAGE_CALLS:
-            texts = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            texts = [
+                argument.value
+                for argument in call.args
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+            ]
             if texts:
                 yield texts[0], texts[1] if call.func.id == "ngettext" else ""
     for function in ast.walk(tree):  # what an argument of a verb says in its help
@@ -173,57 +179,57 @@ def _messages(path: Path) -> Iterator[tuple[str, str]]:
             yield from ((text, "") for text in texts_of_arguments(ast.get_docstring(function) or "").values())
 
 
-def _strings(told: Any) -> Iterator[str]:
+def _strings(value: Any) -> Iterator[str]:
     """The texts in what a file of tasks has."""
-    if isinstance(told, str):
-        yield told
+    if isinstance(value, str):
+        yield value
     else:
-        for one in told.values() if isinstance(told, dict) else told:
-            yield from _strings(one)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)
 
 
 def _experiments(path: Path) -> Iterator[str]:
     """What `reproduce` prints of the experiments in words: names of figures without the client or time in them."""
-    for one in tomllib.loads(path.read_text(encoding="utf-8"))["experiment"]:
-        yield from filter(None, (one.get(name) for name in ("title", "verdict", "source", "chosen")))
-        for name in one["expect"]:
+    for experiment in tomllib.loads(path.read_text(encoding="utf-8"))["experiment"]:
+        yield from filter(None, (experiment.get(name) for name in ("title", "verdict", "source", "chosen")))
+        for name in experiment["expect"]:
             if " " in name:
                 yield re.sub(r"\b(of|by) [A-Z]\w*$", r"\1 {who}", re.sub(r"\bat \d+$", "at {seconds}", name))
 
 
 def _rules() -> list[str]:
     """What a check says of a rule: the first words of its docstring."""
-    return [rule_text(one.name) for one in fields(DEFAULT_RULES) if callable(getattr(DEFAULT_RULES, one.name))]
+    return [rule_text(rule.name) for rule in fields(DEFAULT_RULES) if callable(getattr(DEFAULT_RULES, rule.name))]
 
 
 def _lesson(paths: Iterable[Path], known: set[str]) -> list[Entry]:
-    found: dict[tuple[str, str], list[str]] = {}
+    places_of: dict[tuple[str, str], list[str]] = {}
     for path in paths:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             place, source = f"{path.name}#{cell['id']}", "".join(cell["source"])
             if cell["cell_type"] == "markdown":
-                found.setdefault((source, CELL), []).append(place)
+                places_of.setdefault((source, CELL), []).append(place)
                 continue
-            for text in (*(one.text.strip() for one in texts_of(source)), *names_of(source)):
+            for text in (*(shown_text.text.strip() for shown_text in texts_of(source)), *names_of(source)):
                 if text not in known:
-                    found.setdefault((text, SHOWN), []).append(place)
-    return [Entry(text, kind, tuple(dict.fromkeys(places))) for (text, kind), places in found.items()]
+                    places_of.setdefault((text, SHOWN), []).append(place)
+    return [Entry(text, kind, tuple(dict.fromkeys(places))) for (text, kind), places in places_of.items()]
 
 
 def _quiz(path: Path) -> list[Entry]:
     """What the questions of a lesson say."""
-    found: dict[str, list[str]] = {}
+    places_of: dict[str, list[str]] = {}
     for question in json.loads(path.read_text(encoding="utf-8"))["questions"]:
         said = [text for choice in question["choices"] for text in (choice["text"], choice["says"])]
         for text in (question["question"], *said):
             if re.search("[A-Za-z]{2}", text):
-                found.setdefault(text, []).append(f"{path.parent.name}/{path.name}#{question['id']}")
-    return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in found.items()]
+                places_of.setdefault(text, []).append(f"{path.parent.name}/{path.name}#{question['id']}")
+    return [Entry(text, SHOWN, tuple(dict.fromkeys(places))) for text, places in places_of.items()]
 
 
 def merged(entries: Sequence[Entry], old: Iterable[polib.POEntry], language: str) -> polib.POFile:
     """The catalogue with these entries and the translations that there are; what is gone is left out."""
-    told = {entry.msgid: entry for entry in old}
+    translations = {entry.msgid: entry for entry in old}
     catalogue = polib.POFile(wrapwidth=WIDTH)
     catalogue.metadata = {
         "Language": LANGUAGES[language],
@@ -234,7 +240,7 @@ def merged(entries: Sequence[Entry], old: Iterable[polib.POEntry], language: str
     if any(entry.plural for entry in entries):
         catalogue.metadata["Plural-Forms"] = PLURALS[language]
     for entry in entries:
-        before = told.get(entry.text)
+        before = translations.get(entry.text)
         catalogue.append(
             polib.POEntry(
                 msgid=entry.text,
@@ -289,49 +295,53 @@ def _readme() -> str:
 
 def problems(root: Path = ROOT) -> list[Problem]:
     """What is missing, empty, stale, unsure or at odds with its text, in the catalogues' order."""
-    found = []
+    wrong = []
     for name, entries in wanted(root).items():
         for language in LANGUAGES:
             catalogue = name.replace("LANG", language)
             path = root / catalogue
-            found += [Problem(catalogue, *one) for one in _of_one(entries, _old(path))]
+            wrong += [Problem(catalogue, *problem) for problem in _of_one(entries, _old(path))]
     for name in outputs.names() if root == ROOT else ():
         for language in LANGUAGES:
             place = outputs_file(name, language).relative_to(root).as_posix()
-            found += [Problem(place, cell, "", STALE_OUTPUT) for cell in outputs.stale(name, language)]
+            wrong += [Problem(place, cell, "", STALE_OUTPUT) for cell in outputs.stale(name, language)]
     if root == ROOT and in_chinese((ROOT / "README.md").read_text(encoding="utf-8")) != _readme():
-        found.append(Problem(CHINESE.name, "the file", "", "is not what README.md and its catalogue make"))
-    return found
+        wrong.append(Problem(CHINESE.name, "the file", "", "is not what README.md and its catalogue make"))
+    return wrong
 
 
 def _of_one(entries: Iterable[Entry], old: Iterable[polib.POEntry]) -> list[tuple[str, str, str]]:
-    told = {entry.msgid: entry for entry in old if not entry.obsolete}
+    translations = {entry.msgid: entry for entry in old if not entry.obsolete}
     texts = set()
-    found = []
+    problems = []
     for entry in entries:
         texts.add(entry.text)
-        mine = told.get(entry.text)
+        mine = translations.get(entry.text)
         what = [MISSING] if mine is None else of_entry(entry, mine)
-        found += [(entry.places[0], entry.text, one) for one in what]
-    gone = [("no place", text, "is stale: no cell and no line says it") for text in told if text not in texts]
-    return [*found, *gone]
+        problems += [(entry.places[0], entry.text, fault) for fault in what]
+    gone = [("no place", text, "is stale: no cell and no line says it") for text in translations if text not in texts]
+    return [*problems, *gone]
 
 
 def of_entry(entry: Entry, mine: polib.POEntry) -> list[str]:
     """What is wrong in an entry of a catalogue, in words."""
-    told = list(mine.msgstr_plural.values()) if entry.plural else [mine.msgstr]
-    if not told or not all(map(str.strip, told)):
+    forms = list(mine.msgstr_plural.values()) if entry.plural else [mine.msgstr]
+    if not forms or not all(map(str.strip, forms)):
         return [EMPTY]
     unsure = ["is marked fuzzy"] if "fuzzy" in mine.flags else []
     if not entry.places[0].startswith(QUOTED):
-        unsure += [one for text in told for one in foreign(text)]
-    wrong = [one for text in told for one in differences(entry.plural or entry.text, text, cell=entry.kind == CELL)]
+        unsure += [word for text in forms for word in foreign(text)]
+    wrong = [
+        difference
+        for text in forms
+        for difference in differences(entry.plural or entry.text, text, cell=entry.kind == CELL)
+    ]
     return [*unsure, *wrong]
 
 
 def state(wrong: Iterable[Problem], root: Path = ROOT) -> dict[str, tuple[int, int]]:
     """How many entries of each catalogue are translated, by what is ``wrong``, and how many it must have."""
-    empty = [one.catalogue for one in wrong if one.what in {MISSING, EMPTY}]
+    empty = [problem.catalogue for problem in wrong if problem.what in {MISSING, EMPTY}]
     counts = {}
     for name, entries in wanted(root).items():
         for language in LANGUAGES:

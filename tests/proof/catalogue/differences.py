@@ -27,27 +27,27 @@ def differences(text: str, translated: str, *, cell: bool) -> list[str]:
     >>> differences("queue {n} of 4", "队列 {m}", cell=False)
     ['placeholder {n} is missing', 'placeholder {m} is not in the text', 'figure 4 is missing']
     """
-    found = []
+    unlike = []
     if not cell:
-        found += _sets("placeholder", PLACEHOLDER.findall(text), PLACEHOLDER.findall(translated))
+        unlike += _sets("placeholder", PLACEHOLDER.findall(text), PLACEHOLDER.findall(translated))
         text, translated = PLACEHOLDER.sub("", text), PLACEHOLDER.sub("", translated)
     else:
-        found += _sets("listing", _FENCE.findall(text), _FENCE.findall(translated))
+        unlike += _sets("listing", _FENCE.findall(text), _FENCE.findall(translated))
         text, translated = _FENCE.sub("", text), _FENCE.sub("", translated)
-        found += _sets("link to", _links(text), _links(translated))
-        found += _counts("heading", _HEADING, text, translated) + _counts("row of a table", _ROW, text, translated)
+        unlike += _sets("link to", _links(text), _links(translated))
+        unlike += _counts("heading", _HEADING, text, translated) + _counts("row of a table", _ROW, text, translated)
         text, translated = _LINK.sub("]", text), _LINK.sub("]", translated)
-    found += _sets("code", _CODE.findall(text), _CODE.findall(translated))
-    return [*found, *_figures(_CODE.sub("", text), _CODE.sub("", translated))]
+    unlike += _sets("code", _CODE.findall(text), _CODE.findall(translated))
+    return [*unlike, *_figures(_CODE.sub("", text), _CODE.sub("", translated))]
 
 
 def _links(text: str) -> list[str]:
-    return [one or other for one, other in _LINK.findall(text)]
+    return [target or other for target, other in _LINK.findall(text)]
 
 
 def _sets(what: str, mine: list[str], theirs: list[str]) -> list[str]:
-    lost = [f"{what} {one} is missing" for one in dict.fromkeys(mine) if one not in theirs]
-    return lost + [f"{what} {one} is not in the text" for one in dict.fromkeys(theirs) if one not in mine]
+    lost = [f"{what} {item} is missing" for item in dict.fromkeys(mine) if item not in theirs]
+    return lost + [f"{what} {item} is not in the text" for item in dict.fromkeys(theirs) if item not in mine]
 
 
 def _counts(what: str, pattern: re.Pattern[str], text: str, translated: str) -> list[str]:
@@ -59,9 +59,9 @@ def _figures(text: str, translated: str) -> list[str]:
     """Figures that only one of them has; a number that is a word in the text may be a figure in the translation."""
     mine, theirs = _numbers(text), _numbers(translated)
     words = {str(NUMBERS[word]) for word in re.findall(r"[a-z]+", text.lower()) if word in NUMBERS}
-    lost = [f"figure {one} is missing" for one in mine - theirs]
-    return lost + [f"figure {one} is not in the text" for one in theirs - mine if one not in words]
+    lost = [f"figure {figure} is missing" for figure in mine - theirs]
+    return lost + [f"figure {figure} is not in the text" for figure in theirs - mine if figure not in words]
 
 
 def _numbers(text: str) -> Counter[str]:
-    return Counter(dict.fromkeys((one.rstrip(",").replace(",", "") for one in _FIGURE.findall(text)), 1))
+    return Counter(dict.fromkeys((figure.rstrip(",").replace(",", "") for figure in _FIGURE.findall(text)), 1))

@@ -26,17 +26,17 @@ _ROCKETMQ = re.compile(
 
 def left_in_english(notebook: Notebook) -> list[tuple[str, str]]:
     """The id of a cell and a text of it that was not translated, for each such text."""
-    found = []
+    left = []
     for cell in notebook["cells"]:
         texts = ["".join(cell["source"])] if cell["cell_type"] == "markdown" else list(_shown(cell))
-        found += [(cell["id"], one) for text in texts for one in sentences(text)]
-    return list(dict.fromkeys(found))
+        left += [(cell["id"], sentence) for text in texts for sentence in sentences(text)]
+    return list(dict.fromkeys(left))
 
 
 def _shown(cell: dict[str, Any]) -> Iterator[str]:
     for output in cell.get("outputs", []):
         yield from "".join(output.get("text", "")).splitlines()
-        data = {kind: "".join(one) for kind, one in output.get("data", {}).items() if "widget" not in kind}
+        data = {kind: "".join(content) for kind, content in output.get("data", {}).items() if "widget" not in kind}
         marked = [data[kind] for kind in ("text/html", "image/svg+xml") if kind in data]
         for text in marked:
             for element in _ELEMENTS.finditer(text):

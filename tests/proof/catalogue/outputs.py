@@ -51,23 +51,23 @@ def renew(name: str, language: str) -> None:
     """Run a notebook with its code in ``language``, in a kernel that speaks it, and keep what comes out."""
     source = source_of(name)
     english = read(source)
-    told = translated(english, name.removesuffix("_tasks"), language)
+    notebook = translated(english, name.removesuffix("_tasks"), language)
     before = os.environ.get(SETTING)
     os.environ[SETTING] = language
     try:
-        done = clean(execute(_plain(told), source.parent))
+        done = clean(execute(_plain(notebook), source.parent))
     finally:
         if before is None:
             del os.environ[SETTING]
         else:
             os.environ[SETTING] = before
-    found = {}
+    kept = {}
     for cell, mine in zip(english["cells"], done["cells"], strict=True):
         if cell.get("outputs"):
-            found[cell["id"]] = {"made_for": digest(cell["outputs"]), "outputs": mine["outputs"]}
+            kept[cell["id"]] = {"made_for": digest(cell["outputs"]), "outputs": mine["outputs"]}
     place = outputs_file(name, language)
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    place.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def _plain(notebook: Notebook) -> Notebook:

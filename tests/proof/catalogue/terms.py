@@ -59,7 +59,7 @@ def foreign(text: str) -> list[str]:
     """
     bare = _ALLOWED.sub(" ", text)
     return [
-        f"says {found[0]}, which is {right} here"
+        f"says {match[0]}, which is {right} here"
         for pattern, right in (TERMS | HABITS).items()
-        if (found := re.search(pattern, bare))
+        if (match := re.search(pattern, bare))
     ]

@@ -44,7 +44,7 @@ rmqlab.show.table("All queues", rows, headers=("who", "what"))"""
     ],
 )
 def test_texts_for_people_are_found_and_code_is_not(source, texts):
-    assert [one.text for one in texts_of(source)] == texts
+    assert [text.text for text in texts_of(source)] == texts
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def changed(tree, **fields):
     for name, value in fields.items():
         setattr(entry, name, value)
     catalogue.save(str(path))
-    return [(one.text, one.what) for one in problems(tree)]
+    return [(problem.text, problem.what) for problem in problems(tree)]
 
 
 def test_an_entry_not_translated_or_unsure_is_a_problem(tree):
@@ -100,22 +100,22 @@ def test_a_missing_entry_and_a_stale_one_are_problems_and_an_update_mends_both(t
     wrong = changed(tree, msgid="Some queues")
     assert wrong == [("All queues", "is missing"), ("Some queues", "is stale: no cell and no line says it")]
     assert [path.name for path in update(tree)] == ["01_one.po"]
-    assert [one.what for one in problems(tree)] == ["is not translated"]
+    assert [problem.what for problem in problems(tree)] == ["is not translated"]
     assert update(tree) == []
 
 
 def test_a_cell_that_changes_makes_its_translation_stale(tree):
     write(tree / "notebooks/01_one.ipynb", new_notebook(cells=[new_markdown_cell("Something else.", id="text")]))
-    assert {one.what.partition(":")[0] for one in problems(tree)} == {"is missing", "is stale"}
+    assert {problem.what.partition(":")[0] for problem in problems(tree)} == {"is missing", "is stale"}
 
 
 def test_every_catalogue_has_every_text_and_agrees_with_it():
-    assert [str(one) for one in problems()] == [], "run ./lab catalogue, then translate"
+    assert [str(problem) for problem in problems()] == [], "run ./lab catalogue, then translate"
 
 
 def test_a_module_that_moved_does_not_lose_its_texts_in_silence():
     named = [*MODULES, *OF_CHECKOUT]
-    assert [one for one in named if not (ROOT / one).exists()] == []
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_a_file_with_the_marks_of_a_merge_is_named_and_not_written_over(tree):
@@ -149,11 +149,13 @@ IDS = {
 def test_every_text_for_people_is_a_message():
     rooms = [*(ROOT / "rmqlab_tools" / "course").glob("*.py"), *(ROOT / "rmqlab_tools" / "show").rglob("*.py")]
     verbs = [*(ROOT / "rmqlab_tools" / "cli").glob("*.py")]
-    modules = [one for one in rooms if one.name not in ABOUT_TEXTS] + [ROOT / one for one in MODULES]
+    modules = [room_module for room_module in rooms if room_module.name not in ABOUT_TEXTS] + [
+        ROOT / name for name in MODULES
+    ]
     bare = {}
     for path in [*modules, *verbs]:
         place = path.relative_to(ROOT).as_posix()
-        texts = {one.text for one in texts_of(path.read_text(encoding="utf-8"), raised=path in verbs)}
+        texts = {shown_text.text for shown_text in texts_of(path.read_text(encoding="utf-8"), raised=path in verbs)}
         left = {text for text in texts if " " in text.strip()} - IDS.get(place, set())
         if left:
             bare[place] = left
@@ -169,9 +171,9 @@ def bare_refusals(source):
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
     given = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] == "BadInput"]
     parts = [
-        (one.lineno, part.value)
-        for one in given if isinstance(one, ast.Constant | ast.JoinedStr | ast.BinOp)
-        for part in (one.values if isinstance(one, ast.JoinedStr) else ast.walk(one))
+        (argument.lineno, part.value)
+        for argument in given if isinstance(argument, ast.Constant | ast.JoinedStr | ast.BinOp)
+        for part in (argument.values if isinstance(argument, ast.JoinedStr) else ast.walk(argument))
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     ]  # fmt: skip
     return sorted({line for line, text in parts if re.search("[A-Za-z]{2}", text)})

@@ -26,10 +26,10 @@ KNOWN = {
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_no_sentence_of_a_lesson_is_left_in_english(path):
     left = []
-    for one in (path, NOTEBOOKS / "solutions" / f"{path.stem}_tasks.ipynb"):
-        lesson = read(one)
-        told = translated(lesson, path.stem, "zh")
-        left += left_in_english(told)
+    for notebook in (path, NOTEBOOKS / "solutions" / f"{path.stem}_tasks.ipynb"):
+        lesson = read(notebook)
+        chinese = translated(lesson, path.stem, "zh")
+        left += left_in_english(chinese)
     assert {cell for cell, _ in left} <= KNOWN.get(path.stem, set())
 
 
@@ -45,5 +45,5 @@ def test_a_sentence_that_was_not_translated_is_found():
         new_code_cell("1", id="shown", outputs=shown),
         new_markdown_cell("这里是 `some code of mine` 和 dropped_by_client。", id="fine"),
     ]
-    found = left_in_english(new_notebook(cells=cells))
-    assert found == [("shown", "and this is left here"), ("shown", "nobody has told this")]
+    left = left_in_english(new_notebook(cells=cells))
+    assert left == [("shown", "and this is left here"), ("shown", "nobody has told this")]

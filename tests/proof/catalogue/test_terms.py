@@ -44,8 +44,8 @@ def test_a_title_of_an_article_and_code_are_quoted_as_they_stand():
 
 
 def test_the_playgrounds_use_the_same_words():
-    told = json.loads((ROOT / "docs" / "playgrounds" / "words.json").read_text(encoding="utf-8"))["zh"]
-    said = {f"{part}.{name}": foreign(text) for part, texts in told.items() for name, text in texts.items()}
+    words = json.loads((ROOT / "docs" / "playgrounds" / "words.json").read_text(encoding="utf-8"))["zh"]
+    said = {f"{part}.{name}": foreign(text) for part, texts in words.items() for name, text in texts.items()}
     assert {name: wrong for name, wrong in said.items() if wrong} == {}
 
 

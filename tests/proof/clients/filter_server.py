@@ -114,10 +114,10 @@ class FilterClassManager:
         old = self.filter_class_table.get((topic, group))
         if old is not None and class_crc in {old.class_crc, 0}:
             return False
-        found = body_crc(source)
-        if found != class_crc:
+        checksum = body_crc(source)
+        if checksum != class_crc:
             raise FilterClassRefused(
-                f"the source of {class_name} has the checksum {found}, its header says {class_crc}"
+                f"the source of {class_name} has the checksum {checksum}, its header says {class_crc}"
             )
         match = self._classes.get(class_name)
         self.filter_class_table[topic, group] = FilterClassInfo(class_name, class_crc, source, match)

@@ -254,8 +254,17 @@ class TraceDispatcher:
         keys = [key for message in traced for key in _keys(message.unique_id, message.keys)]
         request_id = self.producer.instance.unique_ids.create(began)
         before = [
-            SubBefore(began, region, group, request_id, one.unique_id, one.reconsume_times, one.keys, self._client_id)
-            for one in traced
+            SubBefore(
+                began,
+                region,
+                group,
+                request_id,
+                traced_message.unique_id,
+                traced_message.reconsume_times,
+                traced_message.keys,
+                self._client_id,
+            )
+            for traced_message in traced
         ]
         self._append(_Context(place, "".join(map(encode, before)), keys))
 
@@ -263,7 +272,10 @@ class TraceDispatcher:
             now = self._runtime.now()
             cost, slow = (now - began) // len(messages), now - began >= CONSUME_TIMEOUT
             code, success = return_code(status, raised=raised, slow=slow), status in SUCCESSES
-            after = [SubAfter(request_id, one.unique_id, cost, success, one.keys, code, now, group) for one in traced]
+            after = [
+                SubAfter(request_id, traced_message.unique_id, cost, success, traced_message.keys, code, now, group)
+                for traced_message in traced
+            ]
             self._append(_Context(place, "".join(map(encode, after)), keys))
 
         return consumed

@@ -30,7 +30,7 @@ SENTINELS = {"namesrv": RequestCode.GET_NAMESRV_CONFIG, "broker": RequestCode.GE
 async def ask_all(namesrv: str, broker: str, patience: float | None = None, *, access: bool = False) -> dict[str, Any]:
     """Return the answers, and what the broker asked its client meanwhile; `access`: of a broker with access control."""
     addresses = {"namesrv": namesrv, "broker": broker}
-    told: dict[str, Any] = {"addresses": addresses}
+    recorded: dict[str, Any] = {"addresses": addresses}
     kept = {"broker": broker}
     # Two connections each: one of the requests makes the broker take the first for a filter server's and close it.
     whole = [*set_up(), *of_the_name_server(), *of_the_broker()]
@@ -39,11 +39,11 @@ async def ask_all(namesrv: str, broker: str, patience: float | None = None, *, a
         connections = {name: Connection(patience, SENTINELS[name]) for name in addresses}
         for name, address in addresses.items():
             await connections[name].open(address)
-        told[title] = [await _ask(connections, request, kept) for request in requests]
-        told[f"asked of the client {title}"] = connections["broker"].asked_here
+        recorded[title] = [await _ask(connections, request, kept) for request in requests]
+        recorded[f"asked of the client {title}"] = connections["broker"].asked_here
         for connection in connections.values():
             await connection.close()
-    return told
+    return recorded
 
 
 async def _ask(connections: dict[str, Connection], request: Request, kept: dict[str, str]) -> dict[str, Any]:
@@ -52,8 +52,8 @@ async def _ask(connections: dict[str, Connection], request: Request, kept: dict[
     answer = shown(request.code, await connections[request.server].ask(filled))
     if request.keep is not None:
         kept[request.keep] = answer["fields"]["msgId"]
-    asked = f"{request.server} {request.code.name}"
-    return {"request": asked if request.fields is None else f"{asked} {json.dumps(request.fields)}", "answer": answer}
+    title = f"{request.server} {request.code.name}"
+    return {"request": title if request.fields is None else f"{title} {json.dumps(request.fields)}", "answer": answer}
 
 
 if __name__ == "__main__":

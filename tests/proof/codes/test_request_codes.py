@@ -23,9 +23,9 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def answers(told, part):
-    named = {told["addresses"][name]: name for name in ("broker", "namesrv")}
-    return [(row["request"], comparable(row["answer"], named)) for row in told[part]]
+def answers(recorded, part):
+    named = {recorded["addresses"][name]: name for name in ("broker", "namesrv")}
+    return [(row["request"], comparable(row["answer"], named)) for row in recorded[part]]
 
 
 @pytest.fixture(scope="module")
@@ -42,22 +42,22 @@ def served():
     logger.addHandler(handler)
     try:
         with rmqlab.serve(**SETTINGS) as broker:
-            told = asyncio.run(ask_all(broker.namesrv_addr, broker.broker_addr))
+            recorded = asyncio.run(ask_all(broker.namesrv_addr, broker.broker_addr))
     finally:
         logger.removeHandler(handler)
-    return told, lines
+    return recorded, lines
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_request_is_answered_as_by_the_real_servers(recorded, served, part):
     wrong = [
-        f"{asked}: 4.8.0 {real}, ours {ours}"
-        for (asked, real), (_, ours) in zip(answers(recorded, part), answers(served[0], part), strict=True)
+        f"{request}: 4.8.0 {real}, ours {ours}"
+        for (request, real), (_, ours) in zip(answers(recorded, part), answers(served[0], part), strict=True)
         if real != ours
     ]
     assert wrong == []
-    told = f"asked of the client {part}"
-    assert [comparable(row, {}) for row in recorded[told]] == [comparable(row, {}) for row in served[0][told]]
+    title = f"asked of the client {part}"
+    assert [comparable(row, {}) for row in recorded[title]] == [comparable(row, {}) for row in served[0][title]]
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +67,14 @@ def guarded(tmp_path_factory):
     rules = tmp_path_factory.mktemp("acl") / "plain_acl.yml"
     rules.write_text(yaml.safe_dump(ACL_RULES), encoding="utf-8")
     with rmqlab.serve(acl=rules) as broker:
-        told = asyncio.run(ask_all(broker.namesrv_addr, broker.broker_addr, access=True))
-    return told, yaml.safe_load(rules.read_text(encoding="utf-8"))
+        answered = asyncio.run(ask_all(broker.namesrv_addr, broker.broker_addr, access=True))
+    return answered, yaml.safe_load(rules.read_text(encoding="utf-8"))
 
 
 def test_rules_of_access_control_are_shown_and_changed_as_by_the_real_broker(golden, guarded):
     recorded = json.loads((golden / "request_codes" / "4.8.0-acl.json").read_text(encoding="utf-8"))
-    told, rules = guarded
-    assert answers(told, "access control") == answers(recorded, "access control")
+    answered, rules = guarded
+    assert answers(answered, "access control") == answers(recorded, "access control")
     assert rules["globalWhiteRemoteAddresses"] == ["10.10.10.1", "127.0.0.1"]
     assert rules["dataVersion"][0]["counter"] == 5
     (account,) = rules["accounts"]
@@ -104,16 +104,16 @@ def test_every_code_of_the_table_was_recorded(recorded):
 
 
 def test_ports_are_those_that_are_listened_on(served):
-    told, _ = served
+    answered, _ = served
     shown = {
         row["request"]: row["answer"]["body"]
-        for row in told["without fields"]
+        for row in answered["without fields"]
         if row["request"].endswith(("GET_BROKER_CONFIG", "GET_NAMESRV_CONFIG")) and "body" in row["answer"]
     }
-    port = int(told["addresses"]["broker"].rpartition(":")[2])
+    port = int(answered["addresses"]["broker"].rpartition(":")[2])
     assert shown["broker GET_BROKER_CONFIG"]["listenPort"] == str(port)
     assert shown["broker GET_BROKER_CONFIG"]["haListenPort"] == str(port + 1)
-    assert shown["namesrv GET_NAMESRV_CONFIG"]["listenPort"] == told["addresses"]["namesrv"].rpartition(":")[2]
+    assert shown["namesrv GET_NAMESRV_CONFIG"]["listenPort"] == answered["addresses"]["namesrv"].rpartition(":")[2]
 
 
 def test_what_nobody_answers_is_said_once_for_each_code(recorded, served):

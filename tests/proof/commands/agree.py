@@ -50,31 +50,31 @@ def run(args: Namespace) -> int:
         session = open_session(args.spark)
         try:
             for agreements in compare(rows(args.rows, args.seed), args.expressions or EXPRESSIONS, session, real):
-                differing = sum(sum(one.differing.values()) for one in agreements)
+                differing = sum(sum(agreement.differing.values()) for agreement in agreements)
                 out.say(f"{agreements[0].rows:,} messages, {differing} answers differ")
         except MQFilterException as error:
             raise BadInput(_("the broker refuses this filter: {error}", error=error)) from error
         ways = list(agreements[0].differing)
         if not args.expressions:
             agreements = [*agreements, *compare_tags(rows(args.rows, args.seed), TAG_SUBSCRIPTIONS, session)]
-    for one in agreements:
-        values = ", ".join(f"{count:,} {value}" for value, count in one.outcomes.items())
-        out.say(one.expression, f"    {values}; {_differing(one)}")
-        for example in one.examples:
+    for agreement in agreements:
+        values = ", ".join(f"{count:,} {value}" for value, count in agreement.outcomes.items())
+        out.say(agreement.expression, f"    {values}; {_differing(agreement)}")
+        for example in agreement.examples:
             out.say(f"    {example}")
-    told = {
+    record = {
         "seed": args.seed,
         "rows": args.rows,
         "ways": ways,
-        "differing": sum(sum(one.differing.values()) for one in agreements),
-        "expressions": {one.expression: one.as_json() for one in agreements},
+        "differing": sum(sum(agreement.differing.values()) for agreement in agreements),
+        "expressions": {agreement.expression: agreement.as_json() for agreement in agreements},
     }
-    write_json(told, args.json)
-    return 1 if told["differing"] else 0
+    write_json(record, args.json)
+    return 1 if record["differing"] else 0
 
 
-def _differing(one: Agreement) -> str:
-    wrong = {way: count for way, count in one.differing.items() if count}
+def _differing(agreement: Agreement) -> str:
+    wrong = {way: count for way, count in agreement.differing.items() if count}
     if not wrong:
-        return f"the same by {', '.join(one.differing)}"
+        return f"the same by {', '.join(agreement.differing)}"
     return "differs: " + ", ".join(f"{way} {count:,} times" for way, count in wrong.items())

@@ -60,15 +60,18 @@ def run(args: Namespace) -> int:
         *SWEEP_BENCHMARKS,
         *NOTEBOOK_BENCHMARKS,
     )
-    known = {**benchmarks(), **{one.name: one for one in on_spark}}
+    known = {**benchmarks(), **{entry.name: entry for entry in on_spark}}
     selected = list(known.values()) if args.list and not args.names else chosen(args.names, known)
     if args.list:
-        width = max(len(one.name) for one in selected)
-        for one in selected:
-            out.say(f"{one.name:<{width}}  {one.about} ({one.unit}{'; only by name' if one.heavy else ''})")
-        write_json({one.name: {"about": one.about, "unit": one.unit} for one in selected}, args.json)
+        width = max(len(entry.name) for entry in selected)
+        for entry in selected:
+            out.say(f"{entry.name:<{width}}  {entry.about} ({entry.unit}{'; only by name' if entry.heavy else ''})")
+        write_json(
+            {entry.name: {"about": entry.about, "unit": entry.unit} for entry in selected},
+            args.json,
+        )
         return 0
-    if any(one in on_spark for one in selected):
+    if any(entry in on_spark for entry in selected):
         use_archive(os.environ)
     results: list[BenchResult] = []
     for benchmark in selected:
@@ -80,12 +83,12 @@ def run(args: Namespace) -> int:
 
 
 def _text(result: BenchResult) -> str:
-    one = result.benchmark
+    benchmark = result.benchmark
     return (
-        f"{one.name}: {_number(result.value)} {one.unit} ({_number(result.low)} to {_number(result.high)},"
-        f" median of {result.runs}): {one.about}\n"
+        f"{benchmark.name}: {_number(result.value)} {benchmark.unit} ({_number(result.low)} to {_number(result.high)},"
+        f" median of {result.runs}): {benchmark.about}\n"
         f"    {result.ratio:.3g} times ({result.ratio_low:.3g} to {result.ratio_high:.3g}) the reference,"
-        f" {one.reference_name}: {_number(result.reference)} {one.unit}"
+        f" {benchmark.reference_name}: {_number(result.reference)} {benchmark.unit}"
     )
 
 

@@ -48,8 +48,8 @@ def run(args: Namespace) -> int:
                     known=joined(", ", known),
                 )
             )
-    found = make(args.out, extras, args.site, Printer.on(sys.stderr).say)
-    site = "with the site" if found["site"] else "without a site (./lab site builds it)"
-    printer(args).say(f"{args.out}: {found['bytes'] / 1e6:.0f} MB, {found['wheels']} packages, {site}")
-    write_json(found, args.json)
+    made = make(args.out, extras, args.site, Printer.on(sys.stderr).say)
+    site = "with the site" if made["site"] else "without a site (./lab site builds it)"
+    printer(args).say(f"{args.out}: {made['bytes'] / 1e6:.0f} MB, {made['wheels']} packages, {site}")
+    write_json(made, args.json)
     return 0

@@ -36,12 +36,14 @@ def run(args: Namespace) -> int:
                 renew(name, language)
                 out.say(f"{name}: run in {language}")
     changed = [] if args.check else [path.relative_to(ROOT).as_posix() for path in update(ROOT)]
-    wrong = [one for one in problems(ROOT) if args.only in one.catalogue]
+    wrong = [problem for problem in problems(ROOT) if args.only in problem.catalogue]
     counts = {name: count for name, count in state(wrong, ROOT).items() if args.only in name}
     for name, (done, count) in counts.items():
         out.say(f"{name}: {done} of {count} entries are translated{'; changed' * (name in changed)}")
     if args.check:
-        for one in wrong:
-            out.say(str(one))
-    write_json({"changed": changed, "catalogues": counts, "problems": [one._asdict() for one in wrong]}, args.json)
+        for problem in wrong:
+            out.say(str(problem))
+    write_json(
+        {"changed": changed, "catalogues": counts, "problems": [problem._asdict() for problem in wrong]}, args.json
+    )
     return 1 if args.check and wrong else 0

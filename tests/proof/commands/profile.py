@@ -32,14 +32,16 @@ RATIOS: dict[str, Callable[[Stages], float]] = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    one = ARTICLE
-    parser.add_argument("--messages", type=int, default=one.messages, metavar="N", help=f"messages ({one.messages})")
-    parser.add_argument("--groups", type=int, default=one.groups, metavar="N", help=f"groups ({one.groups})")
+    usual = ARTICLE
     parser.add_argument(
-        "--selectivity", type=float, default=one.selectivity, metavar="S", help="share of messages that match (1)"
+        "--messages", type=int, default=usual.messages, metavar="N", help=f"messages ({usual.messages})"
+    )
+    parser.add_argument("--groups", type=int, default=usual.groups, metavar="N", help=f"groups ({usual.groups})")
+    parser.add_argument(
+        "--selectivity", type=float, default=usual.selectivity, metavar="S", help="share of messages that match (1)"
     )
     parser.add_argument(
-        "--expression", choices=EXPRESSIONS, default=one.expression, help=f"what groups ask for ({one.expression})"
+        "--expression", choices=EXPRESSIONS, default=usual.expression, help=f"what groups ask for ({usual.expression})"
     )
     parser.add_argument("--user-properties", action="store_true", help="give each message five more properties")
     parser.add_argument(
@@ -56,11 +58,11 @@ def run(args: Namespace) -> int:
         raise BadInput(_("--processes {processes}: at least one is needed", processes=args.processes))
     if args.store and not args.map:
         raise BadInput(_("--store keeps the map: give --map with it"))
-    one = replace(
+    workload = replace(
         ARTICLE, messages=args.messages, groups=args.groups, selectivity=args.selectivity, expression=args.expression,
         user_properties=args.user_properties,
     )  # fmt: skip
-    cells = _measured(map_workloads() if args.map else [one], args)
+    cells = _measured(map_workloads() if args.map else [workload], args)
     lines = _turns(BloomMap.of(cells)) if args.map else _lines(cells[0])
     printer(args).say(*lines)
     if args.store:
@@ -72,22 +74,23 @@ def run(args: Namespace) -> int:
 def _measured(workloads: Sequence[Workload], args: Namespace) -> list[ProfileCell]:
     try:
         with Progress("profile") as progress:
-            return measure(workloads, args.processes, real=not args.no_java, told=progress.now)
+            return measure(workloads, args.processes, real=not args.no_java, announce=progress.now)
     except RealFilterMissingError as error:
         raise BadInput(_("{error}; --no-java leaves the real classes out", error=error)) from error
 
 
 def _lines(cell: ProfileCell) -> list[str]:
-    one, sides = cell.workload, cell.sides
+    workload, sides = cell.workload, cell.sides
+    filtering = f"selectivity {workload.selectivity:g}, {workload.expression}"
     lines = [
-        f"{one.messages} messages, {one.groups} groups, selectivity {one.selectivity:g}, {one.expression}",
+        f"{workload.messages} messages, {workload.groups} groups, {filtering}",
         f"CPU ns for a message, all groups together: median of {len(cell.processes['ours'])} processes (both ends)",
         "",
         f"{'stage':<32}" + "".join(f"{SIDES[side]:>28}" for side in sides),
     ]
     for stage in STAGES:
-        told = [cell.interval(side, lambda one, stage=stage: getattr(one, stage)) for side in sides]  # type: ignore[misc]
-        shown = [f"{each.median:.0f} ({each.low:.0f} to {each.high:.0f})" for each in told]
+        intervals = [cell.interval(side, lambda stages, stage=stage: getattr(stages, stage)) for side in sides]  # type: ignore[misc]
+        shown = [f"{each.median:.0f} ({each.low:.0f} to {each.high:.0f})" for each in intervals]
         lines.append(f"{stage.replace('_', ' '):<32}" + "".join(f"{text:>28}" for text in shown))
     lines += ["", f"cost with / without; the article's figures make {ARTICLE_RATIO:.2f} of the first"]
     for name, figure in RATIOS.items():
@@ -95,13 +98,13 @@ def _lines(cell: ProfileCell) -> list[str]:
     return lines
 
 
-def _turns(found: BloomMap) -> list[str]:
+def _turns(bloom_map: BloomMap) -> list[str]:
     lines = []
-    for side in found.sides:
+    for side in bloom_map.sides:
         lines.append(
             f"The switch turns from a gain into a loss at these shares of matching messages, by {SIDES[side]}:"
         )
-        for expression in found.axis("expression"):
-            shown = [f"{groups}: {found.turn(groups, expression, side)}" for groups in found.axis("groups")]
+        for expression in bloom_map.axis("expression"):
+            shown = [f"{groups}: {bloom_map.turn(groups, expression, side)}" for groups in bloom_map.axis("groups")]
             lines.append(f"  {expression}, by groups  {', '.join(shown)}")
     return lines

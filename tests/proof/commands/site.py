@@ -38,8 +38,8 @@ def run(args: Namespace) -> int:
         write_json({"out": str(out), "faults": str(error).splitlines()}, args.json)
         return 1
     wrong = faults(out, languages)
-    for one in wrong:
-        errors.say(str(one))
+    for fault in wrong:
+        errors.say(str(fault))
     pages = sum(1 for _ in out.rglob("*.html"))
     printer(args).say(f"{pages} pages in {out}, first page {out / 'index.html'}")
     write_json({"out": str(out), "pages": pages, "faults": wrong}, args.json)

@@ -93,12 +93,12 @@ def _run(kind: str, args: Namespace) -> dict[str, Any]:
         return {"frames": result.frames, "ended": result.ended, "wrong": list(result.wrong)}
     if kind == "readers":
         seeds = args.seeds or range(args.seed, args.seed + 1)
-        found = run_batches(args.only.split(","), count, seeds, jobs=args.jobs, log=args.log)
-        rows = batch_table(found)
+        batches = run_batches(args.only.split(","), count, seeds, jobs=args.jobs, log=args.log)
+        rows = batch_table(batches)
         return {
             "readers": {row.reader: asdict(row) for row in rows},
             "inputs": sum(row.inputs for row in rows),
-            "wrong": [f"{row.reader}: {what}: {found}" for row in rows for what, found in row.wrong.items()],
+            "wrong": [f"{row.reader}: {what}: {finding}" for row in rows for what, finding in row.wrong.items()],
         }
     return asdict(misbehave(kind, count, args.seed))
 
@@ -114,7 +114,8 @@ def _text(kind: str, result: dict[str, Any]) -> str:
         ]  # fmt: skip
     elif kind == "readers":
         rows = [
-            (name, f"{row['inputs']:,}", f"{row['refused']:,}", str(sum(found[0] for found in row["wrong"].values())),
+            (name, f"{row['inputs']:,}", f"{row['refused']:,}",
+             str(sum(finding[0] for finding in row["wrong"].values())),
              f"{row['peak_mb']:.0f}", f"{row['slowest_ms']:.0f}")
             for name, row in result["readers"].items()
         ]  # fmt: skip
@@ -132,4 +133,4 @@ def _text(kind: str, result: dict[str, Any]) -> str:
             _GOOD_CLIENT.format_map(result),
             *(f"closed {times:,}: {reason}" for reason, times in result["reasons"].items()),
         ]
-    return "\n".join([head, *(f"    {one}" for one in [*facts, *wrong[:10]])])
+    return "\n".join([head, *(f"    {line}" for line in [*facts, *wrong[:10]])])

@@ -47,8 +47,8 @@ class Tally:
 
 def notebooks() -> list[str]:
     """The committed notebooks whose outputs must be found again; exercises have none, and their stubs must fail."""
-    found = (path.relative_to(ROOT) for path in ROOT.glob("notebooks/**/*.ipynb"))
-    return sorted(str(path) for path in found if not {"exercises", ".ipynb_checkpoints"} & set(path.parts))
+    paths = (path.relative_to(ROOT) for path in ROOT.glob("notebooks/**/*.ipynb"))
+    return sorted(str(path) for path in paths if not {"exercises", ".ipynb_checkpoints"} & set(path.parts))
 
 
 def add_arguments(parser: ArgumentParser) -> None:

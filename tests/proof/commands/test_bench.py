@@ -12,9 +12,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_values_with_spread_and_ratio(tmp_path, capsys):
-    told = tmp_path / "bench.json"
-    assert main(["bench", "eight", "--runs", "1", "--json", str(told)]) == 0
-    result = json.loads(told.read_text())["eight"]
+    path = tmp_path / "bench.json"
+    assert main(["bench", "eight", "--runs", "1", "--json", str(path)]) == 0
+    result = json.loads(path.read_text())["eight"]
     assert result["unit"] == "runs/s"
     assert result["runs"] == 1
     assert 0 < result["low"] <= result["value"] <= result["high"]

@@ -86,9 +86,9 @@ def test_a_broken_file_of_a_copy_is_named_with_what_to_do(tree, commands, capsys
     path = tree.parent / "my-lessons" / "01.ipynb"
     path.write_text("{")
     assert main(["notebook"]) == 2
-    told = capsys.readouterr().err
-    assert "01.ipynb: not a notebook (" in told
-    assert "; rename it or delete it, and you get it anew" in told
+    error = capsys.readouterr().err
+    assert "01.ipynb: not a notebook (" in error
+    assert "; rename it or delete it, and you get it anew" in error
     path.unlink()
     assert main(["notebook"]) == 3
     assert read(path)["cells"]
@@ -100,8 +100,8 @@ def test_a_copy_that_cannot_be_written_is_named(tree, commands, capsys, monkeypa
 
     monkeypatch.setattr(verb, "make_copy", refused)
     assert main(["notebook"]) == 2
-    told = "my-lessons: cannot be written (Permission denied); name a --folder that can be"
-    assert told in capsys.readouterr().err
+    error = "my-lessons: cannot be written (Permission denied); name a --folder that can be"
+    assert error in capsys.readouterr().err
     assert commands == []
 
 
@@ -118,9 +118,9 @@ def test_what_containers_and_binder_run_is_a_verb_with_arguments_that_it_knows(f
     else:
         assert os.access(ROOT / file, os.X_OK)
         assert text.startswith("#!/usr/bin/env bash")
-    found = re.findall(r"(?:\./lab|^rmqlab) (\w+) ([^'\n\"]+)", text, re.MULTILINE)
-    assert found
-    for name, arguments in found:
+    commands = re.findall(r"(?:\./lab|^rmqlab) (\w+) ([^'\n\"]+)", text, re.MULTILINE)
+    assert commands
+    for name, arguments in commands:
         assert name == "notebook"
         known, rest = cli.parser_of(name).parse_known_args(arguments.split())
         assert known.copy or set(rest) <= {"--no-browser", "--allow-root"}
@@ -170,10 +170,10 @@ def test_a_copy_that_was_interrupted_is_gone_on_with(tree, commands, monkeypatch
 
 
 def test_strict_comparison_leaves_exercises_out():
-    found = notebooks()
-    assert "notebooks/01_eight_messages.ipynb" in found
-    assert "notebooks/solutions/01_eight_messages_tasks.ipynb" in found
-    assert not [name for name in found if "exercises" in name]
+    names = notebooks()
+    assert "notebooks/01_eight_messages.ipynb" in names
+    assert "notebooks/solutions/01_eight_messages_tasks.ipynb" in names
+    assert not [name for name in names if "exercises" in name]
 
 
 def test_jupyterlab_asks_for_no_news(tmp_path, monkeypatch):
@@ -182,5 +182,5 @@ def test_jupyterlab_asks_for_no_news(tmp_path, monkeypatch):
     schemas = Path(sys.prefix) / "share" / "jupyter" / "lab" / "schemas"
     settings = verb._no_question().parent.parent
     name = "@jupyterlab/apputils-extension:notification"
-    told, _ = get_settings(str(settings), str(schemas), str(tmp_path / "mine"), schema_name=name)
-    assert told["schema"]["properties"]["fetchNews"]["default"] == "false"
+    shown, _ = get_settings(str(settings), str(schemas), str(tmp_path / "mine"), schema_name=name)
+    assert shown["schema"]["properties"]["fetchNews"]["default"] == "false"

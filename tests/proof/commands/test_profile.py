@@ -13,10 +13,10 @@ from tests.proof.commands import profile
 
 
 def test_stages_and_ratios(tmp_path, capsys):
-    told = tmp_path / "profile.json"
+    path = tmp_path / "profile.json"
     arguments = ["profile", "--messages", "60", "--processes", "1", "--no-java", "--user-properties"]
-    assert main([*arguments, "--json", str(told)]) == 0
-    (cell,) = json.loads(told.read_text())["cells"]
+    assert main([*arguments, "--json", str(path)]) == 0
+    (cell,) = json.loads(path.read_text())["cells"]
     assert (cell["messages"], cell["groups"], cell["user_properties"]) == (60, 1, True)
     assert (cell["matched"], cell["passed"], len(cell["ours"])) == (60, 60, 1)
     assert "java" not in cell
@@ -29,9 +29,9 @@ def test_the_map_is_kept_as_it_is_read(tmp_path, capsys, monkeypatch):
     few = [Workload(60, 2, share, "8 tags", user_properties=True) for share in (0.0, 1.0)]
     monkeypatch.setattr(profile, "map_workloads", lambda: [*few, ARTICLE])
     assert main(["profile", "--map", "--processes", "1", "--no-java", "--store", str(tmp_path)]) == 0
-    found = read_map(tmp_path / "map.jsonl")
-    assert [one.workload for one in found.cells] == few
-    assert found.bare.workload == ARTICLE
+    kept = read_map(tmp_path / "map.jsonl")
+    assert [cell.workload for cell in kept.cells] == few
+    assert kept.bare.workload == ARTICLE
     assert "8 tags, by groups  2: " in capsys.readouterr().out
 
 

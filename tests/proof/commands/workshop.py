@@ -62,53 +62,60 @@ def run(args: Namespace) -> int:
     guard = _guard(args)
     known = exercises(checkout_path("notebooks"))
     errors = Printer.on(sys.stderr)
-    found, other = submissions(args.check, known)
+    handed_in, other = submissions(args.check, known)
     for path in other:
         errors.say(f"{path}: no notebook of tasks, left out")
     rows: list[tuple[str, ...]] = []
     report: list[dict[str, Any]] = []
-    for one in found:
-        verdicts = _verdicts(one, guard, spark=args.spark)
+    for submission in handed_in:
+        verdicts = _verdicts(submission, guard, spark=args.spark)
         counts = Counter(verdict.state for verdict in verdicts.values())
         marks = " ".join(SHORT.get(verdict.state, " ") for verdict in verdicts.values())
-        rows.append((one.learner, one.exercise.stem, f"{counts[RIGHT]} of {len(verdicts)}", marks))
+        rows.append((submission.learner, submission.exercise.stem, f"{counts[RIGHT]} of {len(verdicts)}", marks))
         tasks = {name: {"state": verdict.state, "says": verdict.says} for name, verdict in verdicts.items()}
-        report.append({"learner": one.learner, "exercise": one.exercise.stem, "file": str(one.path), "tasks": tasks})
-        errors.say(f"{one.learner}: {one.exercise.stem}")
+        report.append(
+            {
+                "learner": submission.learner,
+                "exercise": submission.exercise.stem,
+                "file": str(submission.path),
+                "tasks": tasks,
+            }
+        )
+        errors.say(f"{submission.learner}: {submission.exercise.stem}")
         for name, verdict in verdicts.items():
             if verdict.state != RIGHT:
                 errors.say(f"    {name}: {verdict.state}. {verdict.says}")
     printer(args).say(table(rows, ("learner", "exercise", "right", "tasks")), KEY)
     sandbox = {"promises": {name: name not in guard.lacking for name in PROMISES}, **guard.limits._asdict()}
     write_json({"learners": report, "sandbox": sandbox, "left_out": list(map(str, other))}, args.json)
-    return 0 if all(task["state"] == RIGHT for one in report for task in one["tasks"].values()) else 1
+    return 0 if all(task["state"] == RIGHT for entry in report for task in entry["tasks"].values()) else 1
 
 
 def _times(args: Namespace) -> int:
-    found = measured(checkout_path("notebooks"), Printer.on(sys.stderr).say)
+    times = measured(checkout_path("notebooks"), Printer.on(sys.stderr).say)
     with atomic_write(args.times) as part:
-        part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    printer(args).say(shown(found))
-    write_json(found, args.json)
+        part.write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
+    printer(args).say(shown(times))
+    write_json(times, args.json)
     return 0
 
 
-def _verdicts(one: Submission, guard: Guard, *, spark: bool) -> dict[str, Verdict]:
+def _verdicts(submission: Submission, guard: Guard, *, spark: bool) -> dict[str, Verdict]:
     """The verdicts on one notebook; what it may do to ours is its learner's finding, and the next one gets its turn."""
-    if one.exercise.spark and not spark:
-        return dict.fromkeys(one.exercise.tasks, Verdict("not run", NOT_RUN))
-    if one.exercise.spark:
+    if submission.exercise.spark and not spark:
+        return dict.fromkeys(submission.exercise.tasks, Verdict("not run", NOT_RUN))
+    if submission.exercise.spark:
         limits = guard.limits._replace(memory=1 << 40, processes=2_000, disk=max(guard.limits.disk, SPARK_DISK))
         guard = guard._replace(limits=limits)
     try:
-        return judged(one, guard)
+        return judged(submission, guard)
     except SandboxClosed:
         raise
     except BadInput as error:
-        return dict.fromkeys(one.exercise.tasks, Verdict("no notebook", str(error)))
+        return dict.fromkeys(submission.exercise.tasks, Verdict("no notebook", str(error)))
     except Exception as error:  # noqa: BLE001 - a file of a stranger never ends the class's run
         says = f"it could not be judged: {type(error).__name__}: {error}"
-        return dict.fromkeys(one.exercise.tasks, Verdict("stopped", says[:300]))
+        return dict.fromkeys(submission.exercise.tasks, Verdict("stopped", says[:300]))
 
 
 def _guard(args: Namespace) -> Guard:

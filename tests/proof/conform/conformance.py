@@ -60,8 +60,13 @@ class FamilyResult:
     def as_json(self) -> dict[str, object]:
         """Return {passed, total, failures: [case], differences: [{case, field, expected, got}], problem}."""
         rows = [
-            {"case": one.case, "field": one.field, "expected": plain(one.expected), "got": plain(one.got)}
-            for one in self.differences
+            {
+                "case": difference.case,
+                "field": difference.field,
+                "expected": plain(difference.expected),
+                "got": plain(difference.got),
+            }
+            for difference in self.differences
         ]
         return {
             "passed": self.passed,

@@ -34,8 +34,8 @@ def _consumers(vector: Vector) -> list[tuple[str, str, str | None, str | None]]:
 
 
 def _subscription(topic: str, expression: str | None, kind: str | None) -> SubscriptionData:
-    told = SubscriptionData(topic, expression, expression_type=kind)
-    return build_subscription_data(None, topic, expression) if told.is_tag else told
+    subscription = SubscriptionData(topic, expression, expression_type=kind)
+    return build_subscription_data(None, topic, expression) if subscription.is_tag else subscription
 
 
 def _run(vector: Vector) -> dict[str, object]:
@@ -67,20 +67,20 @@ def _run(vector: Vector) -> dict[str, object]:
         if of_topic != topic:
             continue
         data = manager.get(topic, group)
-        asked = ExpressionMessageFilter(_subscription(topic, expression, kind), data, manager)
+        message_filter = ExpressionMessageFilter(_subscription(topic, expression, kind), data, manager)
         bloom = None if data is None else data.bloom_filter_data
         results.append(
             {
                 "group": group,
                 "has_filter_data": data is not None,
                 "bitPos": None if bloom is None else bloom.bit_pos,
-                "cq_live": asked.is_matched_by_consume_queue(code, CqExtUnit(0, _REGISTERED_AT + 1, bitmap)),
-                "cq_stored_before_subscription": asked.is_matched_by_consume_queue(
+                "cq_live": message_filter.is_matched_by_consume_queue(code, CqExtUnit(0, _REGISTERED_AT + 1, bitmap)),
+                "cq_stored_before_subscription": message_filter.is_matched_by_consume_queue(
                     code, CqExtUnit(0, _REGISTERED_AT, bitmap)
                 ),
-                "cq_no_ext_unit": asked.is_matched_by_consume_queue(code, None),
+                "cq_no_ext_unit": message_filter.is_matched_by_consume_queue(code, None),
                 # Without properties the recorder had no record to read them from, and asked nothing.
-                "commit_log": None if properties is None else asked.is_matched_by_commit_log(None, properties),
+                "commit_log": None if properties is None else message_filter.is_matched_by_commit_log(None, properties),
             }
         )
     return {

@@ -103,8 +103,8 @@ def _run(vector: Vector) -> dict[str, object]:
         )
     except (AllocateArgumentError, AllocateNullError) as error:
         # The JVM's own NullPointerExceptions have no text in the vectors.
-        told = phase == "construct" or isinstance(error, AllocateArgumentError)
-        answer |= {"error": error.java_name, "error_phase": phase, "message": str(error) if told else None}
+        has_text = phase == "construct" or isinstance(error, AllocateArgumentError)
+        answer |= {"error": error.java_name, "error_phase": phase, "message": str(error) if has_text else None}
     return answer
 
 

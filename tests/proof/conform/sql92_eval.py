@@ -25,8 +25,8 @@ def _run(vector: Vector) -> dict[str, object]:
     except JavaError as error:
         answer |= {"error": error.java_name, "cause": error.cause_name}
     data = ConsumerFilterData("G", "T", text, "SQL92", compiled)
-    asked = ExpressionMessageFilter(SubscriptionData("T", text, expression_type="SQL92"), data)
-    return answer | {"compiled": True, "matches": asked.is_matched_by_commit_log(None, properties)}
+    message_filter = ExpressionMessageFilter(SubscriptionData("T", text, expression_type="SQL92"), data)
+    return answer | {"compiled": True, "matches": message_filter.is_matched_by_commit_log(None, properties)}
 
 
 KINDS = {

@@ -58,13 +58,13 @@ def _run(vector: Vector) -> dict[str, object]:
         for index, (message, put) in enumerate(zip(messages, recorded, strict=True))
     ]
     store.dispatch()
-    files = [one for one in store.commit_log.mapped_file_queue.mapped_files if one.wrote_position]
+    files = [file for file in store.commit_log.mapped_file_queue.mapped_files if file.wrote_position]
     batches = [put for put in puts if "batch_body_hex" in put]
     return {
         "puts": puts,
-        "commitlog_files": [f"{one.file_from_offset:020d}" for one in files],
+        "commitlog_files": [f"{file.file_from_offset:020d}" for file in files],
         "max_offset": store.max_phy_offset,
-        "records": [record for one in files for record in _records(store, one)],
+        "records": [record for file in files for record in _records(store, file)],
         "consume_queues": _consume_queues(store),
         # a batch takes its store time from the clock of the machine; no other put does
         "clock_independent": all(put["record_storeTimestamp"] is None for put in batches),
@@ -223,11 +223,11 @@ def _consume_queues(store: MessageStore) -> dict[str, object]:
     for topic, table in store.consume_queue_table.items():
         for queue_id, queue in table.items():
             files = queue.mapped_file_queue.mapped_files
-            data = b"".join(one.select_from(0) or b"" for one in files)
+            data = b"".join(file.select_from(0) or b"" for file in files)
             queues[f"{topic}-{queue_id}"] = {
                 "minOffset": queue.min_offset_in_queue,
                 "maxOffset": queue.max_offset_in_queue,
-                "files": [f"{one.file_from_offset:020d}" for one in files],
+                "files": [f"{file.file_from_offset:020d}" for file in files],
                 "entries": [data[at : at + CQ_STORE_UNIT_SIZE].hex() for at in range(0, len(data), CQ_STORE_UNIT_SIZE)],
             }
     return queues

@@ -34,13 +34,13 @@ def _match(vector: Vector) -> dict[str, object]:
         raise BadVector("tagsCode", "must be a number unless no_code is true")
     subscription = build_subscription_data("GroupTest", "TopicTest", take(vector, "subString", str | None))
     subscription.class_filter_mode = bool(take(vector, "classFilterMode", bool | None))
-    asked = ExpressionMessageFilter(subscription)
+    message_filter = ExpressionMessageFilter(subscription)
     raw = tag is None and vector["classFilterMode"] is None  # a code given as such, not made from a tag
     return {
         "tagsCode": code if raw else tags_code(tag),
         "no_code": True if code is None else None,
-        "by_consume_queue": asked.is_matched_by_consume_queue(code),
-        "by_commit_log": asked.is_matched_by_commit_log(None, {} if tag is None else {"TAGS": tag}),
+        "by_consume_queue": message_filter.is_matched_by_consume_queue(code),
+        "by_commit_log": message_filter.is_matched_by_commit_log(None, {} if tag is None else {"TAGS": tag}),
         "by_client": client_keeps(subscription, tag),
     }
 

@@ -78,7 +78,7 @@ def write(folder, name, *vectors):
 def two(golden):
     """Two vectors of different kinds of one family."""
     vectors = vectors_of(golden, "properties")
-    return [next(one for one in vectors if one["kind"] == kind) for kind in ("to_string", "from_string")]
+    return [next(vector for vector in vectors if vector["kind"] == kind) for kind in ("to_string", "from_string")]
 
 
 @pytest.mark.parametrize("path", [*(f"vectors/{family}" for family in IMPLEMENTED), "vectors-2/remoting"])
@@ -91,7 +91,7 @@ def test_all_golden_vectors_pass(golden, path):
 @pytest.mark.parametrize("family", IMPLEMENTED)
 def test_every_change_of_an_expected_field_is_noticed(golden, family):
     """One vector of each kind and generator family: each of its expected leaves is changed in two ways."""
-    samples = {(one.get("kind"), one.get("family")): one for one in vectors_of(golden, family)}
+    samples = {(sample.get("kind"), sample.get("family")): sample for sample in vectors_of(golden, family)}
     tried = 0
     for vector in samples.values():
         kind = kind_of(family, vector)
@@ -101,12 +101,12 @@ def test_every_change_of_an_expected_field_is_noticed(golden, family):
             for value in other_values(at(vector, place)):
                 tried += 1
                 try:
-                    found = kind.differences(changed(vector, place, value))
+                    differences = kind.differences(changed(vector, place, value))
                 except BadVector as error:
                     assert error.field  # noqa: PT017 - refusing is noticing, too
                 else:
                     names = (family, *(key for key in place if isinstance(key, str)))
-                    assert found or names in UNDECIDED, (vector["case"], place, value)
+                    assert differences or names in UNDECIDED, (vector["case"], place, value)
     assert tried >= 2 * len(samples)
 
 
@@ -249,8 +249,8 @@ def test_values_are_compared_by_type_and_place():
     assert list(compare(1, 1, "f")) == []
     for left, right in ((1, True), (1, 1.0), (0, False), ("1", 1), (None, {}), ([], {})):
         assert len(list(compare(left, right, "f"))) == 1
-    found = list(compare({"a": [1, 2], "b": 3}, {"a": [1], "c": 3}, "f"))
-    assert [path for path, _, _ in found] == ["f.a[1]", "f.b", "f.c"]
+    differences = list(compare({"a": [1, 2], "b": 3}, {"a": [1], "c": 3}, "f"))
+    assert [path for path, _, _ in differences] == ["f.a[1]", "f.b", "f.c"]
     assert list(compare({"a": "(missing)"}, {}, "f"))
 
 

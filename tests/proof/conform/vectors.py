@@ -93,14 +93,14 @@ class Kind:
             raise
         except Exception as error:  # noqa: BLE001 - whatever breaks, the case failed, and the others still run
             return [Difference(case, "(run)", "an answer", f"{type(error).__name__}: {error}")]
-        found: list[Difference] = []
+        unlike: list[Difference] = []
         for name in self.expected:
             expected, got = vector[name], answer.get(name, _MISSING)
             reduced = self.reduce.get(name)
             if reduced is not None:
                 expected, got = _reduced(reduced, expected), _reduced(reduced, got)
-            found.extend(Difference(case, path, left, right) for path, left, right in compare(expected, got, name))
-        return found
+            unlike.extend(Difference(case, path, left, right) for path, left, right in compare(expected, got, name))
+        return unlike
 
 
 def _reduced(reduced: Callable[[object], object], value: object) -> object:

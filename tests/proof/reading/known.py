@@ -63,14 +63,14 @@ class Reader:
 
     def change(self) -> Held | None:
         """What the broker holds now, if its subscription or the committed offsets changed since this was asked last."""
-        held, before = self.held(), self._before
-        self._before = held
-        same = (held.subscription, held.version, held.committed) == (
+        now, before = self.held(), self._before
+        self._before = now
+        same = (now.subscription, now.version, now.committed) == (
             before.subscription,
             before.version,
             before.committed,
         )
-        return None if same else held
+        return None if same else now
 
     def arguments(self, frame: FrameType) -> str:
         """The arguments of a call that say something: numbers, texts, and fields of objects."""

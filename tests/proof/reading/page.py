@@ -70,11 +70,11 @@ def _hop(stay: Stay, number: int, language: str, rows: dict[str, str]) -> str:
         functions=count, lines=sum(map(_lines, stay.entries))
     )
     functions = "".join(_function(entry, language, rows) for entry in stay.entries)
-    held = f"{WORDS[language]['holds']}{_shown_held(stay.held, language)}"
+    text = f"{WORDS[language]['holds']}{_shown_held(stay.held, language)}"
     return (
         f'<details class="reading-hop" id="hop-{number}"><summary><b>{number}</b> {escape(stay.hop.title(language))} '
         f"<small>{_seconds(stay)} · {size}</small></summary>\n\n"
-        f'<p class="reading-held">{held}</p>\n\n{functions}</details>\n\n'
+        f'<p class="reading-held">{text}</p>\n\n{functions}</details>\n\n'
     )
 
 
@@ -101,15 +101,15 @@ def _function(entry: Entry, language: str, rows: dict[str, str]) -> str:
     )
 
 
-def _shown_held(held: Held, language: str) -> str:
-    return f"<code>{escape(text)}</code>" if (text := _held(held, language)) else WORDS[language]["none"]
+def _shown_held(known: Held, language: str) -> str:
+    return f"<code>{escape(text)}</code>" if (text := _held(known, language)) else WORDS[language]["none"]
 
 
-def _held(held: Held, language: str) -> str:
+def _held(known: Held, language: str) -> str:
     words = WORDS[language]
-    parts = [f"{held.subscription}, {words['version']} {held.version}"] if held.version else []
-    parts += [f"{words['ends']} {list(held.ends)}"] if held.ends else []
-    parts += [f"{words['committed']} {list(held.committed)}"] if held.committed else []
+    parts = [f"{known.subscription}, {words['version']} {known.version}"] if known.version else []
+    parts += [f"{words['ends']} {list(known.ends)}"] if known.ends else []
+    parts += [f"{words['committed']} {list(known.committed)}"] if known.committed else []
     return "; ".join(parts)
 
 

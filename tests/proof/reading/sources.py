@@ -55,8 +55,8 @@ class Function:
     @property
     def rows_around(self) -> tuple[str, ...]:
         """Those of its class, or else of its module."""
-        found = (_ROWS.findall(doc) for doc in _docs(self.path, self.name)[1:])
-        return tuple(dict.fromkeys(next(filter(None, found), ())))
+        rows = (_ROWS.findall(doc) for doc in _docs(self.path, self.name)[1:])
+        return tuple(dict.fromkeys(next(filter(None, rows), ())))
 
 
 def function_of(code: CodeType) -> Function:
@@ -92,7 +92,9 @@ def _spans(path: str) -> list[tuple[str, int, int]]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, _Definition):
                 first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
-                setter = ".setter" if any(ast.unparse(one).endswith(".setter") for one in child.decorator_list) else ""
+                setter = (
+                    ".setter" if any(ast.unparse(mark).endswith(".setter") for mark in child.decorator_list) else ""
+                )
                 functions.append((f"{prefix}{child.name}{setter}", first, child.end_lineno or child.lineno))
             elif isinstance(child, ast.ClassDef):
                 open_.append((f"{prefix}{child.name}.", child))

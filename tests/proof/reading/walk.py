@@ -142,25 +142,25 @@ class Walk:
     def _entered(self, words: Words, frame: FrameType, around: Hop) -> Hop:
         """The hop that begins with this call: whose it is, and what for."""
         values = frame.f_locals
-        receiver, who, what = values.get("self"), around.who, around.what
+        receiver, owner, what = values.get("self"), around.who, around.what
         if isinstance(receiver, Cluster):
             self._reader.begin(receiver, values["config"].epoch_ms)
         elif isinstance(receiver, VirtualTask):
             machine, _, thread = receiver.name.partition(": ")
             if thread == DRIVERS_NAME:
                 return Hop(DRIVER)
-            who, what = doors.client(machine), Words(thread, thread)
+            owner, what = doors.client(machine), Words(thread, thread)
         elif isinstance(receiver, VirtualServer):
-            who = doors.NAME_SERVER if isinstance(receiver.handler, NameServer) else doors.BROKER
+            owner = doors.NAME_SERVER if isinstance(receiver.handler, NameServer) else doors.BROKER
         elif isinstance(receiver, VirtualNode):
-            who = doors.client(receiver.name)
+            owner = doors.client(receiver.name)
         elif (client_id := _client_id(receiver)) is not None:
-            who = doors.client(client_id.rpartition("@")[2])
+            owner = doors.client(client_id.rpartition("@")[2])
         command, link = values.get("command"), values.get("connection", values.get("channel"))
         sender = getattr(link, "node", None)  # a connection of the virtual network
         if command is not None and sender is not None and not command.is_response:
             what = doors.request_of(RequestCode(command.code).name, doors.client(sender.name))
-        return Hop(words, who, what)
+        return Hop(words, owner, what)
 
     def _stay(self, hop: Hop) -> Stay:
         """The stay that goes on, or a new one."""

@@ -251,7 +251,7 @@ def _is_free(port: int) -> bool:
 
 
 def _write_conf(path: Path, settings: dict[str, str]) -> None:
-    path.write_text("".join(properties_line(*one) for one in settings.items()), encoding="ascii")
+    path.write_text("".join(properties_line(*setting) for setting in settings.items()), encoding="ascii")
 
 
 def _stat(pid: int) -> list[str]:

@@ -109,7 +109,7 @@ class RealFilter(RealProgram):
 
     def load(self, encoded: Sequence[bytes]) -> None:
         """Load messages: the properties of each as the commit log has them."""
-        packed = b"".join(struct.pack(">i", len(one)) + one for one in encoded)
+        packed = b"".join(struct.pack(">i", len(properties)) + properties for properties in encoded)
         self._send(b"L" + struct.pack(">i", len(encoded)) + packed)
         self._receive(1)
 
@@ -191,9 +191,9 @@ def _fill(folder: Path, java: Path) -> None:
 
 
 def _run(problem: str, *command: str) -> None:
-    told = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST_SETUP, check=False)  # noqa: S603
-    if told.returncode:
-        raise RealFilterMissingError(f"{problem}: {(told.stdout + told.stderr).strip()[-500:]}")
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST_SETUP, check=False)  # noqa: S603
+    if ran.returncode:
+        raise RealFilterMissingError(f"{problem}: {(ran.stdout + ran.stderr).strip()[-500:]}")
 
 
 def _text(text: str) -> bytes:

@@ -18,20 +18,20 @@ OWN: Final = {"response", "request", "status"}
 
 def said_of_entries() -> dict[str, list[dict[str, Any]]]:
     """Id of an entry to its `said`, by the list; an entry whose texts the list lacks is not there."""
-    found: dict[str, dict[tuple[str, str, str], set[str]]] = {}
-    for listed in (one for name in LISTS for one in read(name)):
+    places_of: dict[str, dict[tuple[str, str, str], set[str]]] = {}
+    for listed in (text for name in LISTS for text in read(name)):
         entry = None if listed.is_too_short else explained_by(listed)
         if entry is None or entry.kind in OWN:
             continue
         place = (listed.by, listed.level, listed.file) if listed.kind == "log" else (listed.by, "", "")
-        found.setdefault(entry.id, {}).setdefault(place, set()).update(listed.versions.split(", "))
-    return {name: list(_said(places)) for name, places in found.items()}
+        places_of.setdefault(entry.id, {}).setdefault(place, set()).update(listed.versions.split(", "))
+    return {name: list(_said(places)) for name, places in places_of.items()}
 
 
 def _said(places: dict[tuple[str, str, str], set[str]]) -> Iterator[dict[str, Any]]:
     """RocketMQ's own first, then other clients, each by its first version."""
     by_version = sorted((sorted(versions), place) for place, versions in places.items())
-    for versions, (by, level, file) in sorted(by_version, key=lambda one: not one[0][0][0].isdigit()):
+    for versions, (by, level, file) in sorted(by_version, key=lambda known: not known[0][0][0].isdigit()):
         said = {"versions": versions, "by": by, "level": level, "file": file}
         yield {name: value for name, value in said.items() if value}
 
@@ -55,9 +55,9 @@ def update() -> list[Path]:
     for path in sorted(data_path("decoder").glob("*.json")):
         text = path.read_text(encoding="utf-8")
         entries = json.loads(text)
-        for one in entries:
-            if one["id"] in said:
-                one["said"] = said[one["id"]]
+        for entry in entries:
+            if entry["id"] in said:
+                entry["said"] = said[entry["id"]]
         if (new := written(entries)) != text:
             path.write_text(new, encoding="utf-8")
             changed.append(path)

@@ -75,8 +75,8 @@ class JavaTexts:
         for node in every_node(self._root):
             if node.type == "variable_declarator" and (value := node.child_by_field_name("value")) is not None:
                 name = source_of(field_of(node, "name"))
-                if _LOGGER.fullmatch(name) and (told := _NAME.search(source_of(value))):
-                    self._logs[name] = FILES.get(told[1], log)
+                if _LOGGER.fullmatch(name) and (match := _NAME.search(source_of(value))):
+                    self._logs[name] = FILES.get(match[1], log)
                 elif self._is_text(value):
                     self._texts.setdefault(name, value)
 
@@ -89,15 +89,15 @@ class JavaTexts:
         """Every text in the order of the source; `prints`: also what it writes to a terminal."""
         for node in every_node(self._root):
             if node.type == "method_invocation":
-                found = self._called(node, prints=prints)
+                text = self._called(node, prints=prints)
             elif node.type == "object_creation_expression":
-                found = self._created(node)
+                text = self._created(node)
             elif node.type == "explicit_constructor_invocation":
-                found = self._made(node)
+                text = self._made(node)
             else:
                 continue
-            if found is not None:
-                kind, level, file, pieces = found
+            if text is not None:
+                kind, level, file, pieces = text
                 place, method = _place(node)
                 yield SaidText(place, method, kind, level, file, template_of(pieces))
 
@@ -107,12 +107,12 @@ class JavaTexts:
         logger = "" if owner is None else source_of(owner).replace("this.", "")
         if not arguments:
             return None
-        names = [_name(value) for one in arguments[1:] for value in _values(one)]
+        names = [_name(value) for argument in arguments[1:] for value in _values(argument)]
         if name in LEVELS and _LOGGER.fullmatch(logger):
             pieces = with_values(self._pieces(arguments[0]), names, _BRACES)
             return "log", name.upper(), self._logs.get(logger, self._log), pieces
         if name in REMARKS:
-            texts = [one for one in map(self._pieces, arguments) if has_words(one)]
+            texts = [text_pieces for text_pieces in map(self._pieces, arguments) if has_words(text_pieces)]
             return ("remark", "", "", texts[-1]) if texts else None
         if prints and logger in {"System.out", "System.err"} and name in {"printf", "println", "print"}:
             pieces = self._pieces(arguments[0])
@@ -123,13 +123,13 @@ class JavaTexts:
         name = source_of(field_of(node, "type")).split(".")[-1]
         if not name.endswith(("Exception", "Error")):
             return None
-        texts = [one for one in map(self._pieces, _arguments(node)) if has_words(one)]
+        texts = [pieces for pieces in map(self._pieces, _arguments(node)) if has_words(pieces)]
         return ("exception", name, "", texts[0]) if texts else None
 
     def _made(self, node: Node) -> tuple[str, str, str, list[str | Value]] | None:
         """What an exception's own constructor passes on as its text."""
         name = _place(node)[0]
-        texts = [one for one in map(self._pieces, _arguments(node)) if has_words(one)]
+        texts = [pieces for pieces in map(self._pieces, _arguments(node)) if has_words(pieces)]
         return ("exception", name, "", texts[0]) if texts and name.endswith("Exception") else None
 
     def _pieces(self, node: Node, deep: int = 0) -> list[str | Value]:
@@ -148,18 +148,20 @@ class JavaTexts:
             if name == "suggestTodo":  # an address of the documentation
                 return []
             if name == "format" and arguments and has_words(pieces := self._pieces(arguments[0], deep)):
-                return with_values(pieces, [_name(one) for one in arguments[1:]], _FORMAT)
+                return with_values(pieces, [_name(argument) for argument in arguments[1:]], _FORMAT)
         return [Value(_name(node))]
 
 
 def _arguments(node: Node) -> list[Node]:
-    return [one for one in field_of(node, "arguments").named_children if not one.type.endswith("comment")]
+    return [child for child in field_of(node, "arguments").named_children if not child.type.endswith("comment")]
 
 
 def _values(node: Node) -> list[Node]:
     """The values of `new Object[] {a, b}`, or the expression itself."""
     listed = node.child_by_field_name("value") if node.type == "array_creation_expression" else None
-    return [node] if listed is None else [one for one in listed.named_children if not one.type.endswith("comment")]
+    return (
+        [node] if listed is None else [child for child in listed.named_children if not child.type.endswith("comment")]
+    )
 
 
 def _literal(source: str) -> str:

@@ -49,7 +49,7 @@ def texts_of(source: bytes, path: str, spoken: Spoken) -> Iterator[SaidText]:
         if node.type not in {"call_expression", "call"}:
             continue
         listed = node.child_by_field_name("arguments")
-        arguments = [one for one in listed.named_children if one.type != "comment"] if listed is not None else []
+        arguments = [child for child in listed.named_children if child.type != "comment"] if listed is not None else []
         if not arguments:
             continue
         name = source_of(field_of(node, "function"))
@@ -61,7 +61,9 @@ def texts_of(source: bytes, path: str, spoken: Spoken) -> Iterator[SaidText]:
             kind, level = "exception", source_of(arguments[0]) if at else "error"
         else:
             continue
-        pieces = with_values(_pieces(arguments[at], spoken), [_name(one) for one in arguments[at + 1 :]], _PLACES)
+        pieces = with_values(
+            _pieces(arguments[at], spoken), [_name(argument) for argument in arguments[at + 1 :]], _PLACES
+        )
         if has_words(pieces):
             place = PurePosixPath(path).stem
             yield SaidText(place, _function(node), kind, level, "", template_of(pieces))
@@ -99,7 +101,7 @@ def _pieces(node: Node, spoken: Spoken) -> list[str | Value]:
         name, listed = source_of(field_of(node, "function")), node.child_by_field_name("arguments")
         arguments = listed.named_children if listed is not None else []
         if arguments and re.fullmatch(r"fmt\.Sprintf|(std::)?string|(absl::)?StrFormat|fmt::format", name):
-            return with_values(_pieces(arguments[0], spoken), [_name(one) for one in arguments[1:]], _PLACES)
+            return with_values(_pieces(arguments[0], spoken), [_name(argument) for argument in arguments[1:]], _PLACES)
     return [Value(_name(node))]
 
 
@@ -122,8 +124,8 @@ def _function(node: Node) -> str:
     while above is not None:
         if above.type in _FUNCTIONS:
             named = above.child_by_field_name("name") or above.child_by_field_name("declarator")
-            told = re.match(r"[*&\s]*([\w:~]+)", source_of(named)) if named is not None else None
-            if told:
-                return told[1].split("::")[-1]
+            match = re.match(r"[*&\s]*([\w:~]+)", source_of(named)) if named is not None else None
+            if match:
+                return match[1].split("::")[-1]
         above = above.parent
     return ""

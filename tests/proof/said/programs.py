@@ -79,39 +79,39 @@ _TEST: Final = re.compile(r"(^|/)(test|tests|mock|mocks|example|examples|benchma
 
 def java_list(repository: Path, jars: Path) -> Iterator[Listed]:
     """What 4.8.0 and 5.3.3 of a git directory, and 5.5.0 of jars of sources say."""
-    found: dict[tuple[str, SaidText], list[str]] = {}
+    versions_of: dict[tuple[str, SaidText], list[str]] = {}
     for version, tag in TAGS.items():
         for path, source in files_of_tag(repository, tag):
             if "/src/main/java/" in path:
-                _add(found, path.partition("/")[0], version, path, source)
+                _add(versions_of, path.partition("/")[0], version, path, source)
     for jar in sorted(jars.glob(f"rocketmq-*-{JARS}-sources.jar")):
         for path, source in files_of_jar(jar):
-            _add(found, jar.name.removeprefix("rocketmq-").partition("-")[0], JARS, path, source)
-    yield from _rows(found)
+            _add(versions_of, jar.name.removeprefix("rocketmq-").partition("-")[0], JARS, path, source)
+    yield from _rows(versions_of)
 
 
-def _add(found: dict[tuple[str, SaidText], list[str]], name: str, version: str, path: str, source: bytes) -> None:
-    module = next((one for one in MODULES if one.name == name), None)
+def _add(versions_of: dict[tuple[str, SaidText], list[str]], name: str, version: str, path: str, source: bytes) -> None:
+    module = next((known for known in MODULES if known.name == name), None)
     inner = path.rpartition("org/apache/rocketmq/")[2]
     if module is not None and path.endswith(".java") and re.match(module.files, inner):
         for text in JavaTexts(source, module.log).texts(prints=name == "tools"):
-            found.setdefault((name, text), []).append(version)
+            versions_of.setdefault((name, text), []).append(version)
 
 
 def client_list(mirrors: Path) -> Iterator[Listed]:
     """What the other clients say; each repository is a git directory `mirrors`/NAME."""
-    found: dict[tuple[str, SaidText], list[str]] = {}
+    versions_of: dict[tuple[str, SaidText], list[str]] = {}
     for client in CLIENTS:
         for path, source in files_of_tag(mirrors / client.repository, client.tag):
             if not path.endswith(_ENDS[client.spoken]) or _TEST.search(path) or not re.match(client.files, path):
                 continue
             texts = JavaTexts(source, "").texts() if client.spoken == "java" else texts_of(source, path, client.spoken)
             for text in texts:
-                found.setdefault((client.program, text), []).append(client.version)
-    yield from _rows(found)
+                versions_of.setdefault((client.program, text), []).append(client.version)
+    yield from _rows(versions_of)
 
 
-def _rows(found: dict[tuple[str, SaidText], list[str]]) -> Iterable[Listed]:
-    for (program, text), versions in found.items():
+def _rows(versions_of: dict[tuple[str, SaidText], list[str]]) -> Iterable[Listed]:
+    for (program, text), versions in versions_of.items():
         said = ", ".join(dict.fromkeys(versions))
         yield Listed(program, text.place, text.method, text.kind, text.level, text.file, said, text.text)

@@ -71,7 +71,10 @@ def read(name: str, folder: Path = FOLDER) -> list[Listed]:
 
 def write(name: str, texts: Iterable[Listed], folder: Path = FOLDER) -> None:
     """Write a list, sorted."""
-    rows = sorted(set(texts), key=lambda one: (one.program, one.place, one.method, one.kind, one.text, one.versions))
+    rows = sorted(
+        set(texts),
+        key=lambda listed: (listed.program, listed.place, listed.method, listed.kind, listed.text, listed.versions),
+    )
     lines = ["\t".join(HEAD), *("\t".join(row) for row in rows)]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -92,10 +95,14 @@ def explained_by(listed: Listed) -> Entry | None:
 
 def left_out_for(listed: Listed) -> Reason | None:
     """Why the text is out of scope."""
-    return next((one for one in reasons() if one.is_about(listed)), None)
+    return next((reason for reason in reasons() if reason.is_about(listed)), None)
 
 
 def left_over() -> list[Listed]:
     """Texts that nobody explained or left out: there must be none."""
-    every = [one for name in LISTS for one in read(name)]
-    return [one for one in every if not one.is_too_short and explained_by(one) is None and left_out_for(one) is None]
+    texts = [listed for name in LISTS for listed in read(name)]
+    return [
+        listed
+        for listed in texts
+        if not listed.is_too_short and explained_by(listed) is None and left_out_for(listed) is None
+    ]

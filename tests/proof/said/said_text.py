@@ -48,16 +48,16 @@ def source_of(node: Node) -> str:
 
 def field_of(node: Node, name: str) -> Node:
     """A field that the grammar promises."""
-    found = node.child_by_field_name(name)
-    if found is None:
+    field = node.child_by_field_name(name)
+    if field is None:
         raise ValueError(f"{node.type} has no {name}")
-    return found
+    return field
 
 
 def snake(name: str) -> str:
     """A name in snake_case: `consumerGroup` is consumer_group."""
-    told = re.sub(r"\W", "", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name)).lower().strip("_")
-    return told if told and not told[0].isdigit() else "value"
+    word = re.sub(r"\W", "", re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name)).lower().strip("_")
+    return word if word and not word[0].isdigit() else "value"
 
 
 def with_values(pieces: Iterable[str | Value], values: Sequence[str], places: re.Pattern[str]) -> list[str | Value]:

@@ -30,7 +30,7 @@ def weight(text):
 
 @pytest.fixture(scope="module")
 def every():
-    return [one for name in LISTS for one in read(name)]
+    return [listed for name in LISTS for listed in read(name)]
 
 
 def test_no_text_is_left_over():
@@ -39,34 +39,36 @@ def test_no_text_is_left_over():
 
 
 def test_the_list_is_of_every_program_and_version(every):
-    assert {one.program for one in every} == {one.name for one in MODULES} | {one.program for one in CLIENTS}
-    versions = {version for one in every for version in one.versions.split(", ")}
-    assert versions == {"4.8.0", "5.3.3", "5.5.0"} | {one.version for one in CLIENTS}
+    assert {listed.program for listed in every} == {module.name for module in MODULES} | {
+        client.program for client in CLIENTS
+    }
+    versions = {version for listed in every for version in listed.versions.split(", ")}
+    assert versions == {"4.8.0", "5.3.3", "5.5.0"} | {client.version for client in CLIENTS}
     assert len(every) > 4_000
-    assert sum(explained_by(one) is not None for one in every if not one.is_too_short) > 2_900
+    assert sum(explained_by(listed) is not None for listed in every if not listed.is_too_short) > 2_900
 
 
 def test_no_text_is_taken_for_a_looser_one(every):
     """Where a text fits one with far fewer words, that one's meaning is given for it."""
     same = {"exception-out-of-range", "log-allocate-error", "remark-name-server-not-ready"}  # their values are words
-    for one in every:
-        said = None if one.is_too_short else match(f"10:30:00 WARN T - {re.sub(VALUE, 'x7', one.text)}")
-        if said is not None and said.entry.id not in same and left_out_for(one) is None:
-            assert weight(said.text) > 0.64 * weight(one.text), (one.text, said.text)
+    for listed in every:
+        said = None if listed.is_too_short else match(f"10:30:00 WARN T - {re.sub(VALUE, 'x7', listed.text)}")
+        if said is not None and said.entry.id not in same and left_out_for(listed) is None:
+            assert weight(said.text) > 0.64 * weight(listed.text), (listed.text, said.text)
 
 
 def test_each_reason_leaves_something_out(every):
-    used = {left_out_for(one) for one in every if not one.is_too_short and explained_by(one) is None}
+    used = {left_out_for(listed) for listed in every if not listed.is_too_short and explained_by(listed) is None}
     assert used == set(reasons())
-    assert all(len(one.why) > 20 for one in reasons())
+    assert all(len(reason.why) > 20 for reason in reasons())
 
 
 def test_what_is_left_out_is_not_about_the_subject(every):
     """A reason must not swallow what the decoder is for."""
     subject = re.compile(r"heart ?beat|subscri|rebalance|consumer ?group|consume ?offset", re.IGNORECASE)
-    java = [one for one in every if not one.is_too_short and one.program in {"broker", "client"}]
-    out = [one for one in java if explained_by(one) is None and subject.search(one.text)]
-    assert {one.by.partition(".")[0] for one in out} <= {"AdminBrokerProcessor", "MQClientAPIImpl"}
+    java = [listed for listed in every if not listed.is_too_short and listed.program in {"broker", "client"}]
+    out = [listed for listed in java if explained_by(listed) is None and subject.search(listed.text)]
+    assert {listed.by.partition(".")[0] for listed in out} <= {"AdminBrokerProcessor", "MQClientAPIImpl"}
 
 
 def test_entries_say_who_says_them():
@@ -74,18 +76,22 @@ def test_entries_say_who_says_them():
     for path in data_path("decoder").glob("*.json"):
         data = json.loads(path.read_text("utf-8"))
         assert path.read_text("utf-8") == written(data), path
-        for one in data:
-            assert one["said"] == said.get(one["id"], one["said"]), (path, one["id"], "python -m tests.proof.said")
-    assert all(not one.said or one.kind not in OWN or one.id not in said for one in entries().values())
+        for entry in data:
+            assert entry["said"] == said.get(entry["id"], entry["said"]), (
+                path,
+                entry["id"],
+                "python -m tests.proof.said",
+            )
+    assert all(not entry.said or entry.kind not in OWN or entry.id not in said for entry in entries().values())
 
 
 def test_a_list_is_written_as_it_is_read(tmp_path, every):
-    write("java", (one for one in every if one.program == "broker"), tmp_path)
-    assert set(read("java", tmp_path)) == {one for one in every if one.program == "broker"}
+    write("java", (listed for listed in every if listed.program == "broker"), tmp_path)
+    assert set(read("java", tmp_path)) == {listed for listed in every if listed.program == "broker"}
 
 
 def test_wordings_of_other_versions_are_known_and_told_as_now():
-    told = 0
+    count = 0
     for entry in entries().values():
         for older, now in entry.older.items():
             said = match("2016-03-06 18:41:11,425 INFO T - " + re.sub(r"\{(\w+)\}", r"\1", older))
@@ -93,8 +99,8 @@ def test_wordings_of_other_versions_are_known_and_told_as_now():
             assert said.entry is entry, older
             assert now in ("", *entry.texts), older
             assert bool(said.as_now) == bool(now), older
-            told += bool(now)
-    assert told > 50
+            count += bool(now)
+    assert count > 50
 
 
 JAVA = """
@@ -114,17 +120,17 @@ class Greeter {
 
 
 def test_texts_of_java():
-    found = list(JavaTexts(JAVA.encode(), "broker.log").texts(prints=True))
-    assert [(one.kind, one.level, one.text) for one in found] == [
+    texts = list(JavaTexts(JAVA.encode(), "broker.log").texts(prints=True))
+    assert [(text.kind, text.level, text.text) for text in texts] == [
         ("log", "WARN", "hello {topic}, group: {group}"),
         ("log", "INFO", "found {size} of nobody here"),
         ("remark", "", "the {name} is at {value}%"),
         ("print", "", "{client_id}  done"),
         ("exception", "MQClientException", "topic [{topic}] is gone"),
     ]
-    assert {(one.place, one.method) for one in found} == {("Greeter", "greet")}
-    assert found[0].file == "filter.log"
-    assert [one.kind for one in JavaTexts(JAVA.encode(), "").texts()] == ["log", "log", "remark", "exception"]
+    assert {(text.place, text.method) for text in texts} == {("Greeter", "greet")}
+    assert texts[0].file == "filter.log"
+    assert [text.kind for text in JavaTexts(JAVA.encode(), "").texts()] == ["log", "log", "remark", "exception"]
 
 
 @dataclass
@@ -164,9 +170,9 @@ OTHERS = [
 
 @pytest.mark.parametrize("source", OTHERS, ids=lambda source: source.spoken)
 def test_texts_of_other_languages(source):
-    found = list(texts_of(source.text.encode(), "src/thing.x", source.spoken))
-    assert [(one.method, one.kind, one.level, one.text) for one in found] == source.found
-    assert {one.place for one in found} == {"thing"}
+    texts = list(texts_of(source.text.encode(), "src/thing.x", source.spoken))
+    assert [(text.method, text.kind, text.level, text.text) for text in texts] == source.found
+    assert {text.place for text in texts} == {"thing"}
 
 
 def test_sources_of_a_tag_and_of_a_jar(tmp_path):

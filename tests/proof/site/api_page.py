@@ -77,15 +77,25 @@ def _signature(thing: Any) -> str:
     """The arguments as they are written; a default that is no plain value is only named."""
     shown = inspect.signature(thing)
     parts: list[str] = []
-    kinds = [one.kind for one in shown.parameters.values()]
-    for at, (name, one) in enumerate(shown.parameters.items()):
+    kinds = [parameter.kind for parameter in shown.parameters.values()]
+    for at, (name, parameter) in enumerate(shown.parameters.items()):
         if name == "self":
             continue
-        if one.kind is one.KEYWORD_ONLY and one.VAR_POSITIONAL not in kinds and kinds[at - 1] is not one.KEYWORD_ONLY:
+        if (
+            parameter.kind is parameter.KEYWORD_ONLY
+            and parameter.VAR_POSITIONAL not in kinds
+            and kinds[at - 1] is not parameter.KEYWORD_ONLY
+        ):
             parts.append("*")
-        star = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
-        kind = "" if one.annotation is one.empty else f": {one.annotation}"
-        default = "" if one.default is one.empty else f" = {_value(one.default)}"
+        star = (
+            "*"
+            if parameter.kind is parameter.VAR_POSITIONAL
+            else "**"
+            if parameter.kind is parameter.VAR_KEYWORD
+            else ""
+        )
+        kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
+        default = "" if parameter.default is parameter.empty else f" = {_value(parameter.default)}"
         parts.append(f"{star}{name}{kind}{default}")
     result = "" if shown.return_annotation is shown.empty else f" -> {shown.return_annotation}"
     line = f"({', '.join(parts)}){result}"

@@ -29,8 +29,8 @@ def begin(language: str, place: str = PLACES[0]) -> None:
     folder = Path(__file__).with_name(FOLDER)
     os.environ["RMQLAB_LANG"] = language
     os.chdir(folder / place)
-    told = json.loads((folder / "shown.json").read_text(encoding="utf-8"))[language]
-    cells = Cells(told["words"], told["shown"])
+    record = json.loads((folder / "shown.json").read_text(encoding="utf-8"))[language]
+    cells = Cells(record["words"], record["shown"])
     shell = get_ipython()
     shell.events.register("pre_run_cell", cells.begins)
     shell.set_custom_exc((Exception,), cells.failed)
@@ -64,8 +64,8 @@ class Cells:
         display(
             {"text/html": f"<p><em>{html.escape(f'{why} {then}')}</em></p>", "text/plain": f"{why} {then}"}, raw=True
         )
-        for one in shown or ():
-            display(one, raw=True)
+        for data in shown or ():
+            display(data, raw=True)
 
     def reason(self, error: BaseException) -> str | None:
         """Why a cell cannot run here, in words; None for an error of its own."""
@@ -98,11 +98,11 @@ def names_made(source: str) -> set[str]:
         tree = ast.parse(source)
     except SyntaxError:  # a line for IPython alone
         return set()
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
+                names.add(name)
             case ast.alias():
-                found.add(node.asname or node.name.partition(".")[0])
-    return found
+                names.add(node.asname or node.name.partition(".")[0])
+    return names

@@ -80,8 +80,8 @@ def assemble(out: Path) -> None:
         names = _distribution(core, lessons.shown)
         settings = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": names}}
         config = {"appName": "rmqlab", "exposeAppInBrowser": True, "litePluginSettings": {KERNEL: settings}}
-        told = {"jupyter-lite-schema-version": 0, "jupyter-config-data": config}
-        (folder / "jupyter-lite.json").write_text(json.dumps(told), encoding="utf-8")
+        settings_file = {"jupyter-lite-schema-version": 0, "jupyter-config-data": config}
+        (folder / "jupyter-lite.json").write_text(json.dumps(settings_file), encoding="utf-8")
         command = [sys.executable, "-m", "jupyterlite_core.app", "build", "--contents", "lessons", "--no-sourcemaps"]
         ran = subprocess.run(  # noqa: S603
             [*command, "--output-dir", "out"], cwd=folder, check=False, capture_output=True, text=True
@@ -104,8 +104,8 @@ def _distribution(core: Path, shown: Shown) -> list[str]:
             "install_dir": "site", "package_type": "package", "imports": [], "depends": [], "unvendored_tests": False,
         }  # fmt: skip
     lock = json.loads((place / "node_modules" / "pyodide" / "pyodide-lock.json").read_text(encoding="utf-8"))
-    told = {"info": lock["info"], "packages": known}
-    (core / "pyodide-lock.json").write_text(json.dumps(told), encoding="utf-8")
+    lock_file = {"info": lock["info"], "packages": known}
+    (core / "pyodide-lock.json").write_text(json.dumps(lock_file), encoding="utf-8")
     return list(known)
 
 
@@ -139,8 +139,8 @@ def _package() -> Iterator[tuple[str, bytes]]:
     for name in ("rmqlab", "rmqlab_tools", "tests/proof/replay"):
         yield from tree(ROOT / name, name)
     yield "tests/proof/commands/__init__.py", (ROOT / "tests/proof/commands/__init__.py").read_bytes()
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    for name in told["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for name in project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]:
         path = ROOT / name
         if name.startswith("data/") and name not in LEFT_OUT:
             yield from tree(path, f"rmqlab/{name}") if path.is_dir() else [(f"rmqlab/{name}", path.read_bytes())]
@@ -159,8 +159,8 @@ def _beside(shown: Shown) -> Iterator[tuple[str, bytes]]:
     yield "pandas.py", NO_PANDAS.encode()
     yield "browser_cells.py", Path(browser_cells.__file__).read_bytes()
     texts = json.loads((ROOT / "docs" / "playgrounds" / "words.json").read_text(encoding="utf-8"))
-    told = {one: {"words": texts[one]["lessons"], "shown": shown[one]} for one in LANGUAGES}
-    yield f"{browser_cells.FOLDER}/shown.json", json.dumps(told, ensure_ascii=False).encode()
+    texts_shown = {language: {"words": texts[language]["lessons"], "shown": shown[language]} for language in LANGUAGES}
+    yield f"{browser_cells.FOLDER}/shown.json", json.dumps(texts_shown, ensure_ascii=False).encode()
     for name in browser_cells.PLACES:
         yield f"{browser_cells.FOLDER}/{name}/.gitkeep", b""  # a folder of its own, in which a lesson runs
 
@@ -210,6 +210,6 @@ def _data(output: dict[str, Any]) -> dict[str, str]:
 
 
 def _cell(source: str) -> dict[str, Any]:
-    told = {"tags": ["hide-input"]}
-    return {"cell_type": "code", "id": "in-the-browser", "metadata": told, "source": source, "outputs": [],
+    metadata = {"tags": ["hide-input"]}
+    return {"cell_type": "code", "id": "in-the-browser", "metadata": metadata, "source": source, "outputs": [],
             "execution_count": None}  # fmt: skip

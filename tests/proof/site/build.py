@@ -65,11 +65,11 @@ def build(
             tell(f"site: {language}")
             running[language] = _start(sources, made / language, language)
         for language, process in running.items():
-            told, _ = process.communicate()
+            output, _ = process.communicate()
             if process.returncode:
                 for other in running.values():
                     other.kill()
-                raise SiteError(f"{language}: {told.strip().replace(f'{scratch}/sources-{language}/', '')}")
+                raise SiteError(f"{language}: {output.strip().replace(f'{scratch}/sources-{language}/', '')}")
         if lab and find_spec("tests.proof.site.playgrounds"):
             from tests.proof.site import browser_lessons, playgrounds
 

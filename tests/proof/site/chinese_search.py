@@ -32,13 +32,13 @@ function splitQuery(query) {
         >>> PairsOfLetters({}).split("消费者组 tagA")
         ['消费', '费者', '者组', 'tagA']
         """
-        found: list[str] = []
+        words: list[str] = []
         for word in _WORDS.findall(input):
             if _CHINESE.match(word) and len(word) > 1:
-                found += [word[at : at + 2] for at in range(len(word) - 1)]
+                words += [word[at : at + 2] for at in range(len(word) - 1)]
             else:
-                found.append(word)
-        return found
+                words.append(word)
+        return words
 
     def word_filter(self, stemmed_word: str) -> bool:
         """Whether a word is worth finding."""

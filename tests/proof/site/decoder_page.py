@@ -101,9 +101,9 @@ def write(target: Path, language: str) -> None:
 
 def texts_of_entries() -> set[str]:
     """What the page has from the package, as Sphinx reads it."""
-    told = {text for one in entries().values() for text in (one.means, f"**Do**: {one.do}")}
-    told |= {_case(case, LABELS["en"], str) for one in entries().values() for case in one.cases}
-    return told | set(EFFECTS.values()) | {f"**{name}**" for name in EFFECTS}
+    texts = {text for entry in entries().values() for text in (entry.means, f"**Do**: {entry.do}")}
+    texts |= {_case(case, LABELS["en"], str) for entry in entries().values() for case in entry.cases}
+    return texts | set(EFFECTS.values()) | {f"**{name}**" for name in EFFECTS}
 
 
 def page(language: str) -> str:
@@ -115,7 +115,7 @@ def page(language: str) -> str:
             return translate(text)
 
     order = list(SECTIONS.values())
-    every = sorted(entries().values(), key=lambda one: order.index(_section(one)))
+    sorted_entries = sorted(entries().values(), key=lambda entry: order.index(_section(entry)))
     lines = [
         TOP,
         "| | |",
@@ -123,18 +123,18 @@ def page(language: str) -> str:
         *(f"| **{labels[name]}** | {say(says)} |" for name, says in EFFECTS.items()),
         "",
     ]
-    for section, those in groupby(every, _section):
+    for section, those in groupby(sorted_entries, _section):
         lines += [f"## {section}", ""]
-        for one in sorted(those, key=lambda one: (one.number is None, one.number or 0)):
-            facts = "<br>".join(f"<span>{text}</span>" for text in _facts(one, labels))
-            head = f"{labels[one.effect]}</strong> ({', '.join(one.versions)})"
+        for entry in sorted(those, key=lambda entry: (entry.number is None, entry.number or 0)):
+            facts = "<br>".join(f"<span>{text}</span>" for text in _facts(entry, labels))
+            head = f"{labels[entry.effect]}</strong> ({', '.join(entry.versions)})"
             lines += [
-                f"`{one.title}`{{#{one.id} .decoder-{one.effect}}}",
-                f": {say(one.means)}",
+                f"`{entry.title}`{{#{entry.id} .decoder-{entry.effect}}}",
+                f": {say(entry.means)}",
                 "",
-                f"  **{labels['do']}**: {say(one.do)}",
+                f"  **{labels['do']}**: {say(entry.do)}",
                 "",
-                *(line for case in one.cases for line in (f"  {_case(case, labels, say)}", "")),
+                *(line for case in entry.cases for line in (f"  {_case(case, labels, say)}", "")),
                 "  ```{raw} html",
                 f'  <p class="decoder-facts"><strong>{head}<br>{facts}</p>',
                 "  ```",
@@ -150,26 +150,26 @@ def _case(case: Case, labels: dict[str, str], say: Callable[[str], str]) -> str:
     return f"**{labels['when']}** {when} (**{labels[case.effect]}**): {says}"
 
 
-def _section(one: Entry) -> str:
-    return SECTIONS.get((one.kind, one.speaker)) or SECTIONS[one.kind, ""]
+def _section(entry: Entry) -> str:
+    return SECTIONS.get((entry.kind, entry.speaker)) or SECTIONS[entry.kind, ""]
 
 
-def _facts(one: Entry, labels: dict[str, str]) -> Iterator[str]:
+def _facts(entry: Entry, labels: dict[str, str]) -> Iterator[str]:
     """Texts that mean the same, the rules, who says it and how we know, and other entries, as HTML."""
-    if others := [*one.texts[1:], *one.older]:
+    if others := [*entry.texts[1:], *entry.older]:
         yield f"{labels['also']}: " + ", ".join(f'<code class="also">{escape(text.strip())}</code>' for text in others)
     where = "../explanation/rules.html#rule-"
-    rules = [f'<a href="{where}{name.replace("_", "-")}"><code>{name}</code></a>' for name in one.rules]
-    if rules or one.rows:
-        yield f"{labels['rule']}: {', '.join([*rules, *one.rows])}"
-    if one.texts:
+    rules = [f'<a href="{where}{name.replace("_", "-")}"><code>{name}</code></a>' for name in entry.rules]
+    if rules or entry.rows:
+        yield f"{labels['rule']}: {', '.join([*rules, *entry.rows])}"
+    if entry.texts:
         places = (
             f"<code>{each.by}</code>" + (f" ({each.level}{each.file and f', {each.file}'})" if each.level else "")
-            for each in one.said
+            for each in entry.said
         )
         shown = list(dict.fromkeys(places))
         more = [f"+{len(shown) - MANY}"] if len(shown) > MANY else []
-        yield f"{labels['said']}: {', '.join([*shown[:MANY], *more])}; {labels[one.sure]}"
-    if one.see:
-        see = (f'<a href="#{name}"><code>{escape(entries()[name].title)}</code></a>' for name in one.see)
+        yield f"{labels['said']}: {', '.join([*shown[:MANY], *more])}; {labels[entry.sure]}"
+    if entry.see:
+        see = (f'<a href="#{name}"><code>{escape(entries()[name].title)}</code></a>' for name in entry.see)
         yield f"{labels['see']}: {', '.join(see)}"

@@ -59,9 +59,9 @@ def pyodide() -> Path:
 
 def fetch(*command: str) -> None:
     """Bring a package from its registry."""
-    told = subprocess.run(command, check=False, capture_output=True, text=True, timeout=ONE_CALL_S)  # noqa: S603
-    if told.returncode:
-        raise BadInput(f"{command[-1]} cannot be fetched: {told.stderr.strip()[-300:]}")
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=ONE_CALL_S)  # noqa: S603
+    if ran.returncode:
+        raise BadInput(f"{command[-1]} cannot be fetched: {ran.stderr.strip()[-300:]}")
 
 
 def packages(place: Path) -> Iterator[tuple[str, bytes]]:
@@ -151,15 +151,15 @@ def _compiled(place: Path, source: bytes) -> bytes:
         if node is None:
             raise BadInput("node is not installed, and Pyodide runs in it: apt-get install nodejs npm")
         with tempfile.TemporaryDirectory(dir=place) as folder:
-            given, found = Path(folder) / "source.zip", Path(folder) / name
+            given, compiled = Path(folder) / "source.zip", Path(folder) / name
             given.write_bytes(source)
-            command = [node, str(COMPILER), str(place / "node_modules" / "pyodide"), str(given), str(found)]
-            told = subprocess.run(command, check=False, capture_output=True, text=True, timeout=ONE_CALL_S)  # noqa: S603
-            if told.returncode:
-                raise BadInput(f"the pages' Python cannot be compiled: {told.stderr.strip()[-300:]}")
+            command = [node, str(COMPILER), str(place / "node_modules" / "pyodide"), str(given), str(compiled)]
+            ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=ONE_CALL_S)  # noqa: S603
+            if ran.returncode:
+                raise BadInput(f"the pages' Python cannot be compiled: {ran.stderr.strip()[-300:]}")
             for old in place.glob("compiled-*.zip"):
                 old.unlink(missing_ok=True)
-            found.replace(made)
+            compiled.replace(made)
     return made.read_bytes()
 
 

@@ -48,22 +48,22 @@ def write(target: Path, language: str) -> None:
             title = translated(read(path), path.stem, language)["cells"][0]["source"].partition("\n")[0]
             number = path.stem[:2]
             parts.append(f"(quiz-{number})=\n## {title.lstrip('# ')}\n\n[{path.stem}]({path.name})\n\n")
-            asked = (_question(number, at, one) for at, one in enumerate(quiz(number).questions, 1))
-            parts.append(f"```{{raw}} html\n{''.join(asked)}\n```\n\n")
+            questions = (_question(number, at, question) for at, question in enumerate(quiz(number).questions, 1))
+            parts.append(f"```{{raw}} html\n{''.join(questions)}\n```\n\n")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("".join(parts), encoding="utf-8")
 
 
-def _question(number: str, at: int, one: Question) -> str:
+def _question(number: str, at: int, question: Question) -> str:
     """A question with a button for each choice; what is said of a choice is shown once it is chosen."""
-    name = f"quiz-{number}-{one.id}"
+    name = f"quiz-{number}-{question.id}"
     buttons = "".join(
         f'<li><button type="button" data-choice="{choice}">{CHOICE_LETTERS[choice]}) {escape(given.text)}</button>'
-        f"<template>{verdict(one, choice)}</template></li>"
-        for choice, given in enumerate(one.choices)
+        f"<template>{verdict(question, choice)}</template></li>"
+        for choice, given in enumerate(question.choices)
     )
     return (
-        f'<div class="quiz" id="{name}" role="group" aria-labelledby="{name}-asked" data-right="{one.answer}">'
-        f'<p id="{name}-asked"><strong>{at}. {escape(one.question)}</strong></p><ul>{buttons}</ul>'
-        f'<div role="status"></div></div><noscript>{one.html()}</noscript>\n'
+        f'<div class="quiz" id="{name}" role="group" aria-labelledby="{name}-asked" data-right="{question.answer}">'
+        f'<p id="{name}-asked"><strong>{at}. {escape(question.question)}</strong></p><ul>{buttons}</ul>'
+        f'<div role="status"></div></div><noscript>{question.html()}</noscript>\n'
     )

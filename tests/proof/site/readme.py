@@ -30,9 +30,9 @@ def blocks_of(text: str) -> list[str]:
 
 def in_chinese(text: str) -> str:
     """README in Chinese; a block that is not translated stays English."""
-    told = read_catalogue(CATALOGUE) if CATALOGUE.exists() else {}
-    told |= SWITCH
-    return "".join(told.get(part, part) for part, _ in _parts(text))
+    translations = read_catalogue(CATALOGUE) if CATALOGUE.exists() else {}
+    translations |= SWITCH
+    return "".join(translations.get(part, part) for part, _ in _parts(text))
 
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:

@@ -83,12 +83,12 @@ def _line(rule: Any) -> int:
 def _constants(values: dict[str, Any], rows: dict[str, str]) -> str:
     lines = ["## Periods, times and other constants\n", "| rule | value | in 4.8.0 | row |", "|---|---|---|---|"]
     for name, value in values.items():
-        told = entry_of(rules.Rules, name)
-        if not told:
+        entry = entry_of(rules.Rules, name)
+        if not entry:
             raise ValueError(f"rules.py: the docstring of Rules does not say where {name} comes from")
-        match = ROW.search(told)
+        match = ROW.search(entry)
         row = "" if match is None else f"{match['row']}: {rows[match['row']]}"
-        lines.append(f"| [`{name}`]{{#rule-{name}}} | {_value(name, value)} | {ROW.sub('', told)} | {row} |")
+        lines.append(f"| [`{name}`]{{#rule-{name}}} | {_value(name, value)} | {ROW.sub('', entry)} | {row} |")
     return "\n".join(lines) + "\n\n"
 
 

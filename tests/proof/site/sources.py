@@ -50,8 +50,8 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
     for path in sorted((ROOT / "notebooks").glob("**/[0-9]*.ipynb")) if lessons else ():
         if ".ipynb_checkpoints" not in path.parts:
             lesson = notebook_files.read(path)
-            told = translated(lesson, path.stem.removesuffix("_tasks"), language)
-            write(target / path.relative_to(ROOT), shown(with_places(told, lesson)))
+            notebook = translated(lesson, path.stem.removesuffix("_tasks"), language)
+            write(target / path.relative_to(ROOT), shown(with_places(notebook, lesson)))
     for path in (ROOT / "notebooks" / "glossary.md", ROOT / "data" / "articles" / "README.md"):
         _copy(path, target / path.relative_to(ROOT))
     for path in sorted((ROOT / "data" / "formats").glob("*.md")):
@@ -88,11 +88,11 @@ def shown(notebook: notebook_files.Notebook) -> notebook_files.Notebook:
     return notebook
 
 
-def with_places(told: notebook_files.Notebook, lesson: notebook_files.Notebook) -> notebook_files.Notebook:
+def with_places(notebook: notebook_files.Notebook, lesson: notebook_files.Notebook) -> notebook_files.Notebook:
     """A translated notebook whose headings can be reached by the places that they have in English."""
-    if told == lesson:
-        return told
-    for cell, original in zip(told["cells"], lesson["cells"], strict=True):
+    if notebook == lesson:
+        return notebook
+    for cell, original in zip(notebook["cells"], lesson["cells"], strict=True):
         if cell["cell_type"] == "markdown" and cell["source"] != original["source"]:
             places = map(_place, _HEADING.findall(original["source"]))
             parts = _HEADING_LINE.split(cell["source"])
@@ -101,7 +101,7 @@ def with_places(told: notebook_files.Notebook, lesson: notebook_files.Notebook) 
                 for head, rest in zip(parts[1::2], parts[2::2], strict=True)
             )
             cell["source"] = parts[0] + heads
-    return told
+    return notebook
 
 
 def _place(heading: str) -> str:

@@ -18,25 +18,25 @@ TABLE = "table = frame()\ntable"
 @pytest.fixture
 def shell(monkeypatch):
     """A shell whose cells are answered for; `shell.told` has what was shown, `shell.raised` what was raised."""
-    one = InteractiveShell()
-    one.told, one.raised = [], []
-    one.history_manager.enabled = False
-    monkeypatch.setattr("IPython.display.display", lambda data, **_: one.told.append(data))
-    monkeypatch.setattr("IPython.display.clear_output", one.told.clear)
-    monkeypatch.setattr(one, "showtraceback", lambda error, **_: one.raised.append(error[1]))
+    made = InteractiveShell()
+    made.told, made.raised = [], []
+    made.history_manager.enabled = False
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: made.told.append(data))
+    monkeypatch.setattr("IPython.display.clear_output", made.told.clear)
+    monkeypatch.setattr(made, "showtraceback", lambda error, **_: made.raised.append(error[1]))
     cells = Cells(WORDS, {digest(TABLE): [{"text/plain": "it came out"}], digest("quiet = table"): []})
-    one.events.register("pre_run_cell", cells.begins)
-    one.set_custom_exc((Exception,), cells.failed)
+    made.events.register("pre_run_cell", cells.begins)
+    made.set_custom_exc((Exception,), cells.failed)
 
     def frame():
         raise NotHere("pandas")
 
-    one.user_ns["frame"] = frame
-    return one
+    made.user_ns["frame"] = frame
+    return made
 
 
 def plain(shell):
-    return [one["text/plain"] for one in shell.told]
+    return [data["text/plain"] for data in shell.told]
 
 
 def test_a_cell_that_needs_what_is_not_there_shows_what_came_out_elsewhere(shell):
@@ -61,7 +61,7 @@ def test_a_cell_that_uses_it_says_so_and_what_a_reader_changed_is_not_known(shel
 def test_a_readers_own_mistake_stays_an_error(shell):
     for source in ("never_named", "1 / 0", "open('mine.txt')"):
         shell.run_cell(source)
-    assert [type(one) for one in shell.raised] == [NameError, ZeroDivisionError, FileNotFoundError]
+    assert [type(error) for error in shell.raised] == [NameError, ZeroDivisionError, FileNotFoundError]
     assert shell.told == []
 
 

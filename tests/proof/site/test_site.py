@@ -116,18 +116,18 @@ def pages(site):
     """A Chromium and the address of the site on a server that hands out files and nothing else."""
     if program() is None:
         pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
-    asked = []
+    paths = []
 
     class Files(SimpleHTTPRequestHandler):
         def log_message(self, *_):
-            asked.append(self.path)
+            paths.append(self.path)
 
     handler = functools.partial(Files, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, browser() as page:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield page, f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-    assert asked
+    assert paths
 
 
 def shown(pages, path, width=1280):
@@ -243,7 +243,7 @@ def test_text_can_be_read_by_day_and_by_night(pages, scheme):
         page = shown(pages, path)
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
-        if found := page.evaluate(CONTRAST):
-            faint[path] = found
+        if texts := page.evaluate(CONTRAST):
+            faint[path] = texts
     pages[0].call("Emulation.setEmulatedMedia", features=[])
     assert faint == {}

@@ -61,14 +61,16 @@ def _parts(language: str) -> Iterator[str]:
         headers = [_("rule"), _("what it decides"), *RULES, _("class and method")]
         yield f"{head}\n\n| {' | '.join(headers)} |\n"
         yield "|---|---|" + "---|" * len(RULES) + "---|\n"
-        for rule in [one for one in DECIDES if one not in names] if wire else names:
+        for rule in [rule_name for rule_name in DECIDES if rule_name not in names] if wire else names:
             yield _row(rule)
         yield "\n"
 
 
 def _row(rule: str) -> str:
     name = rule.removeprefix("wire.")
-    holders: list[Rules | Wire] = [one.wire if rule != name else one for one in RULES.values()]
-    values = " | ".join(_(shown(getattr(one, name))) for one in holders)
-    methods = ", ".join(f"`{one}`" for one in method_of(holders[-1], name).split(", "))
+    holders: list[Rules | Wire] = [
+        rules_of_version.wire if rule != name else rules_of_version for rules_of_version in RULES.values()
+    ]
+    values = " | ".join(_(shown(getattr(holder, name))) for holder in holders)
+    methods = ", ".join(f"`{method}`" for method in method_of(holders[-1], name).split(", "))
     return f"| `{rule}` | {_(DECIDES[rule])} | {values} | {methods} |\n"

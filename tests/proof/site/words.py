@@ -34,27 +34,27 @@ def texts_of_pages() -> dict[str, dict[str, tuple[str, ...]]]:
     Sphinx reads every page for it, without the lessons, which have catalogues of their own: some seconds.
     """
     with tempfile.TemporaryDirectory(prefix="rmqlab-words-") as scratch:
-        sources, told = Path(scratch) / "sources", Path(scratch) / "told"
+        sources, texts_folder = Path(scratch) / "sources", Path(scratch) / "told"
         lay_out(sources, "en", lessons=False)
         command = [sys.executable, "-m", "sphinx", "-q", "-b", "gettext", "-d", f"{sources}-doctrees"]
         subprocess.run(  # noqa: S603
-            [*command, str(sources), str(told)],
+            [*command, str(sources), str(texts_folder)],
             cwd=ROOT,
             env=os.environ | {"RMQLAB_SITE_LANGUAGE": "en"},
             check=True,
             capture_output=True,
         )
-        found: dict[str, dict[str, tuple[str, ...]]] = {}
-        for path in sorted(told.rglob("*.pot")):
-            page = path.relative_to(told).with_suffix("").as_posix()
+        texts: dict[str, dict[str, tuple[str, ...]]] = {}
+        for path in sorted(texts_folder.rglob("*.pot")):
+            page = path.relative_to(texts_folder).with_suffix("").as_posix()
             if page not in ENGLISH | IN_EACH | {"sphinx"}:
                 entries = polib.pofile(path.read_text(encoding="utf-8"))
                 made = texts_of_entries() if page == "reference/decoder" else ()
-                found[f"{FOLDER}/{page}.po"] = {
+                texts[f"{FOLDER}/{page}.po"] = {
                     entry.msgid: (page,)
                     for entry in entries
                     if _LETTERS.search(entry.msgid) and not _CODE.fullmatch(entry.msgid) and entry.msgid not in made
                 }
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    found[f"{FOLDER}/README.po"] = dict.fromkeys(blocks_of(readme), ("README.md",))
-    return found
+    texts[f"{FOLDER}/README.po"] = dict.fromkeys(blocks_of(readme), ("README.md",))
+    return texts

@@ -102,10 +102,10 @@ def main() -> None:
     }  # fmt: skip
     for name in sys.argv[1:] or timed:
         load, processor, clock = os.getloadavg()[0], process_time(), perf_counter()
-        found = timed[name]()
+        figures = timed[name]()
         took = {"processor_s": round(process_time() - processor, 1), "clock_s": round(perf_counter() - clock, 1)}
         loads = [round(load, 1), round(os.getloadavg()[0], 1)]
-        print(json.dumps({name: found, **took, "load": loads}), flush=True)  # noqa: T201 - its result
+        print(json.dumps({name: figures, **took, "load": loads}), flush=True)  # noqa: T201 - its result
 
 
 if __name__ == "__main__":

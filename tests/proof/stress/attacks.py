@@ -69,7 +69,7 @@ def table_of_tests(tests: dict[str, int]) -> list[str]:
 def table_of_runs(rows: list[Batch]) -> list[str]:
     """The lines of the table of long runs."""
     lines = [
-        (row.reader, f"{row.inputs:,}", f"{row.refused:,}", f"{sum(found[0] for found in row.wrong.values())}",
+        (row.reader, f"{row.inputs:,}", f"{row.refused:,}", f"{sum(finding[0] for finding in row.wrong.values())}",
          f"{row.peak_mb:.0f}", f"{row.slowest_ms:.0f}")
         for row in rows
     ]  # fmt: skip
@@ -87,8 +87,8 @@ def keep(logs: list[Path]) -> None:
     for log in logs:
         for line in log.read_text("utf-8").splitlines():
             fields = json.loads(line)
-            asked = fields.pop("asked")
-            batches[fields["reader"], fields["seed"], asked] = Batch(**fields)
+            count = fields.pop("asked")
+            batches[fields["reader"], fields["seed"], count] = Batch(**fields)
     RUNS.parent.mkdir(exist_ok=True)
     rows = [asdict(row) for row in batch_table(batches.values())]
     RUNS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -56,15 +56,15 @@ class FuzzResult:
 def recorded_requests(sets: Sequence[str] = SETS) -> list[bytes]:
     """Return frames that real clients sent, at most thirty of those that begin alike."""
     kinds: Counter[bytes] = Counter()
-    found = []
+    frames = []
     for name in sets:
         with gzip.open(checkout_path("data") / "golden" / "broker-4.8.0" / name / "frames.jsonl.gz", "rt") as lines:
             for line in map(json.loads, lines):
                 frame = bytes.fromhex(line.get("frame", ""))
                 if frame and line.get("dir") == "c2s" and kinds[frame[_KIND]] < _OF_A_KIND:
                     kinds[frame[_KIND]] += 1
-                    found.append(frame)
-    return found
+                    frames.append(frame)
+    return frames
 
 
 def mutated(frame: bytes, choose: random.Random, others: Sequence[bytes]) -> bytes:
@@ -96,9 +96,9 @@ def _change(data: bytearray, choose: random.Random, others: Sequence[bytes]) -> 
         begin = choose.randrange(len(other))
         data[at : at + choose.randrange(1, 20)] = other[begin : begin + choose.randrange(1, 20)]
     else:
-        found = list(_DIGITS.finditer(data, 8))
-        if found:
-            number = choose.choice(found)
+        numbers = list(_DIGITS.finditer(data, 8))
+        if numbers:
+            number = choose.choice(numbers)
             data[number.start() : number.end()] = choose.choice(_NUMBERS)
 
 
@@ -124,7 +124,8 @@ async def _fuzz(result: FuzzResult, frames: int, choose: random.Random, store: P
     )
     await startup.start()
     requests = recorded_requests()
-    servers = [cast("SocketServer", one) for one in (startup._broker_server, startup._name_server)]  # noqa: SLF001
+    started = (startup._broker_server, startup._name_server)  # noqa: SLF001
+    servers = [cast("SocketServer", server) for server in started]
     channels = [_connect(server) for server in servers]
     for number in range(frames):
         which = choose.random() < 0.2

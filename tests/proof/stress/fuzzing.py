@@ -66,8 +66,8 @@ class Batch:
 
     def add_finding(self, what: str, says: str) -> None:
         """Count what was wrong with the input at hand."""
-        found = self.wrong.setdefault(what, [0, self.inputs, says[:SHOWN]])
-        found[0] += 1
+        finding = self.wrong.setdefault(what, [0, self.inputs, says[:SHOWN]])
+        finding[0] += 1
 
 
 def inputs(name: str, count: int, seed: int) -> Iterator[Any]:
@@ -188,7 +188,7 @@ def run_batches(
         with log.open("a") as stream:
             stream.write("\n")  # behind the line of a run that was ended
     wanted = [(name, seed) for seed in seeds for name in names]
-    found = [done[key] for key in wanted if key in done]
+    batches = [done[key] for key in wanted if key in done]
     lock = threading.Lock()
 
     def run(key: tuple[str, int]) -> Batch:
@@ -201,8 +201,8 @@ def run_batches(
         return batch
 
     with ThreadPoolExecutor(jobs) as pool:
-        found += pool.map(run, [key for key in wanted if key not in done])
-    return found
+        batches += pool.map(run, [key for key in wanted if key not in done])
+    return batches
 
 
 def batch_table(batches: Iterable[Batch]) -> list[Batch]:
@@ -216,20 +216,20 @@ def batch_table(batches: Iterable[Batch]) -> list[Batch]:
         for name in ("slowest_ms", "peak_mb", "grown_mb"):
             setattr(row, name, max(getattr(row, name), getattr(batch, name)))
         for what, (times, number, says) in batch.wrong.items():
-            found = row.wrong.setdefault(what, [0, number, f"seed {batch.seed}, input {number}: {says}"])
-            found[0] += times
+            finding = row.wrong.setdefault(what, [0, number, f"seed {batch.seed}, input {number}: {says}"])
+            finding[0] += times
     return list(rows.values())
 
 
 def _logged(log: Path | None, count: int) -> dict[tuple[str, int], Batch]:
     lines = log.read_text("utf-8").splitlines() if log is not None and log.exists() else []
-    found = {}
+    batches = {}
     for line in lines:
         with suppress(ValueError):  # the last line of a run that was ended
             fields = json.loads(line)
             if fields.pop("asked") == count:
-                found[fields["reader"], fields["seed"]] = Batch(**fields)
-    return found
+                batches[fields["reader"], fields["seed"]] = Batch(**fields)
+    return batches
 
 
 def _in_a_process(name: str, count: int, seed: int) -> Batch:

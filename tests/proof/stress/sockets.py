@@ -143,7 +143,7 @@ async def _bombs(attack: Attack) -> None:
     bombs = [
         struct.pack(">ii", -1, 0), struct.pack(">ii", (1 << 31) - 1, 100), struct.pack(">ii", 100, 1 << 20) + bytes(92),
         struct.pack(">iI", 8, 7 << 24 | 4) + b"abcd", struct.pack(">ii", 8, 4) + b"null", b"GET / HTTP/1.1\r\n\r\n",
-        *(struct.pack(">ii", 4 + len(one), len(one)) + one for one in (deep, wide, many)),
+        *(struct.pack(">ii", 4 + len(header), len(header)) + header for header in (deep, wide, many)),
     ]  # fmt: skip
     await attack.connect(attack.connections)
     for index, writer in enumerate(attack.writers):

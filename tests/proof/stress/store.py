@@ -110,7 +110,7 @@ def _note(producers: list[Producer], told: Told, result: EndResult) -> None:
         told.sent.update(producer.sent.values())
         result.acknowledged += len(producer.acknowledged)
         result.unanswered += len(producer.sent) - len(producer.acknowledged)
-        result.wrong += [f"{producer.name}: refused: {one}" for one in producer.refused]
+        result.wrong += [f"{producer.name}: refused: {refusal}" for refusal in producer.refused]
         for number, stored in producer.acknowledged.items():
             place = stored.queue_id, stored.queue_offset
             if place in told.acknowledged:
@@ -141,17 +141,19 @@ async def _check(
             offsets[message.queue_id].append(message.queue_offset)
             if body not in told.sent:
                 result.wrong.append(f"nobody sent what lies at {message.queue_id}, {message.queue_offset}")
-        for queue, found in offsets.items():
-            if found != list(range(len(found))):
-                result.wrong.append(f"queue {queue} has a hole, or one message twice: {len(found)} up to {found[-1]}")
+        for queue, numbers in offsets.items():
+            if numbers != list(range(len(numbers))):
+                result.wrong.append(
+                    f"queue {queue} has a hole, or one message twice: {len(numbers)} up to {numbers[-1]}"
+                )
         for body, times in Counter(body for body, _ in places.values()).items():
             if times > 1:
                 result.wrong.append(f"{body[:20]!r} was sent once and is stored {times} times")
         for place, (body, msg_id, _) in told.acknowledged.items():
             if places.get(place) != (body, msg_id):
                 result.wrong.append(f"acknowledged at queue and offset {place}, and not there: {body[:20]!r}")
-        asked = choose.sample(sorted(told.acknowledged.values()), min(_KEYS_ASKED, len(told.acknowledged)))
-        for body, _, name in asked:
+        drawn = choose.sample(sorted(told.acknowledged.values()), min(_KEYS_ASKED, len(told.acknowledged)))
+        for body, _, name in drawn:
             if _by_key(store, name) != [body]:
                 result.wrong.append(f"key {name} does not find its message")
         acknowledged = set(told.acknowledged)
@@ -164,18 +166,18 @@ async def _check(
 
 def _served(store: MessageStore) -> list[MessageExt]:
     """Return what a consumer gets, pull by pull."""
-    found: list[MessageExt] = []
+    messages: list[MessageExt] = []
     for queue in range(QUEUES):
         offset = store.get_min_offset_in_queue(TOPIC, queue)
         while True:
             got = store.get_message("StressC", TOPIC, queue, offset, 32, None)
             if got is None or got.next_begin_offset <= offset:
                 break
-            found += decode_records(b"".join(got.messages))
+            messages += decode_records(b"".join(got.messages))
             offset = got.next_begin_offset
-    return found
+    return messages
 
 
 def _by_key(store: MessageStore, name: str) -> list[bytes | None]:
-    found = query_message(store, TOPIC, name, 32, 0, 1 << 60).messages
-    return [None if message is None else message.body for message in map(decode_record, found)]
+    records = query_message(store, TOPIC, name, 32, 0, 1 << 60).messages
+    return [None if message is None else message.body for message in map(decode_record, records)]

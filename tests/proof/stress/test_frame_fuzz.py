@@ -37,8 +37,8 @@ def test_a_rule_that_fails_is_told(monkeypatch):
 def test_a_seed_decides_every_byte():
     requests = recorded_requests()
     assert len(requests) > 100
-    one, again = random.Random(5), random.Random(5)
-    changed = [mutated(frame, one, requests) for frame in requests]
+    first, again = random.Random(5), random.Random(5)
+    changed = [mutated(frame, first, requests) for frame in requests]
     assert changed == [mutated(frame, again, requests) for frame in requests]
     assert sum(frame != other for frame, other in zip(requests, changed, strict=True)) > len(requests) * 0.9
 

@@ -50,7 +50,7 @@ def test_what_is_not_there_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(stress_store, "BrokerStartup", damaged)
     result = end_under_load("kill", 3, 6, store=store)
     assert result.rounds == 1
-    assert any("not there" in one or "hole" in one for one in result.wrong)
+    assert any("not there" in line or "hole" in line for line in result.wrong)
 
 
 @pytest.mark.parametrize("kind", ["slow", "half-open", "bombs", "mutated"])
@@ -75,9 +75,9 @@ def test_idle_connections_cost_little_and_stay(monkeypatch):
 
 
 def test_the_verb(tmp_path, capsys):
-    told = tmp_path / "told.json"
-    assert main(["stress", "frames", "stop", "--count", "2", "--json", str(told)]) == 0
-    results = json.loads(told.read_text("utf-8"))
+    path = tmp_path / "told.json"
+    assert main(["stress", "frames", "stop", "--count", "2", "--json", str(path)]) == 0
+    results = json.loads(path.read_text("utf-8"))
     assert results["frames"]["frames"] == 2
     assert results["stop"]["rounds"] == 2
     assert results["stop"]["wrong"] == []

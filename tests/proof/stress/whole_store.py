@@ -109,8 +109,8 @@ def _made(root: Path, *, in_order: bool) -> Tree:
 
 
 def _tree(root: Path) -> Tree:
-    found = (one for one in sorted(root.rglob("*")) if one.is_file())
-    return {one.relative_to(root).as_posix(): one.read_bytes() for one in found}
+    paths = (path for path in sorted(root.rglob("*")) if path.is_file())
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
 def opened(root: Path) -> tuple[Broker, DurableStore]:
@@ -146,7 +146,7 @@ def changed_store(tree: Tree, choose: random.Random, others: Sequence[Tree]) -> 
         if not names:
             break
         kind = choose.choice(sorted({name.partition("/")[0] for name in names}))
-        name = choose.choice([one for one in names if one.partition("/")[0] == kind])
+        name = choose.choice([known for known in names if known.partition("/")[0] == kind])
         data = files[name]
         other = choose.choice(sorted(choose.choice(others)))
         match choose.randrange(12):
@@ -215,8 +215,8 @@ def served(root: Path) -> int:
         messages = _consumed(broker)
         store = broker.message_store
         for topic, key in (("T", "k1"), ("T", "k9"), ("U", "k2"), ("T", "U3")):
-            found = query_message(store, topic, key, 32, 0, LONG_MAX).messages
-            messages += sum(decode_record(record) is not None for record in found)
+            records = query_message(store, topic, key, 32, 0, LONG_MAX).messages
+            messages += sum(decode_record(record) is not None for record in records)
         inner = MessageExtBrokerInner.of_broker(
             Message.of("T", b"one more", "t1", "k1"), 0, broker.config.store_host, NOW + 5_000
         )

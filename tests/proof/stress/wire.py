@@ -59,7 +59,7 @@ class Wire(NamedTuple):
 def examples() -> list[Wire]:
     """Recorded frames of both directions, at most eight of a code and direction and kind of serialisation."""
     kinds: Counter[tuple[object, ...]] = Counter()
-    found = []
+    wires = []
     headers, bodies = _kinds(CommandHeader), _kinds(RemotingSerializable)
     for name in SETS:
         with gzip.open(checkout_path("data") / "golden" / "broker-4.8.0" / name / "frames.jsonl.gz", "rt") as lines:
@@ -78,13 +78,13 @@ def examples() -> list[Wire]:
                 kinds[kind] += 1
                 if kinds[kind] <= _OF_A_KIND:
                     fields, body = set(command.ext_fields or ()), _keys(command.body)
-                    found.append(Wire(frame, _like(fields, headers), _like(body, bodies)))
-    return found + _written(list(headers), list(bodies))
+                    wires.append(Wire(frame, _like(fields, headers), _like(body, bodies)))
+    return wires + _written(list(headers), list(bodies))
 
 
 def _written(headers: list[type[CommandHeader]], bodies: list[type[RemotingSerializable]]) -> list[Wire]:
     """A frame for each header and each body of the package, whether one was recorded or not, in both serialisations."""
-    found = []
+    wires = []
     for number in range(max(len(headers), len(bodies))):
         header, body = headers[number % len(headers)], bodies[number % len(bodies)]
         fields = {wire: _sample(hint) for wire, hint in zip(_wire_names(header), _hints(header), strict=True)}
@@ -96,8 +96,8 @@ def _written(headers: list[type[CommandHeader]], bodies: list[type[RemotingSeria
             name: value if isinstance(value, str) else json.dumps(value) for name, value in fields.items()
         }
         command.serialize_type = SerializeType(number % 2)
-        found.append(Wire(encode_frame(command), header, body))
-    return found
+        wires.append(Wire(encode_frame(command), header, body))
+    return wires
 
 
 def _wire_names(kind: type) -> tuple[str, ...]:
@@ -131,13 +131,13 @@ def _kinds(base: type[T]) -> dict[type[T], set[str]]:
     """Every structure of the package with the names of its fields on the wire."""
     for path in sorted(Path(rmqlab.protocol.__path__[0]).glob("*.py")):
         import_module(f"rmqlab.protocol.{path.stem}")
-    found, todo = {}, [base]
+    kinds, todo = {}, [base]
     while todo:
         kind = todo.pop()
         todo += kind.__subclasses__()
         if kind is not base:
-            found[kind] = set(kind.__struct_encode_fields__)  # type: ignore[attr-defined]
-    return dict(sorted(found.items(), key=lambda pair: pair[0].__qualname__))
+            kinds[kind] = set(kind.__struct_encode_fields__)  # type: ignore[attr-defined]
+    return dict(sorted(kinds.items(), key=lambda pair: pair[0].__qualname__))
 
 
 def _keys(body: bytes | None) -> set[str]:

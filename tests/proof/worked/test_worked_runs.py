@@ -25,16 +25,16 @@ def outcomes(tried, tmp_path_factory):
     environment["PYTHONPATH"] = str(tree)  # under a safe path the current folder is not searched
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     cases = ET.parse(report).iter("testcase") if report.is_file() else ()
-    found = {f"{case.get('classname')}::{case.get('name')}": [part.tag for part in case] for case in cases}
-    return found, done.stdout + done.stderr
+    cases_of = {f"{case.get('classname')}::{case.get('name')}": [part.tag for part in case] for case in cases}
+    return cases_of, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_its_own_tests_pass(name, outcomes):
-    found, printed = outcomes
+    became, printed = outcomes
     for test in ids_of(name):
         path, _, case = test.partition("::")
         start = f"{path.removesuffix('.py').replace('/', '.')}::{case}"
-        ran = {key: what for key, what in found.items() if key.startswith(start)}
+        ran = {key: what for key, what in became.items() if key.startswith(start)}
         assert ran, printed
         assert [key for key, what in ran.items() if what] == [], printed

@@ -143,13 +143,13 @@ class RemoteFunction(FunctionElsewhere):
     def __call__(self, *arguments: Any) -> Any:
         """Ask the function; raises what it raised, by a built-in exception's name."""
         own = type(self)
-        asked = own.learner.pickled(arguments)
+        pickled = own.learner.pickled(arguments)
         pure = not any(isinstance(argument, Lab) for argument in arguments)
-        message = own.known.get(asked) if pure else None
+        message = own.known.get(pickled) if pure else None
         if message is None:
-            message = own.learner.call(own.number, asked, own.real)
+            message = own.learner.call(own.number, pickled, own.real)
             if pure and len(own.known) < KEPT:
-                own.known[asked] = message
+                own.known[pickled] = message
         if "raised" in message:
             raise _raised(message)
         if "value" not in message:

@@ -47,7 +47,7 @@ class Exercise(NamedTuple):
     @property
     def tasks(self) -> list[str]:
         """Names of the tasks, in order."""
-        return [found[1] for cell in self.notebook["cells"] if (found := _check(cell)) is not None]
+        return [match[1] for cell in self.notebook["cells"] if (match := _check(cell)) is not None]
 
 
 class Submission(NamedTuple):
@@ -60,13 +60,13 @@ class Submission(NamedTuple):
 
 def exercises(notebooks: Path) -> dict[str, Exercise]:
     """Every exercise by its notebook's name, made from its solution."""
-    found = {}
+    by_stem = {}
     for path in sorted((notebooks / "solutions").glob("*.ipynb")):
         solution = read(path)
         open_cells = frozenset(cell["id"] for cell in solution["cells"] if BEGIN in cell["source"])
         spark = any(SPARK.search(cell["source"]) for cell in solution["cells"] if cell["cell_type"] == "code")
-        found[path.stem] = Exercise(path.stem, exercise_of(solution, path.name), open_cells, spark)
-    return found
+        by_stem[path.stem] = Exercise(path.stem, exercise_of(solution, path.name), open_cells, spark)
+    return by_stem
 
 
 def submissions(folder: Path, known: dict[str, Exercise]) -> tuple[list[Submission], list[Path]]:
@@ -79,7 +79,7 @@ def submissions(folder: Path, known: dict[str, Exercise]) -> tuple[list[Submissi
     """
     if not folder.is_dir():
         raise BadInput(f"{folder} is no folder; name one with a sub-folder for each learner")
-    found, other = [], []
+    handed_in, other = [], []
     for path in sorted(folder.rglob("*.ipynb")):
         inside = path.relative_to(folder)
         if path.is_symlink() or any(part.startswith(".") for part in inside.parts):
@@ -90,10 +90,10 @@ def submissions(folder: Path, known: dict[str, Exercise]) -> tuple[list[Submissi
             continue
         rest = path.stem.replace(stem, "").strip("-_ .")
         learner = inside.parts[0] if len(inside.parts) > 1 else rest or folder.resolve().name
-        found.append(Submission(learner, path, known[stem]))
-    if not found:
+        handed_in.append(Submission(learner, path, known[stem]))
+    if not handed_in:
         raise BadInput(f"{folder} has no notebook of tasks; their names end as in notebooks/exercises/")
-    return found, other
+    return handed_in, other
 
 
 def cells(submission: Submission) -> list[Cell]:

@@ -45,7 +45,10 @@ def test_minutes_cells_and_answers_are_those_of_the_lesson(number):
     assert set(named) <= ids
     questions = rmqlab.quiz(number).questions
     wrong = re.findall(r'^- ".+" Question (\d), right is (\w): (.+)$', text, re.MULTILINE)
-    expected = [(str(at), LETTERS[one.answer], one.choices[one.answer].says) for at, one in enumerate(questions, 1)]
+    expected = [
+        (str(at), LETTERS[question.answer], question.choices[question.answer].says)
+        for at, question in enumerate(questions, 1)
+    ]
     assert wrong == expected
 
 

@@ -60,8 +60,8 @@ def hand_in(tmp_path, known):
             at = next(n for n, cell in enumerate(notebook["cells"]) if cell["id"] == name)
             notebook["cells"].insert(at, new_code_cell(source))
         write(tmp_path / "ann" / f"{STEM}.ipynb", notebook)
-        (one,), _ = submissions(tmp_path, known)
-        return {task.partition("-")[2]: verdict for task, verdict in judged(one, guard).items()}
+        (submission,), _ = submissions(tmp_path, known)
+        return {task.partition("-")[2]: verdict for task, verdict in judged(submission, guard).items()}
 
     return handed
 
@@ -74,11 +74,11 @@ ALL_RIGHT = {"collide": RIGHT, "broker": RIGHT, "client": RIGHT, "hunt": RIGHT}
 
 
 def test_an_honest_learner_is_right_and_may_write_helpers(hand_in):
-    found = hand_in(
+    verdicts = hand_in(
         before={"collide": "def mine():\n    return ('Ab', 'BC')"},
         collide='my_pair = mine()\nrmqlab.check("02-collide", my_pair)',
     )
-    assert states(found) == ALL_RIGHT
+    assert states(verdicts) == ALL_RIGHT
 
 
 FORGED = """
@@ -186,8 +186,8 @@ def test_files_sockets_and_other_processes_are_not_there(hand_in, tmp_path, prom
     with socket.create_server(("127.0.0.1", 0)) as tcp, server, hidden:
         server.listen()
         hidden.listen()
-        for one in (server, hidden, tcp):
-            one.settimeout(0.1)
+        for listener in (server, hidden, tcp):
+            listener.settimeout(0.1)
         tried = "\n".join(
             [
                 "import os, socket, shutil",
@@ -213,9 +213,9 @@ def test_files_sockets_and_other_processes_are_not_there(hand_in, tmp_path, prom
             ]
         )
         verdicts = hand_in(alone=True, collide=tried)
-        for one in (server, hidden, tcp):
+        for listener in (server, hidden, tcp):
             with pytest.raises(TimeoutError):
-                one.accept()
+                listener.accept()
     assert verdicts["collide"].says == "ValueError: []"
     after = kept.stat()
     assert (kept.read_text(), after.st_mode, after.st_mtime_ns) == ("here", before.st_mode, before.st_mtime_ns)
@@ -315,7 +315,7 @@ def test_one_notebook_never_stops_the_others(tmp_path, capsys):
     threading.Timer(120, lambda: done.is_set() or os._exit(9)).start()
     status = cli.main(["workshop", "--check", str(tmp_path), "--json", str(tmp_path / "out.json"), *TRUST])
     done.set()
-    report = {one["learner"]: one["tasks"] for one in json.loads((tmp_path / "out.json").read_text())["learners"]}
+    report = {row["learner"]: row["tasks"] for row in json.loads((tmp_path / "out.json").read_text())["learners"]}
     assert status == 1
     assert {task["state"] for task in report["zoe"].values()} == {RIGHT}
     others = {task["state"] for learner, tasks in report.items() if learner != "zoe" for task in tasks.values()}
@@ -330,17 +330,17 @@ def test_given_cells_are_ours_and_outputs_are_not_read(known, tmp_path):
         if cell["cell_type"] == "code" and cell["id"] in {"imports", "hunt-lab"}:
             cell["source"] = "raise SystemExit"
     write(tmp_path / f"bob-{STEM}.ipynb", notebook)
-    (one,), _ = submissions(tmp_path, known)
-    assert one.learner == "bob"
-    assert not [cell for cell in cells(one) if "SystemExit" in cell.source]
-    assert [cell.task for cell in cells(one) if cell.task] == one.exercise.tasks
+    (submission,), _ = submissions(tmp_path, known)
+    assert submission.learner == "bob"
+    assert not [cell for cell in cells(submission) if "SystemExit" in cell.source]
+    assert [cell.task for cell in cells(submission) if cell.task] == submission.exercise.tasks
 
 
 def test_every_exercise_has_its_tasks(known):
     assert len(known) == 14
-    assert sum(len(one.tasks) for one in known.values()) > 40
-    assert all(len(one.tasks) >= 3 for one in known.values())
-    assert {one.stem[:2] for one in known.values() if one.spark} == {"11", "12", "13"}
+    assert sum(len(exercise.tasks) for exercise in known.values()) > 40
+    assert all(len(exercise.tasks) >= 3 for exercise in known.values())
+    assert {exercise.stem[:2] for exercise in known.values() if exercise.spark} == {"11", "12", "13"}
 
 
 def test_a_folder_without_notebooks_is_one_clear_error(known, tmp_path):
@@ -358,11 +358,11 @@ def test_the_verb_prints_a_row_a_learner_and_says_who_is_not_done(tmp_path, caps
     (tmp_path / "ben" / "notes.ipynb").write_text("{}")
     (tmp_path / "ben" / "11_audit_tasks.ipynb").write_text("{}")
     assert cli.main(["workshop", "--check", str(tmp_path), "--json", str(tmp_path / "out.json"), *TRUST]) == 1
-    told = capsys.readouterr()
-    assert "ann      02_tags_tasks   0 of 4  - - - -" in told.out
-    assert "notes.ipynb: no notebook of tasks" in told.err
-    assert "not a notebook" in told.err
+    printed = capsys.readouterr()
+    assert "ann      02_tags_tasks   0 of 4  - - - -" in printed.out
+    assert "notes.ipynb: no notebook of tasks" in printed.err
+    assert "not a notebook" in printed.err
     report = json.loads((tmp_path / "out.json").read_text())
-    assert [one["learner"] for one in report["learners"]] == ["ann", "ben", "ben"]
+    assert [learner["learner"] for learner in report["learners"]] == ["ann", "ben", "ben"]
     assert report["learners"][0]["tasks"]["02-collide"]["state"] == NOT_YET
     assert report["sandbox"]["promises"] == {name: name not in LACKING for name in PROMISES}

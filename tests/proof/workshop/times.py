@@ -25,8 +25,8 @@ def measured(notebooks: Path, tell: Callable[[str], None]) -> dict[str, Any]:
     """
     lessons = {}
     for path in sorted(notebooks.glob("*.ipynb")):
-        lessons[path.stem] = one = _run(path)
-        tell(f"{path.stem}: {one['seconds']} s, slow: {one['slow'] or 'none'}")
+        lessons[path.stem] = times = _run(path)
+        tell(f"{path.stem}: {times['seconds']} s, slow: {times['slow'] or 'none'}")
     machine = {
         "processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version(),
         "load": round(os.getloadavg()[0], 1),
@@ -34,14 +34,13 @@ def measured(notebooks: Path, tell: Callable[[str], None]) -> dict[str, Any]:
     return {"machine": machine, "lessons": lessons}
 
 
-def shown(found: dict[str, Any]) -> str:
+def shown(record: dict[str, Any]) -> str:
     """The table of what was measured: a line for each lesson, and what machine it was."""
     rows = [
-        (name, f"{one['seconds']:.0f}", ", ".join(f"{cell} {s:.0f}" for cell, s in one["slow"].items()) or "-")
-        for name, one in found["lessons"].items()
+        (name, f"{lesson['seconds']:.0f}", ", ".join(f"{cell} {s:.0f}" for cell, s in lesson["slow"].items()) or "-")
+        for name, lesson in record["lessons"].items()
     ]
-    one = found["machine"]
-    machine = f"{one['processor']}, {one['cores']} cores, Python {one['python']}, load {one['load']}"
+    machine = "{processor}, {cores} cores, Python {python}, load {load}".format_map(record["machine"])
     return f"{table(rows, ('lesson', 'seconds', 'cells to wait for, seconds'))}\n{machine}"
 
 
