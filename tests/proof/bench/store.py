@@ -89,7 +89,7 @@ def _block(bodies: tuple[int, int], seed: int, most: int) -> tuple[Any, Any]:
     at = 0
     while True:
         number = len(starts)
-        topic, tag, price, region = (int(one) for one in rng.integers(0, (8, 16, 5000, 5)))
+        topic, tag, price, region = (int(drawn) for drawn in rng.integers(0, (8, 16, 5000, 5)))
         properties = {
             "KEYS": f"order_{number:08d}",
             "UNIQ_KEY": rng.bytes(16).hex().upper(),

@@ -29,7 +29,7 @@ def weight(text):
 
 
 @pytest.fixture(scope="module")
-def every():
+def listed_texts():
     return [listed for name in LISTS for listed in read(name)]
 
 
@@ -38,35 +38,35 @@ def test_no_text_is_left_over():
     assert left_over() == []
 
 
-def test_the_list_is_of_every_program_and_version(every):
-    assert {listed.program for listed in every} == {module.name for module in MODULES} | {
+def test_the_list_is_of_every_program_and_version(listed_texts):
+    assert {listed.program for listed in listed_texts} == {module.name for module in MODULES} | {
         client.program for client in CLIENTS
     }
-    versions = {version for listed in every for version in listed.versions.split(", ")}
+    versions = {version for listed in listed_texts for version in listed.versions.split(", ")}
     assert versions == {"4.8.0", "5.3.3", "5.5.0"} | {client.version for client in CLIENTS}
-    assert len(every) > 4_000
-    assert sum(explained_by(listed) is not None for listed in every if not listed.is_too_short) > 2_900
+    assert len(listed_texts) > 4_000
+    assert sum(explained_by(listed) is not None for listed in listed_texts if not listed.is_too_short) > 2_900
 
 
-def test_no_text_is_taken_for_a_looser_one(every):
+def test_no_text_is_taken_for_a_looser_one(listed_texts):
     """Where a text fits one with far fewer words, that one's meaning is given for it."""
     same = {"exception-out-of-range", "log-allocate-error", "remark-name-server-not-ready"}  # their values are words
-    for listed in every:
+    for listed in listed_texts:
         said = None if listed.is_too_short else match(f"10:30:00 WARN T - {re.sub(VALUE, 'x7', listed.text)}")
         if said is not None and said.entry.id not in same and left_out_for(listed) is None:
             assert weight(said.text) > 0.64 * weight(listed.text), (listed.text, said.text)
 
 
-def test_each_reason_leaves_something_out(every):
-    used = {left_out_for(listed) for listed in every if not listed.is_too_short and explained_by(listed) is None}
+def test_each_reason_leaves_something_out(listed_texts):
+    used = {left_out_for(listed) for listed in listed_texts if not listed.is_too_short and explained_by(listed) is None}
     assert used == set(reasons())
     assert all(len(reason.why) > 20 for reason in reasons())
 
 
-def test_what_is_left_out_is_not_about_the_subject(every):
+def test_what_is_left_out_is_not_about_the_subject(listed_texts):
     """A reason must not swallow what the decoder is for."""
     subject = re.compile(r"heart ?beat|subscri|rebalance|consumer ?group|consume ?offset", re.IGNORECASE)
-    java = [listed for listed in every if not listed.is_too_short and listed.program in {"broker", "client"}]
+    java = [listed for listed in listed_texts if not listed.is_too_short and listed.program in {"broker", "client"}]
     out = [listed for listed in java if explained_by(listed) is None and subject.search(listed.text)]
     assert {listed.by.partition(".")[0] for listed in out} <= {"AdminBrokerProcessor", "MQClientAPIImpl"}
 
@@ -85,9 +85,9 @@ def test_entries_say_who_says_them():
     assert all(not entry.said or entry.kind not in OWN or entry.id not in said for entry in entries().values())
 
 
-def test_a_list_is_written_as_it_is_read(tmp_path, every):
-    write("java", (listed for listed in every if listed.program == "broker"), tmp_path)
-    assert set(read("java", tmp_path)) == {listed for listed in every if listed.program == "broker"}
+def test_a_list_is_written_as_it_is_read(tmp_path, listed_texts):
+    write("java", (listed for listed in listed_texts if listed.program == "broker"), tmp_path)
+    assert set(read("java", tmp_path)) == {listed for listed in listed_texts if listed.program == "broker"}
 
 
 def test_wordings_of_other_versions_are_known_and_told_as_now():

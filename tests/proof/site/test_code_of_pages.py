@@ -84,7 +84,7 @@ RUN = [
 ]
 
 
-@pytest.mark.parametrize(("line", "words"), [pytest.param(*one, id=one[0][2:60]) for one in RUN])
+@pytest.mark.parametrize(("line", "words"), [pytest.param(*line, id=line[0][2:60]) for line in RUN])
 def test_a_quick_command_line_runs(line, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").symlink_to(ROOT / "data")

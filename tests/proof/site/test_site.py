@@ -43,7 +43,7 @@ def test_pictures_are_part_of_the_page(site):
 
 
 @pytest.mark.parametrize(
-    ("planted", "told"),
+    ("planted", "fault_text"),
     [
         ('<a href="gone.html">x</a>', "gone.html leads nowhere"),
         ('<a href="#no-such-place">x</a>', "has no place 'no-such-place'"),
@@ -53,13 +53,13 @@ def test_pictures_are_part_of_the_page(site):
         ('<link rel="stylesheet" href="https://example.org/x.css">', "from another host"),
     ],
 )
-def test_a_dead_link_is_found(site, tmp_path, planted, told):
+def test_a_dead_link_is_found(site, tmp_path, planted, fault_text):
     for name in ("en/index.html", "zh/start/index.html"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("<p>whole</p>", encoding="utf-8")
     assert faults(tmp_path, LANGUAGES) == []
     (tmp_path / "en/index.html").write_text(planted, encoding="utf-8")
-    assert [told in one for one in faults(tmp_path, LANGUAGES)] == [True]
+    assert [fault_text in fault for fault in faults(tmp_path, LANGUAGES)] == [True]
 
 
 def test_the_decoder_has_a_place_for_each_entry(site):
@@ -201,7 +201,7 @@ def test_the_switch_leads_to_the_same_page(pages):
 
 
 @pytest.mark.parametrize(
-    ("language", "asked", "found"),
+    ("language", "query", "found_page"),
     [
         ("en", "commitlog resend", "how-to/audit-a-store"),
         ("zh", "重平衡", "notebooks/07_rebalance"),
@@ -209,10 +209,10 @@ def test_the_switch_leads_to_the_same_page(pages):
         ("zh", "SQL92 属性过滤", "notebooks/03_sql92"),
     ],
 )
-def test_a_search_finds_the_page(pages, language, asked, found):
-    page = shown(pages, f"{language}/search.html?q={quote(asked)}")
+def test_a_search_finds_the_page(pages, language, query, found_page):
+    page = shown(pages, f"{language}/search.html?q={quote(query)}")
     links = "[...document.querySelectorAll('#search-results li a')].map(a => a.getAttribute('href'))"
-    page.until(f"{links}.some(one => one.startsWith('{found}.html'))", f"{found} for {asked}", 20)
+    page.until(f"{links}.some(link => link.startsWith('{found_page}.html'))", f"{found_page} for {query}", 20)
 
 
 # The contrast of each text with what lies behind it, as WCAG reckons it; pictures have their own ground.
