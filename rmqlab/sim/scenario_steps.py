@@ -313,10 +313,10 @@ class ScenarioSteps:
         from rmqlab.broker.pop.pop_services import pop_of
         from rmqlab.protocol.assignment import MessageRequestMode, SetMessageRequestModeRequestBody
 
-        modes, group = pop_of(self.cluster.broker).modes, self.recorder.long(step.group)
+        modes, group = pop_of(self.cluster.broker).modes, self.recorder.wire_name(step.group)
         for topic in step.subscribe:
             mode = SetMessageRequestModeRequestBody(
-                self.recorder.long(topic), group, MessageRequestMode.POP, ALL_QUEUES
+                self.recorder.wire_name(topic), group, MessageRequestMode.POP, ALL_QUEUES
             )
             modes.set_mode(mode)
 

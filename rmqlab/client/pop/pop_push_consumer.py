@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.client_config import PushConsumerConfig, ServiceState
 from rmqlab.client.client_error import CALL_ERRORS
+from rmqlab.client.consumer import PULL_TIME_DELAY_WHEN_FLOW_CONTROL
 from rmqlab.client.pop.assigned_rebalance_impl import AssignedRebalanceImpl
 from rmqlab.client.pop.consume_message_pop_service import MAX_RECONSUME_TIMES, ConsumeMessagePopConcurrentlyService
 from rmqlab.client.pop.pop_api import (
@@ -22,11 +23,7 @@ from rmqlab.client.pop.pop_api import (
     pop_message,
 )
 from rmqlab.client.pop.pop_process_queue import PopRequest
-from rmqlab.client.push_consumer import (
-    PULL_TIME_DELAY_WHEN_FLOW_CONTROL,
-    PULL_TIME_DELAY_WHEN_SUSPEND,
-    DefaultMQPushConsumer,
-)
+from rmqlab.client.push_consumer import PULL_TIME_DELAY_WHEN_SUSPEND, DefaultMQPushConsumer
 from rmqlab.message.topics import MessageQueue
 from rmqlab.protocol.pop_headers import MAX_MSG_NUMS, PopMessageRequestHeader
 
