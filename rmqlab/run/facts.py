@@ -42,7 +42,7 @@ class FactLog(list[Fact[Event]]):
         """The facts whose events are of the given classes, in order; mypy knows their fields.
 
         >>> from rmqlab.events import Commit, Notify
-        >>> log = FactLog([Fact(1.0, BROKER, Notify("G", "A")), Fact(2.5, BROKER, Commit("A", "G", "T", 0, 8))])
+        >>> log = FactLog([Fact(1.0, "broker", Notify("G", "A")), Fact(2.5, "broker", Commit("A", "G", "T", 0, 8))])
         >>> [(fact.t, fact.event.offset) for fact in log.of(Commit)]
         [(2.5, 8)]
         """
