@@ -23,7 +23,7 @@ from rmqlab_tools.live.sockets import SocketRuntime
 from tests.proof.real.clusters import free_ports
 
 HERE = Path(__file__).resolve().parent / "java"
-POMS = {"4.8.0": HERE / "pom.xml", "5.3.3": HERE / "pom-5.xml"}
+POMS = {"4.8.0": HERE / "pom.xml", "5.3.3": HERE / "pom-5.xml", "5.5.0": HERE / "pom-55.xml"}
 OPENS = [
     "--add-opens=java.base/java.nio=ALL-UNNAMED",
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",

@@ -18,7 +18,7 @@ from tests.proof.clients.socket_clients import SocketClients
 
 CHECKS = ["sends", "vip", "delay", "ordered", "transaction", "lite", "sql", "retry", "broadcast", "trace", "article"]
 # 5.3.3 itself gives up at once: its `request` ends the wait in the callback of the send (`acquireCountDownLatch`)
-MORE = {"4.8.0": ["request"], "5.3.3": []}
+MORE = {"4.8.0": ["request"], "5.3.3": [], "5.5.0": []}
 SETTINGS = {
     "enablePropertyFilter": True,
     "messageDelayLevel": "1s 1s 1s 1s 1s",
@@ -29,10 +29,10 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("version", ["4.8.0", "5.3.3"])
-def test_java_clients_of_our_broker(jars, tmp_path, version):
+@pytest.mark.parametrize(("version", "served"), [("4.8.0", "4.8.0"), ("5.3.3", "4.8.0"), ("5.5.0", "5.5.0")])
+def test_java_clients_of_our_broker(jars, tmp_path, version, served):
     """Every way to send and to consume, message trace and transactions that the broker asks about."""
-    with rmqlab.serve(**SETTINGS) as broker:
+    with rmqlab.serve(version=served, **SETTINGS) as broker:
         checks = CHECKS + MORE[version]
         lines, errors = jars(version).interop(broker.namesrv_addr, *checks, home=tmp_path)
         assert sorted(lines) == sorted(f"ok {check}" for check in checks), errors[-3000:]
