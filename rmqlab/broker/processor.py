@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rmqlab.events import Event, Observer
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.command import ONEWAY, RESPONSE, RemotingCommand
-from rmqlab.protocol.wire import WIRE_4_8_0, Wire
+from rmqlab.protocol.wire import DEFAULT_WIRE, Wire
 
 if TYPE_CHECKING:
     from rmqlab.protocol.channel import Channel
@@ -214,7 +214,7 @@ class Broker2Client:
     so that real numbers are higher.
     """
 
-    def __init__(self, timers: Timers, wire: Wire = WIRE_4_8_0) -> None:
+    def __init__(self, timers: Timers, wire: Wire = DEFAULT_WIRE) -> None:
         self.wire = wire
         self._timers = timers
         self._opaque = 0

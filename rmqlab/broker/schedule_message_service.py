@@ -16,7 +16,7 @@ from rmqlab.message.message import MessageExtBrokerInner
 from rmqlab.message.properties import PROPERTY_DELAY_TIME_LEVEL, PROPERTY_REAL_QUEUE_ID, PROPERTY_REAL_TOPIC
 from rmqlab.message.topics import SCHEDULE_TOPIC, TRANS_HALF_TOPIC
 from rmqlab.protocol.serializable import RemotingSerializable
-from rmqlab.protocol.wire import WIRE_4_8_0, Wire
+from rmqlab.protocol.wire import DEFAULT_WIRE, Wire
 from rmqlab.store.config import delay_level_to_queue_id, queue_id_to_delay_level
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import is_ext_addr
@@ -163,7 +163,7 @@ class ScheduleMessageService(ConfigManager):
         return self._store.put_message(inner, now).status is PutMessageStatus.PUT_OK
 
 
-def message_time_up(message: MessageExt, wire: Wire = WIRE_4_8_0) -> MessageExtBrokerInner | None:
+def message_time_up(message: MessageExt, wire: Wire = DEFAULT_WIRE) -> MessageExtBrokerInner | None:
     """A delayed message as it goes to its real topic, None when it does not know its topic and queue.
 
     Its property text still names the delay level, as in 4.8.0, which writes the text before it clears the property;

@@ -22,7 +22,7 @@ from rmqlab.message.topics import (
     validate_topic,
 )
 from rmqlab.protocol.codes import ResponseCode
-from rmqlab.protocol.wire import WIRE_4_8_0, Wire
+from rmqlab.protocol.wire import DEFAULT_WIRE, Wire
 
 if TYPE_CHECKING:
     from rmqlab.message.message import Message
@@ -43,7 +43,7 @@ class ClientErrorCode(IntEnum):
 class MQClientError(Exception):
     """A client call failed: `response_code` is the answer's code or -1, `error_message` the text alone."""
 
-    def __init__(self, error_message: str | None, response_code: int | None = None, wire: Wire = WIRE_4_8_0) -> None:
+    def __init__(self, error_message: str | None, response_code: int | None = None, wire: Wire = DEFAULT_WIRE) -> None:
         """With a code the text reads `CODE: 23  DESC: ...`; without it the text is `error_message`."""
         text = str(error_message) if response_code is None else f"CODE: {int(response_code)}  DESC: {error_message}"
         super().__init__(wire.attach_default_url(text))
@@ -70,7 +70,7 @@ class MQBrokerError(Exception):
         response_code: int,
         error_message: str | None,
         broker_addr: str | None = None,
-        wire: Wire = WIRE_4_8_0,
+        wire: Wire = DEFAULT_WIRE,
     ) -> None:
         """The text reads `CODE: 1  DESC: remark BROKER: ip:port`."""
         broker = "" if broker_addr is None else f" BROKER: {broker_addr}"
@@ -110,7 +110,7 @@ def check_group(group: str | None) -> None:
         )
 
 
-def check_consumer_group(group: str | None, wire: Wire = WIRE_4_8_0) -> None:
+def check_consumer_group(group: str | None, wire: Wire = DEFAULT_WIRE) -> None:
     """As `check_group`; the built-in default name is refused too."""
     check_group(group)
     if group == DEFAULT_CONSUMER_GROUP:

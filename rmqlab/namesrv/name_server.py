@@ -18,7 +18,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import ONEWAY, RESPONSE, RemotingCommand
 from rmqlab.protocol.header import FrameError, RemotingCommandException, remark_of
 from rmqlab.protocol.topic_config import BrokerRegistration, DataVersion, RegisterBrokerBody
-from rmqlab.protocol.wire import WIRE_4_8_0, Wire
+from rmqlab.protocol.wire import DEFAULT_WIRE, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ class NameServer:
     `on_unknown(code)` hears of requests that no handler takes.
     """
 
-    def __init__(self, now: int, listen_port: int = DEFAULT_PORT, *, wire: Wire = WIRE_4_8_0) -> None:
+    def __init__(self, now: int, listen_port: int = DEFAULT_PORT, *, wire: Wire = DEFAULT_WIRE) -> None:
         self.wire = wire
         self.config = NamesrvConfig(listen_port)
         self.on_unknown: Callable[[int], None] = lambda _code: None

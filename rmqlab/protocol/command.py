@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.protocol.header import CommandFields, CommandHeader, HeaderT, header_from_ext_fields
 from rmqlab.protocol.serializable import BodyT, RemotingSerializable
-from rmqlab.protocol.wire import WIRE_4_8_0, Wire
+from rmqlab.protocol.wire import DEFAULT_WIRE, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Body = bytes | RemotingSerializable | None
 RESPONSE: Final = 1
 ONEWAY: Final = 2
-_VERSION: Final = WIRE_4_8_0.version_number
+_VERSION: Final = DEFAULT_WIRE.version_number
 
 
 class SerializeType(IntEnum):
@@ -71,7 +71,7 @@ class RemotingCommand(CommandFields):
         """Whether no caller waits for an answer (bit 1 of `flag`)."""
         return bool(self.flag & ONEWAY)
 
-    def reply_to(self, request: RemotingCommand, wire: Wire = WIRE_4_8_0) -> RemotingCommand:
+    def reply_to(self, request: RemotingCommand, wire: Wire = DEFAULT_WIRE) -> RemotingCommand:
         """Make this the response to `request`, as the server of a version does before it writes it; returns self.
 
         The serialisation stays this side's own: a 4.8.0 server answers in its own, whatever the request came in.

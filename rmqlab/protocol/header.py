@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from rmqlab.message.java import Long, boolean_text, parse_boolean, parse_int, parse_long
-from rmqlab.protocol.wire import WIRE_4_8_0
+from rmqlab.protocol.wire import DEFAULT_WIRE
 
 # A Java field that nobody has set yet. It is typed as its field, because 4.8.0 too finds out only on use.
 NULL: Final[Any] = None
@@ -118,7 +118,7 @@ class CommandFields(msgspec.Struct):
 
     code: int = 0
     language: str | None = "JAVA"
-    version: int = WIRE_4_8_0.version_number
+    version: int = DEFAULT_WIRE.version_number
     opaque: int = 0
     flag: int = 0
     remark: str | None = None

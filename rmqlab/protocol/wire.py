@@ -108,5 +108,7 @@ def _of_5(version: str, *, is_new: bool) -> Wire:
 
 
 WIRE_4_8_0: Final = Wire(version_number("4.8.0"))
+DEFAULT_WIRE: Final = WIRE_4_8_0
+"""Of who is given no rules; `rmqlab.rules` has it in the usual version's."""
 WIRE_5_3_3: Final = _of_5("5.3.3", is_new=False)
 WIRE_5_5_0: Final = _of_5("5.5.0", is_new=True)

@@ -21,6 +21,7 @@ from rmqlab.language import _, joined
 from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.message import Message
 from rmqlab.message.topics import is_valid_name, validate_topic
+from rmqlab.rules import RULES, Rules
 from rmqlab.scenario.fault_steps import (
     BROKER,
     MAY_BE_BROKER,
@@ -37,7 +38,6 @@ from rmqlab.scenario.scenario_errors import MESSAGES_FIELD, SUBSCRIBE, explained
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rmqlab.rules import Rules
 
 PRODUCER_NAME = "P"  # what the scenario's producer is called
 MAX_SCENARIO_QUEUES = 1_024
@@ -291,10 +291,11 @@ def refusal_of(scenario: Scenario, rules: Rules) -> str | None:
     for index, step in enumerate(scenario.steps):
         if isinstance(step, Start) and step.pops and not rules.has_pop:
             return _(
-                'steps[{index}].kind is {kind}: {version} has no POP; use push or lite, or version "5.5.0"',
+                "steps[{index}].kind is {kind}: {version} has no POP; use push or lite, or version {versions}",
                 index=index,
                 kind=f"{step.kind!r}",
                 version=rules.version,
+                versions=joined(_(" or "), [version for version, known in RULES.items() if known.has_pop]),
             )
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import json
+import re
 from dataclasses import fields
 
 import pytest
@@ -46,6 +47,28 @@ def test_no_code_asks_which_version_it_is(root):
                 if any(isinstance(one, ast.Constant) and one.value in set(RULES) for one in operands):
                     found.append(f"{path.name}:{node.lineno}")
     assert [one for one in found if not one.startswith("tokens.py")] == []
+
+
+# The table of versions, what it is made of, the words of each grammar; lesson 14 compares recordings of two versions.
+NAMING = {"rules.py", "rules_of_5.py", "rules_of_pop.py", "wire.py", "tokens.py", "checks_14.py"}
+OF_A_VERSION = re.compile("|".join(rf"(?<![A-Z0-9])\w+_{version.replace('.', '_')}$" for version in RULES))
+
+
+def test_no_code_outside_the_tables_names_a_version(root):
+    """Neither as a text nor as a name such as WIRE_5_5_0: a new version is an entry of the tables alone."""
+    found = []
+    for path in sorted([*(root / "rmqlab").rglob("*.py"), *(root / "rmqlab_tools").rglob("*.py")]):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Constant(value=str(text)) if text in RULES:
+                    named = text
+                case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name) if OF_A_VERSION.search(name):
+                    named = name
+                case _:
+                    continue
+            if path.name not in NAMING:
+                found.append(f"{path.name}:{node.lineno}: {named}")
+    assert found == []
 
 
 @pytest.mark.parametrize(("old", "new"), list(itertools.permutations(RULES, 2)))

@@ -142,6 +142,7 @@ def test_what_speaks_against_a_check_point_for_each_pop_leaves_it_unknown(spark,
     rows = audit.message_rows.toArrow().to_pylist()
     audit.close()
     assert {row["reason"] for row in rows if row["fate"] == Fate.PASSED} == {WHY[reason]}
+    assert Fate.SKIPPED_BY_POP not in {row["fate"] for row in rows}
     assert sum((row["fate"], row["certainty"]) == (Fate.DELIVERED, "proved") for row in rows) == 2
 
 
@@ -154,6 +155,64 @@ def test_a_group_whose_mode_is_pop_and_that_no_check_point_names_is_unknown(spar
     (tmp_path / "config" / "messageRequestMode.json").write_text(json.dumps({"messageRequestModeMap": modes}))
     audited = rmqlab.audit(tmp_path, subscriptions=[{"group": "G", "topic": "T", "expr": "tagA"}], session=spark)
     assert audited.groups["G"]["T"]["unknown_because"] == {WHY[UnknownReason.POP_MODE_ALONE]: 1}
+    audited.close()
+
+
+def pop_store(folder, messages, revive, offsets):
+    """A store of group G: messages are topic, offset, tag; what lies in the revive log is tag and fields."""
+    log = LogMaker(1 << 16)
+    for topic, offset, tag, key in messages:
+        log.add(topic, queue_offset=offset, properties={"TAGS": tag, "UNIQ_KEY": key})
+    for tag, fields in revive:
+        record = {"c": "G", "q": 0, "bn": "b", **fields}
+        log.add("rmq_sys_REVIVE_LOG_C", json.dumps(record).encode(), properties={"TAGS": tag})
+    log.write(folder)
+    (folder / "config").mkdir()
+    table = {f"{topic}@G": {"0": offset} for topic, offset in offsets.items()}
+    (folder / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": table}))
+    for topic in ("rmq_sys_REVIVE_LOG_C", *offsets):
+        (folder / "consumequeue" / topic).mkdir(parents=True)
+    return folder
+
+
+def check_point(pop_time, start, *distances, topic="T", acked=0):
+    count = len(distances)
+    return "ck", {"t": topic, "pt": pop_time, "so": start, "d": distances, "n": count, "it": 9, "bm": acked}
+
+
+def ack(pop_time, start, offset, topic="T"):
+    return "ack", {"t": topic, "pt": pop_time, "so": start, "ao": offset}
+
+
+def test_every_way_of_a_message_through_pops(spark, tmp_path):
+    """Acked, handed out, made invisible anew, given again (twice), passed over, waiting; AaAa and BBBB are twins."""
+    again = "%RETRY%G+T"  # the second form of its name, and no ORIGIN_GROUP: only check points tell whose it is
+    messages = [("T", offset, "AaAa" if offset == 3 else "BBBB", f"K{offset}") for offset in range(10)]
+    messages += [(again, offset, "BBBB", key) for offset, key in enumerate(("K5", "K6", "K7", "K5"))]
+    revive = [
+        check_point(1, 0, 0, 2, 3), ack(1, 0, 0), ack(1, 0, 3),  # 1 is passed over, 2 not acked
+        check_point(2, 4, 0, 1, 2, 3), ack(2, 4, 4), check_point(3, 4, 0),  # 4 became invisible anew
+        check_point(4, 0, 0, 2, topic=again),  # 5 failed again; 6 is passed over; 7 is acked as it came again
+        ("bAck", {"t": again, "pt": 4, "so": 0, "aol": [2]}),
+    ]  # fmt: skip
+    store = pop_store(tmp_path, messages, revive, {"T": 9, again: 3})
+    wishes = [{"group": "G", "topic": "T", "expr": "BBBB"}]
+    audited = rmqlab.audit(store, subscriptions=wishes, session=spark)
+    fates = {row["key"]: (row["fate"], row["certainty"]) for row in audited.messages.collect()}
+    assert fates == {
+        "K0": (Fate.DELIVERED, "proved"),
+        "K1": (Fate.SKIPPED_BY_POP, "implied"),
+        "K2": (Fate.RETRYING, "proved"),
+        "K3": (Fate.DROPPED_BY_CLIENT, "implied"),
+        "K4": (Fate.RETRYING, "proved"),
+        "K5": (Fate.RETRYING, "proved"),
+        "K6": (Fate.SKIPPED_BY_POP, "implied"),
+        "K7": (Fate.DELIVERED, "proved"),
+        "K8": (Fate.SKIPPED_BY_POP, "implied"),
+        "K9": (Fate.WAITING, "implied"),
+    }
+    assert audited.groups["G"]["T"]["lost"] == 3
+    assert set(audited.groups) == {"G"}
     audited.close()
 
 

@@ -23,7 +23,7 @@ from rmqlab.filter.sql92.nodes import (
     Property,
     is_between,
 )
-from rmqlab.filter.sql92.tokens import Kind, Tokens, as_units, position, tests_texts
+from rmqlab.filter.sql92.tokens import KEYWORDS, Kind, Tokens, as_units, position, tests_texts
 from rmqlab.language import _, joined
 from rmqlab_tools.search.expressions.hints import Hint
 from rmqlab_tools.search.expressions.repair.characters import hidden_in
@@ -152,7 +152,7 @@ class Findings:
         if tests_texts(self._compiled.version):
             return
         try:
-            other = str(compile_sql92(self._text, "5.3.3"))
+            other = str(compile_sql92(self._text, next(filter(tests_texts, KEYWORDS))))
         except MQFilterException:
             message = _("5.3.3 refuses it: CONTAINS, STARTSWITH and ENDSWITH are reserved there")
         else:

@@ -15,6 +15,7 @@ from rmqlab.filter.sql92.compiler import CompiledSql92, compile_sql92
 from rmqlab.filter.sql92.errors import ExpressionRefused, MQFilterException
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, TAG, TAG_TYPES
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.search.expressions.examine import examine
 from rmqlab_tools.search.expressions.hints import Hint
 from rmqlab_tools.search.expressions.repair.repair import repair
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from rmqlab.filter.sql92.tokens import Version
 
 REFUSED_CODE: Final = "refused"
+DEFAULT_GRAMMAR: Final = DEFAULT_RULES.sql92
 WARNING: Final = "warning"
 
 
@@ -41,7 +43,9 @@ class ExpressionWarning(UserWarning):
 
 
 @lru_cache(maxsize=1024)
-def remarks(expression_type: str | None, expression: str | None, version: Version = "4.8.0") -> tuple[Hint, ...]:
+def remarks(
+    expression_type: str | None, expression: str | None, version: Version = DEFAULT_GRAMMAR
+) -> tuple[Hint, ...]:
     """Everything that is worth a word about a subscription, in the order of the text; `refused` stands alone.
 
     >>> [(one.code, one.write) for one in remarks("TAG", "tagA,tagB")]
@@ -80,7 +84,7 @@ def _refused(kind: str | None, text: str, refusal: ExpressionRefused, version: V
     )
 
 
-def doubts(expression_type: str | None, expression: str | None, version: Version = "4.8.0") -> tuple[Hint, ...]:
+def doubts(expression_type: str | None, expression: str | None, version: Version = DEFAULT_GRAMMAR) -> tuple[Hint, ...]:
     """The remarks that are warnings: what loses messages, lets others pass, or is refused."""
     return tuple(hint for hint in remarks(expression_type, expression, version) if hint.severity == WARNING)
 
@@ -95,7 +99,7 @@ def sentence(hint: Hint) -> str:
     return _("{message} ({advice})", **values) if hint.advice else _("{message}", **values)
 
 
-def told(expression_type: str | None, expression: str | None, version: Version = "4.8.0") -> list[str]:
+def told(expression_type: str | None, expression: str | None, version: Version = DEFAULT_GRAMMAR) -> list[str]:
     """The sentences of `doubts`, those with the same words once."""
     return list(dict.fromkeys(map(sentence, doubts(expression_type, expression, version))))
 
@@ -105,7 +109,10 @@ _SAID: dict[str | tuple[str, type[Warning], int], int] = {}
 
 
 def warn(
-    subscriptions: Iterable[tuple[str, str | None, str | None]], *, refused: bool = False, sql92: Version = "4.8.0"
+    subscriptions: Iterable[tuple[str, str | None, str | None]],
+    *,
+    refused: bool = False,
+    sql92: Version = DEFAULT_GRAMMAR,
 ) -> None:
     """Say what is doubtful of subscriptions, each a name, a type and an expression, as Python's warnings.
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 
 from rmqlab.run.fates import Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
-from rmqlab_tools.spark.audit.fate_codes import CERTAINTIES, CertaintyCode
+from rmqlab_tools.spark.audit.fate_codes import ASKED_WORDS, CERTAINTIES, Answer, CertaintyCode
 from rmqlab_tools.spark.audit.pop_log import (
     AGAIN_SCHEMA,
     POP_SCHEMA,
@@ -97,18 +97,22 @@ class PopEvidence:
             F.col("certainty") == CERTAINTIES[CertaintyCode.PROVED]
         )
         own, again = F.coalesce("popState", F.lit(int(PopState.WAITS))), F.col("again")
-        acked = (own == PopState.ACKED) | (again == PopState.ACKED)
-        passed = again == PopState.PASSED
+        acked = F.coalesce((own == PopState.ACKED) | (again == PopState.ACKED), F.lit(False))
+        # The broker hands out by hash code: what the text of a tag refuses is acked by the client, or by the proxy.
+        dropped = acked & (F.col("asked") == ASKED_WORDS[Answer.NO])
+        passed = F.coalesce(again == PopState.PASSED, F.lit(False)) & ~acked
         # handed out, and neither acked nor given up
         open_again = again.isNotNull() | (own == PopState.TAKEN)
-        proved, implied = CERTAINTIES[CertaintyCode.PROVED], CERTAINTIES[CertaintyCode.IMPLIED]
-        known = ~decided & (acked | passed | open_again)
+        proved, implied, unknown = CERTAINTIES
+        # Where it is unknown who got what is passed, that goes for what came again, too.
+        known = ~decided & (acked | open_again) & ~(passed & (F.col("certainty") == unknown))
         fate = (
-            F.when(acked, F.lit(str(Fate.DELIVERED)))
+            F.when(dropped, F.lit(str(Fate.DROPPED_BY_CLIENT)))
+            .when(acked, F.lit(str(Fate.DELIVERED)))
             .when(passed, F.lit(str(Fate.SKIPPED_BY_POP)))
             .otherwise(F.lit(str(Fate.RETRYING)))
         )
-        certainty = F.when(acked | ~F.coalesce(passed, F.lit(False)), F.lit(proved)).otherwise(F.lit(implied))
+        certainty = F.when(dropped | passed, F.lit(implied)).otherwise(F.lit(proved))
         detail = frame.where(F.col("kind") == audit_scan.DETAIL)
         joined = detail.join(self._states, _PLACE, "left").join(self._again, ["group", "key"], "left")
         known = F.coalesce(known, F.lit(False))

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.filter.sql92.tokens import KEYWORDS
+from rmqlab.rules import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rmqlab.filter.sql92.tokens import Version
 
 WORD, NUMBER, TEXT, OPEN_TEXT, SIGN = "word", "number", "text", "text without its end", "sign"
-RESERVED: Final = frozenset(KEYWORDS["4.8.0"])
+RESERVED: Final = frozenset(KEYWORDS[DEFAULT_RULES.sql92])
 NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 COMPARISONS: Final = frozenset({"=", "<>", ">", ">=", "<", "<="})
 ORDERED: Final = frozenset({">", ">=", "<", "<="})
