@@ -236,7 +236,7 @@ class RebalanceLockManager:
         return True
 
     def is_lock_all_expired(self, group: str, now: int) -> bool:
-        """Whether nobody holds a lock of the group's queues."""
+        """Whether every lock of the group's queues has expired, or there is none."""
         return all(entry.is_expired(now) for entry in self.mq_lock_table.get(group, {}).values())
 
     def try_lock_batch(

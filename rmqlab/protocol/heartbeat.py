@@ -58,8 +58,8 @@ class ConsumerData(RemotingSerializable):
 class HeartbeatData(RemotingSerializable):
     """A heartbeat. The three sets are lists here: their order, identity hashes in Java, is the sender's.
 
-    The fingerprint of what the client tells, and whether it left its subscriptions out because the broker has them, are
-    of 5.x: nothing is written of them where they are None, and 0 stands for a heartbeat without one.
+    The fingerprint of a heartbeat, and whether its subscriptions are left out because the broker has them, are of 5.x:
+    nothing is written of them where they are None, and 0 stands for a heartbeat without one.
     """
 
     client_id: str = msgspec.field(default=NULL, name="clientID")

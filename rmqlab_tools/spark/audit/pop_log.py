@@ -5,7 +5,7 @@ from offset `so` on, at the distances `d`. It does not name the member. An ack n
 a batch ack several (5.3.3 `PopCheckPoint`, `AckMsg`, `BatchAckMsg`). Each is a message of the revive topic; until its
 time has come it lies in the topic of the timer. Who changes how long a message stays invisible acks it and makes a
 check point anew (`ChangeInvisibleTimeProcessor.appendCheckPointThenAckOrigin`), so that the last pop counts. A message
-that nobody acked in time is stored again, in the retry topic of its group and topic (`PopReviveService.reviveRetry`).
+that was not acked in time is stored again, in the retry topic of its group and topic (`PopReviveService.reviveRetry`).
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class StoreConfig:
         return [data for groups in (table or {}).values() for data in groups.values()]
 
     def request_modes(self) -> dict[tuple[str, str], str]:
-        """How a 5.x broker was told that a group reads a topic, PULL or POP, by (group, topic)."""
+        """The mode in which a group reads a topic of a 5.x broker, PULL or POP, by (group, topic), if one was set."""
         modes = self._read("messageRequestMode.json", _request_modes)
         return modes or {}
 
