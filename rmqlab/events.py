@@ -234,6 +234,8 @@ class Registration(Event, frozen=True):
 class StartFilterServer(Event, frozen=True):
     """The broker finds a filter server missing and starts one."""
 
+    sentence: ClassVar = _("the broker starts a filter server")
+
 
 # What the broker tells of POP, of 5.x alone. Queue -1 is every queue of a topic.
 
@@ -370,6 +372,7 @@ class Given(AtClient, frozen=True):
     """A client keeps a message of an answer; whether its listener got it is not known."""
 
     tag: str | None
+    sentence: ClassVar = _("{who} keeps offset {offset} of {place}: tag {tag}")
 
 
 class CorrectOffset(AtClient, frozen=True):
@@ -401,6 +404,7 @@ class ListenerError(Event, frozen=True):
     group: str
     messages: list[MessageExt]
     error: Exception
+    sentence: ClassVar = _("{who}'s listener fails: {error}")
 
 
 def set_kinds() -> None:

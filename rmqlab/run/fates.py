@@ -131,7 +131,7 @@ class SendRecord:
     offset: int
     body: str
     tag: str | None
-    message_id: str
+    message_id: str | None
     t: float
     properties: dict[str, str]
 

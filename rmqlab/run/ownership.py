@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.events import Notify, Rebalance
 from rmqlab.language import _, joined
+from rmqlab.run.recorded_events import Control, Starting, Stopping
 from rmqlab.run.run_view import RunView
-from rmqlab.scenario.fault_steps import Kill
+from rmqlab.scenario.fault_steps import FAULTS, Kill
 
 if TYPE_CHECKING:
     from rmqlab.run.run import Run
 
 NOBODY = _("nobody")
-MEMBER_FAULTS = {"kill": _("is killed"), "cut": _("is cut off"), "pause": _("pauses"), "freeze": _("is frozen")}
-MEMBER_ENDS = frozenset({_("leaves"), _("is killed"), _("falls silent")})
+MEMBER_ENDS = frozenset({_("leaves"), Kill.befalls, Kill.silently})
 
 
 class OwnersRecord(NamedTuple):
@@ -88,21 +88,19 @@ class Ownership:
         for step in run.scenario.steps:
             if isinstance(step, Kill):
                 silent[step.who].append(step.silent)
-        for event in run.events:
-            t, client = float(event["t"]), event.get("who", "")
-            if t > self.end or (t == self.end and event["ev"] == "stopping"):
+        for fact in run.recorded(Starting, Stopping, Control):
+            if fact.t > self.end or (fact.t == self.end and isinstance(fact.event, Stopping)):
                 break
-            if event["ev"] == "starting":
-                events.append(MemberEvent(t, client, _("joins")))
-            elif event["ev"] == "stopping":
-                events.append(MemberEvent(t, client, _("leaves")))
-            elif event["ev"] == "control":
-                what, _ignored, rest = event["line"].partition(" @")
-                client, _ignored, number = rest.partition(" ")
-                words = MEMBER_FAULTS.get(what, what)
-                if what == "kill" and silent[client].pop(0):
-                    words = _("falls silent")
-                events.append(MemberEvent(t, client, words, float(number) if what == "pause" else 0))
+            match fact.event:
+                case Starting(who=client):
+                    events.append(MemberEvent(fact.t, client, _("joins")))
+                case Stopping(who=client):
+                    events.append(MemberEvent(fact.t, client, _("leaves")))
+                case Control(parts=(what, client, number)):
+                    words = FAULTS[what].befalls or what if what in FAULTS else what
+                    if what == "kill" and silent[client].pop(0):
+                        words = Kill.silently
+                    events.append(MemberEvent(fact.t, client, words, float(number) if what == "pause" else 0))
         subscriptions, is_member = self.view.asked, self.view.is_member
         return [event for event in events if event.who in subscriptions and is_member(event.who, event.t)]
 

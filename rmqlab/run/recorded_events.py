@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from msgspec import UNSET, Struct, UnsetType, convert, defstruct, field
 
 from rmqlab.events import Event, set_kinds
 from rmqlab.language import _
+from rmqlab.run.facts import SCENARIO, Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rmqlab.events import Version
     from rmqlab.message.message import MessageExt
@@ -149,6 +150,19 @@ class Control(Recorded, frozen=True):
     line: str
     conns: str | UnsetType = UNSET
 
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The kind of the fault, the client that it hits, and its number; "" for what the line lacks.
+
+        >>> Control("pause @A 500").parts
+        ('pause', 'A', '500')
+        >>> Control("broker down").parts
+        ('broker down', '', '')
+        """
+        what, _at, rest = self.line.partition(" @")
+        client, _blank, number = rest.partition(" ")
+        return what, client, number
+
 
 class StepFailed(Recorded, frozen=True, tag="error"):
     """A step of the scenario threw."""
@@ -176,8 +190,8 @@ class MessageSent(Recorded, frozen=True, tag="sent"):
     offset_msg_id: str | None
 
 
-class Consumed(OfConsumer, frozen=True, tag="consume"):
-    """A listener got a message; `success`: it took it."""
+class Received(OfConsumer, frozen=True, tag="consume"):
+    """A listener got a message: what a recording has of it."""
 
     topic: str
     tag: str | None
@@ -186,6 +200,11 @@ class Consumed(OfConsumer, frozen=True, tag="consume"):
     body: str
     reconsume: int
     message_id: str | None = field(name="msgId")
+
+
+class Consumed(Received, frozen=True, tag="consume"):
+    """A listener got a message; `success`: it took it."""
+
     group: str
     success: bool
     message: MessageExt | None = None
@@ -273,11 +292,49 @@ class TapCommit(OfConsumer, frozen=True, tag="commit"):
 
 
 set_kinds()
+R = TypeVar("R", bound=Recorded)
+_OF_LINES: dict[str, type[Recorded]] = {
+    event.kind: event
+    for event in (
+        ScenarioBegins, Refused, Starting, Started, StartFailed, Stopping, Stopped, Subscribed, Unsubscribed, Assigned,
+        TopicDeleted, GroupCreated, GroupDeleted, Resized, OffsetReset, Control, StepFailed, UnderWay, MessageSent,
+        Received, GroupViewed, Owned, OffsetAsked, Gauge, Unplaced, TapCommit,
+    )
+}  # fmt: skip
+
+
+def recorded_facts(lines: Iterable[Mapping[str, Any]], *kinds: type[R]) -> Iterator[Fact[R]]:
+    """The events of the given classes in lines of a recording, in order; `t` is the line's.
+
+    >>> lines = [{"id": "01", "t": 7, "ev": "started", "who": "A"}, {"id": "01", "t": 9, "ev": "told by a stranger"}]
+    >>> [(fact.t, fact.source, fact.event.who) for fact in recorded_facts(lines, Started)]
+    [(7, 'A', 'A')]
+    """
+    classes: list[type[Recorded]] = [*_OF_LINES.values(), TapSent]
+    wanted = {event.kind for event in classes if issubclass(event, kinds)}
+    for line in lines:
+        if line["ev"] in wanted:
+            event = recorded_event(line)
+            if isinstance(event, kinds):
+                yield Fact(line["t"], line.get("who", SCENARIO), event)
+
+
+def recorded_event(line: Mapping[str, Any]) -> Recorded | None:
+    """The event of a line, whatever the line has besides; None for one of others, or that lacks a field."""
+    kind = line.get("ev", "")
+    event = TapSent if kind == TapSent.kind and "i" not in line else _OF_LINES.get(kind)
+    if event is None:
+        return None
+    spelled = zip(event.__struct_fields__, event.__struct_encode_fields__, strict=True)
+    try:
+        return event(**{name: line[column] for name, column in spelled if column in line})
+    except TypeError:
+        return None
 
 
 _OF_RECORDINGS = (
-    Starting, Started, StartFailed, Stopping, Stopped, StepFailed, MessageSent, Consumed, GroupViewed, Owned,
-    OffsetAsked, Unsubscribed, Assigned, TopicDeleted, GroupCreated, GroupDeleted, Resized,
+    Starting, Started, StartFailed, Stopping, Stopped, StepFailed, MessageSent, Received, GroupViewed, Owned,
+    OffsetAsked, Subscribed, Unsubscribed, Assigned, TopicDeleted, GroupCreated, GroupDeleted, Resized, Control,
 )  # fmt: skip
 
 

@@ -26,12 +26,13 @@ from msgspec.structs import astuple
 from rmqlab.events import Expired, Heartbeat, Pull, Rebalance, SubscriptionChanged, Unregister
 from rmqlab.message.java import camel_case
 from rmqlab.message.topics import is_retry_topic
-from rmqlab.run.recorded_events import Consumed
+from rmqlab.run.recorded_events import Consumed, MessageSent, OffsetAsked, TapSent
 from rmqlab.run.run import sent_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from rmqlab.run.facts import Fact
     from rmqlab.run.run import Run
 
 R = TypeVar("R", bound=NamedTuple)
@@ -57,8 +58,8 @@ class MessageRecord(NamedTuple):
     offset: int
     body: str
     tag: str | None
-    msg_id: str
-    offset_msg_id: str
+    msg_id: str | None
+    offset_msg_id: str | None
 
 
 class ConsumedRecord(NamedTuple):
@@ -198,11 +199,14 @@ def events(run: Run) -> Iterator[EventRecord]:
 
 def messages(run: Run) -> Iterator[MessageRecord]:
     """Every message sent, in order."""
-    sent_events = list(run.told("sent"))
+    sent_facts: list[Fact[MessageSent | TapSent]] = list(run.recorded(MessageSent, TapSent))
     sent = sent_messages(run.scenario, run.events) if run.scenario.steps else ()
-    topics = [message.topic for message in sent] or [event["topic"] for event in sent_events]
-    for n, (topic, event) in enumerate(zip(topics, sent_events, strict=True)):
-        yield MessageRecord(n, event["t"], topic, *(event[name] for name in columns_of(MessageRecord)[3:]))
+    topics = [message.topic for message in sent] or [
+        fact.event.topic for fact in sent_facts if isinstance(fact.event, TapSent)
+    ]
+    for n, (topic, fact) in enumerate(zip(topics, sent_facts, strict=True)):
+        it = fact.event
+        yield MessageRecord(n, fact.t, topic, it.queue, it.offset, it.body, it.tag, it.msg_id, it.offset_msg_id)
 
 
 def consumed(run: Run) -> Iterator[ConsumedRecord]:
@@ -258,9 +262,10 @@ def ownership(run: Run) -> Iterator[OwnershipRecord]:
 
 def offsets(run: Run) -> Iterator[OffsetRecord]:
     """Offsets each time they were asked; an error's name stands in the event of a group that is not known."""
-    for event in run.told("offset"):
-        committed = event["committed"] if isinstance(event["committed"], int) else None
-        yield OffsetRecord(event["t"], event["group"], event["topic"], event["queue"], committed, event["max"])
+    for fact in run.recorded(OffsetAsked):
+        it = fact.event
+        committed = it.committed if isinstance(it.committed, int) else None
+        yield OffsetRecord(fact.t, it.group, it.topic, it.queue, committed, it.max)
 
 
 def _ownership(run: Run) -> Iterator[tuple[float, tuple[str, str, str], int, bool]]:

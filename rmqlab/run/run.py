@@ -13,7 +13,23 @@ from rmqlab.language import _, joined
 from rmqlab.message.properties import PROPERTY_KEYS, PROPERTY_TAGS
 from rmqlab.run.facts import FactLog
 from rmqlab.run.fates import MessageFate, SendRecord, fate_words
-from rmqlab.run.recorded_events import require_event
+from rmqlab.run.recorded_events import (
+    Assigned,
+    Control,
+    GroupCreated,
+    GroupDeleted,
+    MessageSent,
+    Recorded,
+    Resized,
+    StartFailed,
+    Starting,
+    StepFailed,
+    Subscribed,
+    TopicDeleted,
+    Unsubscribed,
+    recorded_facts,
+    require_event,
+)
 from rmqlab.scenario.fault_steps import Freeze
 from rmqlab.scenario.life_steps import Assign, CreateGroup, DeleteGroup, DeleteTopic, Unsubscribe
 from rmqlab.scenario.scenario import Resize, Scenario, Send, Start, Subscribe
@@ -23,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from rmqlab.run.facts import Fact
+    from rmqlab.run.recorded_events import R
     from rmqlab.scenario.scenario import Step
 
 Event = dict[str, Any]
@@ -58,9 +76,9 @@ class Run:
         """The choices made while the scenario ran that are not the usual ones, in order of time."""
         return [choice for choice in self.choices if choice.t is not None]
 
-    def told(self, *kinds: str) -> Iterator[Event]:
-        """The events of the given kinds, in order, as `facts.of` gives facts."""
-        return (event for event in self.events if event["ev"] in kinds)
+    def recorded(self, *kinds: type[R]) -> Iterator[Fact[R]]:
+        """The recorded events of the given classes, in order, as `facts.of` gives facts; `t` is in whole ms."""
+        return recorded_facts(self.events, *kinds)
 
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""
@@ -135,42 +153,47 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
     steps = (step for step in scenario.steps if isinstance(step, Send) and step.messages)
     step = next(steps, None)
     records = []
-    for event in events:
-        if event["ev"] == "error" and event["do"] == "send":  # the rest of that step was not sent
-            step = next(steps, None)
-        if event["ev"] != "sent":
+    facts: Iterator[Fact[StepFailed | MessageSent]] = recorded_facts(events, StepFailed, MessageSent)
+    for fact in facts:
+        event = fact.event
+        if isinstance(event, StepFailed):
+            if event.do == "send":  # the rest of that step was not sent
+                step = next(steps, None)
             continue
-        number, queue, offset, body, tag = (event[name] for name in ("i", "queue", "offset", "body", "tag"))
-        while step is not None and [content.body for content in step.messages[number : number + 1]] != [body]:
+        while step is not None and [content.body for content in step.messages[event.i : event.i + 1]] != [event.body]:
             step = next(steps, None)
         if step is None:
-            raise BadInput(_("scenario {id}: no step sends {body}", id=f"{scenario.id!r}", body=f"{event['body']!r}"))
-        topic, message = step.topic, step.messages[number]
-        if number == len(step.messages) - 1:
+            raise BadInput(_("scenario {id}: no step sends {body}", id=f"{scenario.id!r}", body=f"{event.body!r}"))
+        topic, message = step.topic, step.messages[event.i]
+        if event.i == len(step.messages) - 1:
             step = next(steps, None)
         known = {PROPERTY_TAGS: message.tag, PROPERTY_KEYS: message.keys}
         properties = {**(message.props or {}), **{name: text for name, text in known.items() if text is not None}}
-        records.append(SendRecord(topic, queue, offset, body, tag, event["msgId"], event["t"], properties))
+        place = topic, event.queue, event.offset, event.body, event.tag, event.msg_id
+        records.append(SendRecord(*place, fact.t, properties))
     return records
 
 
-def tells_of(event: Event, step: Step) -> bool:
+def tells_of(event: Recorded, step: Step) -> bool:
     """Whether an event says that a step was made; the event of a subscription names no topic."""
-    match event["ev"], step:
-        case "starting", Start(who=name):
-            return bool(name == event["who"])
-        case "unsubscribed", Unsubscribe(who=name, topic=topic):
-            return (name, topic) == (event["who"], event.get("topic"))
-        case "assigned", Assign(who=name, queues=queues):
-            return (name, queues) == (event["who"], event.get("queues"))
-        case ("topicDeleted", DeleteTopic(topic=topic)) | ("resized", Resize(topic=topic)):
-            return bool(topic == event.get("topic"))
-        case ("groupDeleted", DeleteGroup(group=group)) | ("groupCreated", CreateGroup(group=group)):
-            return bool(group == event.get("group"))
-        case "subscribed", Subscribe(who=name, expr=expr):
-            return (name, expr) == (event["who"], event.get("expr"))
-        case "control", Freeze(who=name):
-            return bool(event.get("line") == f"freeze @{name}")
+    match event, step:
+        case Starting(who=name), Start(who=asked):
+            return name == asked
+        case Control(line=line), Freeze(who=asked):
+            return line == f"freeze @{asked}"
+        case Unsubscribed(who=name, topic=topic), Unsubscribe(who=asked, topic=asked_topic):
+            return (name, topic) == (asked, asked_topic)
+        case Assigned(who=name, queues=queues), Assign(who=asked, queues=asked_queues):
+            return (name, queues) == (asked, asked_queues)
+        case (TopicDeleted(topic=name), DeleteTopic(topic=asked)) | (Resized(topic=name), Resize(topic=asked)):
+            return name == asked
+        case (GroupDeleted(group=name), DeleteGroup(group=asked)) | (
+            GroupCreated(group=name),
+            CreateGroup(group=asked),
+        ):
+            return name == asked
+        case Subscribed(who=name, expr=expr), Subscribe(who=asked, expr=asked_expr):
+            return (name, expr) == (asked, asked_expr)
     return False
 
 
@@ -191,13 +214,12 @@ def run_lines(run: Run) -> Iterator[str]:
         )
     else:
         yield _("{id}: no message was stored, so nothing is known of losses", id=run.scenario.id)
-    for event in run.told("startFailed", "error"):
+    failures: Iterator[Fact[StartFailed | StepFailed]] = run.recorded(StartFailed, StepFailed)
+    for event in (fact.event for fact in failures):
         what = (
-            _("{who} did not start", who=event["who"])
-            if event["ev"] == "startFailed"
-            else _("{do} failed", do=event["do"])
+            _("{who} did not start", who=event.who) if isinstance(event, StartFailed) else _("{do} failed", do=event.do)
         )
-        yield f"{what}: {str(event['message']).splitlines()[0]} ({event['error']})"
+        yield f"{what}: {event.message.splitlines()[0]} ({event.error})"
 
 
 def recorded_events(folder: Path) -> dict[str, list[Event]]:

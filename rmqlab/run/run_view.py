@@ -14,6 +14,24 @@ from rmqlab.errors import BadInput
 from rmqlab.events import Heartbeat, SubscriptionChanged
 from rmqlab.language import _, joined
 from rmqlab.protocol.subscription_data import TAG
+from rmqlab.run.recorded_events import (
+    Assigned,
+    Control,
+    GroupCreated,
+    GroupDeleted,
+    MessageSent,
+    OffsetAsked,
+    Owned,
+    Resized,
+    Started,
+    StartFailed,
+    Starting,
+    Stopped,
+    Subscribed,
+    TapSent,
+    TopicDeleted,
+    Unsubscribed,
+)
 from rmqlab.scenario.life_steps import Unsubscribe
 from rmqlab.scenario.scenario import Start, Subscribe
 
@@ -23,12 +41,13 @@ if TYPE_CHECKING:
     from rmqlab.events import Event
     from rmqlab.run.facts import E, Fact
     from rmqlab.run.fates import MessageFate
+    from rmqlab.run.recorded_events import Recorded
     from rmqlab.run.run import Run
 
-SCRIPTED = frozenset({
-    "starting", "started", "startFailed", "subscribed", "unsubscribed", "assigned", "sent", "alloc", "offset",
-    "control", "stopped", "topicDeleted", "groupCreated", "groupDeleted", "resized",
-})  # fmt: skip
+SCRIPTED: tuple[type[Recorded], ...] = (
+    Starting, Started, StartFailed, Subscribed, Unsubscribed, Assigned, MessageSent, TapSent, Owned, OffsetAsked,
+    Control, Stopped, TopicDeleted, GroupCreated, GroupDeleted, Resized,
+)  # fmt: skip
 
 
 NO_MORE = "-"
@@ -111,7 +130,7 @@ class RunView:
         self._epoch: int = run.events[0]["epochMs"]
         self.zero = run.zero
         asked_at = run.scenario.steps[-1].at  # a step may come late, and may leave no event
-        seen_at = max(event["t"] for event in run.events if event["ev"] in SCRIPTED) - self.zero
+        seen_at = max(fact.t for fact in run.recorded(*SCRIPTED)) - self.zero
         self.end: float = max(asked_at, seen_at)
 
     def is_member(self, client: str, t: float) -> bool:
@@ -126,9 +145,9 @@ class RunView:
         for step in self.run.scenario.steps:
             if isinstance(step, Start):
                 groups[step.who].append(step.group)
-        for event in self.run.events:
-            if event["ev"] == "starting" and len(by_client[client := event["who"]]) < len(groups[client]):
-                by_client[client].append((event["t"], groups[client][len(by_client[client])]))
+        for fact in self.run.recorded(Starting):
+            if len(by_client[client := fact.event.who]) < len(groups[client]):
+                by_client[client].append((fact.t, groups[client][len(by_client[client])]))
         return by_client
 
     def version(self, sub_version: int) -> float:
@@ -192,11 +211,12 @@ class RunView:
     def owners(self) -> dict[int, list[str]]:
         """Who owned each queue when the scenario last asked, by name; a queue that no member owned is missing."""
         queues_of: dict[str, list[int]] = {}
-        for event in self.run.events:
-            if event["ev"] == "alloc" and event["who"] in self.asked and self.is_member(event["who"], event["t"]):
-                if event["who"] in queues_of:  # it is asked again, so all are; who is gone is not asked
+        for fact in self.run.recorded(Owned):
+            client = fact.event.who
+            if client in self.asked and self.is_member(client, fact.t):
+                if client in queues_of:  # it is asked again, so all are; who is gone is not asked
                     queues_of.clear()
-                queues_of[event["who"]] = event["queues"].get(self.topic, [])
+                queues_of[client] = fact.event.queues.get(self.topic, [])
         owners: dict[int, list[str]] = {}
         for client, queues in sorted(queues_of.items()):
             for queue in queues:
@@ -207,9 +227,9 @@ class RunView:
     def offsets(self) -> dict[int, tuple[object, int]]:
         """Committed and maximum offset of each queue when the scenario last asked."""
         return {
-            event["queue"]: (event["committed"], event["max"])
-            for event in self.run.events
-            if event["ev"] == "offset" and (event["group"], event["topic"]) == (self.group, self.topic)
+            fact.event.queue: (fact.event.committed, fact.event.max)
+            for fact in self.run.recorded(OffsetAsked)
+            if (fact.event.group, fact.event.topic) == (self.group, self.topic)
         }
 
     @property

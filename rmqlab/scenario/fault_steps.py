@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, get_args
 
 import msgspec
 
@@ -27,14 +27,24 @@ class ScenarioStep(
 
 
 class FaultStep(ScenarioStep, frozen=True, kw_only=True):
-    """A fault. With `within` (ms) its moment is a choice among `MOMENTS` from `at` to `at + within`."""
+    """A fault. With `within` (ms) its moment is a choice among `MOMENTS` from `at` to `at + within`.
 
+    Its words: `noun`; `sentence`, once it happened to `who`, with a `number` where it has one; `befalls`, what it does
+    to a member of a group.
+    """
+
+    noun: ClassVar[str] = ""
+    sentence: ClassVar[str] = ""
+    befalls: ClassVar[str] = ""
     within: int = 0
 
 
 class Cut(FaultStep, frozen=True, tag="cut", kw_only=True):
     """Reset `who`'s connection to the broker; it will connect again."""
 
+    noun: ClassVar = _("the cut")
+    sentence: ClassVar = _("the connection of {who} was cut")
+    befalls: ClassVar = _("is cut off")
     who: str
 
 
@@ -46,6 +56,9 @@ class Freeze(FaultStep, frozen=True, tag="freeze", kw_only=True):
     confirmed.
     """
 
+    noun: ClassVar = _("the freeze")
+    sentence: ClassVar = _("the link of {who} froze")
+    befalls: ClassVar = _("is frozen")
     who: str
     for_ms: int | None = None
 
@@ -53,6 +66,10 @@ class Freeze(FaultStep, frozen=True, tag="freeze", kw_only=True):
 class Kill(FaultStep, frozen=True, tag="kill", kw_only=True):
     """End the process of `who` without a goodbye; its connections close at once, if `silent` no client is notified."""
 
+    noun: ClassVar = _("the end")
+    sentence: ClassVar = _("{who} was killed")
+    befalls: ClassVar = _("is killed")
+    silently: ClassVar = _("falls silent")
     who: str
     silent: bool = False
 
@@ -60,6 +77,9 @@ class Kill(FaultStep, frozen=True, tag="kill", kw_only=True):
 class Pause(FaultStep, frozen=True, tag="pause", kw_only=True):
     """Stop `who` (a client, or "broker") for `forMs`, as a long garbage collection does: connections stay open."""
 
+    noun: ClassVar = _("the pause")
+    sentence: ClassVar = _("{who} stood still for {number} ms")
+    befalls: ClassVar = _("pauses")
     who: str
     for_ms: int
 
@@ -67,6 +87,8 @@ class Pause(FaultStep, frozen=True, tag="pause", kw_only=True):
 class Slow(FaultStep, frozen=True, tag="slow", kw_only=True):
     """Every frame of `who`'s links takes `ms` more, both ways, for `forMs` (without it: from now on)."""
 
+    noun: ClassVar = _("the slow link")
+    sentence: ClassVar = _("the links of {who} took {number} ms more")
     who: str
     ms: int
     for_ms: int | None = None
@@ -75,6 +97,8 @@ class Slow(FaultStep, frozen=True, tag="slow", kw_only=True):
 class SetClock(FaultStep, frozen=True, tag="clock", kw_only=True):
     """Move the clock of `who` (a client, or "broker") by `byMs`; below 0 it is set back. Timers do not notice."""
 
+    noun: ClassVar = _("the change of the clock")
+    sentence: ClassVar = _("the clock of {who} was moved by {number} ms")
     who: str
     by_ms: int
 
@@ -82,6 +106,8 @@ class SetClock(FaultStep, frozen=True, tag="clock", kw_only=True):
 class LoseHeartbeat(FaultStep, frozen=True, tag="loseHeartbeat", kw_only=True):
     """The next `times` heartbeats of `who` get lost on their way; each one costs it its timeout of 3 s."""
 
+    noun: ClassVar = _("the lost heartbeat")
+    sentence: ClassVar = _("heartbeats of {who} got lost ({number})")
     who: str
     times: int = 1
 
@@ -89,6 +115,7 @@ class LoseHeartbeat(FaultStep, frozen=True, tag="loseHeartbeat", kw_only=True):
 class RestartBroker(FaultStep, frozen=True, tag="restartBroker", kw_only=True):
     """Stop the broker for `downMs`: files stay, memory goes. With `crash` offsets not written yet are gone too."""
 
+    noun: ClassVar = _("the broker's restart")
     down_ms: int
     crash: bool = False
 
@@ -104,6 +131,8 @@ class NamesrvUp(FaultStep, frozen=True, tag="namesrvUp"):
 Fault: TypeAlias = (
     Cut | Freeze | Kill | Pause | Slow | SetClock | LoseHeartbeat | RestartBroker | NamesrvDown | NamesrvUp
 )
+FAULTS: dict[str, type[FaultStep]] = {str(step.__struct_config__.tag): step for step in get_args(Fault)}
+"""The kinds of faults by their names in scenarios."""
 MAY_BE_BROKER = (Pause, SetClock)
 MAY_BE_PRODUCER = (Cut, Freeze, Pause, Slow, SetClock)
 

@@ -12,6 +12,7 @@ from rmqlab.files import is_dir
 from rmqlab.language import _, joined, ngettext
 from rmqlab.rules import rules_of
 from rmqlab.run.fates import Fate
+from rmqlab.run.recorded_events import Unplaced
 from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
@@ -115,7 +116,7 @@ def _tapped(args: Namespace, folder: Path) -> Run:
 def _print_unknown(account: Run, out: Printer) -> None:
     """Say what frames do not tell."""
     passed = sum(fate.fate is Fate.PASSED for fate in account.fates)
-    unplaced = len(list(account.told("unplaced")))
+    unplaced = len(list(account.recorded(Unplaced)))
     if passed:
         out.say(
             ngettext(

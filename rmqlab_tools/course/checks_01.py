@@ -11,6 +11,7 @@ from rmqlab.lab.lab import Lab
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import Fate
+from rmqlab.run.recorded_events import MessageSent
 from rmqlab.run.run_view import RunView
 from rmqlab.scenario.scenario import Send, Start
 from rmqlab_tools.course.answers import differences, hunt_by_name, needs_keys, needs_rules
@@ -154,7 +155,7 @@ def rule(answer: Any) -> str:
 
 def unfair(run: Run) -> str | None:
     """What is wrong with who got what; None when each message went once to a member that asked for it."""
-    tags = {event["body"]: event["tag"] for event in run.told("sent")}
+    tags = {fact.event.body: fact.event.tag for fact in run.recorded(MessageSent)}
     got: Counter[str] = Counter()
     for client, body, times in run.outcome().consumed:
         if ASKED[client] != tags[body]:

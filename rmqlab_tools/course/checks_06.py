@@ -9,6 +9,7 @@ from rmqlab.events import Expired
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES, Rules
+from rmqlab.run.recorded_events import Control
 from rmqlab_tools.course.answers import differences, hunt_by_name, needs_rules
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
 from rmqlab_tools.course.mutants import broken
@@ -79,7 +80,7 @@ def _gone() -> Lab:
 
 def _forgotten_in_time(run: Run) -> str | None:
     """What is wrong with the moment at which a scan forgets A."""
-    gone = [float(event["t"]) for event in run.told("control")][-1]
+    gone = [fact.t for fact in run.recorded(Control)][-1]
     times = [fact.t for fact in run.facts.of(Expired) if fact.event.group == "G"]
     if any(t < gone for t in times):
         return _("A lives, and a scan forgets it")

@@ -14,10 +14,14 @@ from rmqlab.lab.lab import Lab
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SUB_ALL, build_subscription
 from rmqlab.run.fates import Fate, fate_words
+from rmqlab.run.recorded_events import MessageSent, Subscribed, TapSent
 from rmqlab_tools.course.answers import needs_keys, recorded
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.run.facts import Fact
     from rmqlab.run.results import LabResult
     from rmqlab.run.run import Run
 
@@ -120,8 +124,8 @@ def repair(answer: Any) -> str:
                 _("Nobody asks for {tag} any more: its messages are not lost, they are given up.", tag=tag),
                 rule=OF_TASK,
             )
-    sent = {event["body"]: event["t"] for event in result.run.told("sent")}
-    changed = [event["t"] for event in result.run.told("subscribed")]
+    sent = {fact.event.body: fact.t for fact in result.run.recorded(MessageSent)}
+    changed = [fact.t for fact in result.run.recorded(Subscribed)]
     begun = min(changed, default=sorted(sent.values())[len(sent) // 2])
     late = [fate for fate in result.fates() if fate.lost and sent[fate.body] > begun + HELD_MS]
     if late:
@@ -156,8 +160,8 @@ def _lost(group: str) -> list[Any]:
 
 
 def _ids(group: str) -> dict[tuple[int, int], str]:
-    events = _account(group).events
-    return {(event["queue"], event["offset"]): event["offsetMsgId"] for event in events if event["ev"] == "sent"}
+    sent: Iterator[Fact[MessageSent | TapSent]] = _account(group).recorded(MessageSent, TapSent)
+    return {(fact.event.queue, fact.event.offset): str(fact.event.offset_msg_id) for fact in sent}
 
 
 CHECKS = {"11-lost": lost, "11-plan": plan, "11-repair": repair}

@@ -21,6 +21,7 @@ from rmqlab import checkout
 from rmqlab.errors import BadInput, there_are
 from rmqlab.events import Heartbeat, Notify, Rebalance, Register, SubscriptionChanged
 from rmqlab.language import N_, _, joined
+from rmqlab.run.recorded_events import MessageSent, OffsetAsked
 from rmqlab.scenario.scenario import (
     MAX_SCENARIO_QUEUES,
     Offsets,
@@ -212,7 +213,7 @@ def loss(
 def winner_of(run: Run) -> int:
     """Whose subscription the broker holds at the last look: a member's number by starting order, -1 for none."""
     # behind the last look the members stop one by one, and those that are left stamp again
-    last_look = next(float(event["t"]) for event in run.events if event["ev"] == "offset")
+    last_look = next(run.recorded(OffsetAsked)).t
     stamps = [
         fact.event.new.sub_string
         for fact in run.facts.of(SubscriptionChanged)
@@ -299,7 +300,7 @@ def storm(seed: int, *, members: int, queues: int, strategy: str, gap_ms: int) -
         storm_scenario(members, queues, strategy, gap_ms), chooser=RaceChooser(seed), timing=RACE_TIMING,
         cluster=default_settings(),
     )  # fmt: skip
-    end = next(float(event["t"]) for event in run.events if event["ev"] == "sent")
+    end = next(run.recorded(MessageSent)).t
     held: dict[str, set[int]] = {}
     ever: set[int] = set()
     moved = twice = notified = beats = rounds = 0

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 from rmqlab.errors import BadInput, there_are
 from rmqlab.events import Commit, Heartbeat, Unregister
@@ -32,9 +32,25 @@ from rmqlab.protocol.producer_headers import (
 )
 from rmqlab.protocol.subscription_data import TAG
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab.run.facts import SCENARIO, Fact, FactLog
+from rmqlab.run.facts import Fact, FactLog
 from rmqlab.run.fates import NOTHING_SUBSCRIBED, Fate, FateClassifier, GroupMember, MessageFate, SendRecord
-from rmqlab.run.recorded_events import Consumed, Recorded, TapCommit, TapSent, TopicDeleted, Unplaced
+from rmqlab.run.recorded_events import (
+    Assigned,
+    Consumed,
+    MessageSent,
+    OfConsumer,
+    Received,
+    Recorded,
+    Starting,
+    Stopped,
+    Subscribed,
+    TapCommit,
+    TapSent,
+    TopicDeleted,
+    Unplaced,
+    Unsubscribed,
+    recorded_facts,
+)
 from rmqlab.run.run import Run, recorded_events, sent_messages, tells_of
 from rmqlab.scenario.scenario import Scenario, Start, Subscribe, convert_scenario
 from rmqlab.scenario.schedule import Schedule
@@ -105,8 +121,11 @@ def _scenario(folder: Path, name: str, events: Iterable[Event]) -> Scenario:
 
 def _zeros(events: Mapping[str, list[Event]], lines: Iterable[RecordedLine]) -> dict[str, float]:
     """Find when each scenario began: a producer's answer arrives just before its event 'sent'."""
-    sent = {event["offsetMsgId"]: (name, event["t"]) for name, mine in events.items() for event in mine
-            if event["ev"] == "sent"}  # fmt: skip
+    sent = {
+        fact.event.offset_msg_id: (name, fact.t)
+        for name, mine in events.items()
+        for fact in recorded_facts(mine, MessageSent)
+    }
     zeros: dict[str, float] = {}
     for line in lines:
         if line.command is None or not line.command.is_response:
@@ -122,9 +141,7 @@ def _run(scenario: Scenario, events: list[Event], account: RunFromFrames) -> Run
     starts = {step.who: step for step in scenario.steps if isinstance(step, Start)}
     sent = sent_messages(scenario, events)
     facts = [*map(LikelyDroppers(account, sent).see, account.facts), *_consumed(events, starts)]
-    facts += [
-        Fact(event["t"], SCENARIO, TopicDeleted(event["topic"])) for event in events if event["ev"] == "topicDeleted"
-    ]
+    facts += recorded_facts(events, TopicDeleted)
     facts.sort(key=lambda fact: fact.t)
     fates = FateClassifier(facts, account.owners).fates(sent, _members_of_events(scenario, events, starts))
     return Run(scenario, events, FactLog(facts), fates, Schedule(scenario.id), zero=_zero(scenario, events))
@@ -133,57 +150,61 @@ def _run(scenario: Scenario, events: list[Event], account: RunFromFrames) -> Run
 def _zero(scenario: Scenario, events: Iterable[Event]) -> int:
     """When the topics were ready: the first start was made `at` ms later."""
     at = next((step.at for step in scenario.steps if isinstance(step, Start)), 0)
-    return next((round(event["t"]) - at for event in events if event["ev"] == "starting"), 0)
+    return next((round(fact.t) - at for fact in recorded_facts(events, Starting)), 0)
 
 
 def _consumed(events: Iterable[Event], starts: Mapping[str, Start]) -> Iterator[Fact[Consumed]]:
     """What listeners got; a message that came again later was not taken before."""
-    last: dict[tuple[str, str], int] = {}
-    consumed = [(starts[event["who"]].group, event) for event in events
-                if event["ev"] == "consume" and event["who"] in starts]  # fmt: skip
-    for group, event in consumed:
-        key = group, event["msgId"]
-        last[key] = max(last.get(key, 0), event["reconsume"])
-    for group, event in consumed:
-        yield Fact(event["t"], event["who"], Consumed(
-            event["who"], event["topic"], event["tag"], event["queue"], event["offset"], event["body"],
-            event["reconsume"], event["msgId"], group, success=event["reconsume"] == last[group, event["msgId"]],
-        ))  # fmt: skip
+    last: dict[tuple[str, str | None], int] = {}
+    received = [fact for fact in recorded_facts(events, Received) if fact.event.who in starts]
+    for fact in received:
+        key = starts[fact.event.who].group, fact.event.message_id
+        last[key] = max(last.get(key, 0), fact.event.reconsume)
+    for fact in received:
+        event, group = fact.event, starts[fact.event.who].group
+        success = event.reconsume == last[group, event.message_id]
+        yield Fact(fact.t, event.who, Consumed(**asdict(event), group=group, success=success))
 
 
 def _members_of_events(scenario: Scenario, events: Iterable[Event], starts: Mapping[str, Start]) -> list[GroupMember]:
     members: dict[str, GroupMember] = {}
     changes = [step for step in scenario.steps if isinstance(step, Subscribe)]
-    for event in events:
-        name = str(event.get("who"))
-        if event["ev"] == "starting":
-            step = starts.get(name)
-            if step is None:
-                raise BadInput(
-                    _(
-                        "scenario {scenario} does not start {who}, whom an event 'starting' names",
-                        scenario=f"{scenario.id!r}",
-                        who=f"{name!r}",
+    for fact in recorded_facts(events, OfConsumer):
+        name, event, t = fact.event.who, fact.event, fact.t
+        match event:
+            case Starting():
+                step = starts.get(name)
+                if step is None:
+                    raise BadInput(
+                        _(
+                            "scenario {scenario} does not start {who}, whom an event 'starting' names",
+                            scenario=f"{scenario.id!r}",
+                            who=f"{name!r}",
+                        )
                     )
-                )
-            member = members[name] = GroupMember(name, step.group, step.broadcasts)
-            member.asked = [(event["t"], topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
-            if step.assign is not None:
-                member.assign(step.assign, event["t"], EVERY_TAG)
-        elif event["ev"] == "unsubscribed" and name in members:
-            members[name].asked.append((event["t"], event["topic"], NOTHING_SUBSCRIBED, ""))
-        elif event["ev"] == "assigned" and name in members:
-            members[name].assign(event["queues"], event["t"], EVERY_TAG)
-        elif event["ev"] == "subscribed":
-            change = next((step for step in changes if tells_of(event, step)), None)
-            if change is None or name not in members:
-                raise BadInput(
-                    _("scenario {scenario} has no step for the event {event}", scenario=f"{scenario.id!r}", event=event)
-                )
-            changes.remove(change)  # the event names no topic, and the same may be asked for another one
-            members[name].asked.append((event["t"], change.topic, change.type, change.expr))
-        elif event["ev"] == "stopped" and name in members:
-            members[name].until = event["t"]
+                member = members[name] = GroupMember(name, step.group, step.broadcasts)
+                member.asked = [(t, topic, sub.type, sub.expr) for topic, sub in step.subscribe.items()]
+                if step.assign is not None:
+                    member.assign(step.assign, t, EVERY_TAG)
+            case Unsubscribed(topic=topic) if name in members:
+                members[name].asked.append((t, topic, NOTHING_SUBSCRIBED, ""))
+            case Assigned(queues=queues) if name in members:
+                members[name].assign(queues, t, EVERY_TAG)
+            case Subscribed():
+                change = next((step for step in changes if tells_of(event, step)), None)
+                if change is None or name not in members:
+                    line = {"id": scenario.id, "t": t, "ev": event.kind} | event.record()
+                    raise BadInput(
+                        _(
+                            "scenario {scenario} has no step for the event {event}",
+                            scenario=f"{scenario.id!r}",
+                            event=line,
+                        )
+                    )
+                changes.remove(change)  # the event names no topic, and the same may be asked for another one
+                members[name].asked.append((t, change.topic, change.type, change.expr))
+            case Stopped() if name in members:
+                members[name].until = t
     return list(members.values())
 
 

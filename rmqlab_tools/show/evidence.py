@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rmqlab.errors import BadInput
 from rmqlab.events import ClientFiltered, Commit, Event, Filtered, Pull
 from rmqlab.language import _, joined
-from rmqlab.run.recorded_events import Consumed
+from rmqlab.run.recorded_events import Consumed, MessageSent, TapSent
 from rmqlab.run.run_view import RunView, seconds
 
 if TYPE_CHECKING:
@@ -46,9 +46,10 @@ def message_trail(view: RunView, body: str) -> list[EvidenceLine]:
             _("no message {body} was sent in this run; sent: {bodies}", body=f"{body!r}", bodies=bodies or _("none"))
         )
     met = sorted(_met(view, fate), key=lambda line: line.t)
-    sent = next(event for event in view.run.told("sent") if event["body"] == body)
+    sent: Iterator[Fact[MessageSent | TapSent]] = view.run.recorded(MessageSent, TapSent)
+    sent_at = next(fact.t for fact in sent if fact.event.body == body)
     # The producer knows a round trip later; what the broker does with a message it does after storing it.
-    stored_at = min([sent["t"] - view.zero, *(line.t for line in met)])
+    stored_at = min([sent_at - view.zero, *(line.t for line in met)])
     text = _(
         "the broker stores {body} ({tag}): queue {queue}, offset {offset}",
         body=body,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rmqlab.events import ClientFiltered, Commit, Notify, Rebalance, Restamp
 from rmqlab.language import N_, _, joined
 from rmqlab.run.fates import Fate
+from rmqlab.run.recorded_events import Control, Starting
 from rmqlab.run.run_view import Beat, RunView, ranges, seconds, short
 from rmqlab_tools.show.palette import LOOKS, counted, summary
 
@@ -81,9 +82,9 @@ def scenes(view: RunView, *, unusual: bool = False) -> list[Scene]:
         key=attrgetter("order"),
     )
     starts = [
-        (event["t"] - view.zero, event["who"])
-        for event in view.run.events
-        if event["ev"] == "starting" and event["who"] in view.asked and view.is_member(event["who"], event["t"])
+        (fact.t - view.zero, fact.event.who)
+        for fact in view.run.recorded(Starting)
+        if fact.event.who in view.asked and view.is_member(fact.event.who, fact.t)
     ]
     story = []
     for index, (since, name) in enumerate(starts):
@@ -165,17 +166,13 @@ def _unusual(view: RunView) -> Iterator[Moment]:
 
 
 def _faults(view: RunView) -> Iterator[Moment]:
-    for event in view.run.events:
-        if event["ev"] == "control":
-            what, _ignored, rest = str(event["line"]).partition(" @")
-            client, t = rest.partition(" ")[0], event["t"] - view.zero
-            mine = (client,) if client in view.asked else ()
-            facts = view.run.facts
-            order = next((place for place, fact in enumerate(facts) if round(fact.t) >= event["t"]), len(facts)) - 0.25
-            slot = _slot_after(view, order)
-            yield Moment(
-                t, MomentKind.FAULT, mine, what if mine else "", "" if mine else event["line"], slot, order=order
-            )
+    facts = view.run.facts
+    for control in view.run.recorded(Control):
+        what, client, _ignored = control.event.parts
+        mine = (client,) if client in view.asked else ()
+        order = next((place for place, fact in enumerate(facts) if round(fact.t) >= control.t), len(facts)) - 0.25
+        text, verdict, slot = what if mine else "", "" if mine else control.event.line, _slot_after(view, order)
+        yield Moment(control.t - view.zero, MomentKind.FAULT, mine, text, verdict, slot, order=order)
 
 
 def _notifications(view: RunView) -> Iterator[Moment]:

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 import rmqlab
+from rmqlab.run.facts import Fact
 from rmqlab_tools.course.check import checks
 from rmqlab_tools.course.checks_01 import HUNTED, played, predicted, unfair
 from rmqlab_tools.course.mutants import WRONG_RULES
@@ -152,8 +153,8 @@ def test_what_is_predicted_differs_from_the_lesson():
 def test_a_message_that_is_taken_twice_is_not_fair():
     class Twice:
         @staticmethod
-        def told(kind):
-            return iter([{"ev": kind, "body": "MsgStr0", "tag": "tagA"}])
+        def recorded(kind):
+            return iter([Fact(0, "P", kind(0, "tagA", "MsgStr0", 0, 0, None, None))])
 
         @staticmethod
         def outcome():

@@ -16,7 +16,9 @@ import pytest
 
 import rmqlab
 from rmqlab import BadInput
+from rmqlab.run.recorded_events import Starting
 from rmqlab.sim.frame_queues import EndlessBurstError
+from rmqlab_tools.search.explorer.explanation import blame
 
 RULES = rmqlab.RULES["4.8.0"]
 ROOT = Path(__file__).parents[2]
@@ -293,7 +295,33 @@ def test_tables_events_and_the_lab_have_one_zero_the_moment_at_which_the_topics_
     assert int(lab.now) == int(lab.heartbeats()[-1].t) + 1
     run = lab.finish().run
     assert 2_500 < run.zero <= 2_500 + 4 * topics
-    assert next(run.told("starting"))["t"] == run.zero  # lines and files count from the begin of the run
+    assert next(run.recorded(Starting)).t == run.zero  # lines and files count from the begin of the run
+
+
+@pytest.mark.parametrize("topics", [1, 30])
+def test_pictures_versions_and_what_is_to_blame_count_from_the_same_zero(topics):
+    lab = group_of(("A", {"subscribe": {"T0": "a"}}), topics={f"T{number}": 1 for number in range(topics)})
+    lab.run(seconds=60)
+    lab.consumer("B", group="G", subscribe={"T0": "b"})
+    lab.run(seconds=40)
+    cut_at = lab.now
+    lab.cut("A")
+    lab.run(seconds=20)
+    moments = {(row[2], row[1]): row for row in lab.swimlane().table.rows}
+    joined, cut = moments["heartbeat", "B"], moments["fault", "A"]
+    started = lab.events().where(ev="starting", who="B")[0].t
+    beat = next(row for row in lab.heartbeats() if row.who == "B")
+    stamp = next(row for row in lab.subscriptions() if row.who == "B")
+    run = lab.finish().run
+    epoch = run.events[0]["epochMs"]
+    assert cut[0] == f"{cut_at / 1_000:.3f} s"
+    assert next(row.since for row in lab.owners() if row.owners == "A and B") == pytest.approx(cut_at, abs=20)
+    assert any(f"the connection of A was cut at {cut_at:.0f} ms" in line for line in blame(run))
+    shown = [text for row in lab.swimlane().table.rows if row[1] == "B" for text in row if "version" in str(text)]
+    version = stamp.version - epoch - run.zero  # of the broker's subscription, as ms of the lab's clock
+    assert started - 1 <= version <= beat.t
+    assert any(f"version {version / 1_000:.3f} s" in str(text) for text in shown)
+    assert joined[0] in {f"{row.t / 1_000:.3f} s" for row in lab.heartbeats() if row.who == "B"}
 
 
 def test_a_long_time_is_told_to_the_ms():

@@ -6,6 +6,7 @@ import pytest
 
 import rmqlab
 from rmqlab.events import Rebalance, Restamp
+from rmqlab.run.recorded_events import GroupViewed
 from rmqlab.scenario.scenario import Send, Start, Stop
 from rmqlab_tools.course.checks_09 import begin, rolling_restart, traffic
 from rmqlab_tools.search.plan.planner import plan
@@ -183,7 +184,9 @@ def test_one_member_leaves_a_topic(shown, golden):
         ["1", "delivered", "2"],
     ]
     recorded = rmqlab.Lab.from_recording(golden / "broker-4.8.0" / "life", "l-unsub-beside-000")
-    held = [view["subs"].keys() for view in (one["view"] for one in recorded.run.told("broker")) if "subs" in view]
+    held = [
+        view["subs"].keys() for view in (one.event.view for one in recorded.run.recorded(GroupViewed)) if "subs" in view
+    ]
     assert {"T"} <= set(held[2])
     assert not all("T" in one for one in held)
     assert {str(fate.fate) for fate in recorded.fates() if fate.queue < 2} == {"delivered", "no_owner"}

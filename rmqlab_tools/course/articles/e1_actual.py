@@ -20,6 +20,7 @@ from rmqlab.events import (
 )
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.run.fates import Fate
+from rmqlab.run.recorded_events import GroupViewed, OffsetAsked, Owned, Received, Starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def figure_of(run: Run, name: str) -> object:
 
 def _subscription(run: Run) -> object:
     """What the broker had for the group when the last two members were there: a text, or several for several topics."""
-    views = [event["view"] for event in run.told("broker") if "subs" in event["view"]]
+    views = [fact.event.view for fact in run.recorded(GroupViewed) if "subs" in fact.event.view]
     both = [view for view in views if len(view["clients"]) > 1]
     own = [text for topic, text in (both or views)[-1]["subs"].items() if not is_retry_topic(topic)]
     return own[0].partition(":")[2].rpartition("@")[0] if len(own) == 1 else sorted(own)
@@ -61,15 +62,15 @@ def _by(run: Run, client: str, kind: type[E]) -> list[Fact[E]]:
 
 def _owned(run: Run, client: str) -> list[int]:
     """Queues of the last `alloc`."""
-    last = [event["queues"] for event in run.told("alloc") if event["who"] == client][-1:]
+    last = [fact.event.queues for fact in run.recorded(Owned) if fact.event.who == client][-1:]
     return [queue for queues in last for topic, ids in queues.items() if not is_retry_topic(topic) for queue in ids]
 
 
 def _places(run: Run, client: str) -> list[str]:
     return sorted(
-        f"{event['body']} q{event['queue']}/{event['offset']}"
-        for event in run.told("consume")
-        if event["who"] == client
+        f"{fact.event.body} q{fact.event.queue}/{fact.event.offset}"
+        for fact in run.recorded(Received)
+        if fact.event.who == client
     )
 
 
@@ -83,7 +84,7 @@ def _fate(run: Run, body: str) -> list[str]:
 
 def _beats(run: Run, client: str) -> list[float]:
     """When a client's timer sent heartbeats, s since its start; not those after a change of its queues."""
-    start = next(event["t"] for event in run.told("starting") if event["who"] == client)
+    start = next(fact.t for fact in run.recorded(Starting) if fact.event.who == client)
     stamped = [fact.t for fact in _by(run, client, Restamp)]
     times = [
         fact.t - start
@@ -131,7 +132,7 @@ def _notices_after(run: Run, client: str) -> int:
 
 def _notices_at(run: Run, second: str) -> list[str]:
     """Who was notified within a second of the step at that second."""
-    begin = next(run.told("starting"))["t"] + int(second) * 1_000
+    begin = next(run.recorded(Starting)).t + int(second) * 1_000
     return sorted({fact.event.client for fact in run.facts.of(Notify) if begin <= fact.t < begin + 1_000})
 
 
@@ -143,17 +144,23 @@ def _pushes(run: Run, client: str) -> list[int]:
 
 _FIXED: dict[str, Callable[[Run], object]] = {
     "lost": lambda run: sum(fate.lost for fate in run.fates),
-    "consumed": lambda run: len(list(run.told("consume"))),
-    "lag": lambda run: sum(event["max"] - event["committed"] for event in run.told("offset")),
-    "committed": lambda run: [event["committed"] for event in run.told("offset")],
-    "retries": lambda run: sum(event["reconsume"] > 0 for event in run.told("consume")),
+    "consumed": lambda run: len(list(run.recorded(Received))),
+    "lag": lambda run: sum(
+        fact.event.max - fact.event.committed
+        for fact in run.recorded(OffsetAsked)
+        if isinstance(fact.event.committed, int)
+    ),
+    "committed": lambda run: [fact.event.committed for fact in run.recorded(OffsetAsked)],
+    "retries": lambda run: sum(fact.event.reconsume > 0 for fact in run.recorded(Received)),
     "subscription": _subscription,
     "topic changes": _topic_changes,
     "pulls refused with 24": lambda run: sum(fact.event.code == SUBSCRIPTION_NOT_EXIST for fact in run.facts.of(Pull)),
 }
 _OF: dict[str, Callable[[Run, str], object]] = {
-    "consumed by ": lambda run, who: sum(event["who"] == who for event in run.told("consume")),
-    "bodies of ": lambda run, who: sorted({event["body"] for event in run.told("consume") if event["who"] == who}),
+    "consumed by ": lambda run, who: sum(fact.event.who == who for fact in run.recorded(Received)),
+    "bodies of ": lambda run, who: sorted(
+        {fact.event.body for fact in run.recorded(Received) if fact.event.who == who}
+    ),
     "places of ": _places,
     "queues of ": _owned,
     "restamps by ": lambda run, who: len(_by(run, who, Restamp)),

@@ -18,7 +18,7 @@ from rmqlab.checkout import data_path
 from rmqlab.language import N_, _
 from rmqlab.message.ids import decode_message_id, time_of
 from rmqlab.run.fates import Fate
-from rmqlab.run.recorded_events import Consumed
+from rmqlab.run.recorded_events import Consumed, MessageSent, Starting
 from rmqlab.run.run_view import RunView
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def printed() -> dict[str, Any]:
 
 def send_figures(run: Run) -> list[Figure]:
     """Queue, offset and both ids of each of the eight messages."""
-    here = list(run.told("sent"))
+    here = [fact.event.record() for fact in run.recorded(MessageSent)]
     names = {"queueId": "queue", "queueOffset": "offset"}
     return [
         Figure(f"{theirs['body']} {name}", theirs[name], ours[names.get(name, name)])
@@ -137,7 +137,7 @@ def conclusions(run: Run) -> list[Figure]:
     owned = {
         client: sorted(queue for queue, owners in view.owners.items() if client in owners) for client in view.names
     }
-    starts = [event["who"] for event in run.told("starting")]
+    starts = [fact.event.who for fact in run.recorded(Starting)]
     return [
         Figure(_("1. tags in each of the four queues"), [["tagA", "tagB"]] * 4, by_queue),
         Figure(_("2. start order"), ["A", "B"], starts, FigureKind.GIVEN),
@@ -200,7 +200,7 @@ def derived(simulation: Simulation) -> list[Figure]:
         body = result["body"]
         if result["offsetMsgId"] in received:
             continue
-        stored = store.look_message_by_offset(decode_message_id(event["offsetMsgId"]).offset)
+        stored = store.look_message_by_offset(decode_message_id(event.offset_msg_id or "").offset)
         if stored is None:
             figures.append(_follows(_("{body} in the store", body=body), True, False))
             continue
@@ -222,8 +222,8 @@ def _follows(what: str, article: object, here: object) -> Figure:
     return Figure(what, article, here, FigureKind.FOLLOWS)
 
 
-def _sent(simulation: Simulation) -> list[dict[str, str]]:
-    return [event for event in simulation.recorder.events if event["ev"] == "sent"]
+def _sent(simulation: Simulation) -> list[MessageSent]:
+    return [fact.event for fact in simulation.cluster.facts.of(MessageSent)]
 
 
 _ROW = re.compile(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.rules import DEFAULT_RULES, Rules
+from rmqlab.run.recorded_events import MessageSent
 from rmqlab.scenario.scenario import Alloc, Offsets, OutgoingMessage, Scenario, Send, Start, Step, Subscription
 from rmqlab.scenario.schedule import Chooser, FirstQueues, SeededChooser, Timing
 from rmqlab.sim.cluster import ClusterConfig
@@ -141,8 +142,8 @@ def _lead_ms() -> int:
     run = simulate(
         Scenario("lead", {ARTICLE_TOPIC: 4}, [Send(0, topic=ARTICLE_TOPIC, messages=[OutgoingMessage("first")])])
     )
-    sent = next(run.told("sent"))
-    return int(sent["t"]) - ROUTE_MS - 2 * USUAL_DELAY_US // 1_000
+    sent = next(run.recorded(MessageSent))
+    return int(sent.t) - ROUTE_MS - 2 * USUAL_DELAY_US // 1_000
 
 
 class _ArticlesDelays(Chooser):

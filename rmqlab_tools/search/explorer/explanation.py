@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rmqlab.events import Expired, OfGroup, Rebalance, Register, Restamp, SubscriptionChanged, Unregister
 from rmqlab.language import _, joined
 from rmqlab.protocol.codes import RequestCode, ResponseCode
-from rmqlab.scenario.fault_steps import FAULT
+from rmqlab.run.recorded_events import Control, MessageSent, Starting, StepFailed, Stopping, TapSent
+from rmqlab.scenario.fault_steps import FAULT, FAULTS
 from rmqlab.scenario.scenario import Start
 from rmqlab.sim.frame_queues import TIME
 from rmqlab.sim.virtual_server import REPUT
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab.run.facts import Fact
-    from rmqlab.run.run import Event, Run
+    from rmqlab.run.run import Run
     from rmqlab.scenario.schedule import Choice, Timing
 
 _MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<what>\S+)")
@@ -28,26 +29,6 @@ _MOVES = {
     "wake-up": _("the pulls that the broker has woken"),
     REPUT: _("the reput thread"),
     "step": _("the next step of the scenario"),
-}
-FAULT_WORDS = {
-    "cut": _("the cut"),
-    "freeze": _("the freeze"),
-    "kill": _("the end"),
-    "pause": _("the pause"),
-    "slow": _("the slow link"),
-    "clock": _("the change of the clock"),
-    "loseHeartbeat": _("the lost heartbeat"),
-    "restartBroker": _("the broker's restart"),
-}
-_CONTROL = re.compile(r"(?P<what>\w+) @(?P<who>\S+)(?: (?P<number>[+-]?\d+))?")
-_CONTROL_WORDS = {
-    "cut": _("the connection of {who} was cut"),
-    "freeze": _("the link of {who} froze"),
-    "kill": _("{who} was killed"),
-    "pause": _("{who} stood still for {number} ms"),
-    "slow": _("the links of {who} took {number} ms more"),
-    "clock": _("the clock of {who} was moved by {number} ms"),
-    "loseHeartbeat": _("heartbeats of {who} got lost ({number})"),
 }
 _CLOSE_MS = 1_000  # a goodbye or the end of a connection; a scan needs longer
 
@@ -127,7 +108,7 @@ def deviation(choice: Choice, timing: Timing) -> str:
 def fault(text: str) -> str:
     """A fault's kind and whom it hits ("kill B"), in words."""
     kind, _ignored, client = text.partition(" ")
-    words = FAULT_WORDS.get(kind, kind)
+    words = FAULTS[kind].noun or kind if kind in FAULTS else kind
     return _("{words} of {who}", words=words, who=client) if client else words
 
 
@@ -162,7 +143,7 @@ def move(text: str) -> str:
 
 def stamps(run: Run) -> Iterator[str]:
     """Whose stamp held each slot of a subscription when the last message was sent, where several clients stamped it."""
-    last_ms = max((event["t"] for event in run.told("sent")), default=float("inf"))
+    last_ms = max((fact.t for fact in run.recorded(MessageSent, TapSent)), default=float("inf"))
     versions: dict[tuple[str, str], dict[str, int]] = {}
     for fact in run.facts.of(Restamp):
         if fact.t <= last_ms:
@@ -224,24 +205,28 @@ def faults(run: Run) -> Iterator[str]:
 
     Times are ms since the topics were ready, as in `stamps`.
     """
-    controls = list(run.told("control"))
-    for number, event in enumerate(controls):
-        match = _CONTROL.fullmatch(event["line"])
-        if match is not None and match["what"] in _CONTROL_WORDS:
-            yield joined("; ", _fault_of_client(run, event, match["what"], match["who"], match["number"]))
-        elif event["line"] == "broker down":
-            yield joined("; ", _restart(run, event, controls[number + 1 :]))
-        elif match is None and event["line"] != "broker up":
-            yield _("{line} at {t} ms", line=event["line"], t=event["t"] - run.zero)
-    for event in run.events:
-        if event["ev"] == "error" and controls and event["t"] >= controls[0]["t"]:
-            yield _("{do} at {t} ms failed: {error}", do=event["do"], t=event["t"] - run.zero, error=event["error"])
+    controls = list(run.recorded(Control))
+    for number, control in enumerate(controls):
+        what, client, _number = control.event.parts
+        if what in FAULTS and client:
+            yield joined("; ", _fault_of_client(run, control))
+        elif control.event.line == "broker down":
+            yield joined("; ", _restart(run, control, controls[number + 1 :]))
+        elif control.event.line != "broker up":
+            yield _("{line} at {t} ms", line=control.event.line, t=control.t - run.zero)
+    for failed in run.recorded(StepFailed):
+        if controls and failed.t >= controls[0].t:
+            event = failed.event
+            yield _("{do} at {t} ms failed: {error}", do=event.do, t=failed.t - run.zero, error=event.error)
 
 
-def _fault_of_client(run: Run, event: Event, what: str, client: str, number: str | None) -> Iterator[str]:
-    began, end = event["t"], _until(run, client)
+def _fault_of_client(run: Run, control: Fact[Control]) -> Iterator[str]:
+    what, client, number = control.event.parts
+    began, end = control.t, _until(run, client)
     yield _(
-        "{fault} at {began} ms", fault=_CONTROL_WORDS[what].format(who=client, number=number), began=began - run.zero
+        "{fault} at {began} ms",
+        fault=FAULTS[what].sentence.format(who=client, number=number),
+        began=began - run.zero,
     )
     if client not in _consumers(run) or what == "clock":
         return
@@ -262,13 +247,13 @@ def _fault_of_client(run: Run, event: Event, what: str, client: str, number: str
         yield _("{who} was a member again {t} ms later", who=client, t=f"{back.t - gone.t:.0f}")
 
 
-def _restart(run: Run, event: Event, later: list[Event]) -> Iterator[str]:
+def _restart(run: Run, down: Fact[Control], later: list[Fact[Control]]) -> Iterator[str]:
     end = _until(run, None)
-    up = next((control["t"] for control in later if control["line"] == "broker up"), None)
+    up = next((control.t for control in later if control.event.line == "broker up"), None)
     back = "" if up is None else (" " + _("until {up} ms", up=up - run.zero))
     yield _(
         "the broker was down from {t} ms on{back}, and then knew no members and no subscriptions",
-        t=event["t"] - run.zero,
+        t=down.t - run.zero,
         back=back,
     )
     for client in _consumers(run):
@@ -300,8 +285,8 @@ def _consumers(run: Run) -> list[str]:
 def _until(run: Run, client: str | None) -> float:
     """When the scenario was over (ms), or `client` was stopped by it: what follows is no fault's doing."""
     begins = next((step.at for step in run.scenario.steps if isinstance(step, Start)), 0)
-    started = next((event["t"] for event in run.told("starting")), 0)
-    stops = [event["t"] for event in run.told("stopping") if event["who"] == client]
+    started = next((fact.t for fact in run.recorded(Starting)), 0)
+    stops = [fact.t for fact in run.recorded(Stopping) if fact.event.who == client]
     return float(min([started - begins + run.scenario.steps[-1].at, *stops]))
 
 

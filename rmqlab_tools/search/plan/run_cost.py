@@ -6,14 +6,19 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rmqlab.run.recorded_events import MessageSent, OffsetReset, Received, Started, Starting, Stopped, Stopping
 from rmqlab.scenario.scenario import Send, Start
 from rmqlab_tools.search.plan.change import MessageKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.run.facts import Fact
+    from rmqlab.run.recorded_events import Recorded
     from rmqlab.run.run import Run
     from rmqlab_tools.search.plan.change import Change
 
-CHANGES = frozenset({"starting", "started", "stopping", "stopped", "offsetReset"})
+CHANGES: tuple[type[Recorded], ...] = (Starting, Started, Stopping, Stopped, OffsetReset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +67,25 @@ def cost_of(run: Run, change: Change, change_at_ms: float) -> RunCost:
     taken: Counter[str] = Counter()
     waits: dict[str, float] = {}
     end = change_at_ms
-    for event in run.events:
-        what = event["ev"]
-        if what in CHANGES and event["t"] >= change_at_ms:
-            end = event["t"]
-        match what:
-            case "started":
-                running[event["who"]] = next(step for step in starts if step.who == event["who"])
-                starts.remove(running[event["who"]])
-            case "stopping":
-                running.pop(event["who"], None)
-            case "sent":
-                body, topic = event["body"], topics[event["body"]]
+    facts: Iterator[Fact[Recorded]] = run.recorded(*CHANGES, MessageSent, Received)
+    for fact in facts:
+        if isinstance(fact.event, CHANGES) and fact.t >= change_at_ms:
+            end = fact.t
+        match fact.event:
+            case Started(who=client):
+                running[client] = next(step for step in starts if step.who == client)
+                starts.remove(running[client])
+            case Stopping(who=client):
+                running.pop(client, None)
+            case MessageSent(body=body):
+                topic, kind = topics[body], _kind_of(body)
                 kinds_asked = [takes[step.subscribe[topic]] for step in running.values() if topic in step.subscribe]
-                kind = _kind_of(body)
                 if kind is MessageKind.BOTH or any(kind in kinds for kinds in kinds_asked):
-                    wanted[body] = event["t"]
-            case "consume":
-                body = event["body"]
+                    wanted[body] = fact.t
+            case Received(body=body):
                 taken[body] += 1
                 if taken[body] == 1 and body in wanted:
-                    waits[body] = event["t"] - wanted[body]
+                    waits[body] = fact.t - wanted[body]
     lost = tuple(body for body in wanted if not taken[body])
     twice = sum(times - 1 for times in taken.values())
     return RunCost(lost, twice, round(end - change_at_ms), round(max(waits.values(), default=0)), len(wanted))

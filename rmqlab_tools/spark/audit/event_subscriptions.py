@@ -14,6 +14,7 @@ from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import TAG
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.run.fates import NOTHING_SUBSCRIBED
+from rmqlab.run.recorded_events import recorded_event
 from rmqlab.run.run import tells_of
 from rmqlab.scenario.fault_steps import Freeze, Kill, Pause, Slow
 from rmqlab.scenario.life_steps import Assign, DeleteTopic, Unsubscribe
@@ -212,7 +213,8 @@ class _Scenario:
         """Note when a step was made. One waits for the one before it, so that it may be late."""
         if event.get("ev") not in _OF_STEPS:
             return
-        place = next((place for place in self._open if tells_of(event, self._steps[place])), None)
+        step_event = recorded_event(event)
+        place = next((place for place in self._open if step_event and tells_of(step_event, self._steps[place])), None)
         if place is not None:
             self._open.remove(place)
             is_begin = event["ev"] == "starting"
