@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.events import NotWoken, Waits, Woken
 from rmqlab.run.fates import MessageFate
+from rmqlab.run.recorded_events import MessageSent
 from rmqlab.run.run_view import RunView
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class WaitingLine:
 
     def _arrivals(self) -> list[Arrival]:
         sent = {
-            (event["queue"], event["offset"], event["body"]): float(event["t"]) for event in self.view.run.told("sent")
+            (fact.event.queue, fact.event.offset, fact.event.body): fact.t
+            for fact in self.view.run.recorded(MessageSent)
         }
         asked: dict[tuple[int, int], tuple[float, str]] = {}
         woken: dict[tuple[int, int], tuple[float, str]] = {}
