@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -60,6 +60,7 @@ class Event(Struct, frozen=True, rename="camel", tag_field="ev", tag=_snake):
         return fields
 
 
+E = TypeVar("E", bound=Event)
 Observer = Callable[[Event], None]
 
 
@@ -409,13 +410,14 @@ class ListenerError(Event, frozen=True):
 
 def set_kinds() -> None:
     """Tell every class of events its `kind`; a module that declares some calls this at its end."""
-    for event in _all(Event):
+    for event in kinds_below(Event):
         event.kind = str(event.__struct_config__.tag)
 
 
-def _all(event: type[Event]) -> list[type[Event]]:
+def kinds_below(event: type[E]) -> list[type[E]]:
+    """All classes of events below one."""
     below = event.__subclasses__()
-    return below + [descendant for each in below for descendant in _all(each)]
+    return below + [descendant for each in below for descendant in kinds_below(each)]
 
 
 set_kinds()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hin
 
 from msgspec import UNSET, Struct, UnsetType, convert, defstruct, field
 
-from rmqlab.events import Event, set_kinds
+from rmqlab.events import Event, kinds_below, set_kinds
 from rmqlab.language import _
 from rmqlab.run.facts import SCENARIO, Fact
 
@@ -294,13 +294,8 @@ class TapCommit(OfConsumer, frozen=True, tag="commit"):
 set_kinds()
 R = TypeVar("R", bound=Recorded)
 _OF_LINES: dict[str, type[Recorded]] = {
-    event.kind: event
-    for event in (
-        ScenarioBegins, Refused, Starting, Started, StartFailed, Stopping, Stopped, Subscribed, Unsubscribed, Assigned,
-        TopicDeleted, GroupCreated, GroupDeleted, Resized, OffsetReset, Control, StepFailed, UnderWay, MessageSent,
-        Received, GroupViewed, Owned, OffsetAsked, Gauge, Unplaced, TapCommit,
-    )
-}  # fmt: skip
+    event.kind: event for event in kinds_below(Recorded) if event not in {Consumed, TapSent}
+}
 
 
 def recorded_facts(lines: Iterable[Mapping[str, Any]], *kinds: type[R]) -> Iterator[Fact[R]]:

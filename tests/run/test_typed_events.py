@@ -25,6 +25,7 @@ from rmqlab.run.recorded_events import (
     OffsetReset,
     Owned,
     Received,
+    ReceiveFailed,
     Recorded,
     Refused,
     Resized,
@@ -54,7 +55,7 @@ ONE_OF_EACH = [
     OffsetReset("G", "T", {"0": 3}), Control("cut @A", "1"), StepFailed("send", "E", "no"), UnderWay("a pull"),
     MessageSent(0, "a", "b", 1, 2, "7F", "0A"), Received("A", "T", "a", 0, 1, "b", 0, "7F"),
     GroupViewed("G", {"clients": []}), Owned("A", {"T": [0]}), OffsetAsked("G", "T", 0, None, 8),
-    Gauge("G", {"A": 1}, None, 0, None, filtered_lag_complete=True, flips_per_minute={}),
+    ReceiveFailed("A", "E", "no"), Gauge("G", {"A": 1}, None, 0, None, filtered_lag_complete=True, flips_per_minute={}),
     TapSent("T", 0, 1, "b", None, "7F", "0A", "P"), Unplaced("T", None), TapCommit("A", "G", "T", 0, 3),
 ]  # fmt: skip
 # Who reads lines of files as they are: what writes and reads JSON, and audits of recordings of others.

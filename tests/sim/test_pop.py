@@ -10,6 +10,7 @@ from rmqlab import RULES, Lab
 from rmqlab.errors import BadInput
 from rmqlab.events import NotWoken, Popped, Waits
 from rmqlab.run.fates import Fate
+from rmqlab.run.recorded_events import Received, ReceiveFailed, StartFailed, StepFailed
 from rmqlab.scenario.scenario import parse_scenario
 from rmqlab.sim.cluster import cluster_of
 from rmqlab.sim.simulate import simulate
@@ -99,7 +100,7 @@ def test_what_waits_in_line_for_nobody_is_not_lost_yet():
 def test_what_a_listener_refused_comes_again_for_the_same_expression(kind, comes_again_ms):
     same = "tagA || tagB"
     result = run(group(kind, "A", asks=(same, same), later=1))
-    times = [event["t"] for event in result.told("consume")]
+    times = [fact.t for fact in result.recorded(Received)]
     assert {fate.fate for fate in result.fates} == {Fate.DELIVERED}
     assert len(times) >= 2
     assert comes_again_ms <= times[1] - times[0] < comes_again_ms + 20_000
@@ -148,21 +149,21 @@ def sql(*conditions):
 def test_sql92_without_property_filter_is_refused_at_the_start_over_remoting_and_served_over_grpc():
     asks = sql("TAGS = 'tagA'", "TAGS = 'tagB'")
     refused = run(group("pop", "A", asks=asks), enablePropertyFilter=False)
-    assert [event["who"] for event in refused.told("startFailed")] == ["A", "B"]
+    assert [fact.event.who for fact in refused.recorded(StartFailed)] == ["A", "B"]
     served = run(group("grpc", "A", asks=asks), enablePropertyFilter=False)
     assert [fate.fate for fate in served.fates] == [Fate.DELIVERED]
 
 
 def test_an_expression_that_is_none_is_taken_over_grpc_without_a_word_and_gets_nothing():
     result = run(group("grpc", "A", asks=sql("a > ", "a > "), rest=5_000))
-    assert not list(result.told("startFailed", "error"))
+    assert not list(result.recorded(StartFailed, StepFailed))
     assert [fate.fate for fate in result.fates] == [Fate.WAITING]
 
 
 def test_an_invisibility_below_ten_seconds_is_refused():
     result = run(group("simple", "A", invisible=5, rest=3_000))
-    told = next(result.told("receiveFailed"))
-    assert (told["error"], told["message"]) == ("BadRequestException", TOO_SHORT)
+    refused = next(result.recorded(ReceiveFailed)).event
+    assert (refused.error, refused.message) == ("BadRequestException", TOO_SHORT)
     assert [fate.fate for fate in result.fates] == [Fate.WAITING]
 
 
