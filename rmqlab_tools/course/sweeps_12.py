@@ -43,8 +43,6 @@ from rmqlab_tools.spark.sweeps.results import SweepResult, table_rows
 from rmqlab_tools.spark.sweeps.sweep import NamedSweep, Scalar, Sweep, grid, require_within
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rmqlab.run.run import Run
 
 SWEPT_TOPIC, SWEPT_GROUP = "T", "G"
@@ -458,7 +456,7 @@ def _schedule_rows(budget: int) -> list[dict[str, Scalar]]:
     return [{**row, "budget": budget * 4 if (row["members"], row["queues"]) == (2, 1) else budget} for row in rows]
 
 
-SWEEPS: Mapping[str, NamedSweep] = {
+SWEEPS: dict[str, NamedSweep] = {
     "loss": NamedSweep(
         N_("what a group with tags of its members' own loses as it starts: members, queues, shared tags, gap, delays"),
         loss, lambda runs: grid(
