@@ -19,12 +19,12 @@ FRONT_DOOR = {
 # What a `Lab` and a simulation ask for, and the command line.
 WITHIN = {
     "doubts": "search.expressions.remarks", "Exploration": "search.explorer.exploration",
-    "Explorer": "search.explorer.explore", "fate_grid": "show.run_pictures", "FileIndexService": "live.index_file",
+    "Explorer": "search.explorer.explore", "fate_grid": "show.fate_grid", "FileIndexService": "live.index_file",
     "Link": "show.link", "looks_like_sql92": "search.expressions.examine",
     "NETWORK_TIMING": "search.explorer.timings", "NetworkChooser": "search.explorer.timings",
     "Picture": "show.figure",
     "read_runs": "recordings.recording_reader", "refused": "search.expressions.scenario_doubts",
-    "ribbons": "show.ribbons", "slot_timeline": "show.run_pictures", "swimlane": "show.swimlane",
+    "ribbons": "show.ribbons", "slot_timeline": "show.slot_timeline", "swimlane": "show.swimlane",
     "Table": "show.tables", "waiting_line": "show.waiting_lines",
     "warn": "search.expressions.remarks", "start": "cli.cli", "write_store": "recordings.store",
 }  # fmt: skip

@@ -22,12 +22,12 @@ from rmqlab_tools.search.expressions.remarks import ExpressionWarning as Express
 from rmqlab_tools.search.expressions.remarks import doubts as doubts
 from rmqlab_tools.search.expressions.remarks import warn as warn
 from rmqlab_tools.search.expressions.scenario_doubts import refused as refused
+from rmqlab_tools.show.fate_grid import fate_grid as fate_grid
 from rmqlab_tools.show.figure import Picture as Picture
 from rmqlab_tools.show.link import Link as Link
 from rmqlab_tools.show.ribbons import ribbons as ribbons
 from rmqlab_tools.show.rule_differences import rules_between as rules_between
-from rmqlab_tools.show.run_pictures import fate_grid as fate_grid
-from rmqlab_tools.show.run_pictures import slot_timeline as slot_timeline
+from rmqlab_tools.show.slot_timeline import slot_timeline as slot_timeline
 from rmqlab_tools.show.swimlane import swimlane as swimlane
 from rmqlab_tools.show.tables import Table as Table
 from rmqlab_tools.show.waiting_lines import waiting_line as waiting_line

@@ -13,8 +13,9 @@ from IPython.core.formatters import DisplayFormatter
 import rmqlab
 from rmqlab_tools.course.articles.eight_messages import EightMessages
 from rmqlab_tools.show.canvas import painted, text_width
+from rmqlab_tools.show.fate_grid import fate_grid
 from rmqlab_tools.show.figure import SVG_MIME, Picture
-from rmqlab_tools.show.run_pictures import fate_grid, slot_timeline
+from rmqlab_tools.show.slot_timeline import slot_timeline
 from rmqlab_tools.show.swimlane import swimlane
 from rmqlab_tools.show.tables import Table
 
@@ -101,7 +102,7 @@ def test_pictures_do_not_need_matplotlib():
         "import sys; sys.modules['matplotlib'] = None\n"
         "from rmqlab_tools.show import lines; lines([{'n': 1, 'm': 2}], x='n', value='m', title='t')\n"
         "from rmqlab_tools.course.articles.eight_messages import EightMessages as E\n"
-        "from rmqlab_tools.show.run_pictures import fate_grid\n"
+        "from rmqlab_tools.show.fate_grid import fate_grid\n"
         "from rmqlab_tools.show.swimlane import swimlane; r = E().run(); fate_grid(r), swimlane(r)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=path())
@@ -110,7 +111,7 @@ def test_pictures_do_not_need_matplotlib():
 def test_pictures_are_the_same_in_another_process():
     code = (
         "from rmqlab_tools.course.articles.eight_messages import EightMessages as E;"
-        "from rmqlab_tools.show.run_pictures import fate_grid;"
+        "from rmqlab_tools.show.fate_grid import fate_grid;"
         "from rmqlab_tools.show.swimlane import swimlane; r = E().run(); "
         "print(fate_grid(r).html() + swimlane(r).html())"
     )

@@ -10,9 +10,10 @@ from rmqlab.run.run_view import RunView
 from rmqlab.scenario.scenario import read_scenarios
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.course.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab_tools.show import run_pictures
+from rmqlab_tools.show.fate_grid import cells, fate_grid
 from rmqlab_tools.show.figure import stacked
 from rmqlab_tools.show.moments import MomentKind, scenes, telling_beats
+from rmqlab_tools.show.slot_timeline import slot_timeline
 from rmqlab_tools.show.swimlane import LanePlaces, swimlane
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,7 @@ def words(picture):
 
 @pytest.mark.row("S-33", "S-34", "S-36")
 def test_grid_shows_every_message_once(run):
-    picture = run_pictures.fate_grid(run)
+    picture = fate_grid(run)
     shown = words(picture)
     assert [shown.count(f"MsgStr{number}") for number in range(8)] == [1] * 8
     assert shown.count("✗ dropped by broker") == 4
@@ -40,7 +41,7 @@ def test_grid_shows_every_message_once(run):
 
 
 def test_grid_table_says_the_same(run):
-    table = run_pictures.fate_grid(run).table
+    table = fate_grid(run).table
     assert [row[0] for row in table.rows] == [f"MsgStr{number}" for number in range(8)]
     assert table.marked == frozenset({0, 1, 2, 3, 6, 7})
     assert table.rows[6][5:] == ("dropped by the client", "A", "tagA")
@@ -48,9 +49,9 @@ def test_grid_table_says_the_same(run):
 
 def test_grid_stacks_messages_of_one_queue_and_tag():
     view = RunView(EightMessages(queues=2, sending_order="ABABABAB", first_queue=0).run())
-    cells = run_pictures.cells(view)
+    by_tag = cells(view)
     assert {
-        tag: {queue: [fate.body for fate in stack] for queue, stack in row.items()} for tag, row in cells.items()
+        tag: {queue: [fate.body for fate in stack] for queue, stack in row.items()} for tag, row in by_tag.items()
     } == {
         "tagA": {0: ["MsgStr0", "MsgStr2", "MsgStr4", "MsgStr6"]},
         "tagB": {1: ["MsgStr1", "MsgStr3", "MsgStr5", "MsgStr7"]},
@@ -58,12 +59,12 @@ def test_grid_stacks_messages_of_one_queue_and_tag():
 
 
 def test_grid_says_what_nobody_asked_for():
-    picture = run_pictures.fate_grid(EightMessages(tags={"A": "TagA", "B": "TagB"}).run())
+    picture = fate_grid(EightMessages(tags={"A": "TagA", "B": "TagB"}).run())
     assert picture.alt.startswith("0 of 8 delivered, 0 lost, 8 that nobody asked for, lag 0.")
 
 
 def test_narrow_grid_has_short_labels():
-    shown = words(run_pictures.fate_grid(EightMessages(queues=12).run()))
+    shown = words(fate_grid(EightMessages(queues=12).run()))
     assert "q11" in shown or "queue 11" in shown
     assert "✗ dropped by broker" not in shown
 
@@ -75,20 +76,20 @@ def test_slot_shows_who_took_it_and_who_was_ignored(run):
         ("A", "tagA", True), ("A", "tagA", True), ("B", "tagB", True), ("A", "tagA", True), ("B", "tagB", True),
         ("A", "tagA", False),
     ]  # fmt: skip
-    picture = run_pictures.slot_timeline(run)
+    picture = slot_timeline(run)
     assert picture.alt.endswith("A's heartbeat of 60.008 s is ignored. It ends as tagB.")
     assert len(picture.table.rows) == len(view.beats) == 10
 
 
 @pytest.mark.row("S-86")
 def test_slot_with_a_fast_clock():
-    picture = run_pictures.slot_timeline(EightMessages(skew_ms={"A": 3_600_000}).run())
+    picture = slot_timeline(EightMessages(skew_ms={"A": 3_600_000}).run())
     assert "B writes" not in picture.alt
     assert picture.alt.endswith("B's heartbeat of 60.000 s is ignored. It ends as tagA.")
 
 
 def test_pictures_stand_one_below_the_other(run):
-    grid, slot = run_pictures.fate_grid(run), run_pictures.slot_timeline(run)
+    grid, slot = fate_grid(run), slot_timeline(run)
     both = stacked("Fates, and the slot", grid, slot)
     assert both.alt == f"{grid.alt} {slot.alt}"
     assert both.table == grid.table
@@ -144,7 +145,7 @@ def test_pictures_of_three_consumers_and_long_expressions():
         tags={"A": "tagA || tagB || tagC", "B": "tagB", "C": "tagC"},
         client_ids={who: f"{CLIENT_IP}@{number}" for number, who in enumerate("ABC", 1)},
     ).run()
-    for draw in (swimlane, run_pictures.fate_grid, run_pictures.slot_timeline):
+    for draw in (swimlane, fate_grid, slot_timeline):
         shown = words(draw(run))
         assert not [text for text in shown if "tagA || tagB ||" in text and "starts" not in text]
     assert swimlane(run).table.rows[0][-1] == "tagA || tagB || tagC"
@@ -158,8 +159,8 @@ def test_every_kind_of_recorded_scenario_can_be_drawn(golden):
     assert len(kinds) > 15
     for scenario in kinds.values():
         run = simulate(scenario)
-        assert run_pictures.fate_grid(run).alt
-        assert run_pictures.slot_timeline(run).alt
+        assert fate_grid(run).alt
+        assert slot_timeline(run).alt
         assert scenes(RunView(run))
     for name in ("p-bcast", "p-freeze", "p-badsql", "p-retry"):
         assert ET.fromstring(swimlane(simulate(kinds[name])).svg).get("role") == "img"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rmqlab_tools.course.articles.eight_messages import EightMessages
-from rmqlab_tools.show.run_pictures import fate_grid
+from rmqlab_tools.show.fate_grid import fate_grid
 
 
 def test_the_committed_picture_is_drawn_from_the_run(root):

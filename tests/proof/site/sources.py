@@ -12,7 +12,7 @@ from rmqlab.checkout import ROOT
 from rmqlab.language import spoken
 from rmqlab_tools.course.articles.eight_messages import EightMessages
 from rmqlab_tools.course.in_language import translated
-from rmqlab_tools.show.run_pictures import fate_grid
+from rmqlab_tools.show.fate_grid import fate_grid
 from tests.proof import notebook_files
 from tests.proof.notebook_files import write
 from tests.proof.site import (

@@ -1,8 +1,4 @@
-"""What a run came to: the grid of fates, and the slot of the group with every heartbeat that could have written it.
-
-The grid has a column for each queue, a row for each tag, a box for each message. At the slot heartbeats stand side by
-side in the order they arrived, whatever the time between them; the version is written out, for it alone decides.
-"""
+"""What a run came to: the grid of fates has a column for each queue, a row for each tag, a box for each message."""
 
 from __future__ import annotations
 
@@ -11,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined
 from rmqlab.run.fates import Fate
-from rmqlab.run.run_view import Beat, RunView, seconds, short
-from rmqlab_tools.show.canvas import WIDTH, RunCanvas, legend, text_width
+from rmqlab.run.run_view import RunView
+from rmqlab_tools.show.canvas import WIDTH, RunCanvas, legend
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.moments import telling_beats
-from rmqlab_tools.show.palette import GREY, LOOKS, PALE, WHITE, by_fate, counted, ink, summary
+from rmqlab_tools.show.palette import GREY, LOOKS, PALE, by_fate, counted, ink, summary
 from rmqlab_tools.show.tables import Table
 
 if TYPE_CHECKING:
@@ -24,14 +19,10 @@ if TYPE_CHECKING:
     from rmqlab.run.fates import MessageFate
     from rmqlab.run.run import Run
 
-# Of the slot.
-MAX_BEATS_DRAWN = 8  # in one picture
-BOLD = 1.15  # how much wider bold letters are
-
 
 @dataclass(frozen=True)
 class FateGridLayout:
-    """Sizes of a grid of fates and of the slot below it, in inches."""
+    """Sizes of a grid of fates, in inches."""
 
     left: float = 1.1
     headline: float = 0.36
@@ -42,11 +33,6 @@ class FateGridLayout:
     max_column: float = 2.6
     roomy: float = 1.55  # what a column needs for all its words, and for the word "queue"
     narrow: float = 0.8
-    slot_left: float = 1.5
-    max_slot_column: float = 1.6
-    slot_top: float = 0.34
-    lane: float = 0.52
-    ribbon: float = 0.44
 
 
 FATE_GRID = FateGridLayout()
@@ -244,124 +230,3 @@ def _table(view: RunView) -> Table:
     )
     lost = frozenset(number for number, fate in enumerate(view.fates) if fate.lost)
     return Table(_("Messages and their fates (marked: lost)"), headers, rows, lost)
-
-
-def slot_timeline(run: Run, *, group: str | None = None, topic: str | None = None) -> Picture:
-    """Who wrote the group's subscription of a topic, when, with which version; and whose heartbeat was ignored."""
-    view = RunView(run, group, topic)
-    canvas = RunCanvas(
-        WIDTH, FATE_GRID.slot_top + FATE_GRID.lane * len(view.names) + FATE_GRID.ribbon + FATE_GRID.foot, view
-    )
-    _draw_slot(canvas)
-    title = _("The group's one subscription in the broker")
-    return Picture(canvas.svg(), title=title, alt=_slot_alt(view), table=_slot_table(view))
-
-
-def _draw_slot(canvas: RunCanvas) -> None:
-    telling = [beat for beat, _ in telling_beats(canvas.view)]
-    beats = telling[-MAX_BEATS_DRAWN:]
-    column = min(FATE_GRID.max_slot_column, (WIDTH - FATE_GRID.slot_left - 0.15) / max(len(beats), 1))
-    lanes = {name: FATE_GRID.slot_top + FATE_GRID.lane * (index + 0.5) for index, name in enumerate(canvas.view.names)}
-    ribbon = FATE_GRID.slot_top + FATE_GRID.lane * len(lanes)
-    right = FATE_GRID.slot_left + column * max(len(beats), 1) + 0.05
-    taken = [index + 0.5 for index, beat in enumerate(beats) if beat.taken]
-    # What the slot holds last is written from the middle of a column on: a long text needs the room of several.
-    wide = 0.13 + BOLD * text_width(short(beats[int(taken[-1])].expression)) if taken else 0
-    if taken and FATE_GRID.slot_left + column * taken[-1] + wide > WIDTH:
-        column, right = (WIDTH - FATE_GRID.slot_left - wide) / taken[-1], WIDTH
-    for name, y in lanes.items():
-        colour = canvas.asked(name)
-        canvas.block(0.08, y - 0.17, FATE_GRID.slot_left - 0.3, 0.34, colour)
-        canvas.text(
-            0.08 + (FATE_GRID.slot_left - 0.3) / 2, y, f"{name}: {short(canvas.view.asks[name])}", colour=ink(colour)
-        )
-        canvas.line((FATE_GRID.slot_left - 0.1, right), (y, y), PALE, 6)
-    canvas.text(0.08, ribbon + FATE_GRID.ribbon / 2, _("slot in broker"), ha="left", bold=True)
-    note = _("version, last {beats} of {told}:", beats=len(beats), told=len(telling))
-    canvas.text(
-        0.08, FATE_GRID.slot_top / 2, note if telling[MAX_BEATS_DRAWN:] else _("version:"), colour=GREY, ha="left"
-    )
-    canvas.text(0.08, ribbon + FATE_GRID.ribbon + 0.17, _("arrived:"), colour=GREY, ha="left")
-    for index, beat in enumerate(beats):
-        answer = _("takes the slot") if beat.taken else "ignored"
-        with canvas.saying(
-            _(
-                "{seconds}: {who} asks for {expression}, {seconds2}: {answer}",
-                seconds=seconds(beat.t),
-                who=beat.who,
-                expression=beat.expression,
-                seconds2=seconds(beat.version),
-                answer=answer,
-            )
-        ):
-            _beat(canvas, beat, FATE_GRID.slot_left + column * (index + 0.5), lanes[beat.who], ribbon)
-    _segments(canvas, beats, ribbon, right, column)
-
-
-def _beat(canvas: RunCanvas, beat: Beat, x: float, y: float, ribbon: float) -> None:
-    colour = canvas.colours[beat.expression]
-    face = colour if beat.taken else WHITE
-    canvas.text(x, FATE_GRID.slot_top / 2, seconds(beat.version))
-    canvas.spot(x, y, 15, face, edge=colour)
-    canvas.text(x, y, "✓" if beat.taken else "✗", colour=ink(face))
-    if beat.taken:
-        canvas.arrow((x, y + 0.13), (x, ribbon))
-    else:
-        canvas.text(x + 0.16, y, _("ignored"), ha="left")
-    canvas.text(x, ribbon + FATE_GRID.ribbon + 0.17, seconds(beat.t), colour=GREY)
-
-
-def _segments(canvas: RunCanvas, beats: list[Beat], ribbon: float, right: float, column: float) -> None:
-    writers = [(FATE_GRID.slot_left + column * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
-    for number, (start, beat) in enumerate(writers):
-        end = writers[number + 1][0] if number + 1 < len(writers) else right
-        colour = canvas.colours[beat.expression]
-        canvas.block(start, ribbon, end - start, FATE_GRID.ribbon, colour, edge=WHITE, edge_width=1.5)
-        canvas.text(
-            start + 0.08,
-            ribbon + FATE_GRID.ribbon / 2,
-            short(beat.expression),
-            colour=ink(colour),
-            ha="left",
-            bold=True,
-        )
-
-
-def _slot_alt(view: RunView) -> str:
-    writers = [beat for beat in view.beats if beat.taken]
-    ignored = [beat for beat, _ in telling_beats(view) if not beat.taken]
-    said = joined(
-        "; ",
-        (
-            _(
-                "{who} writes {expression} with version {seconds}",
-                who=beat.who,
-                expression=beat.expression,
-                seconds=seconds(beat.version),
-            )
-            for beat in writers
-        ),
-    )
-    kept_out = joined(
-        "; ",
-        (
-            _("{who}'s heartbeat of {seconds} is ignored", who=beat.who, seconds=seconds(beat.version))
-            for beat in ignored
-        ),
-    )
-    last = writers[-1].expression if writers else _("empty")
-    parts = [_("The broker keeps one subscription for the group"), said, kept_out, _("It ends as {last}", last=last)]
-    return _("{parts}.", parts=joined(". ", filter(None, parts)))
-
-
-def _slot_table(view: RunView) -> Table:
-    """Every heartbeat with the topic, those left out of the picture included."""
-    rows = [
-        (
-            seconds(beat.t), beat.who, beat.expression, seconds(beat.version),
-            _("takes the slot") if beat.taken else _("ignored: the version is not higher"),
-        )
-        for beat in view.beats
-    ]  # fmt: skip
-    headers = (_("arrived"), _("from"), _("subscription"), _("version"), _("broker"))
-    return Table(_("Heartbeats as the broker got them"), headers, rows)
