@@ -320,11 +320,16 @@ def recorded_event(line: Mapping[str, Any]) -> Recorded | None:
     event = TapSent if kind == TapSent.kind and "i" not in line else _OF_LINES.get(kind)
     if event is None:
         return None
-    spelled = zip(event.__struct_fields__, event.__struct_encode_fields__, strict=True)
     try:
-        return event(**{name: line[column] for name, column in spelled if column in line})
+        return event(**{name: line[column] for name, column in _spelled(event) if column in line})
     except TypeError:
         return None
+
+
+@cache
+def _spelled(event: type[Recorded]) -> tuple[tuple[str, str], ...]:
+    """The fields of an event, each with its name in JSON."""
+    return tuple(zip(event.__struct_fields__, event.__struct_encode_fields__, strict=True))
 
 
 _OF_RECORDINGS = (
