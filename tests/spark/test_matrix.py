@@ -1,0 +1,129 @@
+"""The matrix: cells, what each loses, and that what was recorded lies within what we measure."""
+
+from __future__ import annotations
+
+import pytest
+
+from rmqlab.checkout import ROOT
+from rmqlab.errors import BadInput
+from rmqlab.rules import RULES
+from rmqlab.scenario.scenario import Send, Start
+from rmqlab_tools.spark.matrix.cells import ORDERS, RECEIVERS, Cell, is_possible, scenario_of
+from rmqlab_tools.spark.matrix.matrix import matrix
+from rmqlab_tools.spark.matrix.measure import matrix_cell
+from rmqlab_tools.spark.matrix.recorded import RECORDED, recorded, recorded_text
+from tests.proof.matrix.recorded import lost_by_cell
+
+GOLDEN = ROOT / "data/golden"
+RUNS = 120  # in so many the rarest recorded loss of lite pull comes up
+EIGHT = "AAAABBBB"
+
+
+def simulated():
+    return [cell for cell in recorded() if RECEIVERS[cell.receiver].simulated]
+
+
+@pytest.mark.parametrize("cell", simulated(), ids=lambda cell: "-".join(map(str, cell)))
+def test_recorded_losses_lie_within_the_measured_ones(cell):
+    measured = matrix_cell(*cell, runs=RUNS)
+    losses = [lost for runs in recorded()[cell].values() for lost in runs]
+    assert measured["low"] <= min(losses)
+    assert max(losses) <= measured["high"]
+
+
+@pytest.mark.parametrize("folder", sorted(GOLDEN.glob("broker-*/*/events.jsonl.gz")), ids=lambda path: str(path.parent))
+def test_shipped_table_is_what_the_sets_say(folder):
+    version = folder.parent.parent.name.removeprefix("broker-")
+    name = folder.parent.name
+    if "noprop" in name:
+        return
+    counted = lost_by_cell(folder.parent, version)
+    assert counted == {
+        cell: sets[name] for cell, sets in recorded().items() if name in sets and cell.version == version
+    }
+
+
+def test_shipped_table_is_in_order():
+    assert RECORDED.read_text(encoding="utf-8") == recorded_text(recorded())
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", range(4))
+def test_every_order_sends_four_of_each_tag(order, seed):
+    scenario = scenario_of(Cell(order=order), seed)
+    messages = [message for step in scenario.steps if isinstance(step, Send) for message in step.messages]
+    assert sorted(message.tag[-1] for message in messages) == list(EIGHT)
+    assert sorted({message.queue for message in messages}) == [0, 1, 2, 3]
+
+
+def test_seeds_differ_in_who_starts_first_and_when():
+    starts = [
+        tuple((step.at, step.who) for step in scenario_of(Cell(), seed).steps if isinstance(step, Start))
+        for seed in range(20)
+    ]
+    assert {start[0][1] for start in starts} == {"A", "B"}
+    assert {start[1][0] for start in starts} == {200, 2_000}
+
+
+def test_same_arguments_give_the_same_cell():
+    assert matrix_cell("lite", "slow_turn", runs=4) == matrix_cell("lite", "slow_turn", runs=4)
+
+
+def test_a_searched_cell_says_so():
+    searched = matrix_cell("push_own", version="4.8.0", runs=2, budget=2_000)
+    assert (searched["explored"], searched["low"], searched["high"]) == (True, 4, 4)
+    assert matrix_cell("push_own", version="4.8.0", runs=2, budget=5)["explored"] is False
+
+
+def test_nothing_is_lost_where_members_ask_for_the_same():
+    for receiver in ("push", "push_own"):
+        assert matrix_cell(receiver, same=True, runs=5)["high"] == 0
+
+
+def test_a_lost_message_has_a_culprit():
+    measured = matrix_cell("push", "burst_blocks", version="4.8.0", runs=5)
+    assert measured["by"] == {"dropped_by_broker_tag other": 4.0, "dropped_by_client other": 2.0}
+    assert sum(measured["by"].values()) == measured["mean"]
+
+
+def test_foreign_messages_are_counted():
+    assert matrix_cell("lite_assign", runs=3)["foreign"] == 4
+
+
+def test_a_receiver_of_later_versions_is_no_cell_of_4_8_0():
+    assert not is_possible(Cell("pop", version="4.8.0"))
+    assert {row.receiver for row in matrix(orders=["burst_turn"], versions=["4.8.0"], runs=1)} == {
+        name for name, receiver in RECEIVERS.items() if "4.8.0" in receiver.versions
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"receivers": ["psh"]}, "receiver 'psh'; did you mean push?"),
+        ({"orders": ["burst"]}, "there are burst_blocks"),
+        ({"filters": ["tag"]}, "did you mean TAG?"),
+        ({"versions": ["5.9.0"]}, "5.9.0"),
+        ({"receivers": ["pop"], "versions": ["4.8.0"]}, "needs a version that has it"),
+        ({"receivers": ["lite"], "failed": [True]}, "no cell"),
+    ],
+)
+def test_bad_names_are_named(arguments, complaint):
+    with pytest.raises(BadInput, match=complaint.replace("?", r"\?")):
+        matrix(**arguments, runs=1)
+
+
+def test_rules_of_a_learner_are_measured_and_nothing_recorded_stands_beside():
+    rules = RULES["4.8.0"].replace(client_keeps=lambda *_given: True)
+    (row,) = matrix(["push"], ["burst_blocks"], versions=["4.8.0"], runs=3, rules=rules)
+    assert row.recorded == ""
+    assert row.mean == 4
+
+
+def test_picture_and_grids_say_what_is_not_simulated():
+    rows = matrix(["push", "push_proxy"], ["burst_blocks", "burst_turn"], settled=[True], runs=2)
+    (grid,) = rows.grids()
+    assert grid.rows[1][2].startswith("–; recorded")
+    assert "(7.2)" in rows.picture().svg
+    with pytest.raises(BadInput, match="choose one of each"):
+        matrix(["push"], ["burst_blocks"], settled=[True, False], runs=1).picture()
