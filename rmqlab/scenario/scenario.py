@@ -84,7 +84,7 @@ class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
     A consumer of kind pop is a push consumer that lets the broker assign it queues to pop, one of kind grpc a
     PushConsumer of a proxy, one of kind simple a SimpleConsumer there: it asks for `batch` messages, invisible for
     `invisible` s, and waits `await` s for them. A message that it is to refuse it leaves alone, or lets it be invisible
-    for `change` s more.
+    for `change` s more. A push or lite pull consumer `via` a proxy speaks to the proxy's remoting side.
     """
 
     who: str
@@ -99,6 +99,7 @@ class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
     later_times: int = 0
     trace: bool = False
     kind: Kind = "push"
+    via: Literal["broker", "proxy"] = "broker"
     batch: int = 32
     invisible: int = 15
     await_: int = msgspec.field(default=10, name="await")

@@ -29,6 +29,7 @@ from rmqlab.protocol.channel import LocalChannel
 from rmqlab.rules import DEFAULT_RULES, Rules, require_rules
 from rmqlab.run.facts import Fact, FactLog
 from rmqlab.scenario.fault_steps import BROKER
+from rmqlab.sim.network import VirtualConnection
 from rmqlab.sim.scheduler import US_PER_MS
 from rmqlab.sim.virtual import VirtualTime
 from rmqlab.sim.virtual_server import LateReput
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rmqlab.broker.config_manager import ConfigManager
+    from rmqlab.broker.remoting_proxy import RemotingProxy
+    from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.serializable import RemotingSerializable
     from rmqlab.protocol.topic_config import BrokerRegistration
     from rmqlab.scenario.schedule import Chooser, Timing
@@ -143,6 +146,10 @@ def _cluster_config(properties: Mapping[str, str], where: str) -> ClusterConfig:
     return ClusterConfig(broker=broker, store=store)
 
 
+def _is_behind_proxy(channel: Channel) -> bool:
+    return isinstance(channel, VirtualConnection) and channel.node.is_behind_proxy
+
+
 class Cluster:
     """Name server and broker on one heap; `facts` collects what both and all clients report."""
 
@@ -167,6 +174,7 @@ class Cluster:
         self.on_disk: dict[str, RemotingSerializable] = {}
         self._uptime_ms = uptime  # of the broker, when it starts to write its files
         self._writes = False
+        self._has_proxy = False
         self._tables: dict[str, ConfigManager] = {}
 
     def _reput_late(self) -> None:
@@ -194,6 +202,20 @@ class Cluster:
     def _at_namesrv(self, sent: BrokerRegistration) -> None:
         if self.namesrv_server.up:
             self.namesrv.route_info_manager.register_broker(sent, self._link, self.world.epoch_now())
+
+    def put_proxy_before_broker(self) -> None:
+        """Let a proxy serve the machines that are behind it (`Machine.is_behind_proxy`), from now on."""
+        if not self._has_proxy:
+            self._has_proxy = True
+            self.broker_server.handler = self._front()
+
+    def _front(self) -> Broker | RemotingProxy:
+        """Whoever listens at the broker's address."""
+        if not self._has_proxy:
+            return self.broker
+        from rmqlab.broker.remoting_proxy import RemotingProxy
+
+        return RemotingProxy(self.broker, _is_behind_proxy)
 
     # Faults.
 
@@ -247,7 +269,7 @@ class Cluster:
         self.broker = broker
         if self.broker_server.reput is not None:
             self._store.dispatch()  # a broker that starts brings its queues up first
-        self.broker_server.start(broker)
+        self.broker_server.start(self._front())
         self._reput_late()
         self._uptime_ms = 0
         if self._writes:

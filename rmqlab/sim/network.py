@@ -99,6 +99,7 @@ class Machine:
         self.up = True
         self.hold: Hold | None = None
         self.faults: LinkFaults | None = None
+        self.is_behind_proxy = False
 
     def receive(self, connection: VirtualConnection, command: RemotingCommand) -> None:
         """A frame arrived."""

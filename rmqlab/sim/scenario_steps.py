@@ -278,6 +278,9 @@ class ScenarioSteps:
     async def _start(self, step: Start) -> None:
         config = config_of(step, self.cluster.config.rules)
         node = self._node(step.who)
+        if step.via == "proxy":
+            node.is_behind_proxy = True
+            self.cluster.put_proxy_before_broker()
         instance = self._instance(node, step.who, config)
         client = client_of(step, instance, config, self.recorder)
         member = GroupMember(step.who, step.group, step.broadcasts, pops=step.pops)
