@@ -27,6 +27,7 @@ Experiments
     ExpressionWarning   a subscription that probably means something else, such as tagA|tagB
 
 Questions
+    matrix          what two members that differ lose, by receiver, order, filter and version, recorded runs beside
     lint            do the members of a group subscribe the same, by meaning
     sql92           what a broker makes of a SQL92 filter
     tags            what a client makes of a tag expression
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from rmqlab.plugins import explore as explore
     from rmqlab.plugins import guess as guess
     from rmqlab.plugins import lint as lint
+    from rmqlab.plugins import matrix as matrix
     from rmqlab.plugins import need as need
     from rmqlab.plugins import plan as plan
     from rmqlab.plugins import progress as progress
@@ -102,6 +104,7 @@ __all__ = [
     "explore",
     "guess",
     "lint",
+    "matrix",
     "need",
     "plan",
     "progress",

@@ -11,7 +11,7 @@ from importlib import import_module
 FRONT_DOOR = {
     "audit": "spark.audit_store", "broken": "course.mutants", "check": "course.check", "doctor": "doctor.doctor",
     "explain": "doctor.evidence.door", "explore": "verbs", "ExpressionWarning": "search.expressions.remarks",
-    "guess": "course.progress", "lint": "verbs", "need": "extras", "plan": "verbs",
+    "guess": "course.progress", "lint": "verbs", "matrix": "spark.matrix.matrix", "need": "extras", "plan": "verbs",
     "progress": "course.progress", "quiz": "course.quiz", "read_store": "spark", "replay": "verbs",
     "reproduce": "verbs", "rules_between": "show.rule_differences", "serve": "live.serve", "show": "show",
     "simulate": "verbs", "spark": "spark", "sql92": "verbs", "sweep": "spark.sweeps.runner", "tags": "verbs",

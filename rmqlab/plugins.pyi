@@ -34,6 +34,7 @@ from rmqlab_tools.show.waiting_lines import waiting_line as waiting_line
 from rmqlab_tools.spark import Room as Room
 from rmqlab_tools.spark import read_store as read_store
 from rmqlab_tools.spark.audit_store import audit as audit
+from rmqlab_tools.spark.matrix.matrix import matrix as matrix
 from rmqlab_tools.spark.sweeps.runner import sweep as sweep
 from rmqlab_tools.verbs import explore as explore
 from rmqlab_tools.verbs import lint as lint

@@ -113,6 +113,13 @@ VERBS = {
         "sweep heartbeats --set clients=1000 --spark none",
         extras=("spark", "java"),
     ),
+    "matrix": Verb(
+        _("what two members that differ lose: by receiver, order of the tags, filter and version"),
+        {0: _("every cell was measured; with --row: its figures came out again"), 1: _("a figure came out otherwise")},
+        "matrix --receivers push,push_own --orders burst_turn --versions 4.8.0,5.5.0",
+        options=("--out", "--spark", "--row"),
+        option_extras=("spark", "java"),
+    ),
     "doctor": Verb(
         _("who is losing messages in a live cluster, now; only reads"),
         {

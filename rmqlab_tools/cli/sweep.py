@@ -14,11 +14,12 @@ from rmqlab_tools.cli.printing import printer
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
     from rmqlab_tools.cli.printing import Printer
+    from rmqlab_tools.spark.sweeps.sweep import Sweep
 
 PLAIN = _("none")
 LONGEST_FIGURE = 40  # characters of a figure that is shown
@@ -93,7 +94,7 @@ def run(args: Namespace) -> int:
     check_target(args.table, "--table")
     sweep = named.sweep(args.name, seed=args.seed, runs=args.runs, axes=_axes(args.set, named.rows(1)))
     folder = args.out or Path(f"sweep-{args.name}")
-    with Progress(args.name, len(sweep.parameters), unit="rows") as progress, _session(args.spark) as session:
+    with Progress(args.name, len(sweep.parameters), unit="rows") as progress, opened_session(args.spark) as session:
         result = run_sweep(
             sweep, folder, session=session, rows_a_task=args.rows_a_task or named.rows_a_task, progress=progress.rows
         )
@@ -107,7 +108,8 @@ def run(args: Namespace) -> int:
 
 
 @contextmanager
-def _session(address: str | None) -> Iterator[SparkSession | None]:
+def opened_session(address: str | None) -> Iterator[SparkSession | None]:
+    """A session at an address, closed at the end; None where it says that none is wanted."""
     if address == PLAIN:
         yield None
         return
@@ -154,7 +156,11 @@ def _again(args: Namespace, out: Printer) -> int:
     else:
         rows = stored_sweep(args.name).records if args.out is None else rows_in(args.out, args.name)
     record = row_of(rows, args.row)
-    sweep = SWEEPS[args.name].sweep(args.name)
+    return compare_row(SWEEPS[args.name].sweep(args.name), record, args, out)
+
+
+def compare_row(sweep: Sweep, record: Mapping[str, Any], args: Namespace, out: Printer) -> int:
+    """Run a kept row again and print its figures beside those kept; exit status 1 if one differs."""
     parameters = sweep.parameters_of(record)
     out.say(f"row {record['row']}, seed {record['seed']}: {', '.join(f'{k} {v}' for k, v in parameters.items())}")
     figures = sweep.rerun(record)
@@ -165,7 +171,7 @@ def _again(args: Namespace, out: Printer) -> int:
     different = [figure.name for figure in figures if not figure.same]
     out.say(f"{len(figures) - len(different)} of {len(figures)} figures are as kept")
     values = {figure.name: {"kept": figure.kept, "now": figure.now} for figure in figures}
-    write_json({"sweep": args.name, "row": record["row"], "differing": different, "figures": values}, args.json)
+    write_json({"sweep": sweep.name, "row": record["row"], "differing": different, "figures": values}, args.json)
     return 1 if different else 0
 
 

@@ -90,6 +90,21 @@ class Table:
         shown[1:] = [line + ("  <" if number in self.marked else "") for number, line in enumerate(shown[1:])]
         return "\n".join(map(str, [self.title(), *shown]))
 
+    def markdown(self) -> str:
+        """A table of Markdown under its caption; a marked row is bold.
+
+        >>> print(Table("Queues", ["queue", "owner"], [[0, "A"]]).markdown())
+        **Queues**
+        <BLANKLINE>
+        | queue | owner |
+        |---|---|
+        | 0 | A |
+        """
+        headers, *rows = [[cell.replace("|", "\\|") for cell in line] for line in self.cells()]
+        bold = [[f"**{cell}**" if n in self.marked else cell for cell in row] for n, row in enumerate(rows)]
+        lines = [f"| {' | '.join(line)} |" for line in (headers, *bold)]
+        return "\n".join([f"**{self.title()}**", "", lines[0], "|---" * len(headers) + "|", *lines[1:]])
+
     def __repr__(self) -> str:
         """The plain text."""
         return self.text()

@@ -29,7 +29,6 @@ class Receiver(NamedTuple):
     fields: dict[str, Any]
     versions: tuple[str, ...] = tuple(RULES)
     fails: bool = True  # whether a listener can refuse a message, so that it comes again
-    simulated: bool = True  # False: recorded alone
 
 
 RECEIVERS: Final[dict[str, Receiver]] = {

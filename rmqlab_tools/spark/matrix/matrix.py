@@ -6,24 +6,30 @@ Every cell is measured alone and from nothing but its names, so that a row can b
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from rmqlab.errors import BadInput
 from rmqlab.language import N_, _, joined
 from rmqlab.run.fates import FATE_WORDS, Fate
 from rmqlab.run.results import Records
-from rmqlab_tools.spark.matrix.cells import ORDERS, RECEIVERS, Cell, check_names, is_possible
-from rmqlab_tools.spark.matrix.measure import BUDGET, RUNS, matrix_cell
+from rmqlab_tools.spark.matrix.cells import MESSAGES, ORDERS, RECEIVERS, Cell, check_names, is_possible
+from rmqlab_tools.spark.matrix.measure import BUDGET, FIGURES, RUNS, matrix_cell
 from rmqlab_tools.spark.matrix.recorded import recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from rmqlab.rules import Rules
     from rmqlab_tools.show.figure import Picture
     from rmqlab_tools.show.tables import Table
+    from rmqlab_tools.spark.sweeps.sweep import Sweep
 
-NOT_KNOWN = "–"
+NAME: Final = "matrix"
+VERSION: Final = 1  # raised when a figure changes its meaning: kept rows of another version are not used
+ROWS_A_TASK: Final = 8
 _WHOSE = {
     "own": N_("the asker's own expression"),
     "other": N_("the other member's expression"),
@@ -32,10 +38,10 @@ _WHOSE = {
 
 
 class MatrixRow(NamedTuple):
-    """A cell, what was measured (None: not simulated), and what was recorded of the real broker and clients.
+    """A cell, what was measured, and what was recorded of the real broker and clients.
 
-    `low`, `mean`, `high`, `unfinished`, `twice`, `foreign` are messages of eight; `by` names fate and whose
-    expression of the messages lost, as means; `recorded` is the loss of each recorded run, in words.
+    `low`, `mean`, `high`, `unfinished`, `twice`, `foreign` are messages of eight, as `matrix_cell` has them; `by` says
+    what became of the messages lost, and by whose expression, as means; `recorded` is the loss of each recorded run.
     """
 
     receiver: str
@@ -47,12 +53,12 @@ class MatrixRow(NamedTuple):
     same: bool
     runs: int
     explored: bool
-    low: int | None
-    mean: float | None
-    high: int | None
-    unfinished: float | None
-    twice: float | None
-    foreign: float | None
+    low: int
+    mean: float
+    high: int
+    unfinished: float
+    twice: float
+    foreign: float
     by: str
     recorded: str
     recorded_mean: float | None
@@ -63,9 +69,14 @@ class MatrixRow(NamedTuple):
         return Cell(self.receiver, self.order, self.filter, self.settled, self.failed, self.version, self.same)
 
     @property
-    def share(self) -> float | None:
+    def share(self) -> float:
         """The share of the messages that is lost, 0 to 1."""
-        return None if self.mean is None else self.mean / 8
+        return self.mean / MESSAGES
+
+    @property
+    def losses(self) -> dict[str, list[int]]:
+        """What each recorded run lost of eight, by set."""
+        return recorded().get(self.cell, {}) if self.recorded else {}
 
 
 class Matrix(Records[MatrixRow]):
@@ -77,7 +88,7 @@ class Matrix(Records[MatrixRow]):
 
     def as_json(self) -> dict[str, Any]:
         """The rows for programs; `share` is the share lost, `recorded` the losses of recorded runs by set."""
-        return {"rows": [row._asdict() | {"share": row.share, "recorded": _recorded_of(row)} for row in self]}
+        return {"rows": [row._asdict() | {"share": row.share, "recorded": row.losses} for row in self]}
 
     def grids(self) -> list[Table]:
         """Receivers downwards, orders to the right: a table for each filter, age, failure and version that occurs."""
@@ -120,7 +131,6 @@ class Matrix(Records[MatrixRow]):
                 "lost": _Lost(row),
             }
             for row in self
-            if row.mean is not None or row.recorded_mean is not None
         ]
         return heat_map(
             cells,
@@ -130,10 +140,6 @@ class Matrix(Records[MatrixRow]):
             title=title or _("Lost of eight messages: mean (recorded mean)"),
             text=lambda lost: lost.words,
         )
-
-
-def _recorded_of(row: MatrixRow) -> dict[str, list[int]]:
-    return recorded().get(row.cell, {})
 
 
 def _title(row: MatrixRow) -> str:
@@ -152,8 +158,8 @@ def _cell_words(rows: list[MatrixRow], receiver: str, order: str) -> str:
     row = next((row for row in rows if (row.receiver, row.order) == (receiver, order)), None)
     if row is None:
         return ""
-    ours = NOT_KNOWN if row.mean is None else f"{row.mean:.1f}"
-    if row.mean is not None and row.low != row.high:
+    ours = f"{row.mean:.1f}"
+    if row.low != row.high:
         ours += " " + _("({low} to {high})", low=row.low, high=row.high)
     if row.recorded_mean is None:
         return ours
@@ -163,16 +169,14 @@ def _cell_words(rows: list[MatrixRow], receiver: str, order: str) -> str:
 class _Lost(float):
     """The mean loss of a cell, with its words."""
 
+    __slots__ = ("words",)
     words: str
 
     def __new__(cls, row: MatrixRow) -> Self:
-        mean = row.recorded_mean if row.mean is None else row.mean
-        value = super().__new__(cls, mean or 0)
-        ours = NOT_KNOWN if row.mean is None else f"{row.mean:.1f}"
-        value.words = ours if row.recorded_mean is None else f"{ours} ({row.recorded_mean:.1f})"
+        value = super().__new__(cls, row.mean)
+        recorded_words = "" if row.recorded_mean is None else f" ({row.recorded_mean:.1f})"
+        value.words = f"{row.mean:.1f}{recorded_words}"
         return value
-
-    __slots__ = ("words",)
 
 
 def matrix(
@@ -187,17 +191,20 @@ def matrix(
     runs: int = RUNS,
     budget: int = BUDGET,
     rules: Rules | None = None,
+    folder: Path | str | None = None,
+    session: SparkSession | None = None,
 ) -> Matrix:
     """What two members that differ lose of eight messages, by receiver, order of the tags, filter, version.
 
     Cells that there are not (a receiver that a version has not) are left out. `runs`, `budget` and `rules` are those
-    of `matrix_cell`.
+    of `matrix_cell`. With a `folder` each row is kept there when it is measured, and what is there is not measured
+    again; with a `session` rows are measured in Spark tasks.
 
-    >>> [(row.mean, row.recorded) for row in matrix(["push"], ["burst_blocks"], versions=["4.8.0"], runs=2)]
-    [(6.0, 'base-2: 6 6 6 6 6 6 6 6; base: 6 6 6 6 6 6')]
+    >>> [(row.mean, row.recorded) for row in matrix(["push"], ["burst_blocks"], versions=["5.3.3"], runs=2)]
+    [(6.0, 'base: 6 6 6 6 6')]
 
     Raises:
-        BadInput: an unknown name, or no cell is left.
+        BadInput: an unknown name, no cell is left, or a folder with rules of one's own.
     """
     receivers = tuple(RECEIVERS) if receivers is None else receivers
     orders = tuple(ORDERS) if orders is None else orders
@@ -207,30 +214,57 @@ def matrix(
     possible = [cell for cell in cells if is_possible(cell)]
     if not possible:
         raise BadInput(_("matrix: there is no cell with all of these; a receiver needs a version that has it"))
-    return Matrix(row_of(cell, runs=runs, budget=budget, rules=rules) for cell in possible)
+    if runs < 1:
+        raise BadInput(_("matrix: runs is {runs}; at least one is needed", runs=runs))
+    if folder is None and session is None:
+        measured = [matrix_cell(*cell, runs=runs, budget=budget, rules=rules) for cell in possible]
+        return Matrix(
+            _row_of(cell, figures | {"runs": runs}, with_recorded=rules is None)
+            for cell, figures in zip(possible, measured, strict=True)
+        )
+    if rules is not None:
+        raise BadInput(_("matrix: rules of your own are measured here; give no folder and no session"))
+    from rmqlab_tools.spark.sweeps.runner import sweep
+
+    rows = [_parameters(cell, runs, budget) for cell in possible]
+    result = sweep(
+        matrix_cell, rows, folder=folder, session=session, name=NAME, version=VERSION, rows_a_task=ROWS_A_TASK
+    )
+    for row in result.failed:
+        raise BadInput(_("matrix: row {row}: {error}", row=row["row"], error=row["error"]))
+    return Matrix(_row_of(Cell(*(row[name] for name in Cell._fields)), row) for row in result.good)
 
 
-def row_of(cell: Cell, *, runs: int = RUNS, budget: int = BUDGET, rules: Rules | None = None) -> MatrixRow:
-    """One row: the cell measured, unless it is only recorded, and what was recorded of it.
+def _parameters(cell: Cell, runs: int = RUNS, budget: int = BUDGET) -> dict[str, Any]:
+    return {**cell._asdict(), "runs": runs, "budget": budget}
+
+
+def stored_matrix(folder: Path, row: str) -> tuple[Sweep, Mapping[str, Any]]:
+    """The sweep that measures a row again, and one row of a folder: its id, or its number from 0.
 
     Raises:
-        BadInput: there is no such cell.
+        BadInput: there are no rows, or no such row.
     """
-    losses = recorded().get(cell, {}) if rules is None else {}
+    from rmqlab_tools.spark.sweeps.results import row_of, rows_in
+    from rmqlab_tools.spark.sweeps.sweep import Sweep
+
+    return Sweep(NAME, matrix_cell, [_parameters(Cell())], version=VERSION), row_of(rows_in(folder, NAME), row)
+
+
+def _row_of(cell: Cell, measured: Mapping[str, Any], *, with_recorded: bool = True) -> MatrixRow:
+    """One row: the cell as it was measured, and what was recorded of it."""
+    losses = recorded().get(cell, {}) if with_recorded else {}
     every = [lost for runs_of_set in losses.values() for lost in runs_of_set]
-    measured: dict[str, Any] = dict.fromkeys(("low", "mean", "high", "unfinished", "twice", "foreign"))
-    measured |= {**cell._asdict(), "runs": 0, "explored": False, "by": {}}
-    if RECEIVERS[cell.receiver].simulated:
-        measured = matrix_cell(*cell, runs=runs, budget=budget, rules=rules)
-    by = joined(", ", (_words_of(name, count) for name, count in measured["by"].items()))
     return MatrixRow(
-        **measured | {"by": by},
+        *cell,
+        **{name: measured[name] for name in ("runs", *FIGURES)},
+        by=_by_in_words(measured["by"]),
         recorded="; ".join(f"{name}: {' '.join(map(str, lost))}" for name, lost in losses.items()),
         recorded_mean=round(sum(every) / len(every), 2) if every else None,
     )
 
 
-def _words_of(fate_and_whose: str, count: float) -> str:
-    """How many a fate took, and by whose expression."""
-    fate, whose = fate_and_whose.split()
-    return f"{count:g} {_(FATE_WORDS[Fate(fate)])} ({_(_WHOSE[whose])})"
+def _by_in_words(by: str) -> str:
+    """How many each fate took, and by whose expression."""
+    parts = (part.split() for part in by.split(", ") if part)
+    return joined(", ", (f"{mean} {_(FATE_WORDS[Fate(fate)])} ({_(_WHOSE[whose])})" for mean, fate, whose in parts))

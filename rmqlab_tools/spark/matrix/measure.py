@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Run
 
 RUNS, BUDGET = 40, 0
+FIGURES = ("explored", "low", "mean", "high", "unfinished", "twice", "foreign")
 _BROKER = (BrokerConfig(), BrokerConfig(enable_property_filter=True))
 
 
@@ -79,11 +80,12 @@ def matrix_cell(
     budget: int = BUDGET,
     rules: Rules | None = None,
 ) -> dict[str, Any]:
-    """Measure one cell: a dict of plain values, the same for the same arguments.
+    """Measure one cell: figures by name, the same for the same arguments. It is a function for `rmqlab.sweep`.
 
     `runs` scenarios are drawn by seeds 0, 1, ...; with a `budget` both orders of starts are also searched, each with
     at most about so many runs. `explored`: both searches came to their end, so `low` to `high` holds for every order
-    of frames. `mean`, `unfinished`, `twice`, `foreign` and `by` are means over the runs drawn, in messages of eight.
+    of frames. `mean`, `unfinished`, `twice` and `foreign` are means over the runs drawn, in messages of eight; `by`
+    has "MEAN FATE WHOSE" of what was lost.
 
     >>> cell = matrix_cell("push", runs=3)
     >>> cell["low"], cell["mean"], cell["high"], cell["explored"]
@@ -105,8 +107,6 @@ def matrix_cell(
     lost = [*(losses.lost for losses in drawn), *searched]
     by = sum((losses.by for losses in drawn), Counter())
     return {
-        **cell._asdict(),
-        "runs": runs,
         "explored": explored,
         "low": min(lost),
         "mean": _mean(losses.lost for losses in drawn),
@@ -114,7 +114,7 @@ def matrix_cell(
         "unfinished": _mean(losses.unfinished for losses in drawn),
         "twice": _mean(losses.twice for losses in drawn),
         "foreign": _mean(losses.foreign for losses in drawn),
-        "by": {f"{fate} {whose}": round(count / runs, 2) for (fate, whose), count in sorted(by.items())},
+        "by": ", ".join(f"{count / runs:.3g} {fate} {whose}" for (fate, whose), count in sorted(by.items())),
     }
 
 
