@@ -46,19 +46,19 @@ def check_permissions(
     Raises:
         Refused: the broker refuses the request.
     """
-    group, topic, suggest_todo = header.consumer_group, header.topic, parts.rules.wire.suggest_todo
+    group, topic, wire = header.consumer_group, header.topic, parts.rules.wire
     if not parts.config.broker_permission & PERM_READ:
         remark = f"the broker[{parts.config.broker_ip1}] pulling message is forbidden"
         raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
     group_config = parts.groups.find_subscription_group_config(group)
     if group_config is None:
-        remark = f"subscription group [{group}] does not exist, {suggest_todo}"
+        remark = f"subscription group [{group}] does not exist, {wire.suggest_todo}"
         raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
     if not group_config.consume_enable:
         raise RequestRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
     topic_config = parts.topics.select_topic_config(topic)
     if topic_config is None:
-        remark = f"topic[{topic}] not exist, apply first please! {suggest_todo}"
+        remark = f"topic[{topic}] not exist, apply first please! {wire.suggest_todo}"
         raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
     if not topic_config.perm & PERM_READ:
         raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden")
@@ -110,10 +110,12 @@ def _own_subscription(parts: PullDependencies, header: PullMessageRequestHeader,
 def _group_subscription(
     parts: PullDependencies, header: PullMessageRequestHeader, group_config: SubscriptionGroupConfig
 ) -> Subscription:
-    group, topic, suggest_todo = header.consumer_group, header.topic, parts.rules.wire.suggest_todo
+    group, topic, wire = header.consumer_group, header.topic, parts.rules.wire
     info = parts.consumers.consumer_table.get(group)
     if info is None:
-        raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{suggest_todo}")
+        raise RequestRefused(
+            ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{wire.suggest_todo}"
+        )
     if not group_config.consume_broadcast_enable and info.message_model is MessageModel.BROADCASTING:
         raise RequestRefused(
             ResponseCode.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way"
@@ -121,7 +123,7 @@ def _group_subscription(
     subscription = info.subscription_table.get(topic)
     if subscription is None:
         raise RequestRefused(
-            ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{suggest_todo}"
+            ResponseCode.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{wire.suggest_todo}"
         )
     # Only an older table is refused. A newer one, made by a member with other tags, serves in silence (row S-66).
     if not parts.rules.is_latest(subscription.sub_version, header.sub_version):

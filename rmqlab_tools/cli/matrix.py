@@ -1,4 +1,4 @@
-"""The verb `matrix`: what two members that differ lose, by receiver, order, filter and version; or one row once more."""
+"""The verb `matrix`: what two members that differ lose, by receiver, order, filter, version; or one row once more."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def run(args: Namespace) -> int:
         replace_file(args.picture, rows.picture().svg)
     write_json(rows.as_json(), args.json)
     grids = rows.grids()
-    out.say(*(grid.markdown() if args.markdown else grid.text() for grid in grids))
+    out.say("\n\n".join(grid.markdown() if args.markdown else grid.text() for grid in grids))
     if args.verbose:
         out.say("", *repr(rows).splitlines())
     return 0

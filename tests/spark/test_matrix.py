@@ -97,7 +97,7 @@ def test_a_receiver_of_later_versions_is_no_cell_of_4_8_0():
     ("arguments", "complaint"),
     [
         ({"receivers": ["psh"]}, "receiver 'psh'; did you mean push?"),
-        ({"orders": ["burst"]}, "there are burst_blocks"),
+        ({"orders": ["burst"]}, "no order 'burst'"),
         ({"filters": ["tag"]}, "did you mean TAG?"),
         ({"versions": ["5.9.0"]}, "5.9.0"),
         ({"receivers": ["pop"], "versions": ["4.8.0"]}, "needs a version that has it"),

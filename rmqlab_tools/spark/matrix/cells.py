@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any, Final, NamedTuple
 
-from rmqlab.errors import BadInput, did_you_mean
+from rmqlab.errors import BadInput, there_are
 from rmqlab.language import N_, _, joined
 from rmqlab.rules import RULES, rules_of
 from rmqlab.scenario.scenario import Scenario, convert_scenario
@@ -83,13 +83,7 @@ def check_names(cell: Cell) -> None:
     ):
         if name not in names:
             raise BadInput(
-                _(
-                    "matrix: {what} {name}{near}; there are {names}",
-                    what=what,
-                    name=f"{name!r}",
-                    near=did_you_mean(name, names),
-                    names=joined(", ", names),
-                )
+                _("matrix: there is no {what} {name}{near}", what=what, name=f"{name!r}", near=there_are(name, names))
             )
 
 
