@@ -38,9 +38,9 @@ _OF_RECEIVES = ("batch", "invisible")
 NOT_OF_KIND = {
     "push": _OF_RECEIVES,
     "lite": (*_OF_LISTENERS, "later_times", *_OF_RECEIVES),
-    "pop": ("mode", "orderly", "post_subscription", *_OF_RECEIVES),
-    "grpc": (*_OF_LISTENERS, *_OF_RECEIVES),
-    "simple": _OF_LISTENERS,
+    "pop": ("mode", "orderly", "post_subscription", *_OF_RECEIVES, "via"),
+    "grpc": (*_OF_LISTENERS, *_OF_RECEIVES, "via"),
+    "simple": (*_OF_LISTENERS, "via"),
 }
 """Options of `LabSteps.consumer` that a consumer of a kind has not."""
 _BEATS_ON = _("its heartbeats go on, as with 4.8.0; lab.kill({who}) ends them")
@@ -76,6 +76,7 @@ class LabSteps(LabTables):
         assign: Mapping[str, Iterable[int]] | None = None,
         batch: int = 32,
         invisible: int = 15,
+        via: Literal["broker", "proxy"] = "broker",
     ) -> Client:
         """Start a consumer of `group` and return the client itself.
 
@@ -86,7 +87,8 @@ class LabSteps(LabTables):
 
         Of 5.x there are three kinds more, whose every request carries the consumer's own expression: "pop" is a push
         consumer to which the broker gives queues to pop, "grpc" a PushConsumer of a proxy, "simple" a
-        SimpleConsumer there, which asks for `batch` messages, to be invisible to others for `invisible` seconds.
+        SimpleConsumer there, which asks for `batch` messages, to be invisible to others for `invisible` seconds. A
+        push or lite pull consumer may speak to the remoting side of a proxy as well: `via="proxy"`.
 
         >>> from rmqlab import Lab
         >>> Lab(topics={"T": 1}).consumer("A", group="G", subscribe={"T": "*"})
@@ -99,7 +101,7 @@ class LabSteps(LabTables):
         options = {
             "mode": mode != "clustering", "strategy": strategy != "avg", "consume_from": consume_from != "last",
             "orderly": orderly, "post_subscription": post_subscription, "later_times": later_times,
-            "batch": batch != 32, "invisible": invisible != 15,
+            "batch": batch != 32, "invisible": invisible != 15, "via": via != "broker",
         }  # fmt: skip
         too_much = [name for name in NOT_OF_KIND.get(kind, ()) if options[name]]
         if too_much:
@@ -134,7 +136,7 @@ class LabSteps(LabTables):
         extra = {
             "kind": kind, "mode": mode, "strategy": strategy, "from": consume_from, "orderly": orderly,
             "post": post_subscription, "laterTimes": later_times,
-            "batch": batch, "invisible": invisible,
+            "batch": batch, "invisible": invisible, "via": via,
             "assign": None if assign is None else queue_lists(f"{who}: assign", assign),
         }  # fmt: skip
         self._do("start", who=who, group=group, subscribe=subscriptions, **extra)

@@ -208,6 +208,10 @@ class GroupMember:
             for (_, queues), end in zip(moments, [*ends, None], strict=True)
         )
 
+    def expression_at(self, topic: str, t: float) -> str | None:
+        """What it asked of a topic at `t` (ms), None before it asked."""
+        return next((entry[3] for entry in reversed(self.asked) if entry[1] == topic and entry[0] <= t), None)
+
     def asks_for(self, message: SendRecord) -> bool:
         """Whether one of this member's subscriptions, in force when the message was there, wants it."""
         if self.until is not None and self.until < message.t:
@@ -334,7 +338,11 @@ class FateClassifier:
         is_asked = any(m.asks_for(message) for m in members)
 
         def fate(kind: Fate, t: float, culprit: str | None, slot: _Slot | None = None) -> MessageFate:
-            text, version = self.slot_at(group, message.topic, t) if slot is None else slot
+            popper = next((m for m in members if m.pops and m.who == culprit), None)
+            if slot is None:
+                at = self.slot_at(group, message.topic, t)
+                slot = at if popper is None else (popper.expression_at(message.topic, t), None)
+            text, version = slot
             return MessageFate(
                 group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text,
                 version, t, is_asked, member,

@@ -290,13 +290,22 @@ def convert_scenario(fields: object, where: str = "scenario") -> Scenario:
 def refusal_of(scenario: Scenario, rules: Rules) -> str | None:
     """Why a scenario cannot be simulated with these rules, naming the field; None if it can."""
     for index, step in enumerate(scenario.steps):
-        if isinstance(step, Start) and step.pops and not rules.has_pop:
+        if not isinstance(step, Start) or rules.has_pop:
+            continue
+        if step.pops:
             return _(
                 "steps[{index}].kind is {kind}: {version} has no POP; use push or lite, or version {versions}",
                 index=index,
                 kind=f"{step.kind!r}",
                 version=rules.version,
                 versions=joined(_(" or "), [version for version, known in RULES.items() if known.has_pop]),
+            )
+        if step.via == "proxy":
+            return _(
+                'steps[{index}].via is {via}: {version} has no proxy; leave it out, or use version "5.5.0"',
+                index=index,
+                via=f"{step.via!r}",
+                version=rules.version,
             )
     return None
 

@@ -15,16 +15,19 @@ from rmqlab_tools.spark.matrix.recorded import RECORDED, recorded, recorded_text
 from tests.proof.matrix.recorded import lost_by_cell
 
 GOLDEN = ROOT / "data/golden"
-RUNS = 120  # in so many the rarest recorded loss of lite pull comes up
+MOST_RUNS = 120
 EIGHT = "AAAABBBB"
 
 
 @pytest.mark.parametrize("cell", recorded(), ids=lambda cell: "-".join(map(str, cell)))
 def test_recorded_losses_lie_within_the_measured_ones(cell):
-    measured = matrix_cell(*cell, runs=RUNS)
-    losses = [lost for runs in recorded()[cell].values() for lost in runs]
-    assert measured["low"] <= min(losses)
-    assert max(losses) <= measured["high"]
+    losses = {lost for runs in recorded()[cell].values() for lost in runs}
+    for runs in (12, 40, MOST_RUNS):  # the rarest recorded loss of lite pull comes up late
+        measured = matrix_cell(*cell, runs=runs)
+        if measured["low"] <= min(losses) and max(losses) <= measured["high"]:
+            break
+    else:
+        pytest.fail(f"recorded {sorted(losses)}, measured {measured['low']} to {measured['high']} in {MOST_RUNS} runs")
 
 
 @pytest.mark.parametrize("folder", sorted(GOLDEN.glob("broker-*/*/events.jsonl.gz")), ids=lambda path: str(path.parent))

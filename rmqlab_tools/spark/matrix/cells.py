@@ -47,9 +47,9 @@ RECEIVERS: Final[dict[str, Receiver]] = {
 ORDERS: Final = {
     "burst_blocks": (N_("burst, AAAABBBB"), "AAAABBBB", 0),
     "burst_turn": (N_("burst, ABABABAB"), "ABABABAB", 0),
-    "slow_turn": (N_("one each 2.5 s, ABABABAB"), "ABABABAB", BETWEEN_MS),
-    "slow_blocks": (N_("one each 2.5 s, AAAABBBB"), "AAAABBBB", BETWEEN_MS),
-    "slow_chance": (N_("one each 2.5 s, by chance"), "", BETWEEN_MS),
+    "slow_turn": (N_("slow, ABABABAB"), "ABABABAB", BETWEEN_MS),
+    "slow_blocks": (N_("slow, AAAABBBB"), "AAAABBBB", BETWEEN_MS),
+    "slow_chance": (N_("slow, by chance"), "", BETWEEN_MS),
 }
 FILTERS: Final = ("TAG", "SQL92")
 

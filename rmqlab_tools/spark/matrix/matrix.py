@@ -127,7 +127,7 @@ class Matrix(Records[MatrixRow]):
         cells = [
             {
                 "order": _(ORDERS[row.order][0]),
-                "receiver": f"{_(RECEIVERS[row.receiver].words)}" + (f" {row.version}" if several else ""),
+                "": f"{_(RECEIVERS[row.receiver].words)}" + (f" {row.version}" if several else ""),
                 "lost": _Lost(row),
             }
             for row in self
@@ -135,9 +135,9 @@ class Matrix(Records[MatrixRow]):
         return heat_map(
             cells,
             x="order",
-            y="receiver",
+            y="",
             value="lost",
-            title=title or _("Lost of eight messages: mean (recorded mean)"),
+            title=title or _("Lost of eight messages: mean (recorded mean); slow: one each 2.5 s"),
             text=lambda lost: lost.words,
         )
 
@@ -151,7 +151,7 @@ def _title(row: MatrixRow) -> str:
         *([_("each message fails once")] if row.failed else []),
         *([_("both members ask for both tags")] if row.same else []),
     ]
-    return _("Lost of eight messages: {common}", common=joined(", ", common))
+    return _("Lost of eight messages: {common}; slow: one each 2.5 s", common=joined(", ", common))
 
 
 def _cell_words(rows: list[MatrixRow], receiver: str, order: str) -> str:
