@@ -1,6 +1,6 @@
 """What real clients lost in the cells of the matrix: runs of the real 4.8.0, 5.3.3 and 5.5.0, counted by set.
 
-`recorded.json` is made by `python -m tests.proof.matrix`, from the events of the recorded sets.
+`recorded.json` is counted from the events of the recorded sets.
 """
 
 from __future__ import annotations
