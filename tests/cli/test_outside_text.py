@@ -30,6 +30,7 @@ ARGUMENTS = {
     "sql92": [f"a > '{ODD}'", "--set", f"a={ODD}"],
     "rules": [ODD],
     "plan": ["tagA", ODD, *FAST],
+    "matrix": ["--receivers", ODD],
     "lint": ["--member", f"{ODD}:T=tagA", "--member", f"B:T={ODD}"],
     "completion": [ODD],
     "conform": [ODD],
