@@ -121,11 +121,18 @@ def _asked(scenario: Scenario) -> Iterator[tuple[str, str | None, str | None]]:
     return ((f"{name}:", kind, expression) for name, kind, expression in asked(scenario))
 
 
-def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group", version: str | None = None) -> GroupLint:
+def lint(
+    members: Mapping[str, Mapping[str, str]],
+    *,
+    group: str = "group",
+    kind: str | Mapping[str, str] = "push",
+    version: str | None = None,
+) -> GroupLint:
     """Compare what the members of a group subscribe, by meaning: `verdict`, differences, and a message that shows one.
 
     `members` maps a client to its topics and expressions; "SQL92:a > 3" is a condition, all else a tag expression.
-    `version` is the broker's: later ones know more words in a condition.
+    `version` is the broker's: later ones know more words in a condition. `kind` is how all members fetch, or those that
+    it maps: push, lite, pop, grpc or simple; members that pop are judged by the rules of POP.
 
     >>> str(lint({"A": {"T": "tagA"}, "B": {"T": "tagB"}}).verdict)
     'inconsistent'
@@ -138,9 +145,9 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group", vers
     from rmqlab.protocol.subscription_data import build_subscription
     from rmqlab_tools.search.lint.meaning import lint as compare
     from rmqlab_tools.search.lint.members import LintGroup, LintMember
+    from rmqlab_tools.search.lint.modes import require_kind, rules_for
     from rmqlab_tools.search.plan.change import parse_subscription
 
-    rules = rules_of(version)
     compared = LintGroup(group)
     right = '{"A": {"T": "tagA"}, "B": {"T": "tagB"}}'
     if not isinstance(members, Mapping):
@@ -151,6 +158,11 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group", vers
                 right=right,
             )
         )
+    kinds = dict.fromkeys(members, kind) if isinstance(kind, str) else dict(kind)
+    of_kinds = [
+        LintMember(client, {}, kind=require_kind(kinds.get(client, "push"), f"lint: {client}")) for client in members
+    ]
+    rules = rules_for(of_kinds, version)
     for client, expressions in members.items():
         _require_text(_("lint: a client"), client)
         if not isinstance(expressions, Mapping):
@@ -170,6 +182,7 @@ def lint(members: Mapping[str, Mapping[str, str]], *, group: str = "group", vers
                     topic: build_subscription(topic, subscription.expr, subscription.type)
                     for topic, subscription in parsed.items()
                 },
+                kind=kinds.get(client, "push"),
             )
         )
     return compare(compared, rules)

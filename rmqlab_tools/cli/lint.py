@@ -6,9 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, there_are
-from rmqlab.language import _
+from rmqlab.language import _, joined
 from rmqlab.protocol.subscription_data import SQL92, TAG
-from rmqlab.rules import rules_of
 from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
@@ -17,6 +16,7 @@ from rmqlab_tools.search.lint.findings import GroupLint, LintVerdict
 from rmqlab_tools.search.lint.lint_text import lint_lines
 from rmqlab_tools.search.lint.meaning import lint
 from rmqlab_tools.search.lint.members import group_of
+from rmqlab_tools.search.lint.modes import MEMBER_KINDS, rules_for
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -46,6 +46,17 @@ def add_arguments(parser: ArgumentParser) -> None:
             help=_("a member's {what}; the client named last was heard last", what=what),
         )
     parser.add_argument(
+        "--kind",
+        action="append",
+        default=[],
+        dest="kinds",
+        metavar="[CLIENT=]KIND",
+        help=_(
+            "how members of --member fetch: {kinds} (push); of one member, or of all",
+            kinds=joined(", ", MEMBER_KINDS),
+        ),
+    )
+    parser.add_argument(
         "--group", metavar="NAME", help=_("only this group of the file (what --member makes is this one)")
     )
     add_version(parser)
@@ -68,11 +79,12 @@ def run(args: Namespace) -> int:
         raise BadInput(_("--queues is {queues}; a topic has 1 queue or more", queues=args.queues))
     if bool(args.given) == bool(args.file):
         raise BadInput(_("give either a FILE or members, such as --member A:TopicTest=tagA --member B:TopicTest=tagB"))
-    rules = rules_of(args.version)
+    if args.kinds and not args.given:
+        raise BadInput(_("--kind is of members that --member names; a file has kind beside client"))
     views: dict[str, GroupLint] = {}
     config_damage: tuple[str, ...] = ()
     if args.given:
-        made = group_of(args.given, args.group or "group")
+        made = group_of(args.given, args.group or "group", args.kinds)
         groups = {made.name: made}
     else:
         groups, views, config_damage = read_views(args.file, args.queues)
@@ -94,7 +106,7 @@ def run(args: Namespace) -> int:
         for group in groups.values():
             for topic in {topic for member in group.members for topic in member.subscriptions}:
                 group.queues.setdefault(topic, args.queues)
-    compared = {name: lint(group, rules) for name, group in groups.items()} | views
+    compared = {name: lint(group, rules_for(group.members, args.version)) for name, group in groups.items()} | views
     results = [compared[name] for name in sorted(compared)]
     out = printer(args)
     out.say(*config_damage)

@@ -110,7 +110,12 @@ class GroupCase:
             names = zip(MEMBER_SETTINGS, CLIENT_PROPERTIES, strict=True)
             settings = {setting: value for setting, name in names if (value := self.setting(client, name)) is not None}
             group.hear(
-                LintMember(client, {topic: as_meant(data) for topic, data in reported[client].items()}, settings)
+                LintMember(
+                    client,
+                    {topic: as_meant(data) for topic, data in reported[client].items()},
+                    settings,
+                    kind="pop" if self.pops(client) else "push",
+                )
             )
         return lint(group)
 

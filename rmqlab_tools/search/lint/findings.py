@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -12,6 +13,7 @@ from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SubscriptionData
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import Fate
+from rmqlab.scenario.scenario import POPPING
 from rmqlab_tools.search.consistency import Apart
 
 if TYPE_CHECKING:
@@ -53,17 +55,21 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class WishDifference:
-    """Two wishes compared. `apart` None: one of them is a class filter, which cannot be looked into."""
+    """Two wishes compared. `apart` None: one of them is a class filter, which cannot be looked into.
+
+    `popped`: who does not subscribe a topic that is popped is given no queue of it, so nothing is amiss.
+    """
 
     first: Wish
     second: Wish
     apart: Apart | None
+    popped: bool = False
 
     @property
     def verdict(self) -> LintVerdict:
         """Same, different, or not known."""
         if self.first.data is None or self.second.data is None:
-            return LintVerdict.INCONSISTENT
+            return LintVerdict.CONSISTENT if self.popped else LintVerdict.INCONSISTENT
         if self.apart is None:
             return LintVerdict.UNDECIDED
         if self.apart.only_first is not None or self.apart.only_second is not None:
@@ -101,21 +107,31 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstInLine:
+    """What becomes of a message when it comes while `first` stands first in the line of pops that wait."""
+
+    first: str
+    fate: Fate
+
+
+@dataclass(frozen=True, slots=True)
 class ExampleLoss:
     """A message on which members differ: who asks for it, and what becomes of it by who holds the slot.
 
     `losses`: one for each wish that may be in the slot; the first for the highest version,
-    of equal ones the first heard; where none is given, the last heard.
+    of equal ones the first heard; where none is given, the last heard. `waiters`: where the members pop, by who stands
+    first in line. Where some pull and some pop, there is neither: what becomes of it is not worked out.
     """
 
     message: Properties
     asked: tuple[str, ...]
     losses: tuple[Loss, ...]
+    waiters: tuple[FirstInLine, ...] = ()
 
     @property
-    def expected(self) -> Fraction:
-        """The share lost while the slot is that of the first loss."""
-        return self.losses[0].lost
+    def expected(self) -> Fraction | None:
+        """The share lost while the slot is that of the first loss; None where no slot filters."""
+        return self.losses[0].lost if self.losses else None
 
     def as_json(self) -> dict[str, Any]:
         """The message, who asks for it, and the losses."""
@@ -133,6 +149,11 @@ class ExampleLoss:
                 }
                 for loss in self.losses
             ],
+            **(
+                {"waiters": [{"first": one.first, "fate": str(one.fate)} for one in self.waiters]}
+                if self.waiters
+                else {}
+            ),
         }
 
 
@@ -147,6 +168,13 @@ class TopicLint:
     queues: int | None
     left_out: int = 0
     """Different subscriptions that were not compared: nothing is known of them."""
+    kinds: tuple[str, ...] = ("push",)
+    """How the members that subscribe it fetch: push, lite, pop, grpc, simple."""
+
+    @property
+    def pops(self) -> bool:
+        """Whether all members that subscribe it pop: then no slot of a broker filters what they get."""
+        return POPPING.issuperset(self.kinds)
 
     @property
     def verdict(self) -> LintVerdict:
@@ -221,6 +249,8 @@ class GroupLint:
     shared_ids: tuple[SharedId, ...] = ()
     missing: tuple[str, ...] = ()
     rules: Rules = DEFAULT_RULES
+    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Members by how they fetch: push, lite, pop, grpc, simple."""
 
     def __repr__(self) -> str:
         """What the verb prints."""
@@ -247,6 +277,11 @@ class GroupLint:
             "admin_tool_says_same": self.tool,
             **({"shared_ids": [shared.as_json() for shared in self.shared_ids]} if self.shared_ids else {}),
             **({"missing": list(self.missing)} if self.missing else {}),
+            **(
+                {"kinds": {kind: list(clients) for kind, clients in self.kinds.items()}}
+                if POPPING & {*self.kinds}
+                else {}
+            ),
         }
 
 

@@ -12,9 +12,10 @@ from rmqlab.filter.filter import compile_expression
 from rmqlab.filter.sql92.errors import ExpressionRefused
 from rmqlab.language import N_, _, joined, ngettext
 from rmqlab.message.properties import PROPERTY_TAGS
-from rmqlab.run.fates import fate_words
+from rmqlab.run.fates import Fate, fate_words
 from rmqlab_tools.search.lint.findings import LintVerdict
 from rmqlab_tools.search.lint.limits import MOST_COMPARED, named
+from rmqlab_tools.search.lint.modes import mixed_words, rule_lines
 from rmqlab_tools.styled import BAD, GOOD, HEAD, SOFT, WARN, Line
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ ADVICE = {
     ),
     LintVerdict.UNDECIDED: N_("Give all members the same text: then it is certain that they want the same."),
 }
+POP_ADVICE = N_(
+    "Give all members of the group the same subscription, or * and choose in the listener. Members that want other "
+    "messages go into a group of their own."
+)
 STYLES = {LintVerdict.CONSISTENT: GOOD, LintVerdict.INCONSISTENT: BAD, LintVerdict.UNDECIDED: WARN}
 
 
@@ -51,6 +56,8 @@ def advice(result: GroupLint) -> str:
         return _("Repair the condition first: until then its members do not start.")
     if result.shared_ids:
         return _("Give each process a client id of its own.")
+    if result.verdict is LintVerdict.INCONSISTENT and any(topic.pops for topic in result.topics):
+        return _(POP_ADVICE)
     return _(ADVICE[result.verdict])
 
 
@@ -94,6 +101,11 @@ def difference_words(difference: WishDifference) -> str:
         "members": named(difference.second.members),
     }
     apart = difference.apart
+    if difference.second.data is None and difference.popped:
+        return _(
+            "{members} does not subscribe this topic, and pops none of it; the others pop from all its queues.",
+            members=values["members"],
+        )
     if difference.second.data is None:
         return _(
             "{members} does not subscribe this topic, and is given queues of it all the same. Nobody reads them.",
@@ -169,6 +181,8 @@ def lint_lines(result: GroupLint) -> Iterator[str]:
     )
     yield Line((head, STYLES[result.verdict]))
     yield Line("  ", (_("What to do:"), HEAD), " ", advice(result))
+    if mixed := mixed_words(result.kinds):
+        yield Line(("  " + mixed, WARN))
     for shared in result.shared_ids:
         first, *others = shared.lines()
         yield Line(("  " + first, BAD))
@@ -195,6 +209,8 @@ def _topic_lines(topic: TopicLint) -> Iterator[str]:
         yield f"     {wish}: {members}"
     for difference in topic.differences:
         yield f"     {difference_words(difference)}"
+    if topic.pops and topic.verdict is not LintVerdict.CONSISTENT:
+        yield from (f"     {line}" for line in rule_lines(topic))
     if topic.left_out:
         yield "     " + _(
             "{left_out} more subscriptions, which are different texts, were not compared: at most {most} are",
@@ -207,6 +223,18 @@ def _topic_lines(topic: TopicLint) -> Iterator[str]:
 
 def _witness_lines(witness: ExampleLoss, topic: TopicLint) -> Iterator[str]:
     yield f"     {witness_words(witness)}"
+    for waiter in witness.waiters:
+        bad = waiter.fate is not Fate.DELIVERED
+        says = (
+            _("it wakes no member, and the next pop of {first} goes past it, unless one that asks pops before",
+              first=waiter.first)
+            if bad
+            else _("it is given to {first}", first=waiter.first)
+        )  # fmt: skip
+        head = _("       {first} first in line: ", first=waiter.first)
+        yield Line(head, (says, BAD if bad else GOOD))
+    if not witness.losses and not witness.waiters:
+        yield "       " + _("what becomes of it where some pull and some pop is not worked out")
     by_fates: dict[tuple[tuple[str, str], ...], list[Loss]] = {}
     for loss in witness.losses:
         by_fates.setdefault(tuple((owner, str(fate)) for owner, fate in loss.fates.items()), []).append(loss)

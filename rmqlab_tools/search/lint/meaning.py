@@ -21,6 +21,7 @@ from rmqlab.message.java import string_hash, utf16_key
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules, allocate
 from rmqlab.run.fates import OF_STAGE, Fate
+from rmqlab.scenario.scenario import POPPING
 from rmqlab_tools.search.consistency import (
     TOOL_WAITS_MS,
     Apart,
@@ -34,6 +35,7 @@ from rmqlab_tools.search.expressions.remarks import REFUSED_CODE, doubts, senten
 from rmqlab_tools.search.expressions.satisfiability import EVALUATION_BUDGET
 from rmqlab_tools.search.lint.findings import (
     ExampleLoss,
+    FirstInLine,
     GroupLint,
     Loss,
     Properties,
@@ -44,6 +46,7 @@ from rmqlab_tools.search.lint.findings import (
 )
 from rmqlab_tools.search.lint.limits import MOST_COMPARED, MOST_EXAMINED, MOST_FATES, MOST_MESSAGES, MOST_SLOTS, named
 from rmqlab_tools.search.lint.members import MEMBER_SETTINGS, text_key
+from rmqlab_tools.search.lint.modes import AT_A_PROXY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -64,8 +67,16 @@ def lint(group: LintGroup, rules: Rules = DEFAULT_RULES) -> GroupLint:
     return GroupLint(
         group.name, tuple(heard.client for heard in members), compared, tuple(_notes(members, compared, rules)),
         _tool(members),
-        tuple(_shared_ids(members, group.queues)), rules=rules,
+        tuple(_shared_ids(members, group.queues)), rules=rules, kinds=kinds_of(members),
     )  # fmt: skip
+
+
+def kinds_of(members: Iterable[LintMember]) -> dict[str, tuple[str, ...]]:
+    """Members by how they fetch."""
+    by_kind: dict[str, list[str]] = {}
+    for member in members:
+        by_kind.setdefault(member.kind, []).append(member.client)
+    return {kind: tuple(clients) for kind, clients in by_kind.items()}
 
 
 def _shared_ids(members: Sequence[LintMember], queues: Mapping[str, int]) -> Iterable[SharedId]:
@@ -73,7 +84,7 @@ def _shared_ids(members: Sequence[LintMember], queues: Mapping[str, int]) -> Ite
 
     4.8.0 `ConsumerGroupInfo.getAllClientId`, `AllocateMessageQueueAveragely.allocate`.
     """
-    if all(member.settings.get("messageModel") == "BROADCASTING" for member in members):
+    if all(member.settings.get("messageModel") == "BROADCASTING" or member.pops for member in members):
         return  # nothing is allocated: each reads all queues
     ids = sorted((member.client_id for member in members), key=utf16_key)
     twice = {client_id: count for client_id, count in Counter(ids).items() if count > 1}
@@ -102,25 +113,47 @@ def _topic(topic: str, members: Sequence[LintMember], queues: int | None, rules:
     ]
     wishes.sort(key=lambda wish: wish.data is None)
     first, *others = wishes
+    kinds = tuple(kinds_of(member for member in members if topic in member.subscriptions))
+    popped = POPPING.issuperset(kinds)
     # who does not subscribe the topic at all stands last, and counts most
     compared = others if len(others) <= MOST_COMPARED else [*others[: MOST_COMPARED - 1], others[-1]]
     budget = EVALUATION_BUDGET if len(compared) <= FEW_COMPARED else EVALUATION_BUDGET // FEW_COMPARED
-    differences = tuple(WishDifference(first, other, _apart(first, other, budget, rules)) for other in compared)
+    differences = tuple(WishDifference(first, other, _apart(first, other, budget, rules), popped) for other in compared)
     messages: list[Properties] = []
     for difference in differences:
         for message in () if difference.apart is None else (difference.apart.only_first, difference.apart.only_second):
             if message is not None and message not in messages:
                 messages.append(message)
-        if difference.second.data is None and not messages:
+        if difference.second.data is None and not messages and not popped:
             # one that somebody asks for, to show what is lost where others do not subscribe the topic
             apart = _apart(first, Wish(build_subscription(topic, " || ", "TAG"), ()), budget, rules)
             messages += [] if apart is None or apart.only_first is None else [apart.only_first]
     if any(wish.data is not None and wish.data.class_filter_mode for wish in wishes):
         messages = []  # who asks for them, and what becomes of them, nobody can tell
-    owners = _Owners(topic, members, wishes, queues, rules) if messages else None
-    witnesses = [] if owners is None else [owners.witness(message) for message in messages[:MOST_MESSAGES]]
+    owners = _Owners(topic, members, wishes, queues, rules) if messages and not POPPING.intersection(kinds) else None
+    witnesses = [
+        _popped_witness(message, members, wishes, rules, popped=popped) if owners is None else owners.witness(message)
+        for message in messages[:MOST_MESSAGES]
+    ]
     left_out = len(others) - len(compared)
-    return TopicLint(topic, tuple(wishes), differences, tuple(witnesses), queues, left_out)
+    return TopicLint(topic, tuple(wishes), differences, tuple(witnesses), queues, left_out, kinds)
+
+
+def _popped_witness(
+    message: Properties, members: Sequence[LintMember], wishes: Sequence[Wish], rules: Rules, *, popped: bool
+) -> ExampleLoss:
+    """Who asks for a message that is popped, and what becomes of it by who stands first in line.
+
+    5.3.3 `PopLongPollingService.notifyMessageArriving`, `PopMessageProcessor.popMsgFromQueue`.
+    """
+    asks = [(wish, lets_pass(wish.data, message, rules)) for wish in wishes if wish.data is not None]
+    asking = {client for wish, passes in asks if passes for client in wish.members}
+    waiters = [
+        FirstInLine(wish.members[0], Fate.DELIVERED if passes else Fate.SKIPPED_BY_POP)
+        for wish, passes in asks[:MOST_SLOTS]
+    ]
+    asked = tuple(member.client for member in members if member.client in asking)
+    return ExampleLoss(message, asked, (), tuple(waiters) if popped else ())
 
 
 def _apart(first: Wish, second: Wish, budget: int, rules: Rules) -> Apart | None:
@@ -144,7 +177,7 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint], rules: Ru
     for topic in topics:
         data = [wish.data for wish in topic.wishes if wish.data is not None]
         kinds = {subscription.is_tag for subscription in data}
-        if len(kinds) > 1:
+        if len(kinds) > 1 and not topic.pops:
             tags = sorted({tag for subscription in data if subscription.is_tag for tag in subscription.tags_set})
             same = next(((tag, twin) for tag in tags if (twin := colliding_tag(tag)) is not None), None)
             such = "" if same is None else _(", such as {same} for {same2}", same=f"{same[1]!r}", same2=f"{same[0]!r}")
@@ -157,13 +190,13 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint], rules: Ru
                     such=such,
                 )
             )
-        if False in kinds:
+        if False in kinds and not AT_A_PROXY.issuperset(topic.kinds):  # over gRPC such a broker serves SQL92
             yield _(
                 "{topic}: SQL92 needs enablePropertyFilter=true at the broker; else these members do not start",
                 topic=topic.topic,
             )
         without = [client for wish in topic.wishes if wish.data is None for client in wish.members]
-        if without:
+        if without and not topic.pops:
             yield (
                 _(
                     "{topic}: each heartbeat of {without} takes the topic out of the broker's table, and "
@@ -173,7 +206,8 @@ def _notes(members: Sequence[LintMember], topics: Sequence[TopicLint], rules: Ru
                 )
             )
         yield from _refusals(topic, rules)
-        yield from _wrong_codes(topic.topic, members)
+        if not topic.pops:
+            yield from _wrong_codes(topic.topic, members)
 
 
 def _refusals(topic: TopicLint, rules: Rules) -> Iterable[str]:

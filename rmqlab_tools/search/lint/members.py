@@ -22,14 +22,16 @@ from rmqlab.message.topics import MAX_QUEUES, RETRY_GROUP_TOPIC_PREFIX
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.header import NULL, FrameError
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
+from rmqlab.protocol.pop_headers import PopMessageRequestHeader
 from rmqlab.protocol.subscription_data import TAG, SubscriptionData, SubscriptionSplitError, build_subscription
 from rmqlab.scenario.fault_steps import Kill
 from rmqlab.scenario.life_steps import Unsubscribe
-from rmqlab.scenario.scenario import Scenario, Start, Stop, Subscribe, convert_scenario
+from rmqlab.scenario.scenario import POPPING, Scenario, Start, Stop, Subscribe, convert_scenario
 from rmqlab.sim.scenario_inputs import chosen_scenario
 from rmqlab_tools.program import program
 from rmqlab_tools.recordings.frames import read_recording
 from rmqlab_tools.search.expressions.examine import looks_like_sql92
+from rmqlab_tools.search.lint.modes import require_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 MEMBER_SETTINGS: Final[dict[str, type[Enum]]] = {
     "messageModel": MessageModel, "consumeType": ConsumeType, "consumeFromWhere": ConsumeFromWhere,
 }  # fmt: skip
-MEMBER_FIELDS: Final = ("client", "subscribe", "version", *MEMBER_SETTINGS)
+MEMBER_FIELDS: Final = ("client", "subscribe", "version", "kind", *MEMBER_SETTINGS)
 GROUP_FIELDS: Final = ("group", "members", "queues")
 
 
@@ -47,7 +49,8 @@ class LintMember:
     """A member: its subscriptions by topic (retry topics left out) and the group's settings as it gives them.
 
     `sent_codes`: by topic the tags' codes of its heartbeat, where they are not those of the expression. `client` is
-    its name here; `client_id` what it sends brokers, which several processes may share by mistake.
+    its name here; `client_id` what it sends brokers, which several processes may share by mistake. `kind` is how it
+    fetches, as scenarios name it: push, lite, pop, grpc or simple.
     """
 
     client: str
@@ -55,6 +58,12 @@ class LintMember:
     settings: Mapping[str, str] = field(default_factory=dict)
     sent_codes: Mapping[str, frozenset[int]] = field(default_factory=dict)
     client_id: str = ""
+    kind: str = "push"
+
+    @property
+    def pops(self) -> bool:
+        """Whether each of its requests carries its own expression, and it owns no queue."""
+        return self.kind in POPPING
 
     def __post_init__(self) -> None:
         """A client that is named by its id needs no other."""
@@ -126,11 +135,13 @@ def groups_of_value(value: Any, where: str) -> Groups:
     return groups
 
 
-def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
+def group_of(texts: Iterable[tuple[str, str]], name: str, kinds: Iterable[str] = ()) -> LintGroup:
     """A group from expression types and texts `CLIENT:TOPIC=EXPRESSION`; the client named last was heard last.
 
+    `kinds` are KIND, for all members, or CLIENT=KIND.
+
     Raises:
-        BadInput: a text that is not like that, or a client's topic given twice.
+        BadInput: a text that is not like that, a client's topic given twice, or a kind that there is not.
     """
     by_client: dict[str, dict[str, SubscriptionData]] = {}
     for kind, text in texts:
@@ -161,9 +172,19 @@ def group_of(texts: Iterable[tuple[str, str]], name: str) -> LintGroup:
                 )
             )
         mine[topic] = build_subscription(topic, expression, kind)
+    kind_of = dict.fromkeys(by_client, "push")
+    for text in sorted(kinds, key=lambda kind: "=" in kind):  # what is said of one member counts more
+        client, equals, kind = text.rpartition("=")
+        require_kind(kind, text)
+        if equals and client not in by_client:
+            raise BadInput(
+                _("{text}: no member is called {client}{near}", text=f"{text!r}", client=client,
+                  near=did_you_mean(client, by_client))
+            )  # fmt: skip
+        kind_of |= {client: kind} if equals else dict.fromkeys(by_client, kind)
     group = LintGroup(name)
     for client, subscriptions in by_client.items():
-        group.hear(LintMember(client, subscriptions))
+        group.hear(LintMember(client, subscriptions, kind=kind_of[client]))
     return group
 
 
@@ -281,7 +302,7 @@ def _member(value: Any, where: str) -> LintMember:
                     known=joined(", ", known),
                 )
             )
-    return LintMember(value["client"], subscriptions, settings)
+    return LintMember(value["client"], subscriptions, settings, kind=require_kind(value.get("kind", "push"), where))
 
 
 def _refuse_unknown(value: dict[str, Any], known: Iterable[str], where: str) -> None:
@@ -350,16 +371,17 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
                 }
                 modes = (
                     "BROADCASTING" if step.broadcasts else "CLUSTERING",
-                    "CONSUME_PASSIVELY" if step.kind == "push" else "CONSUME_ACTIVELY",
+                    "CONSUME_ACTIVELY" if step.kind in {"lite", "simple"} else "CONSUME_PASSIVELY",
                     f"CONSUME_FROM_{step.from_.upper()}_OFFSET",
                 )
-                group.hear(LintMember(client, subscriptions, dict(zip(MEMBER_SETTINGS, modes, strict=True))))
+                settings = dict(zip(MEMBER_SETTINGS, modes, strict=True))
+                group.hear(LintMember(client, subscriptions, settings, kind=step.kind))
             case Subscribe(who=client, topic=topic):
                 again = build_subscription(topic, step.expr, step.type, step.at)
                 for group in mine.values():
                     member = group.heard.get(client)
                     if member is not None:
-                        group.hear(LintMember(client, {**member.subscriptions, topic: again}, member.settings))
+                        group.hear(replace(member, subscriptions={**member.subscriptions, topic: again}))
             case Unsubscribe(who=client, topic=topic):
                 for group in mine.values():
                     member = group.heard.get(client)
@@ -369,7 +391,7 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
                             for subscribed_topic, data in member.subscriptions.items()
                             if subscribed_topic != topic
                         }
-                        group.hear(LintMember(client, left, member.settings))
+                        group.hear(replace(member, subscriptions=left))
             case Stop(who=client) | Kill(who=client):
                 for group in mine.values():
                     group.forget(client)
@@ -380,10 +402,21 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
 
 def _of_frames(folder: Path) -> Groups:
     groups: Groups = {}
+    clients: dict[int, str] = {}
+    popping: set[tuple[str, str]] = set()
     for number, line in enumerate(read_recording(folder).lines, 1):
         command = line.command
         if line.to_broker and command is not None and command.code == RequestCode.HEART_BEAT and command.body:
             _of_beat(groups, command.body, _("{folder}, frame {number}", folder=folder, number=number))
+            clients[line.conn] = str(HeartbeatData.decode(command.body).client_id)
+        elif line.to_broker and command is not None and command.code == RequestCode.POP_MESSAGE:
+            popping.add(
+                (str(command.decode_header(PopMessageRequestHeader).consumer_group), clients.get(line.conn, ""))
+            )
+    for name, client in popping:
+        member = groups[name].heard.get(client) if name in groups else None
+        if member is not None:  # a proxy pops for clients whose heartbeats are not in these frames
+            groups[name].heard[client] = replace(member, kind="pop")
     if not groups:
         raise BadInput(
             _(

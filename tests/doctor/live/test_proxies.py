@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 import rmqlab
-from rmqlab.checkout import folder
+from rmqlab.checkout import checkout_path
 from rmqlab.errors import BadInput
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.protocol.command import RemotingCommand
@@ -25,7 +25,7 @@ from rmqlab_tools.live.frames import FrameDecoder
 from rmqlab_tools.live.wire.frame_codec import decode_frame, encode_frame
 
 GROUPS = ("GrpcDiffers", "GrpcSame", "ProxyPush", "PopDiffers", "Mixed", "Gone")
-ANSWERS = json.loads((folder("data") / "doctor" / "5.5.0-answers.json").read_text("utf-8"))
+ANSWERS = json.loads((checkout_path("data") / "doctor" / "5.5.0-answers.json").read_text("utf-8"))
 
 
 @asynccontextmanager
