@@ -14,13 +14,13 @@ from pathlib import Path
 
 from tests.proof.reading.page import OUTLINE, outline, page
 from tests.proof.reading.walk import Walk
-from tests.proof.reading.words import TOP
+from tests.proof.reading.words import READING_INTRODUCTION
 
 
 def main() -> None:
     """Run the story once, and write what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--language", choices=sorted(TOP), default="en")
+    parser.add_argument("--language", choices=sorted(READING_INTRODUCTION), default="en")
     parser.add_argument("--outline", nargs="?", const=str(OUTLINE), metavar="FILE")
     arguments = parser.parse_args()
     acts = Walk().run()

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from rmqlab.checkout import ROOT
-from tests.proof.reading.words import ACTS, TOP, WORDS
+from tests.proof.reading.words import ACTS, READING_INTRODUCTION, WORDS
 from tests.proof.rows import read_rows, select
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def page(acts: Sequence[Act], language: str) -> str:
     """The page as Markdown."""
     entries = [entry for act in acts for stay in act.stays for entry in stay.entries]
     hops = sum(bool(stay.entries) for act in acts for stay in act.stays)
-    text = TOP[language].format(functions=len(entries), lines=sum(map(_lines, entries)), hops=hops)
+    text = READING_INTRODUCTION[language].format(functions=len(entries), lines=sum(map(_lines, entries)), hops=hops)
     return text + _buttons(language) + "".join(_acts(acts, language))
 
 

@@ -15,7 +15,7 @@ from rmqlab.checkout import ROOT
 from tests.proof.reading.page import OUTLINE
 from tests.proof.reading.sources import Function, function_of
 from tests.proof.reading.walk import STORY
-from tests.proof.reading.words import ACTS, TOP, WORDS
+from tests.proof.reading.words import ACTS, READING_INTRODUCTION, WORDS
 
 WALKED = """
 import json
@@ -47,7 +47,7 @@ def test_the_outline_is_what_runs(walked):
 
 
 def test_every_line_of_the_story_is_told_in_both_languages(walked):
-    assert ACTS.keys() == TOP.keys() == WORDS.keys() == {"en", "zh"}
+    assert ACTS.keys() == READING_INTRODUCTION.keys() == WORDS.keys() == {"en", "zh"}
     assert WORDS["en"].keys() == WORDS["zh"].keys()
     assert len(ACTS["en"]) == len(ACTS["zh"]) == len(STORY)
     for page in (walked.en, walked.zh):

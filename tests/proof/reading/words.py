@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TOP = {
+READING_INTRODUCTION = {
     "en": """# The eight messages, function by function
 
 This page is made by running the eight messages: seven lines of Python, a cluster in virtual time. Each function stands

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LONGEST = 90  # a signature in one line
-TOP = {
+API_INTRODUCTION = {
     "en": """# Python
 
 What `import rmqlab` offers, made from the docstrings. `help(rmqlab)` says the same in a terminal.
@@ -33,7 +33,7 @@ What `import rmqlab` offers, made from the docstrings. `help(rmqlab)` says the s
 def write(target: Path, language: str) -> None:
     """Write the page; docstrings are English, and the Chinese page says so."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(TOP[language] + "".join(_parts()), encoding="utf-8")
+    target.write_text(API_INTRODUCTION[language] + "".join(_parts()), encoding="utf-8")
 
 
 def _parts() -> Iterator[str]:

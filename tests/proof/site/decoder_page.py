@@ -31,7 +31,7 @@ SECTIONS: Final = {
     ("print", ""): "What mqadmin prints",
     ("topic", ""): "Topics of the system",
 }
-TOP: Final = """# Decoder of codes and log lines
+DECODER_INTRODUCTION: Final = """# Decoder of codes and log lines
 
 What RocketMQ 4.8.0, 5.3.3 and 5.5.0 and its other clients (Go, C++, Python, gRPC) say about subscriptions, filters,
 heartbeats, rebalances, offsets, pulls and locks, what it means, and what to do. Wordings of other versions from 3.2
@@ -117,7 +117,7 @@ def page(language: str) -> str:
     order = list(SECTIONS.values())
     sorted_entries = sorted(entries().values(), key=lambda entry: order.index(_section(entry)))
     lines = [
-        TOP,
+        DECODER_INTRODUCTION,
         "| | |",
         "|---|---|",
         *(f"| **{labels[name]}** | {say(says)} |" for name, says in EFFECTS.items()),

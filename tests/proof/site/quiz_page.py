@@ -16,7 +16,7 @@ from tests.proof.notebook_files import read
 if TYPE_CHECKING:
     from pathlib import Path
 
-TOP = {
+QUIZ_INTRODUCTION = {
     "en": """# Quiz
 
 Three questions for each lesson, the same as at the end of its notebook. Choose an answer. Your first choice counts.
@@ -42,7 +42,7 @@ SCRIPT = """```{{raw}} html
 
 def write(target: Path, language: str) -> None:
     """Write the page in ``language`` to the file ``target``."""
-    parts = [TOP[language], SCRIPT.format(label=escape(SCORE[language]))]
+    parts = [QUIZ_INTRODUCTION[language], SCRIPT.format(label=escape(SCORE[language]))]
     with patch.dict(os.environ, {SETTING: language}):
         for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
             title = translated(read(path), path.stem, language)["cells"][0]["source"].partition("\n")[0]

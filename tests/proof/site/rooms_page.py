@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TOP = {
+ROOMS_INTRODUCTION = {
     "en": """# Two packages, and which room needs which
 
 `rmqlab` is what the articles are about: rules, messages, protocol, store, broker, clients, virtual time, and `Lab`.
@@ -74,7 +74,7 @@ _ROW = re.compile(r"^\| `(?:rmqlab|rmqlab_tools)/(?P<room>\w+)/` \| (?P<about>.+
 def write(target: Path, language: str) -> None:
     """Write the page; raise `KeyError` for a room that README does not describe."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(TOP[language] + "".join(_table(language)) + PICTURE, encoding="utf-8")
+    target.write_text(ROOMS_INTRODUCTION[language] + "".join(_table(language)) + PICTURE, encoding="utf-8")
 
 
 def _table(language: str) -> Iterator[str]:

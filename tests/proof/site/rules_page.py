@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TOP = {
+RULES_INTRODUCTION = {
     "en": """# The rules of 4.8.0
 
 Every rule that the articles are about is a small function or a constant in `rmqlab/rules.py`. Broker, store and clients
@@ -48,7 +48,7 @@ ROW = re.compile(r", (?P<row>[SFH]-\d+)$")
 def write(target: Path, language: str) -> None:
     """Write the page: the rules are told in English, as their docstrings are, and the Chinese page says so."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(TOP[language] + "".join(_parts()), encoding="utf-8")
+    target.write_text(RULES_INTRODUCTION[language] + "".join(_parts()), encoding="utf-8")
 
 
 def _parts() -> Iterator[str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-TOP = {
+VERBS_INTRODUCTION = {
     "en": """# Verbs
 
 `./lab VERB` in a checkout, `rmqlab VERB` where the package is installed. This page is made from what
@@ -35,7 +35,7 @@ def write(target: Path, language: str) -> None:
     """Write the page; what the verbs print is English, so the Chinese page says so."""
     # the width of this terminal is not the page's
     with patch.dict(os.environ, COLUMNS="100"):
-        text = TOP[language] + _table() + "".join(map(_verb, VERBS))
+        text = VERBS_INTRODUCTION[language] + _table() + "".join(map(_verb, VERBS))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
 

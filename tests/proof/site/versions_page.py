@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rmqlab.protocol.wire import Wire
 
-TOP = {
+VERSIONS_INTRODUCTION = {
     "en": """# What differs between versions
 
 `rmqlab` has the rules of {versions}. Each is {first} with some fields replaced, in `rmqlab/rules.py`. This page is
@@ -55,7 +55,7 @@ def write(target: Path, language: str) -> None:
 
 def _parts(language: str) -> Iterator[str]:
     others = [version for version in RULES if version != DEFAULT_VERSION]
-    yield TOP[language].format(versions=", ".join(RULES), first=DEFAULT_VERSION, last=others[-1])
+    yield VERSIONS_INTRODUCTION[language].format(versions=", ".join(RULES), first=DEFAULT_VERSION, last=others[-1])
     names = [name for name in DECIDES if not name.startswith("wire.")]
     for head, wire in zip(HEADS[language], (False, True), strict=True):
         headers = [_("rule"), _("what it decides"), *RULES, _("class and method")]
