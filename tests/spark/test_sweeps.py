@@ -126,3 +126,10 @@ def test_kept_rows_come_out_again(name, number):
     found = stored_sweep(name).rerun(number)
     assert [one.name for one in found if not one.same] == []
     assert len(found) > 5
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_ids_and_seeds_are_those_of_stored_rows(name):
+    """So a folder that an earlier version has begun goes on, and no row is run twice."""
+    stored = {record["row"]: record["seed"] for record in stored_sweep(name).records}
+    assert {row.id: row.seed for row in SWEEPS[name].sweep(name).rows()} == stored
