@@ -5,18 +5,21 @@ Source: `NamesrvController`, `DefaultRequestProcessor`.
 
 from __future__ import annotations
 
+import json
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.message.java import from_utf8, in_hash_map_order, text_of, to_utf8
 from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.namesrv.namesrv_config import DEFAULT_PORT, NamesrvConfig
 from rmqlab.namesrv.route_info_manager import RouteInfoManager
+from rmqlab.protocol import fastjson
 from rmqlab.protocol import namesrv as headers
 from rmqlab.protocol.bodies import KVTable
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import ONEWAY, RESPONSE, RemotingCommand
 from rmqlab.protocol.header import FrameError, RemotingCommandException, remark_of
+from rmqlab.protocol.serializable import to_json
 from rmqlab.protocol.topic_config import BrokerRegistration, DataVersion, RegisterBrokerBody
 from rmqlab.protocol.wire import DEFAULT_WIRE, Wire
 
@@ -145,17 +148,22 @@ class NameServer:
         return _success()
 
     def _get_route_info_by_topic(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
-        topic = request.decode_header(headers.GetRouteInfoRequestHeader).topic
+        header = request.decode_header(headers.GetRouteInfoRequestHeader)
+        topic, since = header.topic, self.wire.quotes_since
         route = self.route_info_manager.pickup_topic_route_data(topic)
         if route is None:
             remark = f"No topic route info in name server for the topic: {text_of(topic)}{self.wire.suggest_todo}"
             return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, remark)
         if self.config.is_order_message_enabled:
             route.order_topic_conf = self.kv_config.get(NAMESPACE_ORDER_TOPIC_CONFIG, {}).get(topic)
-        return _success(body=_body_of(route))
+        quotes = since is not None and (request.version >= since or header.accept_standard_json_only is True)
+        return _success(body=_body_of(route, self.wire, quotes=quotes))
 
     def _get_cluster_info(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:
-        return _success(body=self.route_info_manager.get_all_cluster_info().encode())
+        info: Any = to_json(self.route_info_manager.get_all_cluster_info())
+        for broker in info["brokerAddrTable"].values():
+            broker.update(self.wire.broker_fields)
+        return _success(body=fastjson.write(info))
 
     def _wipe_write_perm_of_broker(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
         header = request.decode_header(headers.WipeWritePermOfBrokerRequestHeader)
@@ -249,12 +257,26 @@ _BODIES: dict[str, bytes] = {}
 _MAX_BODIES = 256
 
 
-def _body_of(route: TopicRouteData) -> bytes:
+def _body_of(route: TopicRouteData, wire: Wire, *, quotes: bool) -> bytes:
     """The bytes of a route: clients ask again and again for routes that hardly ever change."""
-    text = repr(route)
+    text = f"{wire.version_number} {quotes} {route!r}"
     body = _BODIES.get(text)
     if body is None:
         if len(_BODIES) >= _MAX_BODIES:
             _BODIES.clear()
-        body = _BODIES[text] = route.encode()
+        body = _BODIES[text] = _in_form_of(wire, route, quotes=quotes)
     return body
+
+
+def _in_form_of(wire: Wire, route: TopicRouteData, *, quotes: bool) -> bytes:
+    """The bytes of a route as a version writes it; with `quotes` all names are texts, and all letters ASCII."""
+    fields: Any = to_json(route)
+    for broker in fields["brokerDatas"]:
+        broker.update(wire.broker_fields)
+        if quotes:
+            broker["brokerAddrs"] = {str(broker_id): address for broker_id, address in broker["brokerAddrs"].items()}
+    fields["queueDatas"] = [
+        dict(sorted((wire.queue_flag if name == "topicSynFlag" else name, value) for name, value in queue.items()))
+        for queue in fields["queueDatas"]
+    ]
+    return json.dumps(fields, separators=(",", ":")).encode() if quotes else fastjson.write(fields)

@@ -44,7 +44,9 @@ class UnRegisterBrokerRequestHeader(CommandHeader):
 
 
 class GetRouteInfoRequestHeader(WithTopic):
-    """GET_ROUTEINFO_BY_TOPIC 105."""
+    """GET_ROUTEINFO_BY_TOPIC 105; `accept_standard_json_only` is of 5.x: names that are numbers stand in quotes."""
+
+    accept_standard_json_only: bool | None = None
 
 
 class PutKVConfigRequestHeader(CommandHeader):

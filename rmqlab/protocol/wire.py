@@ -43,8 +43,11 @@ class Wire:
     `MQClientAPIImpl.pullMessage`. `tells_empty_stats`: the admin tool says the empty statistics of a group that is
     online, `DefaultMQAdminExtImpl.examineConsumeStats`. `tells_suspend`: a check point of POP says whether its message
     comes again without being counted, `PopCheckPoint.isSuspend`. `tells_origin_group`: a message that POP gives again
-    says of which group, `PopReviveService.reviveRetry`. `config_marks`: fields of the files in `config/` that not every
-    version writes, `DataVersion.stateVersion`, `ConsumerOffsetManager.groupTopicMap`.
+    says of which group, `PopReviveService.reviveRetry`. `broker_fields`: what a route says of each broker besides,
+    `BrokerData.enableActingMaster`. `queue_flag`: the name that a topic's system flag has in a route,
+    `QueueData.topicSysFlag`. `quotes_since`: the version of a request from which on numbers that are names stand in
+    quotes in a route, `ClientRequestProcessor.getRouteInfoByTopic`. `config_marks`: fields of the files in `config/`
+    that not every version writes, `DataVersion.stateVersion`, `ConsumerOffsetManager.groupTopicMap`.
 
     >>> WIRE_5_5_0.version_number, WIRE_5_5_0.version_name
     (513, 'V5_5_0')
@@ -65,6 +68,9 @@ class Wire:
     tells_empty_stats: bool = False
     tells_suspend: bool = False
     tells_origin_group: bool = False
+    broker_fields: tuple[tuple[str, bool], ...] = ()
+    queue_flag: str = "topicSynFlag"
+    quotes_since: int | None = None
     config_marks: tuple[ConfigMark, ...] = ()
 
     @property
@@ -103,6 +109,9 @@ def _of_5(version: str, *, is_new: bool) -> Wire:
         tells_empty_stats=True,
         tells_suspend=is_new,
         tells_origin_group=is_new,
+        broker_fields=(("enableActingMaster", False),),
+        queue_flag="topicSysFlag",
+        quotes_since=version_number("4.9.4"),
         config_marks=(_STATE_VERSION, _TOPICS_OF_GROUPS) if is_new else (_STATE_VERSION,),
     )
 

@@ -59,6 +59,9 @@ DECIDES: Final = {
     "wire.keeps_origin_in_dlq": N_("whether a dead letter carries ORIGIN_MESSAGE_ID"),
     "wire.illegal_queue": N_("the code that refuses a pull from a queue that is not there"),
     "wire.lite_pull": N_("the request with which a lite pull consumer pulls"),
+    "wire.broker_fields": N_("what a route says of each broker besides"),
+    "wire.queue_flag": N_("the name of a topic's system flag in a route"),
+    "wire.quotes_since": N_("the version of a request from which on all names in a route stand in quotes"),
     "wire.config_marks": N_("fields of the files in config/ by which the version that wrote a store is known"),
     "wire.tells_empty_stats": N_("whether the admin tool tells the empty statistics of a group that is online"),
     "wire.tells_suspend": N_("whether a check point of POP says that a message comes again without being counted"),
@@ -177,10 +180,12 @@ def shown(value: Any) -> str:
     """What a rule decides: a function in words, a constant as it is."""
     if isinstance(value, Wire):
         return value.version_name
+    if value is None:
+        return _NOTHING
     if isinstance(value, bool):
         return _YES if value else _NO
     if isinstance(value, tuple):
-        return ", ".join("=".join(item) if isinstance(item, tuple) else item for item in value) or _NOTHING
+        return ", ".join("=".join(map(str, item)) if isinstance(item, tuple) else item for item in value) or _NOTHING
     return (
         FUNCTION_WORDS.get(value, getattr(value, "__name__", ""))
         if callable(value)

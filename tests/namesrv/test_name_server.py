@@ -22,6 +22,7 @@ from rmqlab.protocol.topic_config import (
     TopicConfig,
     TopicConfigSerializeWrapper,
 )
+from rmqlab.rules import RULES
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 
@@ -322,3 +323,39 @@ def test_a_registration_that_names_its_new_topic_leaves_the_tables_as_a_whole_on
             case _:
                 broker.config.broker_permission = random.choice([2, 4, 6])
         assert named.topic_queue_table == whole.topic_queue_table
+
+
+ROUTE = (
+    '{"brokerDatas":[{"brokerAddrs":{%s:"broker-a-0:10911"},"brokerName":"broker-a","cluster":"C"%s}],'
+    '"filterServerTable":{},"queueDatas":[{"brokerName":"broker-a","perm":6,"readQueueNums":4,"%s":1,"writeQueueNums":4}]}'
+)
+ACTING = ',"enableActingMaster":false'
+
+
+@pytest.mark.parametrize(
+    ("version", "asker", "only_standard", "parts"),
+    [
+        ("4.8.0", 513, None, ("0", "", "topicSynFlag")),
+        ("5.5.0", 373, None, ("0", ACTING, "topicSysFlag")),
+        ("5.5.0", 513, None, ('"0"', ACTING, "topicSysFlag")),
+        ("5.5.0", 373, True, ('"0"', ACTING, "topicSysFlag")),
+    ],
+)
+def test_a_route_has_the_form_of_the_version(channel, version, asker, only_standard, parts):
+    """The bodies of 5.5.0 are those of the real name server, asked by clients of 4.8.0 and 5.5.0."""
+    server = NameServer(0, wire=RULES[version].wire)
+    register(server, channel, topics=[TopicConfig("T", 4, 4, 6, topic_sys_flag=1), TopicConfig("U", 1, 1)])
+    header = headers.GetRouteInfoRequestHeader("T", accept_standard_json_only=only_standard)
+    answer = ask(server, channel, RequestCode.GET_ROUTEINFO_BY_TOPIC, header, version=asker)
+    assert answer.body == (ROUTE % parts).encode()
+    assert TopicRouteData.decode(answer.body).broker_datas[0].broker_addrs == {0: "broker-a-0:10911"}
+
+
+def test_5_x_says_of_a_cluster_s_brokers_that_none_acts_as_master(channel):
+    """The body of the real 5.5.0."""
+    server = NameServer(0, wire=RULES["5.5.0"].wire)
+    register(server, channel)
+    assert ask(server, channel, RequestCode.GET_BROKER_CLUSTER_INFO).body == (
+        b'{"brokerAddrTable":{"broker-a":{"brokerAddrs":{0:"broker-a-0:10911"},"brokerName":"broker-a","cluster":"C",'
+        b'"enableActingMaster":false}},"clusterAddrTable":{"C":["broker-a"]}}'
+    )
