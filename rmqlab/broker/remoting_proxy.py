@@ -1,7 +1,7 @@
 """The remoting side of a 5.x proxy in CLUSTER mode, folded into the broker that it stands before.
 
 It knows the members itself, in a table of its own: the broker says of such a group that it is offline (206). It
-notifies nobody when members come and go. Into each pull that has no expression it writes the one that it holds for the
+notifies no member when others come and go. Into each pull that has no expression it writes the one that it holds for the
 group then: a pull that is held keeps that expression, while the table goes on changing.
 
 Source: 5.3.3 `RemotingProtocolServer`, `ClientManagerActivity`, `ConsumerManagerActivity`, `PullMessageActivity`. Left
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class _NotifiesNobody(ConsumerIdsChangeListener):
-    """The listener of the proxy's table: no member is told of another, and filter data is the broker's affair."""
+    """The listener of the proxy's table: no member hears of another, and filter data is the broker's affair."""
 
     def __init__(self) -> None:
         pass

@@ -204,7 +204,7 @@ class Cluster:
             self.namesrv.route_info_manager.register_broker(sent, self._link, self.world.epoch_now())
 
     def put_proxy_before_broker(self) -> None:
-        """Let a proxy serve the machines that are behind it (`Machine.is_behind_proxy`), from now on."""
+        """Let a proxy serve the machines that connect to it (`Machine.is_behind_proxy`), from now on."""
         if not self._has_proxy:
             self._has_proxy = True
             self.broker_server.handler = self._front()

@@ -11,7 +11,7 @@ from rmqlab.rules import RULES
 from rmqlab_tools.cli.output import check_target, replace_file, write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.cli.sweep import PLAIN, compare_row, opened_session
-from rmqlab_tools.spark.matrix.cells import FILTERS, ORDERS, RECEIVERS
+from rmqlab_tools.spark.matrix.cells import FILTERS, NEWEST, ORDERS, RECEIVERS
 from rmqlab_tools.spark.matrix.matrix import matrix, stored_matrix
 from rmqlab_tools.spark.matrix.measure import BUDGET, RUNS
 
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         ("--receivers", RECEIVERS, _("all")),
         ("--orders", ORDERS, _("all")),
         ("--filters", FILTERS, "TAG"),
-        ("--versions", RULES, "5.5.0"),
+        ("--versions", RULES, NEWEST),
     ):
         parser.add_argument(
             option,
@@ -89,7 +89,7 @@ def run(args: Namespace) -> int:
             _names(args.receivers),
             _names(args.orders),
             filters=_names(args.filters) or ("TAG",),
-            versions=_names(args.versions) or ("5.5.0",),
+            versions=_names(args.versions) or (NEWEST,),
             settled=CHOICES[args.settled],
             failed=CHOICES[args.failed],
             same=CHOICES[args.same],

@@ -19,7 +19,8 @@ ANSWERS_AFTER_MS, ENDS_AFTER_MS, ENDS_AFTER_RETRY_MS = 4_000, 45_000, 95_000
 GAPS_MS = (200, 2_000)  # from the first member's start to the second's
 NEW_MS, SETTLED_MS = (3_000, 8_000, 12_000), (30_000, 60_000)  # from the second member's start to the first message
 CLIENT_STARTS_MS = 1_500
-FIVE: Final = ("5.3.3", "5.5.0")
+FIVE: Final = tuple(version for version, rules in RULES.items() if rules.has_pop)
+NEWEST: Final = FIVE[-1]
 
 
 class Receiver(NamedTuple):
@@ -65,7 +66,7 @@ class Cell(NamedTuple):
     filter: str = "TAG"
     settled: bool = False
     failed: bool = False
-    version: str = "5.5.0"
+    version: str = NEWEST
     same: bool = False
 
 

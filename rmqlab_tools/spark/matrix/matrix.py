@@ -12,7 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.language import N_, _, joined
 from rmqlab.run.fates import FATE_WORDS, Fate
 from rmqlab.run.results import Records
-from rmqlab_tools.spark.matrix.cells import MESSAGES, ORDERS, RECEIVERS, Cell, check_names, is_possible
+from rmqlab_tools.spark.matrix.cells import MESSAGES, NEWEST, ORDERS, RECEIVERS, Cell, check_names, is_possible
 from rmqlab_tools.spark.matrix.measure import BUDGET, FIGURES, RUNS, matrix_cell
 from rmqlab_tools.spark.matrix.recorded import recorded
 
@@ -186,7 +186,7 @@ def matrix(
     filters: Sequence[str] = ("TAG",),
     settled: Sequence[bool] = (False,),
     failed: Sequence[bool] = (False,),
-    versions: Sequence[str] = ("5.5.0",),
+    versions: Sequence[str] = (NEWEST,),
     same: Sequence[bool] = (False,),
     runs: int = RUNS,
     budget: int = BUDGET,

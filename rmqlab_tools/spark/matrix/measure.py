@@ -12,7 +12,7 @@ from rmqlab.sim.cluster import ClusterConfig
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.search.explorer.explore import Explorer
 from rmqlab_tools.search.explorer.timings import NETWORK_TIMING, NetworkChooser
-from rmqlab_tools.spark.matrix.cells import MESSAGES, Cell, expression_of, scenario_of
+from rmqlab_tools.spark.matrix.cells import MESSAGES, NEWEST, Cell, expression_of, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,7 +73,7 @@ def matrix_cell(
     filter: str = "TAG",
     settled: bool = False,
     failed: bool = False,
-    version: str = "5.5.0",
+    version: str = NEWEST,
     same: bool = False,
     *,
     runs: int = RUNS,
