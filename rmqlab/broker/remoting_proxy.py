@@ -1,8 +1,8 @@
 """The remoting side of a 5.x proxy in CLUSTER mode, folded into the broker that it stands before.
 
 It knows the members itself, in a table of its own: the broker says of such a group that it is offline (206). It
-notifies no member when others come and go. Into each pull that has no expression it writes the one that it holds for the
-group then: a pull that is held keeps that expression, while the table goes on changing.
+notifies no member when others come and go. Into each pull that has no expression it writes the one that it holds for
+the group then: a pull that is held keeps that expression, while the table goes on changing.
 
 Source: 5.3.3 `RemotingProtocolServer`, `ClientManagerActivity`, `ConsumerManagerActivity`, `PullMessageActivity`. Left
 out: the proxy's own connection to the broker (a frame more each way), several proxies and their heartbeat syncer.
