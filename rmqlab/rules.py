@@ -36,6 +36,7 @@ from rmqlab.rules_of_pop import (
     Woken,
     pop_offset,
     pop_order,
+    pop_order_downwards,
     pop_share,
     retry_topic,
     visible_at,
@@ -525,5 +526,9 @@ RULES["5.3.3"] = DEFAULT_RULES.replace(
     wire=WIRE_5_3_3,
 )
 RULES["5.5.0"] = RULES["5.3.3"].replace(
-    version="5.5.0", asks_members_first=False, woken_by=woken_by_origin_group, wire=WIRE_5_5_0
+    version="5.5.0",
+    asks_members_first=False,
+    woken_by=woken_by_origin_group,
+    pop_order=pop_order_downwards,
+    wire=WIRE_5_5_0,
 )

@@ -81,6 +81,18 @@ def pop_order(start: int, queues: int, retry_first: bool) -> list[int]:
     return [RETRY, *around] if retry_first else [*around, RETRY]
 
 
+def pop_order_downwards(start: int, queues: int, retry_first: bool) -> list[int]:
+    """In which order a pop of all queues looks at them: round from `start` downwards; the retry topic (-1) aside.
+
+    So a topic's last queue can be the one with precedence. 5.5.0 `PopMessageProcessor.popMsgFromTopic`.
+
+    >>> pop_order_downwards(2, 4, True)
+    [-1, 2, 1, 0, 3]
+    """
+    around = [(start - step) % queues for step in range(queues)]
+    return [RETRY, *around] if retry_first else [*around, RETRY]
+
+
 def pop_offset(committed: int, buffered: int) -> int:
     """The offset a pop goes on from: what is popped and not committed yet (`buffered`, -1: nothing) counts, too.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.broker.pull_request_hold_service import PullRequest
 from rmqlab.message.topics import MessageQueue
+from rmqlab.protocol.assignment import QueryAssignmentRequestBody
 from rmqlab.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
 from rmqlab.protocol.codes import PULLS, WRITES, RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -36,8 +37,10 @@ READS = frozenset({
     RequestCode.GET_PRODUCER_CONNECTION_LIST, RequestCode.GET_CONSUME_STATS, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
     RequestCode.QUERY_CONSUME_QUEUE, RequestCode.GET_ALL_TOPIC_CONFIG, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
     RequestCode.GET_ALL_CONSUMER_OFFSET, RequestCode.GET_ALL_DELAY_OFFSET, RequestCode.GET_BROKER_CONFIG,
-    RequestCode.GET_BROKER_RUNTIME_INFO, RequestCode.VIEW_BROKER_STATS_DATA,
+    RequestCode.GET_BROKER_RUNTIME_INFO, RequestCode.VIEW_BROKER_STATS_DATA, RequestCode.QUERY_ASSIGNMENT,
 })  # fmt: skip
+# Requests that write into the commit log; where those of POP do, no answer tells.
+LOGGED = WRITES | {RequestCode.ACK_MESSAGE, RequestCode.CHANGE_MESSAGE_INVISIBLETIME}
 # Requests that the broker passes on to a client before it answers.
 CALLS = frozenset({RequestCode.GET_CONSUMER_RUNNING_INFO})
 # Answers to a pull that looked at messages.
@@ -231,8 +234,12 @@ def _domains(command: RemotingCommand, fields: Mapping[str, str | None]) -> list
     offset = _offset_of(fields)
     if code == RequestCode.HEART_BEAT:
         return [("group", consumer.group_name) for consumer in consumers_of(command)]
-    if code in WRITES:
+    if code in LOGGED:
         return [LOG_DOMAIN]
+    if code == RequestCode.POP_MESSAGE:
+        return [("pop", group)]
+    if code == RequestCode.QUERY_ASSIGNMENT:
+        return [("group", _asked_group(command))]
     if code in PULLS:
         return [("group", group), LOG_DOMAIN]
     if code == RequestCode.QUERY_CONSUMER_OFFSET:
@@ -265,6 +272,13 @@ def consumers_of(command: RemotingCommand) -> list[ConsumerData]:
         )
     except FrameError:
         return []
+
+
+def _asked_group(command: RemotingCommand) -> str:
+    try:
+        return QueryAssignmentRequestBody.decode(command.body or b"").consumer_group
+    except FrameError:
+        return ""
 
 
 def _lock_request(command: RemotingCommand) -> LockBatchRequestBody:

@@ -46,6 +46,7 @@ DECIDES: Final = {
     "chooses_below_0": N_("whether a broker that is asked to choose a queue may choose one below 0"),
     "has_pop": N_("whether the broker knows POP"),
     "woken_by": N_("which waiting pops a message that comes again wakes"),
+    "pop_order": N_("in which order a pop looks at a topic's queues"),
     "sql92": N_("the version whose words a SQL92 condition has; 5.x has CONTAINS, STARTSWITH and ENDSWITH"),
     "wire.version_number": N_("the number of the version in every header"),
     "wire.faq": N_("the link in remarks and in texts of exceptions"),
@@ -79,6 +80,8 @@ FUNCTION_WORDS: Final[dict[Any, str]] = {
     written.assigned_expression: N_("all messages"),
     five.assigned_expression_as_given: N_("the one given; without one all messages"),
     pop.woken_by: N_("none; the first one that wants it, where the retry topic is one of version 2"),
+    pop.pop_order: N_("round upwards from one by chance"),
+    pop.pop_order_downwards: N_("round downwards from one by chance"),
     pop.woken_by_origin_group: N_("the first one of its group, whatever it wants"),
 }
 _METHOD = re.compile(r"`([A-Z]\w+(?:\.\w+)?)`")
@@ -133,7 +136,7 @@ def rules_between(old: str, new: str) -> RuleDifferences:
     """Which rules differ between two versions: what each decides in the one and in the other, and in which method.
 
     >>> [one.rule for one in rules_between("5.3.3", "5.5.0") if not one.rule.startswith("wire.")]
-    ['asks_members_first', 'woken_by']
+    ['asks_members_first', 'woken_by', 'pop_order']
     >>> rules_between("4.8.0", "5.5.0")[0].method
     'ConsumerManager.registerConsumer'
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.broker.pop.ack_message_processor import AckMessageProcessor, check_place, handle_of
 from rmqlab.broker.pop.pop_check_point import ACK_TIME_INTERVAL_MS, PopCheckPoint, revive_message
 from rmqlab.broker.pop.pop_dependencies import PopDependencies
-from rmqlab.broker.processor import RequestRefused, require_fields
+from rmqlab.broker.processor import NOT_SET, RequestRefused, require_fields
 from rmqlab.events import InvisibleTimeChanged
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -51,17 +51,17 @@ class ChangeInvisibleTimeProcessor:
             return RemotingCommand.response(refused.code, refused.remark, answer)
         store, place = self.parts.store, (header.topic, header.queue_id)
         if not store.get_min_offset_in_queue(*place) <= header.offset < store.get_max_offset_in_queue(*place):
-            return RemotingCommand.response(ResponseCode.NO_MESSAGE, header=answer)
+            return RemotingCommand.response(ResponseCode.NO_MESSAGE, NOT_SET, answer)
         handle = handle_of(header)
         if not self._append_check_point(header, handle, now):
-            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, header=answer)
+            return RemotingCommand.response(ResponseCode.SYSTEM_ERROR, NOT_SET, answer)
         self.acks.append_ack(header, handle, now)
         answer = ChangeInvisibleTimeResponseHeader(now, header.invisible_time, handle.revive_qid)
         observe = self.parts.hooks.observe_pull
         if observe is not None:
             client, at = self.parts.consumers.client_id(channel, header.consumer_group), header.invisible_time
             observe(InvisibleTimeChanged(client, header.consumer_group, *place, header.offset, at))
-        return RemotingCommand.response(ResponseCode.SUCCESS, header=answer)
+        return RemotingCommand.response(ResponseCode.SUCCESS, NOT_SET, answer)
 
     def _append_check_point(self, header: ChangeInvisibleTimeRequestHeader, handle: ReceiptHandle, now: int) -> bool:
         rules, acks = self.parts.rules, self.acks

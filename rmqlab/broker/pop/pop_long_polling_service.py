@@ -78,11 +78,16 @@ _PLACE = attrgetter("expired", "number")
 
 
 class PopLongPollingService:
-    """Lines of waiting pops. `execute` has a woken pop executed again, after whatever goes on now."""
+    """Lines of waiting pops.
+
+    `execute(pop)` has a woken pop executed again, after whatever goes on now; `look_at(due, line)` has `look` called
+    then, when the time of one is over.
+    """
 
     def __init__(self, parts: PopDependencies, execute: Callable[[PopRequest], None]) -> None:
         self._parts = parts
-        self._execute = execute
+        self.execute = execute
+        self.look_at: Callable[[int, Line], object] = self._look_at
         self._number = 0
         self.polling_map: dict[Line, list[PopRequest]] = {}
         self.topic_cid_map: dict[str, dict[str, None]] = {}
@@ -118,7 +123,7 @@ class PopLongPollingService:
         insort(line, pop, key=_PLACE)
         started = self._parts.timers.started
         due = started + ((expired - EARLY_MS - started) // LOOK_MS + 1) * LOOK_MS
-        self._parts.timers.once("pop poll", max(due, now), partial(self._look, key))
+        self.look_at(max(due, now), key)
         if self._parts.hooks.observe_pull is not None:
             client = self._client(pop, header.consumer_group)
             self._parts.hooks.observe_pull(Waits(header.consumer_group, client, header.topic, header.queue_id, expired))
@@ -173,9 +178,12 @@ class PopLongPollingService:
         if self._parts.hooks.observe_pull is not None:
             client = self._client(pop, group)
             self._parts.hooks.observe_pull(Woken(client, group, arrived.topic, arrived.queue_id, arrived.offset, why))
-        self._execute(pop)
+        self.execute(pop)
 
-    def _look(self, key: Line, now: int) -> None:
+    def _look_at(self, due: int, key: Line) -> None:
+        self._parts.timers.once("pop poll", due, partial(self.look, key))
+
+    def look(self, key: Line, now: int) -> None:
         """Wake whose time is over; Java looks every 20 ms."""
         line = self.polling_map.get(key, [])
         while line and line[0].is_timeout(now):

@@ -7,7 +7,9 @@ check point in the revive log. Source: `PopMessageProcessor`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from rmqlab.broker.pop.pop_buffer_merge_service import PopBufferMergeService
 from rmqlab.broker.pop.pop_check_point import ACK_TIME_INTERVAL_MS, PopCheckPoint, revive_message
@@ -37,7 +39,7 @@ from rmqlab.protocol.pop_headers import (
 from rmqlab.protocol.subscription_data import SubscriptionData, build_subscription
 from rmqlab.protocol.topic_config import PERM_READ
 from rmqlab.rules_of_pop import RETRY
-from rmqlab.store.queue_reader import GetMessageStatus
+from rmqlab.store.queue_reader import GetMessageResult, GetMessageStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
     from rmqlab.broker.pop.pop_long_polling_service import PopRequest
     from rmqlab.broker.processor import Handler
     from rmqlab.events import Stage
-    from rmqlab.store.queue_reader import GetMessageResult
 
 _REQUIRED = "consumer_group", "topic", "queue_id", "max_msg_nums", "invisible_time", "poll_time", "init_mode"
 _GONE = {GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY, GetMessageStatus.OFFSET_FOUND_NULL}
@@ -59,7 +60,7 @@ _CODES = {PollingResult.POLLING_FULL: PopResponseCode.POLLING_FULL}
 
 
 @dataclass(slots=True)
-class _Pop:
+class PopUnderWay:
     """A pop under way: who asks for what, and what it has got so far (records, and where from)."""
 
     channel: Channel
@@ -72,6 +73,15 @@ class _Pop:
     starts: list[tuple[str, int, int]] = field(default_factory=list)
     popped: list[tuple[str, int, list[int]]] = field(default_factory=list)
     rest_num: int = 0
+
+
+class Looked(NamedTuple):
+    """What a look at a queue found: from which offset on, and the store's result."""
+
+    topic: str
+    queue_id: int
+    start: int
+    result: GetMessageResult
 
 
 @dataclass(slots=True, eq=False)
@@ -105,11 +115,25 @@ class PopMessageProcessor:
         Raises:
             ProcessorError: a pop without a required field.
         """
+        pop = self.begin(channel, command, now)
+        if not isinstance(pop, PopUnderWay):
+            return pop
+        for topic, queue_id in self.places(pop.header):
+            looked = self.look(pop, topic, queue_id)
+            if looked is not None:
+                self.take(pop, looked)
+        return self.finish(pop, command, now)
+
+    def begin(self, channel: Channel, command: RemotingCommand, now: int) -> PopUnderWay | RemotingCommand:
+        """Check a pop: it is under way, or refused.
+
+        Raises:
+            ProcessorError: a pop without a required field.
+        """
         header = command.decode_header(PopMessageRequestHeader)
         require_fields(header, _REQUIRED)
         if not header.born_time:
-            header.born_time = now
-            command.header = header
+            command.header = header = replace(header, born_time=now)
         if header.is_timeout_too_much(now):
             remark = f"{self._at_broker} is timeout too much"
             return RemotingCommand.response(PopResponseCode.POLLING_TIMEOUT, remark, PopMessageResponseHeader())
@@ -118,15 +142,11 @@ class PopMessageProcessor:
             subscription, message_filter = self._filter(header, now)
         except RequestRefused as refused:
             return RemotingCommand.response(refused.code, refused.remark, PopMessageResponseHeader())
-        pop = _Pop(
-            channel, header, message_filter, subscription, now,
-            self.choices.revive_queue(self.parts.pop_config.revive_queue_num),
-        )  # fmt: skip
-        for topic, queue_id in self._places(header):
-            self._pop_msg_from_queue(pop, topic, queue_id)
-        return self._answer(pop, command, now)
+        revive_qid = self.choices.revive_queue(self.parts.pop_config.revive_queue_num)
+        return PopUnderWay(channel, header, message_filter, subscription, now, revive_qid)
 
-    def _answer(self, pop: _Pop, command: RemotingCommand, now: int) -> RemotingCommand | None:
+    def finish(self, pop: PopUnderWay, command: RemotingCommand, now: int) -> RemotingCommand | None:
+        """Answer a pop that has looked at all its places; None when it waits."""
         header = pop.header
         code: int = ResponseCode.SUCCESS
         is_waiting = False
@@ -211,7 +231,7 @@ class PopMessageProcessor:
                 raise refusal
         return subscription, ExpressionMessageFilter(subscription, data, filters, rules)
 
-    def _places(self, header: PopMessageRequestHeader) -> Iterator[tuple[str, int]]:
+    def places(self, header: PopMessageRequestHeader) -> Iterator[tuple[str, int]]:
         """Topics and queues in the order a pop looks at them.
 
         Raises:
@@ -239,7 +259,7 @@ class PopMessageProcessor:
 
     def _has_more(self, header: PopMessageRequestHeader, topic: str, queue_id: int) -> bool:
         """Whether a queue has messages that the group has not popped: else its turn is of no consequence."""
-        return self._offset(header, topic, queue_id) < self.parts.store.get_max_offset_in_queue(topic, queue_id)
+        return self.offset(header, topic, queue_id) < self.parts.store.get_max_offset_in_queue(topic, queue_id)
 
     def _retry_topic(self, header: PopMessageRequestHeader) -> str:
         config, topic, group = self.parts.pop_config, header.topic, header.consumer_group
@@ -248,20 +268,23 @@ class PopMessageProcessor:
             is_v2 = not self.choices.retry_v1(topic, group)
         return self.parts.rules.retry_topic(group, topic, is_v2)
 
-    def _pop_msg_from_queue(self, pop: _Pop, topic: str, queue_id: int) -> None:
-        """Take what is wanted from one queue, from where the group's last pop ended."""
+    def look(self, pop: PopUnderWay, topic: str, queue_id: int) -> Looked | None:
+        """Look at one queue from where the group's last pop ended: what is wanted of it is still to be taken.
+
+        None: there is nothing; what was dropped is passed by for the whole group. `popMsgFromQueue`, which holds the
+        queue's lock until the check point is stored.
+        """
         parts, header = self.parts, pop.header
         group, store = header.consumer_group, parts.store
         if self.choices.is_locked(topic, group, queue_id):
-            pop.rest_num += store.get_max_offset_in_queue(topic, queue_id) - self._offset(header, topic, queue_id)
-            return
-        offset = self._offset(header, topic, queue_id, commits=True)
+            pop.rest_num += store.get_max_offset_in_queue(topic, queue_id) - self.offset(header, topic, queue_id)
+            return None
+        start = offset = self.offset(header, topic, queue_id, commits=True)
         room = header.max_msg_nums - len(pop.records)
         if room <= 0:
             pop.rest_num += store.get_max_offset_in_queue(topic, queue_id) - offset
-            return
+            return None
         report = self._report_skipped(pop, topic, queue_id)
-        start = offset
         result = store.get_message(group, topic, queue_id, offset, room, pop.message_filter, report)
         if result is not None and result.status in _GONE:
             offset = result.next_begin_offset
@@ -269,23 +292,24 @@ class PopMessageProcessor:
             result = store.get_message(group, topic, queue_id, offset, room, pop.message_filter, report)
         if result is None:
             pop.rest_num += store.get_max_offset_in_queue(topic, queue_id) - offset
-            return
-        if result.messages:
-            self._take(pop, topic, queue_id, start, result)
-        elif result.status in _PASSED:
-            self.buffer.add(topic, group, queue_id, result.next_begin_offset, is_stored=True)
+            return None
         pop.rest_num += result.max_offset - result.next_begin_offset
+        if result.messages:
+            return Looked(topic, queue_id, start, result)
+        if result.status in _PASSED:
+            self.buffer.add(topic, group, queue_id, result.next_begin_offset, is_stored=True)
+        return None
 
-    def _take(self, pop: _Pop, topic: str, queue_id: int, start: int, result: GetMessageResult) -> None:
+    def take(self, pop: PopUnderWay, looked: Looked) -> None:
         """Store the check point of a queue's messages, and put them into the answer."""
-        header = pop.header
+        header, topic, queue_id, result = pop.header, looked.topic, looked.queue_id, looked.result
         messages = [decode_record(record, read_body=False) for record in result.messages]
         offsets = [message.queue_offset for message in messages if message is not None]
-        self._append_check_point(pop, topic, queue_id, start, offsets, result.next_begin_offset)
-        pop.starts.append((mark_of(topic), queue_id, start))
+        self._append_check_point(pop, looked, offsets)
+        pop.starts.append((mark_of(topic), queue_id, looked.start))
         pop.popped.append((mark_of(topic), queue_id, offsets))
         if is_retry_topic(topic) and not self.parts.pop_config.pop_response_return_actual_retry_topic:
-            pop.records += [self._recode(pop, record, start) for record in result.messages]
+            pop.records += [self._recode(pop, record, looked.start) for record in result.messages]
         else:
             pop.records += result.messages
         observe = self.parts.hooks.observe_pull
@@ -297,10 +321,9 @@ class PopMessageProcessor:
             size = sum(map(len, result.messages))
             self.parts.hooks.on_get(header.consumer_group, topic, queue_id, len(offsets), size, pop.pop_time)
 
-    def _append_check_point(
-        self, pop: _Pop, topic: str, queue_id: int, start: int, offsets: list[int], next_begin_offset: int
-    ) -> None:
+    def _append_check_point(self, pop: PopUnderWay, looked: Looked, offsets: list[int]) -> None:
         header, rules = pop.header, self.parts.rules
+        topic, queue_id, start, result = looked
         check_point = PopCheckPoint(
             broker_name=self.parts.config.broker_name,
             cid=header.consumer_group,
@@ -318,9 +341,9 @@ class PopMessageProcessor:
         host, now = self.parts.config.store_host, self.parts.timers.now
         message = revive_message(check_point, self.revive_topic, pop.revive_qid, deliver_ms, host, now)
         is_stored = self.timer.put(message, now).is_ok
-        self.buffer.add(topic, header.consumer_group, queue_id, next_begin_offset, is_stored=is_stored)
+        self.buffer.add(topic, header.consumer_group, queue_id, result.next_begin_offset, is_stored=is_stored)
 
-    def _recode(self, pop: _Pop, record: bytes, start: int) -> bytes:
+    def _recode(self, pop: PopUnderWay, record: bytes, start: int) -> bytes:
         """A message of the retry topic as a client gets it: of its first topic, with its receipt handle."""
         message = decode_record(record, decompress_body=False)
         if message is None:
@@ -334,7 +357,7 @@ class PopMessageProcessor:
         message.topic, message.store_size = pop.header.topic, 0
         return encode_record(message)
 
-    def _offset(self, header: PopMessageRequestHeader, topic: str, queue_id: int, *, commits: bool = False) -> int:
+    def offset(self, header: PopMessageRequestHeader, topic: str, queue_id: int, *, commits: bool = False) -> int:
         """Where a pop of a queue goes on; `commits`: a group without an offset gets one (`getPopOffset`)."""
         group, offsets = header.consumer_group, self.parts.offsets
         offset = offsets.query_offset(group, topic, queue_id)
@@ -355,7 +378,7 @@ class PopMessageProcessor:
             return 0
         return max(high - 1, 0)
 
-    def _report_skipped(self, pop: _Pop, topic: str, queue_id: int) -> Callable[[int, str], None] | None:
+    def _report_skipped(self, pop: PopUnderWay, topic: str, queue_id: int) -> Callable[[int, str], None] | None:
         """What the store calls for every entry that the filter rejects, None when there is no listener."""
         observe, subscription, group = self.parts.hooks.observe_pull, pop.subscription, pop.header.consumer_group
         if observe is None or subscription is None:

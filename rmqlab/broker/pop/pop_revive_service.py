@@ -27,6 +27,8 @@ from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX, is_retry_topic
 from rmqlab.protocol.topic_config import PERM_READ_WRITE, TopicConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rmqlab.broker.pop.pop_dependencies import PopDependencies
     from rmqlab.message.message import MessageExt
 
@@ -56,8 +58,8 @@ class _Scan:
 class PopReviveService:
     """Revives what the check points of one queue of the revive log say. Times are epoch ms.
 
-    `next_scan` is when it reads its queue from the beginning; without a timer it goes on for ever at regular moments
-    (`_next_look`).
+    `next_scan` is when it reads its queue from the beginning; without a timer it does so at regular moments.
+    `look_at(due)` has `look` called then; `revive(point, offset, now)` stores a message again.
     """
 
     def __init__(self, parts: PopDependencies, topic: str, queue_id: int) -> None:
@@ -67,22 +69,24 @@ class PopReviveService:
         self._revive_offset = parts.offsets.query_offset(REVIVE_GROUP, topic, queue_id)
         self._slow = 1
         self._scan: _Scan | None = None
-        self._next_scan = parts.timers.now + parts.pop_config.revive_interval
+        self.next_scan = parts.timers.now + parts.pop_config.revive_interval
         self._has_acks = False  # read anew in each scan, for no check point came with them
         self._due: int | None = None
         self._turn = 0
+        self.look_at: Callable[[int], object] = self._look_at
+        self.revive: Callable[[PopCheckPoint, int, int], object] = self.store_again
 
     def arriving(self, now: int) -> None:
         """Hear that a message has come to the queue."""
         at = self._next_look(now)
         if self._due is None or at < self._due:
-            self._wake_at(at)
+            self.look_at(at)
 
     def holds_back(self) -> bool:
         """Whether messages that were read are not decided yet."""
         return self._scan is not None or self._due is not None
 
-    def _wake_at(self, due: int) -> None:
+    def _look_at(self, due: int) -> None:
         self._due = due
         self._turn += 1
         self._parts.timers.once(f"revive {self._queue_id}", due, partial(self._on_time, self._turn))
@@ -90,7 +94,7 @@ class PopReviveService:
     def _on_time(self, turn: int, now: int) -> None:
         if turn == self._turn:
             self._due = None
-            self._look(now)
+            self.look(now)
 
     def _next_look(self, now: int) -> int:
         """The first moment, `now` or later, at which the queue is read."""
@@ -99,24 +103,24 @@ class PopReviveService:
             return scan.quiet_from + ((now - scan.quiet_from) // LOOK_MS + 1) * LOOK_MS
         config = self._parts.pop_config
         lasts = 0 if self._has_acks else MOST_LOOKS * LOOK_MS
-        while now > self._next_scan + lasts:
-            ends = self._next_scan + (0 if self._has_acks else lasts + LOOK_MS)
+        while now > self.next_scan + lasts:
+            ends = self.next_scan + (0 if self._has_acks else lasts + LOOK_MS)
             self._rest(ends, config.revive_interval)
-        return self._next_scan + max(-(-(now - self._next_scan) // LOOK_MS), 0) * LOOK_MS
+        return self.next_scan + max(-(-(now - self.next_scan) // LOOK_MS), 0) * LOOK_MS
 
     def _rest(self, now: int, interval: int) -> None:
         """A scan without a check point is over: the next ones wait longer and longer."""
-        self._next_scan = now + self._slow * interval + interval
+        self.next_scan = now + self._slow * interval + interval
         self._slow = min(self._slow + 1, max(self._parts.pop_config.revive_max_slow, self._slow))
 
-    def _look(self, now: int) -> None:
+    def look(self, now: int) -> None:
         """Read what there is; decide, or wait for more."""
         parts = self._parts
         scan = self._scan
         if scan is None:
             committed = parts.offsets.query_offset(REVIVE_GROUP, self._topic, self._queue_id)
             old_offset = max(self._revive_offset, committed)
-            scan = self._scan = _Scan(self._next_scan, old_offset + 1, old_offset)
+            scan = self._scan = _Scan(self.next_scan, old_offset + 1, old_offset)
         if scan.quiet_from is None or now < scan.quiet_from + (MOST_LOOKS + 1) * LOOK_MS:
             high = parts.store.get_max_offset_in_queue(self._topic, self._queue_id)
             if scan.offset < high:
@@ -130,7 +134,7 @@ class PopReviveService:
             if scan.end_time and now - scan.end_time > SILENT_MS:
                 scan.end_time = now
             if scan.end_time - scan.first_revive_time <= YOUNGER_MS:
-                self._wake_at(self._next_decision(scan, now))
+                self.look_at(self._next_decision(scan, now))
                 return
         self._merge_and_revive(scan, now)
 
@@ -172,7 +176,7 @@ class PopReviveService:
                 break
             if self._is_wanted(point):
                 for offset in point.unacked():
-                    self._revive(point, offset, now)
+                    self.revive(point, offset, now)
             new_offset = point.revive_offset
         if new_offset > scan.old_offset:
             parts.offsets.commit_offset("127.0.0.1", REVIVE_GROUP, self._topic, self._queue_id, new_offset)
@@ -181,11 +185,11 @@ class PopReviveService:
         remain = any(point.revive_offset > new_offset for point in points)
         self._has_acks = not remain and scan.offset > new_offset + 1
         if points:
-            self._slow, self._next_scan = 1, now + parts.pop_config.revive_interval
+            self._slow, self.next_scan = 1, now + parts.pop_config.revive_interval
         else:
             self._rest(now, parts.pop_config.revive_interval)
         if remain:
-            self._wake_at(self._next_scan)
+            self.look_at(self.next_scan)
 
     def _is_wanted(self, point: PopCheckPoint) -> bool:
         """Whether topic and group of a check point are still there."""
@@ -196,7 +200,7 @@ class PopReviveService:
             return False
         return self._parts.groups.find_subscription_group_config(point.cid) is not None
 
-    def _revive(self, point: PopCheckPoint, offset: int, now: int) -> None:
+    def store_again(self, point: PopCheckPoint, offset: int, now: int) -> None:
         """Store a message once more, for its group's retry topic; one that is gone is passed over."""
         parts, store = self._parts, self._parts.store
         message = store.look_message_in_queue(point.topic, point.queue_id, offset)

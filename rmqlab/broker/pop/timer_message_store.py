@@ -21,10 +21,14 @@ from rmqlab.message.topics import SYSTEM_TOPIC_PREFIX
 from rmqlab.store.dispatch_request import PutMessageResult, PutMessageStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rmqlab.broker.pop.pop_config import PopConfig
     from rmqlab.broker.processor import Timers
     from rmqlab.message.message import MessageExt
     from rmqlab.store.message_store import MessageStore
+
+    Deliver = Callable[[int], object]
 
 TIMER_TOPIC = f"{SYSTEM_TOPIC_PREFIX}wheel_timer"
 PROPERTY_TIMER_ENQUEUE_MS, PROPERTY_TIMER_DEQUEUE_MS = "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS"
@@ -43,6 +47,8 @@ def timer_out_ms(deliver_ms: int, precision_ms: int) -> int:
 class TimerMessageStore:
     """Keeps messages until their slot has passed: its `timer_precision_ms` later they go to their topic (epoch ms).
 
+    `hold(commit log offset, due, deliver)` has `deliver(now)` called when one is due.
+
     Java's threads look every 100 ms, so that it is up to 100 ms later there, and three of them store what is due, in
     any order. Here each has a timer, and they go in the order they came.
     """
@@ -52,6 +58,10 @@ class TimerMessageStore:
         self._store = store
         self._timers = timers
         self.waiting = 0
+        self.hold: Callable[[int, int, Deliver], object] = self._hold
+
+    def _hold(self, _commit_log_offset: int, due: int, deliver: Deliver) -> None:
+        self._timers.once("timer wheel", due, deliver)
 
     def put(self, message: MessageExtBrokerInner, now: int) -> PutMessageResult:
         """Store a message until the time in TIMER_DELIVER_MS, or at once for good if that is over.
@@ -79,8 +89,8 @@ class TimerMessageStore:
         if result.status is PutMessageStatus.PUT_OK:
             self.waiting += 1
             enqueue_ms = result.store_timestamp // precision_ms * precision_ms
-            due = partial(self._dequeue, result.wrote_offset, result.wrote_bytes, enqueue_ms)
-            self._timers.once("timer wheel", out_ms + precision_ms, due)
+            deliver = partial(self._dequeue, result.wrote_offset, result.wrote_bytes, enqueue_ms)
+            self.hold(result.wrote_offset, out_ms + precision_ms, deliver)
         return result
 
     def _dequeue(self, commit_log_offset: int, size: int, enqueue_ms: int, now: int) -> None:

@@ -163,7 +163,7 @@ def test_a_broker_takes_every_invisibility_that_its_timer_takes(popped, ms, code
 
 def test_a_change_behind_the_end_of_its_queue_is_refused(popped):
     answer = popped.change(popped.member, popped.message, popped.handle, 10_000, offset=1)
-    assert (answer.code, answer.remark) == (ResponseCode.NO_MESSAGE, None)
+    assert (answer.code, answer.remark) == (ResponseCode.NO_MESSAGE, "not set any response code")
     assert popped.change(popped.member, popped.message, popped.handle, 10_000, queue_id=9).code == 13
 
 

@@ -64,4 +64,20 @@ class Stall:
         return (self.at,)
 
 
-Assumption = OrderChoice | TornHeartbeat | Lost | Stall
+@dataclass(frozen=True, slots=True)
+class PopWay:
+    """How a pop went about that its answer leaves open: one of the queues it may have begun with, early or late looks.
+
+    `way` numbers them (`PopRun.go`).
+    """
+
+    request: Exchange
+    way: int
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The same in every pass, and no other's."""
+        return -2, self.request.number, self.way
+
+
+Assumption = OrderChoice | TornHeartbeat | Lost | Stall | PopWay

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig, refuse_unworkable
 from rmqlab.broker.consumer_manager import ConsumerGroupEvent, ConsumerIdsChangeListener
+from rmqlab.broker.pop.pop_services import pop_of
 from rmqlab.broker.pull_message_processor import OffsetMovedEvent
 from rmqlab.broker.schedule_message_service import ScheduleMessageService, message_time_up
 from rmqlab.message.message import Host
@@ -25,6 +27,10 @@ from tests.proof.replay.sampled_stats import SampledStats
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from rmqlab.broker.pop.pop_check_point import PopCheckPoint
+    from rmqlab.broker.pop.pop_long_polling_service import PopRequest
+    from rmqlab.broker.pop.pop_revive_service import PopReviveService
+    from rmqlab.broker.pop.pop_services import PopServices
     from rmqlab.broker.pull_request_hold_service import PullRequest
     from rmqlab.message.message import MessageExt, MessageExtBrokerInner
     from rmqlab.protocol.channel import Channel
@@ -63,13 +69,19 @@ class ReplayedStore(MessageStore):
     """
 
     clock: RecordedClock
+    before_put: Callable[[], object] = staticmethod(lambda: None)
     window: tuple[int | None, int, int] = None, 0, 0
     times_taken = 0
     stored: list[tuple[tuple[str, int], int, int]]
 
     def put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
         """Store what the broker makes itself."""
+        self.before_put()
         return self._noted(msg, super().put_message(msg, self._time(now)))
+
+    def put_filler(self, msg: MessageExtBrokerInner) -> None:
+        """Store something that is no broker's."""
+        self._noted(msg, super().put_message(msg, self.window[1]))
 
     def async_put_message(self, msg: MessageExtBrokerInner, now: int) -> PutMessageResult:
         """Store what a producer sent."""
@@ -182,7 +194,29 @@ class ReplayedBroker(Broker):
         self.listener = self.consumer_manager.listener = ReplayedListener(self)
         for service in _DRIVEN:
             self.timers.cancel(service)
+        self.woken_pops: list[PopRequest] = []
+        # What the timer holds, by the place of its message; what revive services decided to store again.
+        self.in_timer: dict[int, Callable[[int], object]] = {}
+        self.to_revive: list[tuple[PopReviveService, PopCheckPoint, int]] = []
+        if self.pop is not None:
+            self._drive(pop_of(self))
         self.store.dispatchers.append(self._note_queue)
+
+    def _drive(self, services: PopServices) -> None:
+        """Let nothing of POP happen by itself: the recording tells when."""
+        services.line.execute = self.woken_pops_append
+        services.line.look_at = lambda _due, _line: None
+        services.timer.hold = lambda place, _due, deliver: self.in_timer.update({place: deliver})
+        for service in services.revive:
+            service.look_at = lambda _due: None
+            service.revive = partial(self._note_revived, service)
+
+    def woken_pops_append(self, pop: PopRequest) -> None:
+        """Keep a pop that our line has woken: the replay executes it."""
+        self.woken_pops.append(pop)
+
+    def _note_revived(self, service: PopReviveService, point: PopCheckPoint, offset: int, _now: int) -> None:
+        self.to_revive.append((service, point, offset))
 
     def handle(
         self, channel: Channel, command: RemotingCommand, now: int, *, known: bool = True

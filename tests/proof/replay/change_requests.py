@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab_tools.recordings.exchange import CALLS, CLOSE_LINE, LOG_DOMAIN, Exchange, ExchangeState, consumers_of
+from tests.proof.replay.pop_requests import PopRequests
 from tests.proof.replay.recorded_clock import LOOK_EARLY_MS, LOOK_LASTS_MS
 from tests.proof.replay.recorded_log import RecordedLog
 from tests.proof.replay.replay_context import SETTLE_MS, STALL_MS, UNDER_WAY_MS
@@ -39,6 +40,11 @@ class ChangeRequests:
         self._context = context
         self._reads = reads
         self.log = RecordedLog(context, reads, self._make)
+        self.pops = PopRequests(context, self.log) if context.broker.pop is not None else None
+        if self.pops is not None:
+            self.log.woken = self.pops.woken
+            if self.log.gaps is not None:
+                self.log.gaps.takes = self.pops.takes
         self._looks = deque(context.clock.looks)
         self._looked_at = -inf
         self._scans = deque(context.clock.scans)
@@ -70,6 +76,8 @@ class ChangeRequests:
         context = self._context
         while True:
             due: list[tuple[float, Callable[[], object]]] = list(self.log.overdue())
+            if self.pops is not None:
+                due += self.pops.due()
             if context.pending:
                 change = min(context.pending, key=self._latest)
                 due.append((self._latest(change), partial(self.handle, change)))
@@ -83,6 +91,8 @@ class ChangeRequests:
             context.t = max(context.t, at)
             act()
         context.t = max(context.t, t)
+        if self.pops is not None:
+            self.pops.progress()
         self._reads.forget()
 
     def _latest(self, change: Exchange) -> float:
@@ -207,9 +217,10 @@ class ChangeRequests:
             latest = context.clock.epoch_ms(min(change.answered_at, context.t + SETTLE_MS))
             broker.store.window = change.put_at, earliest - 1, latest + 1
             # A message whose store time is not known may have been stored at once; what follows from it is not earlier.
-            got = broker.handle(
-                context.channel(change), change.command, earliest if LOG_DOMAIN in change.domains else context.now
-            )
+            if self.log.gaps is not None:
+                self.log.gaps.expect(change)
+            now = earliest if LOG_DOMAIN in change.domains else context.now
+            got = broker.handle(context.channel(change), change.command, context.clock.told(change) or now)
         if got is None and change.code in CALLS:
             context.asking[change.line.conn, change.opaque] = change
         context.settle(change, got)

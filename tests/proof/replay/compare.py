@@ -36,7 +36,7 @@ _UNORDERED: dict[int, str] = {
 }
 # Bodies of `name=value` lines.
 _SETTINGS = {RequestCode.GET_BROKER_CONFIG, RequestCode.GET_NAMESRV_CONFIG}
-_RECORD_BODIES = {*PULLS, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.QUERY_MESSAGE}
+_RECORD_BODIES = {*PULLS, RequestCode.POP_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID, RequestCode.QUERY_MESSAGE}
 _RECORD_FIELDS = (
     "topic", "queue_id", "queue_offset", "commit_log_offset", "body", "properties", "flag", "sys_flag", "body_crc",
     "born_timestamp", "born_host", "store_timestamp", "store_host", "reconsume_times", "prepared_transaction_offset",

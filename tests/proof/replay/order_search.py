@@ -13,14 +13,16 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from rmqlab.protocol.codes import RequestCode
 from rmqlab_tools.recordings.exchange import CLOSE_LINE, LOG_DOMAIN, consumers_of, number_of, pair
-from tests.proof.replay.assumptions import Assumption, Lost, OrderChoice, Stall, TornHeartbeat
+from tests.proof.replay.assumptions import Assumption, Lost, OrderChoice, PopWay, Stall, TornHeartbeat
+from tests.proof.replay.planned_log import planned_log
 from tests.proof.replay.recorded_clock import read_clock
 from tests.proof.replay.replay_context import STALL_MS, FoundDifference, ReplayContext
 from tests.proof.replay.replay_pass import ReplayPass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab.rules import Rules
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
 
 PASSES = 20
 """How many passes over a recording are made at most."""
+POP_PASSES = 60
+"""The same where something is popped: each pop may have gone about in several ways."""
+WAYS = 8
+"""How many ways of a pop are tried."""
+POP_NEAR_MS = 400.0
+"""How far from the first difference of a group the pops are whose ways are tried."""
 
 # When (ms) the first difference of a group or topic showed, and how many it has, below 0: the greater, the better.
 Score = tuple[float, int]
@@ -42,6 +50,7 @@ class OrderSearch:
         self._recording = recording
         self._clock = read_clock(recording, pair(recording.lines).by_request.values())
         self._rules = rules
+        self._plan = planned_log(recording, self._clock, rules)
         self._tell = tell
         # What was taken back, by group or topic, since that one last kept something.
         self._tried: dict[str, set[tuple[int, ...]]] = {}
@@ -50,7 +59,8 @@ class OrderSearch:
     def run(self) -> ReplayContext:
         """Return the pass with the fewest differences."""
         best = fewest = self.run_pass(())
-        while best.differing and self.passes < PASSES:
+        most = PASSES if self._plan is None else POP_PASSES
+        while best.differing and self.passes < most:
             proposals = self._proposals(best)
             if not proposals:
                 break
@@ -74,7 +84,7 @@ class OrderSearch:
         self.passes += 1
         exchanges = pair(self._recording.lines)
         self._tell(f"pass {self.passes} over {len(exchanges.by_request)} requests")
-        context = ReplayContext(self._recording, exchanges, self._clock, assumed, self._rules)
+        context = ReplayContext(self._recording, exchanges, self._clock, assumed, self._rules, self._plan)
         ReplayPass(context).run()
         return context
 
@@ -125,9 +135,27 @@ class OrderSearch:
         for at, subject in sorted(unseen, reverse=True):
             # the first of them in the log: a thread that stands still there shows none of the others
             propose(subject, 3, 0, Stall(at))
+        for subject, one in self._pop_ways(context, shown):
+            propose(subject, 5, 0, one)
         for subject, ones in proposals.items():
             self._tried.setdefault(subject, set()).update(one.key for one in ones.values())
         return {subject: list(ones.values()) for subject, ones in proposals.items()}
+
+    def _pop_ways(self, context: ReplayContext, shown: Mapping[str, float]) -> Iterator[tuple[str, PopWay]]:
+        """Other ways of the pops of a group, those next to its first difference last."""
+        pops: dict[str, list[Exchange]] = {}
+        for exchange in context.exchanges.by_request.values():
+            if exchange.code == RequestCode.POP_MESSAGE and exchange.expected is not None:
+                pops.setdefault(exchange.fields.get("consumerGroup") or "", []).append(exchange)
+        for group, moment in shown.items():
+            near = [
+                one for one in pops.get(group, ()) if moment - POP_NEAR_MS <= one.answered_at <= moment + POP_NEAR_MS
+            ]
+            near = [one for one in near if one.expected and number_of((one.expected.ext_fields or {}).get("popTime"))]
+            near.sort(key=lambda one: -abs(one.answered_at - moment))
+            for way in reversed(range(WAYS)):
+                for one in near:
+                    yield group, PopWay(one, way)
 
 
 def _all(context: ReplayContext, proposals: dict[str, list[Assumption]]) -> tuple[Assumption, ...]:

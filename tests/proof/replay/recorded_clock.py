@@ -118,6 +118,13 @@ class RecordedClock:
         look = self.look_before(t)
         return look is not None and t - look <= LOOK_LASTS_MS
 
+    @staticmethod
+    def told(exchange: Exchange) -> int | None:
+        """The broker's clock (epoch ms) while it changed an invisibility, as its answer says; None for all others."""
+        if exchange.code != RequestCode.CHANGE_MESSAGE_INVISIBLETIME or exchange.expected is None:
+            return None
+        return number_of((exchange.expected.ext_fields or {}).get("popTime")) or None
+
     def epoch_ms(self, t: float) -> int:
         """Return the epoch ms of a moment of the recording."""
         return int(self.epoch + t)
@@ -144,7 +151,7 @@ def read_clock(recording: Recording, exchanges: Collection[Exchange]) -> Recorde
                 clock.ends.setdefault(conn, line.t)
     ports: dict[int, int] = {}
     for exchange in exchanges:
-        if exchange.code in PULLS and exchange.expected is not None:
+        if exchange.code in {*PULLS, RequestCode.POP_MESSAGE} and exchange.expected is not None:
             for message in decode_records(exchange.expected.body or b"", read_body=False):
                 clock.store_times.setdefault(message.commit_log_offset, message.store_timestamp)
                 ports.setdefault(message.commit_log_offset, message.born_host.port)

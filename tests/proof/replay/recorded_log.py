@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from rmqlab_tools.recordings.exchange import LOG_DOMAIN
+from tests.proof.replay.filled_gaps import FilledGaps
 from tests.proof.replay.replay_context import SETTLE_MS, STALL_MS, StoredMessage
 from tests.proof.replay.tolerated_differences import Tolerated
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from tests.proof.replay.read_requests import ReadRequests
     from tests.proof.replay.replay_context import ReplayContext
 
+# How late a message that is stored becomes visible where pops tell of each, if nothing shows it before.
+LAG_MS = 4.0
 # The epoch is known to about a millisecond, and so are the ms of a send that no pull tells, and its delay's end.
 _EPOCH_MS = 1
 
@@ -30,16 +33,31 @@ class RecordedLog:
     def __init__(self, context: ReplayContext, reads: ReadRequests, make: Callable[[Exchange], None]) -> None:
         self._context = context
         self._reads = reads
-        self._make = make
+        self.make = make
         context.broker.schedule_message_service.catch_up = self._catch_up
+        self.woken: Callable[[], object] = lambda: None
+        self._plan = None if context.plan is None else FilledGaps(context, context.plan, self)
         # Messages stored and not visible yet.
         self._stored: deque[StoredMessage] = deque()
         # The places of all messages that a client sent and got an answer for.
         self._places = {exchange.put_at for exchange in context.exchanges.by_request.values()} - {None}
 
+    def _run_quiet_timer(self) -> None:
+        broker = self._context.broker
+        due = broker.timers.next_due()
+        if due is not None:
+            broker.now = due
+            broker.timers.run_next()
+            self.collect()
+
     @property
     def _puts(self) -> list[Exchange]:
         return [change for change in self._context.pending if LOG_DOMAIN in change.domains]
+
+    @property
+    def gaps(self) -> FilledGaps | None:
+        """What fills the log between known places, where the recording has pops."""
+        return self._plan
 
     @property
     def _end(self) -> int:
@@ -49,9 +67,14 @@ class RecordedLog:
         """What happens at the latest when (ms): the next message becomes visible, the next timer runs."""
         if self._stored:
             message = self._stored[0]
-            yield message.t + (STALL_MS if message.at in self._context.stalls else SETTLE_MS), self.dispatch
+            lag = SETTLE_MS if self._plan is None else LAG_MS
+            yield message.t + (STALL_MS if message.at in self._context.stalls else lag), self.dispatch
         due = self._context.broker.timers.next_due()
-        if due is not None and self._end not in self._places:
+        if self._plan is not None:
+            yield from self._plan.overdue()
+            if due is not None:
+                yield due + SETTLE_MS - self._context.clock.epoch, self._run_quiet_timer
+        elif due is not None and self._end not in self._places:
             told = self._context.clock.store_times.get(self._end, 0)
             latest = told + 1 if told >= due - _EPOCH_MS else due + SETTLE_MS
             yield latest - self._context.clock.epoch, self._run_timer
@@ -75,7 +98,12 @@ class RecordedLog:
 
     def store(self, change: Exchange) -> None:
         """Store a message, after all that come before it in the log."""
-        while not change.is_done:
+        while self._plan is not None and change in self._context.pending:
+            if not self._plan.put() and change in self._context.pending:
+                if change.put_at is not None:
+                    self._plan.fill(change.put_at)
+                self.make(change)
+        while not change.is_done and self._plan is None:
             puts = self._puts
             chosen = self._next(puts)
             if chosen is None:
@@ -86,7 +114,7 @@ class RecordedLog:
                     break
                 if other.put_at is not None:
                     self._context.reordered(other, chosen)
-            self._make(chosen)
+            self.make(chosen)
 
     def _next(self, puts: list[Exchange]) -> Exchange | None:
         """Return whose message is next in the log; None when it is one that a timer stores."""
@@ -113,6 +141,8 @@ class RecordedLog:
 
     def _store_next(self) -> bool:
         """Store the next message that may have been stored by now; False when there is none."""
+        if self._plan is not None:
+            return self._plan.put(is_due=True)
         if puts := self._puts:
             self.store(min(puts, key=lambda put: (put.put_at is None, put.put_at or 0, put.number)))
             return True
@@ -125,7 +155,7 @@ class RecordedLog:
         """Run the timer that is due first, after the messages that come before what it may store."""
         context, broker = self._context, self._context.broker
         while here := [put for put in context.pending if put.put_at == self._end]:
-            self._make(here[0])
+            self.make(here[0])
         due = broker.timers.next_due()
         if due is None:
             return
@@ -141,7 +171,7 @@ class RecordedLog:
         broker, store = self._context.broker, self._context.broker.store
         before = store.window, broker.now
         while self._end < place and (here := [put for put in self._puts if (put.put_at or 0) < place]):
-            self._make(here[0])
+            self.make(here[0])
         store.window, broker.now = before
 
     def dispatch(self) -> bool:
@@ -155,6 +185,7 @@ class RecordedLog:
             message.visible = self._context.t
         self._context.visible[queue] += 1
         self._reads.dispatched(queue)
+        self.woken()
         return True
 
     def step(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import inf
+from statistics import median
 from typing import TYPE_CHECKING
 
 from rmqlab.protocol.codes import ResponseCode
@@ -91,7 +92,9 @@ def _looks(clock: RecordedClock, exchanges: Collection[Exchange], stragglers: li
     for index in reversed(range(len(steps))):
         # The pause before the next look was a whole one: where answers were seen late, the look was earlier.
         shown[index] = max(earliest[index], min(shown[index], shown[index + 1] - every * steps[index]))
-    period = (shown[-1] - shown[0]) / sum(steps) if steps else every
+    # Beyond what is shown the usual pause counts: a process that stood still once makes the mean too long.
+    pauses = [(later - look) / count for (look, later), count in zip(pairwise(shown), steps, strict=True)]
+    period = median(pauses) if pauses else every
     for step in range(int(shown[0] / period), 0, -1):
         yield shown[0] - period * step
     for (start, stop), count in zip(pairwise(shown), steps, strict=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.protocol.codes import PULLS
 from rmqlab_tools.recordings.exchange import LOG_DOMAIN, Exchange, Exchanges, ExchangeState, consumers_of
-from tests.proof.replay.assumptions import Lost, OrderChoice, Stall, TornHeartbeat
+from tests.proof.replay.assumptions import Lost, OrderChoice, PopWay, Stall, TornHeartbeat
 from tests.proof.replay.broker import ReplayedBroker
 from tests.proof.replay.compare import compare
 from tests.proof.replay.tolerated_differences import Tolerated, Uses
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.recordings.frames import Recording
     from tests.proof.replay.assumptions import Assumption
     from tests.proof.replay.broker import RecordedChannel
+    from tests.proof.replay.planned_log import PlannedLog
     from tests.proof.replay.recorded_clock import RecordedClock
 
 SETTLE_MS = 10.0
@@ -100,7 +101,9 @@ class ReplayContext:
         clock: RecordedClock,
         assumed: Iterable[Assumption],
         rules: Rules,
+        plan: PlannedLog | None = None,
     ) -> None:
+        self.plan = plan
         self.recording = recording
         self.exchanges = exchanges
         self.clock = clock
@@ -111,6 +114,7 @@ class ReplayContext:
             if isinstance(one, OrderChoice):
                 self._after.setdefault(one.first.number, set()).add(one.second.number)
         self.stalls = {one.at for one in self.assumed if isinstance(one, Stall)}
+        self.ways = {one.request.number: one.way for one in self.assumed if isinstance(one, PopWay)}
         self.lost = {one.request.number for one in self.assumed if isinstance(one, Lost)}
         # Of torn heartbeats: the number of each one's rival; what was held before a rival, by its number and group.
         self._rivals = {one.second.number: one.first.number for one in self.assumed if isinstance(one, TornHeartbeat)}

@@ -9,6 +9,7 @@ from rmqlab_tools.recordings.frames import LineKind, RecordedLine
 from tests.proof.replay.broker import RecordedChannel
 from tests.proof.replay.change_requests import LOOK_AFTER_MS, ChangeRequests
 from tests.proof.replay.compare import compare
+from tests.proof.replay.pop_requests import is_pop
 from tests.proof.replay.read_requests import ReadRequests
 from tests.proof.replay.replay_context import (
     ANSWER_MS,
@@ -83,13 +84,17 @@ class ReplayPass:
         elif exchange.number in self.context.lost:
             self.context.uses[Tolerated.LOST] += 1
             self.context.settle(exchange, None)
+        elif is_pop(exchange) and self.changes.pops is not None:
+            self.changes.pops.see(exchange)
         elif exchange.reads:
             self.reads.see(exchange)
         else:
             self.changes.see(exchange)
 
     def _see_answer(self, exchange: Exchange) -> None:
-        if exchange.reads:
+        if is_pop(exchange) and self.changes.pops is not None:
+            self.changes.pops.force(exchange)
+        elif exchange.reads:
             self.changes.force(exchange)
             self.reads.give_up(exchange)
         elif not exchange.is_done:

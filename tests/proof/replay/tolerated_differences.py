@@ -79,6 +79,19 @@ class Tolerated(Enum):
         "a delayed message, due on its ms as far as the recording tells it (to 1 ms), is stored when the "
         "timer thread gets to it"
     )
+    POP_CHOICES = N_(
+        "with which queue a pop begins, whether it looks at retries first and which queue of the revive log it is "
+        "given are Java's chance and count of pops, and when it was executed is the broker's clock: learnt from "
+        "its answer"
+    )
+    LOCKED_QUEUE = N_(
+        "a queue at which another pop of the group is at work is passed by, and what is in it counts as rest: so "
+        "assumed where the answer has such a rest"
+    )
+    LOG_PLACE = N_(
+        "where check points, acks, what the timer gives back and what is revived lie in the log between messages whose "
+        "places are known: their sizes add up to the room between them"
+    )
     NOTIFY_OPAQUE = N_(
         "the number of a request the broker sends by itself counts all commands of the process, the "
         "observer's unrecorded ones too"
