@@ -192,6 +192,7 @@ def plan(
     old: str,
     new: str,
     *,
+    kind: str = "push",
     members: int = PLANNED_MEMBERS,
     queues: int | None = None,
     pause_ms: int = PAUSE_MS,
@@ -212,6 +213,7 @@ def plan(
     Args:
         old: what the group subscribes now: tagA, tagA||tagB, *, SQL92:a > 3
         new: what it shall subscribe
+        kind: how its members fetch: push, grpc, pop or simple (push)
         members: of the group
         queues: of the topic (as many as members)
         pause_ms: between two restarts
@@ -230,12 +232,13 @@ def plan(
         BadInput: a subscription that the broker would refuse, a number that cannot be, or a version that is not there.
     """
     from rmqlab_tools.search.expressions.remarks import warn
+    from rmqlab_tools.search.lint.modes import rules_of_kind
     from rmqlab_tools.search.plan.change import parse_subscription
     from rmqlab_tools.search.plan.planner import plan as compare
     from rmqlab_tools.search.plan.procedures import Producers, Setting
 
-    rules = rules_of(version)
-    setting = Setting(members, members if queues is None else queues, pause_ms, every_ms, among)
+    setting = Setting(members, members if queues is None else queues, pause_ms, every_ms, among, kind)
+    rules = rules_of_kind(kind, version)
     given = [producers] if isinstance(producers, str | None) else list(producers)
     if not set(given) <= {*Producers}:
         raise BadInput(

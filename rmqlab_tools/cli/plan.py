@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined
-from rmqlab.rules import rules_of
 from rmqlab_tools import verbs
 from rmqlab_tools.cli.arguments import add_parameters
 from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import Progress, make_folder, replace_file, write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.search.expressions.remarks import told
+from rmqlab_tools.search.lint.modes import rules_of_kind
 from rmqlab_tools.search.plan.checklist import checklist
 from rmqlab_tools.search.plan.plan_text import plan_lines
 from rmqlab_tools.search.plan.planner import plan
-from rmqlab_tools.search.plan.procedures import PROCEDURES, Producers, Setting
+from rmqlab_tools.search.plan.procedures import PLANNED_KINDS, PROCEDURES, Producers, Setting
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -28,8 +28,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     names = joined(", ", (procedure.name for procedure in PROCEDURES))
     add_parameters(
-        parser, verbs.plan, "old", "new", "version", "members", "queues", "pause_ms", "every_ms", "among", "procedures",
-        "producers", "budget", "seconds", "seed",
+        parser, verbs.plan, "old", "new", "version", "kind", "members", "queues", "pause_ms", "every_ms", "among",
+        "procedures", "producers", "budget", "seconds", "seed",
+        kind={"choices": PLANNED_KINDS, "metavar": None},
         procedures={"help": _("only this one (may be given several times): {name}", name=names)},
         producers={
             "flags": ("--producers",), "action": "store", "metavar": None,
@@ -55,9 +56,9 @@ def run(args: Namespace) -> int:
     Raises:
         BadInput: a subscription that would be refused, or a setting that cannot be.
     """
-    rules = rules_of(args.version)
+    rules = rules_of_kind(args.kind, args.version)
     queues = args.members if args.queues is None else args.queues
-    setting = Setting(args.members, queues, args.pause, args.every, args.among)
+    setting = Setting(args.members, queues, args.pause, args.every, args.among, args.kind)
     producers = tuple(Producers) if args.producers == "both" else (Producers(args.producers),)
     make_folder(args.schedules, "--schedules")
     with Progress("plan") as progress:
@@ -77,7 +78,8 @@ def run(args: Namespace) -> int:
 
 
 def _checklists(planned: Plan) -> dict[str, list[str]]:
-    return {trial.procedure.name: checklist(trial.procedure, planned.change) for trial in planned.lossless}
+    kind = planned.setting.kind
+    return {trial.procedure.name: checklist(trial.procedure, planned.change, kind) for trial in planned.lossless}
 
 
 def _save(planned: Plan, folder: Path) -> dict[str, Path]:

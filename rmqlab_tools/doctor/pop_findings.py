@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rmqlab.language import _, joined, ngettext
 from rmqlab_tools.doctor.finding import Certainty, State, counted, found
 from rmqlab_tools.doctor.loss_findings import loss_of
-from rmqlab_tools.doctor.subscription_findings import named
+from rmqlab_tools.doctor.subscription_findings import named, plan_of
 from rmqlab_tools.search.lint.findings import LintVerdict
 from rmqlab_tools.search.lint.lint_text import message_words
 
@@ -68,7 +68,9 @@ def _different(case: GroupCase, topic: TopicLint) -> Iterator[Finding]:
         )
     evidence = {"lint": topic.as_json(), "read": passed.read, "unasked": passed.unasked}
     says = joined(": ", (topic.topic, joined("; ", sentences)))
-    yield found("pop_members_differ", State.AT_RISK, Certainty.IMPLIED, says, topic.topic, evidence)
+    plan = plan_of(case, topic.topic, asking)
+    change = f"{plan['command']} --kind pop" if plan else ""
+    yield found("pop_members_differ", State.AT_RISK, Certainty.IMPLIED, says, topic.topic, evidence, change)
 
 
 def _mixed(case: GroupCase, topic: str) -> Iterator[Finding]:

@@ -53,18 +53,25 @@ def rules_for(members: Iterable[LintMember], version: str | None = None) -> Rule
         BadInput: a member pops, and the version has no POP.
     """
     popping = next((member for member in members if member.pops), None)
-    rules = rules_of(version or (DEFAULT_VERSION if popping is None else POP_VERSION))
-    if popping is not None and not rules.has_pop:
+    return rules_of_kind("push", version) if popping is None else rules_of_kind(popping.kind, version, popping.client)
+
+
+def rules_of_kind(kind: str, version: str | None = None, client: str = "") -> Rules:
+    """The rules of a version for members of a kind; `client` is who has it, for an error.
+
+    Raises:
+        BadInput: the kind pops, and the version has no POP.
+    """
+    rules = rules_of(version or (POP_VERSION if kind in POPPING else DEFAULT_VERSION))
+    if kind in POPPING and not rules.has_pop:
         right = joined(", ", (name for name, known in RULES.items() if known.has_pop))
+        values = {"kind": kind, "version": rules.version, "right": right}
         raise BadInput(
-            _(
-                "{client} is of kind {kind}: {version} has no POP; use push or lite, or a version of {right}",
-                client=popping.client,
-                kind=popping.kind,
-                version=rules.version,
-                right=right,
-            )
-        )
+            _("{client} is of kind {kind}: {version} has no POP; use push or lite, or a version of {right}",
+              client=client, **values)
+            if client
+            else _("kind is {kind}: {version} has no POP; use push, or a version of {right}", **values)
+        )  # fmt: skip
     return rules
 
 

@@ -44,7 +44,7 @@ def plan_lines(result: Plan, saved: Mapping[str, Path] | None = None, *, verbose
     if result.lossless:
         best = result.lossless[0]
         yield Line((_("Checklist for {way}:", way=best.procedure.name), HEAD))
-        for number, line in enumerate(checklist(best.procedure, result.change), 1):
+        for number, line in enumerate(checklist(best.procedure, result.change, result.setting.kind), 1):
             yield f"  {number}. {line}"
     if not verbose:
         yield Line((_("-v shows the messages that each way lost, with the schedule of its worst run"), SOFT))
@@ -77,6 +77,12 @@ def _setting_lines(result: Plan) -> Iterator[str]:
         "Tried with {members} members, {queues} queues, {pause} ms between restarts, messages every {every} ms.",
         members=setting.members, queues=setting.queues, pause=setting.pause_ms, every=setting.every_ms,
     )  # fmt: skip
+    if setting.pops:
+        yield _(
+            "Members pop ({kind}), by the rules of {version}: each request carries its own expression; lost is what a "
+            "pop goes past, retries too.",
+            kind=setting.kind, version=change.rules.version,
+        )  # fmt: skip
     if change.same:
         yield _("Both take the same messages.")
     for kind, properties in change.kinds.items():
@@ -97,10 +103,10 @@ def _ways(result: Plan, producers: Producers, saved: Mapping[str, Path] | None, 
     if tried:
         yield Line((_(HEADLINES[producers]), HEAD))
     for trial in tried:
-        yield from _way_lines(trial, saved, verbose=verbose)
+        yield from _way_lines(trial, saved, verbose=verbose, pops=result.setting.pops)
 
 
-def _way_lines(tried: ProcedureResult, saved: Mapping[str, Path] | None, *, verbose: bool) -> Iterator[str]:
+def _way_lines(tried: ProcedureResult, saved: Mapping[str, Path] | None, *, verbose: bool, pops: bool) -> Iterator[str]:
     best, median, worst = tried.spread()
     if tried.lossless:
         what = _("loses nothing")
@@ -119,18 +125,19 @@ def _way_lines(tried: ProcedureResult, saved: Mapping[str, Path] | None, *, verb
     if tried.lossless and tried.conditions:
         yield _("    only if: {conditions}", conditions=sentences(*tried.conditions))
     if verbose and tried.lost:
-        yield from _lost_lines(tried)
+        yield from _lost_lines(tried, pops=pops)
     if saved is not None:
         yield f"    {saved[tried.name]}"
 
 
-def _lost_lines(tried: ProcedureResult) -> Iterator[str]:
+def _lost_lines(tried: ProcedureResult, *, pops: bool) -> Iterator[str]:
     for group in dict.fromkeys((lost.fate, lost.culprit, lost.subscription) for lost in tried.lost):
         bodies = [lost.body for lost in tried.lost if (lost.fate, lost.culprit, lost.subscription) == group]
         named = shortened(bodies, MAX_NAMED)
         fate, culprit, subscription = group
-        yield "    " + _(
-            "{names}: {fate}, {culprit}'s pull, the broker held {subscription}",
-            names=named, fate=fate_words(fate), culprit=culprit, subscription=subscription,
-        )  # fmt: skip
+        values = {"names": named, "fate": fate_words(fate), "culprit": culprit, "subscription": subscription}
+        if pops:
+            yield "    " + _("{names}: {fate}, {culprit}'s pop, which carried {subscription}", **values)
+        else:
+            yield "    " + _("{names}: {fate}, {culprit}'s pull, the broker held {subscription}", **values)
     yield Line((f"    {tried.schedule.to_json()}", SOFT))

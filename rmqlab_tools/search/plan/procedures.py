@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, cast
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _
+from rmqlab.language import _, joined
 from rmqlab.scenario.scenario import (
+    POPPING,
     Offsets,
     OutgoingMessage,
     ResetOffset,
@@ -22,6 +24,9 @@ from rmqlab.scenario.scenario import (
 from rmqlab_tools.search.defaults import EVERY_MS, PAUSE_MS, PLANNED_MEMBERS
 from rmqlab_tools.search.plan.change import PLANNED_TOPIC, Change, MessageKind
 
+if TYPE_CHECKING:
+    from rmqlab.scenario.scenario import Kind
+
 PLAN_NAME = "change"  # one for all: names on the wire carry it, and orders depend on names
 PLANNED_GROUP, NEW_GROUP, NEW_TOPIC = "G", "GNEW", "TNEW"
 APART_MS = 200  # between starts or stops of one and the same wave
@@ -29,6 +34,8 @@ BEFORE_FIRST_MESSAGE_MS = 3_000  # from the last first start to the first messag
 LEAD_MS = 600  # from the first message to the first step of the change
 DOWN_MS = 400  # how long a member is away when it restarts
 PLAN_ENDS_MS = 25_000  # a hold of 15 s, a rebalance every 20 s, a commit every 5 s
+POP_PLAN_ENDS_MS = 100_000  # a poll of 20 s, an invisibility of 60 s, a rest for the timer and the revive
+PLANNED_KINDS = ("push", *sorted(POPPING))
 OFF_BEAT_MS = 50  # rounds of messages come between the steps
 EVERY_MESSAGE = Subscription(type="TAG", expr="*")
 
@@ -49,7 +56,8 @@ class Setting:
 
     `pause_ms`: between two restarts, or two waves. `every_ms`: between two rounds of messages; a round has one
     message of each kind for each queue. `among`: each start of the change has messages among its own frames, so that
-    where they fall is open too; the space is then many times as large.
+    where they fall is open too; the space is then many times as large. `kind`: how all members fetch, as scenarios name
+    it.
     """
 
     members: int = PLANNED_MEMBERS
@@ -57,9 +65,19 @@ class Setting:
     pause_ms: int = PAUSE_MS
     every_ms: int = EVERY_MS
     among: bool = False
+    kind: str = "push"
+
+    @property
+    def pops(self) -> bool:
+        """Whether the members pop: each request carries its own expression, and what failed or hangs comes again."""
+        return self.kind in POPPING
 
     def __post_init__(self) -> None:
-        """Raise `BadInput` for a number that cannot be; the text names the range."""
+        """Raise `BadInput` for a number or a kind that cannot be; the text names the range."""
+        if self.kind not in PLANNED_KINDS:
+            raise BadInput(
+                _("kind is {kind}; it is one of {kinds}", kind=f"{self.kind!r}", kinds=joined(", ", PLANNED_KINDS))
+            )
         limits = (
             ("members", 1, 16), ("queues", 1, 64), ("pause_ms", 0, 600_000), ("every_ms", 50, 60_000),
         )  # fmt: skip
@@ -164,7 +182,8 @@ class _Timeline:
         name: str = "C",
     ) -> None:
         """A member starts."""
-        self.steps.append(Start(self.now, who=f"{name}{number + 1}", group=group, subscribe={topic: subscription}))
+        who, kind = f"{name}{number + 1}", cast("Kind", self.setting.kind)
+        self.steps.append(Start(self.now, who=who, group=group, subscribe={topic: subscription}, kind=kind))
         if self.change_at and self.setting.among:
             self._among(number)
 
@@ -183,7 +202,7 @@ class _Timeline:
     def end(self) -> Course:
         """Messages flow a little longer; then everything comes to rest."""
         self.advance(max(LEAD_MS, self.setting.every_ms))
-        self.steps.append(Offsets(self.now + PLAN_ENDS_MS))
+        self.steps.append(Offsets(self.now + (POP_PLAN_ENDS_MS if self.setting.pops else PLAN_ENDS_MS)))
         topics = {PLANNED_TOPIC: self.setting.queues} | ({NEW_TOPIC: self.setting.queues} if self.routed else {})
         return Course(Scenario(PLAN_NAME, topics, self.steps), self.change_at)
 
