@@ -73,7 +73,9 @@ class OutgoingMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, o
 
 
 Kind: TypeAlias = Literal["push", "lite", "pop", "grpc", "simple"]
-POPPING: Final = frozenset({"pop", "grpc", "simple"})
+PYTHON: Final = {"py": "grpc", "pysimple": "simple"}
+"""The clients of rocketmq-client-python, as the Java ones that ask alike."""
+POPPING: Final = frozenset({"pop", "grpc", "simple", *PYTHON})
 
 
 class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
@@ -98,12 +100,17 @@ class Start(ScenarioStep, frozen=True, tag="start", kw_only=True):
     strategy: Literal["avg", "circle", "hash"] = "avg"
     later_times: int = 0
     trace: bool = False
-    kind: Kind = "push"
+    kind: Kind | Literal["py", "pysimple"] = "push"
     via: Literal["broker", "proxy"] = "broker"
     batch: int = 32
     invisible: int = 15
     await_: int = msgspec.field(default=10, name="await")
     change: int | None = None
+
+    @property
+    def asks_as(self) -> str:
+        """Its kind; of a Python client the Java one's."""
+        return PYTHON.get(self.kind, self.kind)
 
     @property
     def pops(self) -> bool:
@@ -136,6 +143,7 @@ class Send(ScenarioStep, frozen=True, tag="send"):
 
     topic: str
     messages: list[OutgoingMessage]
+    via: Literal["broker", "proxy"] = "broker"
 
 
 class Alloc(ScenarioStep, frozen=True, tag="alloc"):
@@ -290,6 +298,8 @@ def convert_scenario(fields: object, where: str = "scenario") -> Scenario:
 def refusal_of(scenario: Scenario, rules: Rules) -> str | None:
     """Why a scenario cannot be simulated with these rules, naming the field; None if it can."""
     for index, step in enumerate(scenario.steps):
+        if isinstance(step, Send) and step.via == "proxy":
+            return _("steps[{index}].via is 'proxy': a gRPC producer is not simulated; leave it out", index=index)
         if not isinstance(step, Start) or rules.has_pop:
             continue
         if step.pops:
@@ -486,7 +496,7 @@ def _start_problems(step: Start, field: str, topics: dict[str, int], running: di
                 topic=f"{topic!r}",
                 topics=joined(", ", topics) or _("none"),
             )
-    if step.kind == "simple":
+    if step.asks_as == "simple":
         yield from _receive_problems(step, field)
     if step.later_times < 0:
         yield _(

@@ -113,7 +113,7 @@ def client_of(
     group = recorder.wire_name(step.group)
     if isinstance(config, LitePullConsumerConfig):
         return DefaultLitePullConsumer(group, instance, config)
-    if step.kind in {"grpc", "simple"}:
+    if step.asks_as in {"grpc", "simple"}:
         from rmqlab.sim.grpc_consumers import grpc_client_of
 
         return grpc_client_of(step, group, instance, recorder)
@@ -145,7 +145,7 @@ async def poll_for_ever(consumer: Consumer, recorder: RunRecorder) -> None:
     polls in a loop keeps others out for seconds.
     """
     client = consumer.client
-    if consumer.step.kind == "simple":
+    if consumer.step.asks_as == "simple":
         from rmqlab.sim.grpc_consumers import receive_for_ever
 
         await receive_for_ever(consumer, recorder)

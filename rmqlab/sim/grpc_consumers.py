@@ -25,7 +25,7 @@ def grpc_client_of(
     step: Start, group: str, instance: MQClientInstance, recorder: RunRecorder
 ) -> PushConsumer | SimpleConsumer:
     """The client of a step of kind grpc or simple; what it gets goes to `recorder`."""
-    if step.kind == "simple":
+    if step.asks_as == "simple":
         return SimpleConsumer(group, instance, step.await_ * 1_000)
     return PushConsumer(group, instance, _taken(step, recorder))
 

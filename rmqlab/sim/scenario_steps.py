@@ -308,7 +308,7 @@ class ScenarioSteps:
             self.recorder.event(Started(step.who, instance.client_id))
         else:
             self.recorder.event(Started(step.who))
-            if step.kind != "grpc":
+            if step.asks_as != "grpc":
                 consumer.application = node.spawn(poll_for_ever(consumer, self.recorder), "application")
 
     def _assign_to_pop(self, step: Start) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined
 from rmqlab.run.fates import Fate, fate_words
+from rmqlab.run.run_view import short
 from rmqlab.run.waiting_line import WaitingLine
 from rmqlab_tools.show.canvas import WIDTH, painted, text_width
 from rmqlab_tools.show.charts import TimeScale
@@ -16,6 +17,8 @@ from rmqlab_tools.show.ribbons import DARK_RED, OWNER_COLOURS
 from rmqlab_tools.show.tables import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rmqlab.run.run import Run
     from rmqlab.run.waiting_line import Arrival
     from rmqlab_tools.show.canvas import Canvas
@@ -64,7 +67,9 @@ def waiting_line(run: Run, *, group: str | None = None, topic: str | None = None
             canvas.block(LINE.left_edge, y, time.right - time.left, LINE.thick, PALE)
         for stand in line.stands:
             if stand.until > begin:
-                _stand(canvas, stand.who, names.index(stand.who), time.x(stand.since), time.x(stand.until), stand.place)
+                words = stand.who, f"{stand.who}: {short(line.view.asked[stand.who])}"
+                span = time.x(stand.since), time.x(stand.until)
+                _stand(canvas, words, names.index(stand.who), span, stand.place)
         for arrival in line.arrivals:
             _arrival(canvas, arrival, time.x(arrival.t), floor)
         time.axis(canvas, floor + LINE.fates, line.zero)
@@ -74,12 +79,14 @@ def waiting_line(run: Run, *, group: str | None = None, topic: str | None = None
     return Picture(svg, title=_("The line of waiting pops"), alt=_alt(line), table=_table(line))
 
 
-def _stand(canvas: Canvas, who: str, number: int, left: float, right: float, place: int) -> None:
+def _stand(canvas: Canvas, words: Sequence[str], number: int, span: tuple[float, float], place: int) -> None:
+    """A time at a place, with the longest of the words that have room in it."""
     colour, y = OWNER_COLOURS[number % len(OWNER_COLOURS)], LINE.top + place * LINE.row
-    wide = right - left
-    canvas.block(left, y, wide, LINE.thick, colour, edge=WHITE, edge_width=0.6)
-    if wide > text_width(who) + 0.04:
-        canvas.text((left + right) / 2, y + LINE.thick / 2, who, colour=ink(colour))
+    left, right = span
+    canvas.block(left, y, right - left, LINE.thick, colour, edge=WHITE, edge_width=0.6)
+    fitting = [text for text in words if right - left > text_width(text) + 0.04]
+    if fitting:
+        canvas.text((left + right) / 2, y + LINE.thick / 2, fitting[-1], colour=ink(colour))
 
 
 def _arrival(canvas: Canvas, arrival: Arrival, x: float, floor: float) -> None:
@@ -129,7 +136,7 @@ def _table(line: WaitingLine) -> Table:
         (
             arrival.fate.body, arrival.fate.tag or "", f"{(arrival.t - line.zero) / 1_000:.3f}",
             arrival.asked or NOBODY, arrival.woken or NOBODY, fate_words(arrival.fate.fate), arrival.fate.culprit or "",
-            arrival.fate.subscription or "",
+            line.view.asks.get(arrival.fate.culprit or "", ""),
         )
         for arrival in line.arrivals
     ]  # fmt: skip

@@ -91,6 +91,7 @@ class Proxy:
             exp_type=data.expression_type,
             exp=data.sub_string,
         )
+        await instance.runtime.late("proxy")  # the way there and the proxy's own threads
         result = await pop_message(instance.api, addr, broker_name, header, poll_ms + POLL_GRACE)
         if result.pop_status is PopStatus.POLLING_FULL:
             raise MQClientError("polling full")
