@@ -33,7 +33,7 @@ from rmqlab.scenario.fault_steps import (
     ScenarioStep,
 )
 from rmqlab.scenario.life_steps import Assign, CreateGroup, DeleteGroup, DeleteTopic, LifeOrder, LifeStep, Unsubscribe
-from rmqlab.scenario.scenario_errors import MESSAGES_FIELD, SUBSCRIBE, explained
+from rmqlab.scenario.scenario_errors import MESSAGES_FIELD, SUBSCRIBE, explained, receive_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -458,13 +458,6 @@ def _reset_problems(field: str, group: str, to: int) -> Iterator[str]:
         )
 
 
-def _receive_problems(step: Start, field: str) -> Iterator[str]:
-    """What a SimpleConsumer's calls can have wrong; how short an invisibility may be the proxy says."""
-    for name, value, least in (("batch", step.batch, 1), ("invisible", step.invisible, 0), ("await", step.await_, 0)):
-        if value < least:
-            yield _("{field}.{name} is {value}; give {least} or more", field=field, name=name, value=value, least=least)
-
-
 def _start_problems(step: Start, field: str, topics: dict[str, int], running: dict[str, bool]) -> Iterator[str]:
     if not step.who or step.who in {PRODUCER_NAME, BROKER}:
         taken = _(
@@ -497,7 +490,7 @@ def _start_problems(step: Start, field: str, topics: dict[str, int], running: di
                 topics=joined(", ", topics) or _("none"),
             )
     if step.asks_as == "simple":
-        yield from _receive_problems(step, field)
+        yield from receive_problems(step, field)
     if step.later_times < 0:
         yield _(
             "{field}.laterTimes is {later_times}; it counts answers, so 0 or more",

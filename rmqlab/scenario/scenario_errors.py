@@ -12,7 +12,9 @@ from rmqlab.errors import did_you_mean
 from rmqlab.language import _, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from rmqlab.scenario.scenario import Start
 
 _TOKEN: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _WORDS: Final = {
@@ -153,3 +155,10 @@ def _choices(owner: type | None, name: str) -> tuple[str, ...]:
 def _shown(value: object) -> str:
     text = json.dumps(value, default=repr)  # who calls from Python may give what is no JSON
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def receive_problems(step: Start, field: str) -> Iterator[str]:
+    """What a SimpleConsumer's calls can have wrong; how short an invisibility may be the proxy says."""
+    for name, value, least in (("batch", step.batch, 1), ("invisible", step.invisible, 0), ("await", step.await_, 0)):
+        if value < least:
+            yield _("{field}.{name} is {value}; give {least} or more", field=field, name=name, value=value, least=least)
