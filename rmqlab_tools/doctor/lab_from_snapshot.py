@@ -12,6 +12,8 @@ from rmqlab.lab.lab import Lab
 from rmqlab.language import _
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import is_retry_topic
+from rmqlab_tools.doctor.group_context import GroupCase
+from rmqlab_tools.search.lint.modes import POP_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +36,9 @@ def rebuild(look: ClusterSnapshot, name: str | None) -> Lab:
 
     Members are called A, B, ... in the order of their client ids, which is the order in which queues are shared out;
     they start in the order of their versions. What a silent member asks for is taken from the broker's table. Messages
-    carry the tags that passed, as far as a member names them. The lab has the rules of 4.8.0, also for newer brokers.
-    `lab.scenario()` is the same as data.
+    carry the tags that passed, as far as a member names them. The lab has the rules of 4.8.0, also for newer brokers;
+    of a group with members that pop those of the newest version, and these members pop. `lab.scenario()` is the same as
+    data.
 
     Raises:
         BadInput: there is no such group, or nothing is known of what its members ask for.
@@ -51,10 +54,18 @@ def rebuild(look: ClusterSnapshot, name: str | None) -> Lab:
     settings: dict[str, Any] = {
         setting: broker_settings[setting] for setting in FILTER_SETTINGS if setting in broker_settings
     }
-    lab = Lab({topic: len(look.topics.get(topic, ())) or 4 for topic in topics}, name=group.name, **settings)
+    case = GroupCase(look, group)
+    popping = {client for client in client_subscriptions if case.pops(client)}
+    lab = Lab(
+        {topic: len(look.topics.get(topic, ())) or 4 for topic in topics},
+        name=group.name,
+        version=POP_VERSION if popping else None,
+        **settings,
+    )
     names = dict(zip(sorted(client_subscriptions), _letters(), strict=False))
     for client in sorted(client_subscriptions, key=lambda member: _stamp(client_subscriptions[member])):
-        lab.consumer(names[client], **_options(group, client, client_subscriptions[client]))
+        options = _options(group, client, client_subscriptions[client])
+        lab.consumer(names[client], **options, kind="pop" if client in popping else "push")
         lab.run(seconds=BETWEEN_STARTS_S)
     for topic in topics:
         _send(lab, group, topic, client_subscriptions)

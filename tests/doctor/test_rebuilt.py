@@ -6,6 +6,8 @@ import pytest
 
 import rmqlab
 from rmqlab.errors import BadInput
+from rmqlab.run.fates import Fate
+from rmqlab.scenario.scenario import Start
 from rmqlab_tools.doctor.diagnosis import diagnose
 from rmqlab_tools.doctor.lab_from_snapshot import rebuild
 from tests.doctor.conftest import STARTED, M, look, passed
@@ -29,6 +31,15 @@ def test_a_group_of_newer_brokers_is_rebuilt_by_the_rules_there_are():
     lab = rebuild(recorded_look("5.3.3", 2), "Article")
     assert sorted(lab.clients) == ["A", "B"]
     assert any(fate.lost for fate in lab.fates())
+
+
+def test_a_group_that_pops_pops_in_the_lab():
+    lab = rebuild(recorded_look("5.5.0", 2), "PopDiffers")
+    assert [step.kind for step in lab.scenario().steps if isinstance(step, Start)] == ["pop", "pop"]
+    assert lab.rules.has_pop
+    outcomes = rmqlab.explore(lab.scenario(), budget=3, samples=3, shortening=0, version=lab.rules.version).outcomes
+    fates = {fate.fate for outcome in outcomes for fate in outcome.run.fates if fate.lost}
+    assert fates == {Fate.SKIPPED_BY_POP}, "no slot drops anything there"
 
 
 def test_the_scenario_repeats_the_lab():
