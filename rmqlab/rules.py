@@ -27,7 +27,7 @@ from rmqlab.protocol.wire import WIRE_4_8_0, WIRE_5_3_3, WIRE_5_5_0, Wire
 from rmqlab.rule_table import ByVersion, RuleTable
 from rmqlab.rules_of_5 import (
     assigned_expression_as_given,
-    is_dead_letter_when_locked,
+    goes_to_dlq_when_locked,
     lite_pull_threads_as_asked,
     offset_without_commit_of_a_message,
     rebalances_again_until_balanced,
@@ -308,13 +308,13 @@ def retry_subscription(group: str) -> tuple[str, str]:
     return f"%RETRY%{group}", SUB_ALL
 
 
-def is_dead_letter(times: int, most: int, locked: bool) -> bool:  # noqa: ARG001 - later versions go by it
+def goes_to_dlq(times: int, most: int, locked: bool) -> bool:  # noqa: ARG001 - later versions go by it
     """Whether a message that a client sends to its group's retry topic is a dead letter: it was retried often enough.
 
     `times` it was retried, at most `most` times; `locked`: a member of the group holds the lock of a queue, as members
     do that consume in order. 4.8.0 `SendMessageProcessor.handleRetryAndDLQ`.
 
-    >>> is_dead_letter(16, 16, locked=False), is_dead_letter(15, 16, locked=True)
+    >>> goes_to_dlq(16, 16, locked=False), goes_to_dlq(15, 16, locked=True)
     (True, False)
     """
     return times >= most
@@ -428,7 +428,7 @@ class Rules(RuleTable):
     stores_offset_moved_event: bool = True
     may_pull_from_dlq: bool = False
     needs_reconsume_times: bool = True
-    is_dead_letter: Callable[[int, int, bool], bool] = is_dead_letter
+    goes_to_dlq: Callable[[int, int, bool], bool] = goes_to_dlq
     chooses_below_0: bool = True
     suspend_ms: int = 15_000
     hold_check_period_ms: int = 5_000
@@ -519,7 +519,7 @@ RULES["5.3.3"] = DEFAULT_RULES.replace(
     stores_offset_moved_event=False,
     may_pull_from_dlq=True,
     needs_reconsume_times=False,
-    is_dead_letter=is_dead_letter_when_locked,
+    goes_to_dlq=goes_to_dlq_when_locked,
     chooses_below_0=False,
     has_pop=True,
     sql92="5.3.3",

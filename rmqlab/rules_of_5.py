@@ -45,13 +45,13 @@ def lite_pull_threads_as_asked(thread_nums: int) -> int:
     return thread_nums
 
 
-def is_dead_letter_when_locked(times: int, most: int, locked: bool) -> bool:
+def goes_to_dlq_when_locked(times: int, most: int, locked: bool) -> bool:
     """Whether a message that a client sends to its group's retry topic is a dead letter.
 
     While members hold locks it always is: then it comes from one that consumes in order and has tried often enough.
     5.3.3 `SendMessageProcessor.handleRetryAndDLQ`.
 
-    >>> is_dead_letter_when_locked(16, 16, locked=False), is_dead_letter_when_locked(0, 16, locked=True)
+    >>> goes_to_dlq_when_locked(16, 16, locked=False), goes_to_dlq_when_locked(0, 16, locked=True)
     (False, True)
     """
     return times > most or locked

@@ -127,7 +127,7 @@ class SendMessageProcessor:
             self._dead_letter(command, header, message, now)
         group = None if message.topic == header.topic else header.topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX)
         self._fill(channel, command, header, topic_config, message)
-        added = {} if group is None else dict(self._wire.dead_letter_properties)
+        added = {} if group is None else dict(self._wire.dlq_properties)
         if self._wire.makes_unique_id and not message.unique_id:
             added[PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX] = self._unique_ids.create(now)
         if added:
@@ -208,7 +208,7 @@ class SendMessageProcessor:
             remark = f"subscription group not exist, {group} {self._wire.suggest_todo}"
             raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         most = max_reconsume_times(command, header, group_config, self._rules)
-        if self._rules.is_dead_letter(header.reconsume_times or 0, most, self._is_locked(group, now)):
+        if self._rules.goes_to_dlq(header.reconsume_times or 0, most, self._is_locked(group, now)):
             message.topic, message.queue_id = dead_letter_place(group, self._topics, self._choose, self._rules)
 
     def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:

@@ -31,8 +31,8 @@ class Wire:
     texts of exceptions, `FAQUrl.suggestTodo`. `tells_sys_flags`: the answer to a pull has `topicSysFlag` and
     `groupSysFlag`, `PullMessageProcessor.composeResponseHeader`. `tells_unique_id`: the answer to a send has
     `transactionId`, the message's UNIQ_KEY, `SendMessageProcessor.handlePutMessageResult`. `makes_unique_id`: the
-    broker gives a message a UNIQ_KEY that has none, `SendMessageProcessor.sendMessage`. `dead_letter_properties`: of a
-    message that becomes a dead letter when it is sent to a retry topic, `SendMessageProcessor.handleRetryAndDLQ`.
+    broker gives a message a UNIQ_KEY that has none, `SendMessageProcessor.sendMessage`. `dlq_properties`: of a message
+    that becomes a dead letter when it is sent to a retry topic, `SendMessageProcessor.handleRetryAndDLQ`.
     `heartbeat_fields`: in the header of the answer to a heartbeat, `ClientManageProcessor.heartBeat`.
     `stored_properties`: what the broker adds to a message besides CLUSTER,
     `AbstractSendMessageProcessor.buildMsgContext`. `property_capacity`: the table length of the map of properties that
@@ -58,7 +58,7 @@ class Wire:
     tells_sys_flags: bool = False
     tells_unique_id: bool = False
     makes_unique_id: bool = False
-    dead_letter_properties: tuple[tuple[str, str], ...] = ()
+    dlq_properties: tuple[tuple[str, str], ...] = ()
     heartbeat_fields: tuple[tuple[str, str], ...] = ()
     stored_properties: tuple[str, ...] = ()
     property_capacity: int = 16
@@ -99,7 +99,7 @@ def _of_5(version: str, *, is_new: bool) -> Wire:
         tells_sys_flags=True,
         tells_unique_id=True,
         makes_unique_id=True,
-        dead_letter_properties=((PROPERTY_DELAY_TIME_LEVEL, "-1"),),
+        dlq_properties=((PROPERTY_DELAY_TIME_LEVEL, "-1"),),
         heartbeat_fields=(("IS_SUPPORT_HEART_BEAT_V2", "true"), (IS_SUB_CHANGE, "true")),
         stored_properties=(PROPERTY_MSG_REGION, PROPERTY_TRACE_SWITCH),
         property_capacity=128,
