@@ -111,7 +111,7 @@ def test_the_members_of_a_scenario_have_its_kinds(tmp_path):
     subscribe = {"T": {"type": "TAG", "expr": "a"}}
     starts = [
         {"at": 0, "do": "start", "who": kind, "group": "G", "kind": kind, "subscribe": subscribe}
-        for kind in ("push", "lite", "pop", "grpc", "simple")
+        for kind in ("push", "lite", "pop", "grpc", "simple", "py", "pysimple")
     ]
     file = tmp_path / "scenario.jsonl"
     file.write_text(json.dumps({"id": "all", "topics": {"T": 1}, "steps": starts}))
@@ -119,6 +119,8 @@ def test_the_members_of_a_scenario_have_its_kinds(tmp_path):
     assert {member.client: (member.kind, member.settings["consumeType"]) for member in group.members} == {
         "push": ("push", "CONSUME_PASSIVELY"), "lite": ("lite", "CONSUME_ACTIVELY"),
         "pop": ("pop", "CONSUME_PASSIVELY"),
+        "py": ("grpc", "CONSUME_PASSIVELY"),
+        "pysimple": ("simple", "CONSUME_ACTIVELY"),
         "grpc": ("grpc", "CONSUME_PASSIVELY"), "simple": ("simple", "CONSUME_ACTIVELY"),
     }  # fmt: skip
 

@@ -26,7 +26,7 @@ from rmqlab.protocol.pop_headers import PopMessageRequestHeader
 from rmqlab.protocol.subscription_data import TAG, SubscriptionData, SubscriptionSplitError, build_subscription
 from rmqlab.scenario.fault_steps import Kill
 from rmqlab.scenario.life_steps import Unsubscribe
-from rmqlab.scenario.scenario import POPPING, Scenario, Start, Stop, Subscribe, convert_scenario
+from rmqlab.scenario.scenario import POPPING, PYTHON, Scenario, Start, Stop, Subscribe, convert_scenario
 from rmqlab.sim.scenario_inputs import chosen_scenario
 from rmqlab_tools.program import program
 from rmqlab_tools.recordings.frames import read_recording
@@ -369,13 +369,14 @@ def _of_scenario(groups: Groups, scenario: Scenario, *, alone: bool) -> None:
                     topic: build_subscription(topic, subscription.expr, subscription.type, step.at)
                     for topic, subscription in step.subscribe.items()
                 }
+                kind = PYTHON.get(step.kind, step.kind)
                 modes = (
                     "BROADCASTING" if step.broadcasts else "CLUSTERING",
-                    "CONSUME_ACTIVELY" if step.kind in {"lite", "simple"} else "CONSUME_PASSIVELY",
+                    "CONSUME_ACTIVELY" if kind in {"lite", "simple"} else "CONSUME_PASSIVELY",
                     f"CONSUME_FROM_{step.from_.upper()}_OFFSET",
                 )
                 settings = dict(zip(MEMBER_SETTINGS, modes, strict=True))
-                group.hear(LintMember(client, subscriptions, settings, kind=step.kind))
+                group.hear(LintMember(client, subscriptions, settings, kind=kind))
             case Subscribe(who=client, topic=topic):
                 again = build_subscription(topic, step.expr, step.type, step.at)
                 for group in mine.values():

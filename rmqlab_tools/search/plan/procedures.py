@@ -11,6 +11,7 @@ from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
 from rmqlab.scenario.scenario import (
     POPPING,
+    PYTHON,
     Offsets,
     OutgoingMessage,
     ResetOffset,
@@ -35,7 +36,7 @@ LEAD_MS = 600  # from the first message to the first step of the change
 DOWN_MS = 400  # how long a member is away when it restarts
 PLAN_ENDS_MS = 25_000  # a hold of 15 s, a rebalance every 20 s, a commit every 5 s
 POP_PLAN_ENDS_MS = 100_000  # a poll of 20 s, an invisibility of 60 s, a rest for the timer and the revive
-PLANNED_KINDS = ("push", *sorted(POPPING))
+PLANNED_KINDS = ("push", *sorted(POPPING - PYTHON.keys()))
 OFF_BEAT_MS = 50  # rounds of messages come between the steps
 EVERY_MESSAGE = Subscription(type="TAG", expr="*")
 
