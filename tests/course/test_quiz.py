@@ -12,6 +12,7 @@ import pytest
 import rmqlab
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
+from rmqlab.run.waiting_line import WaitingLine
 from rmqlab_tools.course.quiz import Question, Quiz, QuizChoice
 
 RULES = rmqlab.RULES["4.8.0"]
@@ -518,12 +519,55 @@ def _():
     return sum("Same subscription" in text for text in said.values())
 
 
+def popped(tags, kind="pop", first="AB", **options):
+    """Who got what of a slow stream by A and B of one group, or of one each (`groups`): the lab after it."""
+    groups, asks = options.pop("groups", {}), options.pop("asks", BOTH)
+    lab = rmqlab.Lab(topics={"T": 4}, version="5.5.0")
+    for who in first:
+        lab.consumer(who, group=groups.get(who, "G"), subscribe={"T": asks[who]}, kind=kind)
+        lab.run(ms=200)
+    lab.run(seconds=8)
+    for number, tag in enumerate(tags):
+        lab.send("T", [f"tag{tag}"], queues=[number % 4])
+        lab.run(ms=2_500)
+    lab.run(seconds=20)
+    return lab
+
+
+@answers("15/asked")
+def _():
+    (arrival,) = WaitingLine(popped("A", first="BA").finish().run).arrivals
+    assert arrival.asked == "B"
+    return arrival.woken or "nothing"
+
+
+@answers("15/order")
+def _():
+    turn, blocks = lost(popped("ABABABAB")), lost(popped("AAAABBBB"))
+    return "turn" if turn > blocks else "blocks" if blocks > turn else "same"
+
+
+@answers("15/keeps")
+def _():
+    ways = {
+        "pop": {},
+        "groups": {"groups": {"A": "GA", "B": "GB"}},
+        "same": {"asks": dict.fromkeys("AB", "tagA || tagB")},
+    }
+    labs = {way: popped("AAAABBBB", **options) for way, options in ways.items()}
+    assert [lost(lab) for lab in labs.values()] == [6, 0, 0]
+    own = {way: all(row.tag == f"tag{row.who}" for row in lab.consumed()) for way, lab in labs.items()}
+    (keeps,) = [way for way, lab in labs.items() if own[way] and not lost(lab)]
+    assert len(labs[keeps].consumed()) == 8
+    return keeps
+
+
 QUIZZES = {name[:2]: rmqlab.quiz(name[:2]) for name in LESSONS}
 QUESTIONS = {f"{name}/{one.id}": one for name, mine in QUIZZES.items() for one in mine.questions}
 
 
 def test_every_lesson_has_three_questions_and_each_is_computed():
-    assert [len(mine.questions) for mine in QUIZZES.values()] == [3] * 14
+    assert [len(mine.questions) for mine in QUIZZES.values()] == [3] * 15
     assert set(QUESTIONS) == set(ANSWERS)
 
 

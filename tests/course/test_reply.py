@@ -15,7 +15,7 @@ WRONG = FATES | {
     "delivered": ["MsgStr2", "MsgStr6", "MsgStr1"],
     "dropped by the broker": ["MsgStr3", "MsgStr5", "MsgStr7"],
 }
-NOTEBOOKS = [f"{number:02d}" for number in range(1, 15)]
+NOTEBOOKS = [f"{number:02d}" for number in range(1, 16)]
 
 
 def failing(answer):

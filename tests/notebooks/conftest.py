@@ -19,7 +19,7 @@ import pytest
 from rmqlab.checkout import ROOT
 
 NOTEBOOKS = ROOT / "notebooks"
-LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)(?:\s\([\u4e00-\u9fff]+\))?")
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)(?:\s\((?:POP )?[\u4e00-\u9fff]+\))?")
 LISTING = re.compile(r"```.*?```", re.DOTALL)
 HEADING = re.compile(r"^#.*$", re.MULTILINE)
 MARKS = re.compile(r"`([^`]*)`|\*+")  # what stands in backticks stays as it is

@@ -151,7 +151,7 @@ def test_terms_have_their_chinese_beside_them(name):
     for match in TERM.finditer(text):
         term, beside = match.groups()
         if term not in seen:
-            chinese = re.search(r"\(([\u4e00-\u9fff]+)\)", beside)
+            chinese = re.search(r"\(((?:POP )?[\u4e00-\u9fff]+)\)", beside)
             assert chinese, f"{match[0]!r}: no Chinese beside it"
             assert chinese[1] in GLOSSARY[term], f"{chinese[1]} is not {GLOSSARY[term]}"
         seen.add(term)

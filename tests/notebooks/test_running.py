@@ -53,6 +53,10 @@ OTHERS = {
     "12_distributions": ({"mode": "static", "x": "queues"}, "share that arrives over queues, from 0 to 1."),
     "13_cluster": ({"mode": "static", "workers": 0, "part": "data"}, "CPU seconds: data (1,120,292 messages"),
     "14_healthy": ({"mode": "static", "each": 1, "group": "Wider"}, "Wider, Orders: losing"),
+    "15_five": (
+        {"mode": "static", "version": "5.3.3", "every_ms": 7_000, "runs": 1},
+        "8 messages · 4 woke nobody · 4 lost.",
+    ),
     "09_changing_a_tag": (
         {"mode": "static", "new": "tagA||tagB", "schedules": 1},
         "the worst loss found: stop-all 0, one-by-one 3",
@@ -73,6 +77,7 @@ WRONG = (
     ("11_audit", {"scenario": "x"}, "no scenario 'x'; there are p-audit-000, "),
     ("13_cluster", {"workers": -1}, "workers is a whole number, 0 or more"),
     ("14_healthy", {"each": 33}, "each is 1 to 32"),
+    ("15_five", {"version": "4.8.0"}, "4.8.0 has no POP; use push or lite"),
 )
 CHECK = "rmqlab.check("
 EXERCISE = re.compile(r'rmqlab\.check\("([^"]+)"')

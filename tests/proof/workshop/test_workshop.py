@@ -337,7 +337,7 @@ def test_given_cells_are_ours_and_outputs_are_not_read(known, tmp_path):
 
 
 def test_every_exercise_has_its_tasks(known):
-    assert len(known) == 14
+    assert len(known) == 15
     assert sum(len(exercise.tasks) for exercise in known.values()) > 40
     assert all(len(exercise.tasks) >= 3 for exercise in known.values())
     assert {exercise.stem[:2] for exercise in known.values() if exercise.spark} == {"11", "12", "13"}
