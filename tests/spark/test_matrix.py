@@ -139,3 +139,21 @@ def test_rows_are_kept_and_made_again(tmp_path):
 def test_json_has_shares_and_recorded_losses():
     (row,) = matrix(["push"], ["burst_turn"], runs=1).as_json()["rows"]
     assert (row["share"], row["recorded"]) == (0.75, {"push": [6, 6, 6]})
+
+
+@pytest.mark.parametrize(
+    ("way", "receivers"), [(0, ("pop",)), (1, ("grpc",)), (2, ("simple_1", "simple_4", "simple_32"))]
+)
+def test_the_page_on_5_x_has_the_recorded_losses(way, receivers):
+    """The page's columns are ways of receiving; its rows orders of sending, and the control last."""
+    page = (ROOT / "docs/explanation/five-x.md").read_text(encoding="utf-8")
+    section = page.split("\n## POP", 1)[1].split("\n## ", 1)[0]
+    shown = [row.split(" | ")[1:] for row in section.splitlines() if row.startswith("|")][2:]
+    cells = [cell for cell in recorded() if cell.receiver in receivers and cell.version != "4.8.0" and not cell.failed]
+    orders = [[cell for cell in cells if cell.order == order and not cell.same] for order in ORDERS]
+    expected = []
+    for row in (*orders, [cell for cell in cells if cell.same]):
+        lost = [count for cell in row for runs in recorded()[cell].values() for count in runs]
+        span = "-".join(map(str, sorted({min(lost), max(lost)}))) if lost else ""
+        expected.append(f"{span} ({len(lost)})" if lost else "-")
+    assert [row[way].removesuffix(" |") for row in shown] == expected
