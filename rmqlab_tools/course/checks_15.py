@@ -62,7 +62,7 @@ def _lost(lab: Lab) -> list[str]:
 def waiter(answer: Any) -> str:
     """A rule for the line with which slow streams lose nothing, in every order of the tags that is tried."""
     needs_function(answer, _("Give the function itself: it takes (waiters, wants) and answers with a waiter or None."))
-    if answer(["a waiter"], lambda _waiter: True) is ...:
+    if answer(["waiter"], lambda _waiter: True) is ...:
         raise CheckFailed(OPEN_ANSWER)
     longest = 0
 
