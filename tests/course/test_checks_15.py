@@ -60,6 +60,8 @@ def test_rules_that_wake_whoever_wants_it_are_right(rule):
         (lambda waiters, wants: None, "Who may be woken", "MsgStr0 (tagA)"),
         (its_place, "Return one of the waiters", "It returned 0."),
         (lambda waiters, wants: True, "Return one of the waiters", "It returned True."),
+        (lambda waiters, wants: waiters[5], "cannot be judged: IndexError", ""),
+        (lambda waiters: None, "cannot be judged: TypeError", ""),
         (5, NO_RULE, ""),
         (lambda waiters, wants: ..., "Your turn", ""),
     ],
