@@ -160,7 +160,8 @@ def lint(
         )
     kinds = dict.fromkeys(members, kind) if isinstance(kind, str) else dict(kind)
     of_kinds = [
-        LintMember(client, {}, kind=require_kind(kinds.get(client, "push"), f"lint: {client}")) for client in members
+        LintMember(client, {}, kind=require_kind(kinds.get(client, "push"), _("lint: {client}", client=client)))
+        for client in members
     ]
     rules = rules_for(of_kinds, version)
     for client, expressions in members.items():

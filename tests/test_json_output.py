@@ -42,6 +42,10 @@ CHEAP = {
         ]],
         ["heartbeats", "--row", "0"],
     ],
+    "matrix": [
+        ["--receivers", "push", "--orders", "burst_turn", "--runs", "1", "--out", "{tmp}/matrix"],
+        ["--stored", "--receivers", "pop"],
+    ],
     "sql92": [["a > 3", "--set", "a=5"], ["a >"]],
     "rules": [[], ["is_latest", "--version", "5.5.0"], ["--between", "4.8.0", "5.5.0"]],
     "profile": [["--messages", "3000", "--processes", "1", "--no-java"]],

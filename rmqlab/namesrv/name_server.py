@@ -148,15 +148,17 @@ class NameServer:
         return _success()
 
     def _get_route_info_by_topic(self, _channel: Channel, request: RemotingCommand, _now: int) -> RemotingCommand:
-        header = request.decode_header(headers.GetRouteInfoRequestHeader)
-        topic, since = header.topic, self.wire.quotes_since
+        topic, since = request.decode_header(headers.GetRouteInfoRequestHeader).topic, self.wire.quotes_since
         route = self.route_info_manager.pickup_topic_route_data(topic)
         if route is None:
             remark = f"No topic route info in name server for the topic: {text_of(topic)}{self.wire.suggest_todo}"
             return RemotingCommand.response(ResponseCode.TOPIC_NOT_EXIST, remark)
         if self.config.is_order_message_enabled:
             route.order_topic_conf = self.kv_config.get(NAMESPACE_ORDER_TOPIC_CONFIG, {}).get(topic)
-        quotes = since is not None and (request.version >= since or header.accept_standard_json_only is True)
+        quotes = since is not None and (
+            request.version >= since
+            or request.decode_header(headers.GetRouteInfoWithFlagRequestHeader).accept_standard_json_only is True
+        )
         return _success(body=_body_of(route, self.wire, quotes=quotes))
 
     def _get_cluster_info(self, _channel: Channel, _request: RemotingCommand, _now: int) -> RemotingCommand:

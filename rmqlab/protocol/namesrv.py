@@ -44,7 +44,11 @@ class UnRegisterBrokerRequestHeader(CommandHeader):
 
 
 class GetRouteInfoRequestHeader(WithTopic):
-    """GET_ROUTEINFO_BY_TOPIC 105; `accept_standard_json_only` is of 5.x: names that are numbers stand in quotes."""
+    """GET_ROUTEINFO_BY_TOPIC 105."""
+
+
+class GetRouteInfoWithFlagRequestHeader(GetRouteInfoRequestHeader):
+    """105 as 5.x has it; with `accept_standard_json_only` names that are numbers stand in quotes."""
 
     accept_standard_json_only: bool | None = None
 

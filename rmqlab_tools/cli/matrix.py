@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
@@ -12,7 +12,7 @@ from rmqlab_tools.cli.output import check_target, replace_file, write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.cli.sweep import PLAIN, compare_row, opened_session
 from rmqlab_tools.spark.matrix.cells import FILTERS, NEWEST, ORDERS, RECEIVERS
-from rmqlab_tools.spark.matrix.matrix import matrix, stored_matrix
+from rmqlab_tools.spark.matrix.matrix import kept_row, matrix
 from rmqlab_tools.spark.matrix.measure import BUDGET, RUNS
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="ROW",
         help=_("instead: measure this row of --out again (an id, or a number from 0); 1 if one differs"),
     )
+    parser.add_argument("--stored", action="store_true", help=_("print the rows that come with rmqlab"))
     parser.add_argument("--markdown", action="store_true", help=_("print the tables as Markdown"))
     parser.add_argument("--picture", type=Path, metavar="FILE.svg", help=_("draw the matrix"))
     parser.add_argument("-v", "--verbose", action="store_true", help=_("print a line for each cell"))
@@ -80,24 +81,21 @@ def run(args: Namespace) -> int:
     if args.row is not None:
         if args.out is None:
             raise BadInput(_("--row {row}: give the folder of the rows with --out", row=args.row))
-        return compare_row(*stored_matrix(args.out, args.row), args, out)
+        return compare_row(*kept_row(args.out, args.row), args, out)
     if args.picture is not None and args.picture.suffix != ".svg":
         raise BadInput(_("--picture {picture}: the name of a picture ends in .svg", picture=args.picture))
     check_target(args.picture, "--picture")
+    axes: dict[str, Any] = {
+        "receivers": _names(args.receivers),
+        "orders": _names(args.orders),
+        "filters": _names(args.filters) or ("TAG",),
+        "versions": _names(args.versions) or (NEWEST,),
+        "settled": CHOICES[args.settled],
+        "failed": CHOICES[args.failed],
+        "same": CHOICES[args.same],
+    }
     with opened_session(args.spark) as session:
-        rows = matrix(
-            _names(args.receivers),
-            _names(args.orders),
-            filters=_names(args.filters) or ("TAG",),
-            versions=_names(args.versions) or (NEWEST,),
-            settled=CHOICES[args.settled],
-            failed=CHOICES[args.failed],
-            same=CHOICES[args.same],
-            runs=args.runs,
-            budget=args.budget,
-            folder=args.out,
-            session=session,
-        )
+        rows = matrix(**axes, runs=args.runs, budget=args.budget, stored=args.stored, folder=args.out, session=session)
     if args.picture is not None:
         replace_file(args.picture, rows.picture().svg)
     write_json(rows.as_json(), args.json)

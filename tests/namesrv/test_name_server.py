@@ -345,7 +345,7 @@ def test_a_route_has_the_form_of_the_version(channel, version, asker, only_stand
     """The bodies of 5.5.0 are those of the real name server, asked by clients of 4.8.0 and 5.5.0."""
     server = NameServer(0, wire=RULES[version].wire)
     register(server, channel, topics=[TopicConfig("T", 4, 4, 6, topic_sys_flag=1), TopicConfig("U", 1, 1)])
-    header = headers.GetRouteInfoRequestHeader("T", accept_standard_json_only=only_standard)
+    header = headers.GetRouteInfoWithFlagRequestHeader("T", accept_standard_json_only=only_standard)
     answer = ask(server, channel, RequestCode.GET_ROUTEINFO_BY_TOPIC, header, version=asker)
     assert answer.body == (ROUTE % parts).encode()
     assert TopicRouteData.decode(answer.body).broker_datas[0].broker_addrs == {0: "broker-a-0:10911"}

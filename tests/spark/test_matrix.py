@@ -8,10 +8,11 @@ from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.rules import RULES
 from rmqlab.scenario.scenario import Send, Start
-from rmqlab_tools.spark.matrix.cells import ORDERS, RECEIVERS, Cell, is_possible, scenario_of
-from rmqlab_tools.spark.matrix.matrix import matrix
+from rmqlab_tools.spark.matrix.cells import FILTERS, NEWEST, ORDERS, RECEIVERS, Cell, is_possible, scenario_of
+from rmqlab_tools.spark.matrix.matrix import cells_of, matrix, stored_matrix
 from rmqlab_tools.spark.matrix.measure import matrix_cell
 from rmqlab_tools.spark.matrix.recorded import RECORDED, recorded, recorded_text
+from rmqlab_tools.spark.matrix.stored import measured
 from tests.proof.matrix.recorded import lost_by_cell
 
 GOLDEN = ROOT / "data/golden"
@@ -157,3 +158,28 @@ def test_the_page_on_5_x_has_the_recorded_losses(way, receivers):
         span = "-".join(map(str, sorted({min(lost), max(lost)}))) if lost else ""
         expected.append(f"{span} ({len(lost)})" if lost else "-")
     assert [row[way].removesuffix(" |") for row in shown] == expected
+
+
+def test_every_cell_is_stored():
+    every = cells_of(None, None, FILTERS, (False, True), (False, True), tuple(RULES), (False, True))
+    assert {row.cell for row in stored_matrix()} == {cell for cell in every if not (cell.same and cell.settled)}
+
+
+@pytest.mark.parametrize("number", range(7, 1_440, 240))
+def test_stored_rows_come_out_again(number):
+    cell, stored = list(measured().items())[number]
+    again = matrix_cell(*cell, runs=stored["runs"])
+    assert again == {name: stored[name] for name in again}
+
+
+def test_no_way_keeps_all_when_members_differ_but_the_one_without_expressions():
+    """And a group whose members agree keeps all, but for lite pull of 5.x: its offsets skip, see the page on 5.x."""
+    differ = [row for row in stored_matrix() if not row.same]
+    assert {row.receiver for row in differ if row.order == "burst_blocks" and row.high == 0} == {"lite_assign"}
+    assert {row.receiver for row in stored_matrix() if row.same and row.high > 0} <= {"lite"}
+
+
+def test_readme_has_the_stored_table():
+    cells = cells_of(None, None, ("TAG",), (False,), (False,), (NEWEST,), (False,))
+    (grid,) = stored_matrix(cells).grids()
+    assert grid.markdown() in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ from rmqlab.run.results import Records
 from rmqlab_tools.spark.matrix.cells import MESSAGES, NEWEST, ORDERS, RECEIVERS, Cell, check_names, is_possible
 from rmqlab_tools.spark.matrix.measure import BUDGET, FIGURES, RUNS, matrix_cell
 from rmqlab_tools.spark.matrix.recorded import recorded
+from rmqlab_tools.spark.matrix.stored import measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -191,14 +192,16 @@ def matrix(
     runs: int = RUNS,
     budget: int = BUDGET,
     rules: Rules | None = None,
+    stored: bool = False,
     folder: Path | str | None = None,
     session: SparkSession | None = None,
 ) -> Matrix:
     """What two members that differ lose of eight messages, by receiver, order of the tags, filter, version.
 
     Cells that there are not (a receiver that a version has not) are left out. `runs`, `budget` and `rules` are those
-    of `matrix_cell`. With a `folder` each row is kept there when it is measured, and what is there is not measured
-    again; with a `session` rows are measured in Spark tasks.
+    of `matrix_cell`. With `stored` nothing is measured: these are the rows that come with rmqlab, 20 runs each. With a
+    `folder` each row is kept there when it is measured, and what is there is not measured again; with a `session` rows
+    are measured in Spark tasks.
 
     >>> [(row.mean, row.recorded) for row in matrix(["push"], ["burst_blocks"], versions=["5.3.3"], runs=2)]
     [(6.0, 'base: 6 6 6 6 6')]
@@ -206,14 +209,9 @@ def matrix(
     Raises:
         BadInput: an unknown name, no cell is left, or a folder with rules of one's own.
     """
-    receivers = tuple(RECEIVERS) if receivers is None else receivers
-    orders = tuple(ORDERS) if orders is None else orders
-    cells = [Cell(*names) for names in product(receivers, orders, filters, settled, failed, versions, same)]
-    for cell in cells:
-        check_names(cell)
-    possible = [cell for cell in cells if is_possible(cell)]
-    if not possible:
-        raise BadInput(_("matrix: there is no cell with all of these; a receiver needs a version that has it"))
+    possible = cells_of(receivers, orders, filters, settled, failed, versions, same)
+    if stored:
+        return stored_matrix(possible)
     if runs < 1:
         raise BadInput(_("matrix: runs is {runs}; at least one is needed", runs=runs))
     if folder is None and session is None:
@@ -235,11 +233,46 @@ def matrix(
     return Matrix(_row_of(Cell(*(row[name] for name in Cell._fields)), row) for row in result.good)
 
 
+def cells_of(
+    receivers: Sequence[str] | None,
+    orders: Sequence[str] | None,
+    filters: Sequence[str],
+    settled: Sequence[bool],
+    failed: Sequence[bool],
+    versions: Sequence[str],
+    same: Sequence[bool],
+) -> list[Cell]:
+    """The cells that there are with these names; None: all of an axis.
+
+    Raises:
+        BadInput: an unknown name, or there is no cell.
+    """
+    receivers = tuple(RECEIVERS) if receivers is None else receivers
+    orders = tuple(ORDERS) if orders is None else orders
+    cells = [Cell(*names) for names in product(receivers, orders, filters, settled, failed, versions, same)]
+    for cell in cells:
+        check_names(cell)
+    possible = [cell for cell in cells if is_possible(cell)]
+    if not possible:
+        raise BadInput(_("matrix: there is no cell with all of these; a receiver needs a version that has it"))
+    return possible
+
+
 def _parameters(cell: Cell, runs: int = RUNS, budget: int = BUDGET) -> dict[str, Any]:
     return {**cell._asdict(), "runs": runs, "budget": budget}
 
 
-def stored_matrix(folder: Path, row: str) -> tuple[Sweep, Mapping[str, Any]]:
+def stored_matrix(cells: Iterable[Cell] | None = None) -> Matrix:
+    """The rows that come with rmqlab, every cell that there is or only these `cells`; recorded losses beside.
+
+    >>> stored_matrix([Cell("push", "burst_turn", version="4.8.0")])[0].mean
+    6.0
+    """
+    rows = measured()
+    return Matrix(_row_of(cell, rows[cell]) for cell in (rows if cells is None else cells) if cell in rows)
+
+
+def kept_row(folder: Path, row: str) -> tuple[Sweep, Mapping[str, Any]]:
     """The sweep that measures a row again, and one row of a folder: its id, or its number from 0.
 
     Raises:
