@@ -96,9 +96,13 @@ def ended_by_signals() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def run_until_ended(command: list[str]) -> int:
-    """Run a program to its end and return its exit status; a signal to this process ends it first, in good order."""
-    program = subprocess.Popen(command)  # noqa: S603 - the caller's own program
+def run_until_ended(command: list[str], *, without: str) -> int:
+    """Run a program to its end and return its exit status; a signal to this process ends it first, in good order.
+
+    It has this process's environment but for the variable `without`.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != without}
+    program = subprocess.Popen(command, env=environment)  # noqa: S603 - the caller's own program
     try:
         return program.wait()
     except KeyboardInterrupt:

@@ -29,6 +29,8 @@ OURS = {
     "rmqlab_tools/extras.py",
     "rmqlab_tools/java_runtime.py",
     "rmqlab_tools/spark/events.py",
+    "rmqlab_tools/spark/matrix/recorded.py",
+    "rmqlab_tools/spark/matrix/stored.py",
 }
 REASONS = {
     "rmqlab/files.py": "the place where it is done",

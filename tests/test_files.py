@@ -95,7 +95,8 @@ def test_json_from_outside_is_read_in_one_way():
         "rmqlab/files.py", "rmqlab_tools/spark/audit_store.py", "rmqlab_tools/course/checks_13.py",
         "rmqlab_tools/course/articles/experiments.py",
         "rmqlab_tools/course/articles/e1_expected.py", "rmqlab_tools/search/explorer/exploration.py",
-        "rmqlab_tools/search/plan/results.py",
+        "rmqlab_tools/search/plan/results.py", "rmqlab_tools/spark/matrix/recorded.py",
+        "rmqlab_tools/spark/matrix/stored.py",
         "rmqlab_tools/spark/sweeps/runner.py", "rmqlab_tools/spark/sweeps/sweep.py", "rmqlab_tools/show/link.py",
     }  # fmt: skip
     reading = {

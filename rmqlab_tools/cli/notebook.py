@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib.util import find_spec
@@ -88,9 +87,8 @@ def run(args: Namespace) -> int:
         f"--LabApp.default_url=/lab/tree/{quote(opened.relative_to(root).as_posix())}",
         f"--LabApp.workspaces_dir={_workspaces(Path(sys.prefix))}", *QUIET, *args.rest,
     ]  # fmt: skip
-    os.environ.pop(SETTING, None)  # each copy's kernel knows its language
     with _archive():
-        status = run_until_ended(command)
+        status = run_until_ended(command, without=SETTING)  # each copy's kernel knows its language
     write_json({"command": command[1:], "status": status}, args.json)
     return status
 

@@ -113,7 +113,7 @@ def test_a_legend_of_many_fates_stays_in_the_picture():
     words = [f"{look.mark} 1 {look.words}" for look in LOOKS.values()]
     places, height = legend(words, 0.08, WIDTH + 0.2, room=0.44)
     assert len({y for _, y in places}) == 4
-    assert height == pytest.approx(3 * 0.24)
+    assert height == pytest.approx(4 * 0.24)
     assert all(x + 0.24 + text_width(text) <= WIDTH for (x, _), text in zip(places, words, strict=True))
 
 

@@ -10,13 +10,13 @@ that was not acked in time is stored again, in the retry topic of its group and 
 
 from __future__ import annotations
 
-import json
 from enum import IntEnum
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rmqlab.files import json_value
 from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
 from rmqlab_tools.spark.files.commit_log_files import RecordFilter
 from rmqlab_tools.spark.files.log_reader import LogReader
@@ -121,7 +121,7 @@ def parse_pop(tag: str, body: bytes) -> list[_Row]:
     ([('G', 'T', 2, 3, 7, None, 3)], [])
     """
     try:
-        record = json.loads(body)
+        record = json_value(body)
         group, topic = str(_field(record, "c", "consumerGroup")), str(_field(record, "t", "topic"))
         queue, pop_time = int(_field(record, "q", "queueId")), int(_field(record, "pt", "popTime"))
         if tag == CHECK_POINT_TAG:

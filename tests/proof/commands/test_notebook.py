@@ -63,7 +63,7 @@ def test_a_file_that_is_no_notebook(tree, capsys):
 @pytest.fixture
 def commands(monkeypatch):
     commands = []
-    monkeypatch.setattr(verb, "run_until_ended", lambda command: commands.append(command) or 3)
+    monkeypatch.setattr(verb, "run_until_ended", lambda command, without: commands.append(command) or 3)
     return commands
 
 
