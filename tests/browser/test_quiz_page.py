@@ -32,7 +32,7 @@ def test_nothing_is_told_before_a_choice_and_the_first_one_stays(page, monkeypat
     page, language = page
     monkeypatch.setenv("RMQLAB_LANG", language)
     (question, *_) = rmqlab.quiz("01").questions
-    assert page.evaluate("document.querySelectorAll('.quiz').length") == 42
+    assert page.evaluate("document.querySelectorAll('.quiz').length") == 45
     assert page.evaluate("[...document.querySelectorAll('.quiz [role=status]')].every((one) => !one.textContent)")
     assert question.choices[0].says not in page.evaluate("document.querySelector('article').innerText")
     page.evaluate(f"{CHOICES}[0].focus()")
@@ -61,5 +61,5 @@ def test_without_scripts_the_answers_are_folded(page, tmp_path):
     quiz_page.write(tmp_path / "quiz.md", language)
     text = (tmp_path / "quiz.md").read_text(encoding="utf-8")
     plain = re.findall(r"<noscript>(.*?)</noscript>", text, re.DOTALL)
-    assert len(plain) == 43
+    assert len(plain) == 46
     assert all("<details><summary>" in one for one in plain[1:])
