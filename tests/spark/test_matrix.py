@@ -70,8 +70,8 @@ def test_same_arguments_give_the_same_cell():
 
 
 def test_a_searched_cell_says_so():
-    searched = matrix_cell("push_own", version="4.8.0", runs=2, budget=2_000)
-    assert (searched["explored"], searched["low"], searched["high"]) == (True, 4, 4)
+    searched = matrix_cell("lite_assign", version="4.8.0", runs=2, budget=1_000)
+    assert (searched["explored"], searched["low"], searched["high"]) == (True, 0, 0)
     assert matrix_cell("push_own", version="4.8.0", runs=2, budget=5)["explored"] is False
 
 

@@ -22,9 +22,9 @@ PASSES_ON = True
 
 # Notebooks run on this interpreter; their outputs must be the committed ones. Never --nbdime: it crashes pytest 9.
 NOTEBOOKS = ["--nbval", "--nbval-current-env"]
-# Modules are shared out in the order of tests/conftest.py. Four processes more than cores: a third of the time tests
+# Modules are shared out in the order of tests/conftest.py. Three processes more than cores: a third of the time tests
 # wait for others' programs; each may start a Spark session, hence a bound.
-PROCESSES = min(os.cpu_count() or 1, 4) + 4
+PROCESSES = min(os.cpu_count() or 1, 4) + 3
 PARALLEL = ["--numprocesses", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
 # Plugins by name: pytest rewrites the asserts of whole packages whose plugins it finds by itself, ours among them.
 PLUGINS = ["xdist.plugin", "_hypothesis_pytestplugin", "rmqlab_tools.live.pytest_plugin"]
