@@ -12,7 +12,10 @@ import pytest
 
 from rmqlab import explain
 from rmqlab.client.client_config import ClientConfig
+from rmqlab.client.grpc import proxy
 from rmqlab.errors import BadInput
+from rmqlab.protocol.codes import RequestCode, ResponseCode
+from rmqlab.protocol.pop_headers import PopResponseCode
 from rmqlab.rules import RULES
 from rmqlab_tools.cli import VERBS
 from rmqlab_tools.cli.cli import main
@@ -288,6 +291,20 @@ def test_codes_by_number_and_name():
     assert explain("24") == explain(24)
     assert explain("subscription_not_exist".upper()).found == explain(24).found
     assert [one.entry.kind for one in explain("NO_MATCHED_MESSAGE").found] == ["status"]
+
+
+def test_a_code_has_one_number_in_the_decoder_and_in_what_is_simulated():
+    simulated = {
+        "request": RequestCode.__members__,
+        "response": ResponseCode.__members__ | PopResponseCode.__members__ | vars(proxy),
+    }
+    pairs = {
+        entry.name: (entry.number, int(simulated[entry.kind][entry.name]))
+        for entry in EVERY.values()
+        if entry.name in simulated.get(entry.kind, ())
+    }
+    assert {"ILLEGAL_FILTER_EXPRESSION", "ILLEGAL_INVISIBLE_TIME", "SUBSCRIPTION_NOT_EXIST", "HEART_BEAT"} <= set(pairs)
+    assert [name for name, (decoded, number) in pairs.items() if decoded != number] == []
 
 
 @pytest.mark.parametrize(("what", "entry"), [
