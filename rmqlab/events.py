@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -110,6 +110,17 @@ class Heartbeat(Event, frozen=True):
     consumers: list[str]
     producers: list[str]
     subscriptions: list[tuple[str, SubscriptionData]]
+
+    @classmethod
+    def of(cls, data: HeartbeatData) -> Self:
+        """What a heartbeat says."""
+        groups = data.consumer_data_set
+        return cls(
+            data.client_id,
+            [group.group_name for group in groups],
+            [producer.group_name for producer in data.producer_data_set],
+            [(group.group_name, subscription) for group in groups for subscription in group.subscription_data_set],
+        )
 
     def words(self, client: str, version: Version = int) -> str:
         """It as a sentence."""

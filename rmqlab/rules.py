@@ -532,3 +532,5 @@ RULES["5.5.0"] = RULES["5.3.3"].replace(
     pop_order=pop_order_downwards,
     wire=WIRE_5_5_0,
 )
+POP_VERSIONS: Final = tuple(version for version, rules in RULES.items() if rules.has_pop)
+"""The versions with POP and with a proxy, the newest last."""

@@ -239,19 +239,14 @@ class ClientManageProcessor:
         """
         data = command.decode_body(HeartbeatData)
         fingerprint = data.heartbeat_fingerprint or 0 if self.rules.knows_heartbeat_v2 else 0
-        told = not (fingerprint and data.without_sub)
+        with_subscriptions = not (fingerprint and data.without_sub)
         info = ClientChannelInfo(channel, data.client_id, command.language, command.version, now)
         if self.hooks.observe is not None:
-            consumers = [consumer.group_name for consumer in data.consumer_data_set]
-            producers = [producer.group_name for producer in data.producer_data_set]
-            subscriptions = [
-                (group.group_name, sub) for group in data.consumer_data_set for sub in group.subscription_data_set
-            ]
-            self.hooks.observe(Heartbeat(data.client_id, consumers, producers, subscriptions))
+            self.hooks.observe(Heartbeat.of(data))
         known = [self.fingerprints.get(consumer.group_name) for consumer in data.consumer_data_set]
         for consumer in data.consumer_data_set:
             self.fingerprints[consumer.group_name] = fingerprint
-            self._register_consumer(consumer, info, now, told=told)
+            self._register_consumer(consumer, info, now, with_subscriptions=with_subscriptions)
         for producer in data.producer_data_set:
             self.producers.register_producer(producer.group_name, info, now)
         answer = success()
@@ -273,11 +268,15 @@ class ClientManageProcessor:
         self.topics.create_topic_in_send_message_back_method(topic, config.retry_queue_nums, PERM_READ_WRITE, flag)
         return config.notify_consumer_ids_changed_enable
 
-    def _register_consumer(self, data: ConsumerData, info: ClientChannelInfo, now: int, *, told: bool) -> None:
+    def _register_consumer(
+        self, data: ConsumerData, info: ClientChannelInfo, now: int, *, with_subscriptions: bool
+    ) -> None:
         notify = self.make_retry_topic(data)
         if not self.rules.registers_unknown_groups and not self.groups.find_subscription_group_config(data.group_name):
             return
-        self.consumers.register_consumer(data, info, now, is_notify_consumer_ids_changed_enable=notify, told=told)
+        self.consumers.register_consumer(
+            data, info, now, is_notify_consumer_ids_changed_enable=notify, with_subscriptions=with_subscriptions
+        )
 
     def unregister_client(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand:
         """Forget a client's producer group, consumer group, or both."""

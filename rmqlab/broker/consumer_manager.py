@@ -120,12 +120,12 @@ class ConsumerManager:
         now: int,
         *,
         is_notify_consumer_ids_changed_enable: bool = True,
-        told: bool = True,
+        with_subscriptions: bool = True,
     ) -> bool:
         """Take in one group of a heartbeat; return True when a member or a topic is new or a topic is gone.
 
         Only then CHANGE is fired, and only if the group's configuration lets it; REGISTER is fired by every beat. One
-        that left its subscriptions out (not `told`) changes none (5.3.3 `registerConsumerWithoutSub`).
+        that left its subscriptions out (not `with_subscriptions`) changes none (5.3.3 `registerConsumerWithoutSub`).
         """
         group, subscriptions = data.group_name, data.subscription_data_set
         way = data.consume_type, data.message_model, data.consume_from_where
@@ -136,12 +136,12 @@ class ConsumerManager:
         if joined:
             self._hooks.tell(Register(group, client_channel_info.client_id))
         before = info.subscription_table
-        if told:
+        if with_subscriptions:
             info.update_subscription(subscriptions, now, self._subscription_change(group, client_channel_info))
         notified = self._rules.is_notified(before, info.subscription_table, joined)
         if notified and is_notify_consumer_ids_changed_enable and self._tells(info):
             self.listener.handle(_CHANGE, group, list(info.channel_info_table))
-        if told:
+        if with_subscriptions:
             self.listener.handle(_REGISTER, group, subscriptions=subscriptions)
         return notified
 

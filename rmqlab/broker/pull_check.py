@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from rmqlab.filter.message_filter import ConsumerFilterData
     from rmqlab.protocol.channel import Channel
     from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
+    from rmqlab.protocol.pop_headers import OfMessage, PopMessageRequestHeader
     from rmqlab.protocol.subscription_data import SubscriptionData
-    from rmqlab.protocol.topic_config import SubscriptionGroupConfig
+    from rmqlab.protocol.topic_config import SubscriptionGroupConfig, TopicConfig
+    from rmqlab.protocol.wire import Wire
 
+    OfQueue = PullMessageRequestHeader | PopMessageRequestHeader | OfMessage
     Subscription = tuple[SubscriptionData, ConsumerFilterData | None]
 
 
@@ -58,17 +61,27 @@ def check_permissions(
         raise RequestRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
     topic_config = parts.topics.select_topic_config(topic)
     if topic_config is None:
-        remark = f"topic[{topic}] not exist, apply first please! {wire.suggest_todo}"
-        raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
+        raise topic_not_exist(topic, wire)
     if not topic_config.perm & PERM_READ:
         raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden")
     if not 0 <= header.queue_id < topic_config.read_queue_nums:
-        remark = (
-            f"queueId[{header.queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:"
-            f"[{topic_config.read_queue_nums}] consumer:[/{channel.remote_address}]"
-        )
-        raise RequestRefused(parts.rules.wire.illegal_queue, remark)
+        raise illegal_queue(wire.illegal_queue, channel, header, topic_config)
     return group_config
+
+
+def topic_not_exist(topic: str, wire: Wire) -> RequestRefused:
+    """The refusal of a pull, a pop or an ack: the broker does not know its topic."""
+    remark = f"topic[{topic}] not exist, apply first please! {wire.suggest_todo}"
+    return RequestRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
+
+
+def illegal_queue(code: ResponseCode, channel: Channel, header: OfQueue, topic_config: TopicConfig) -> RequestRefused:
+    """The refusal of a pull, a pop or an ack: its topic has no such queue. Each kind of request has its own `code`."""
+    remark = (
+        f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}] topicConfig.readQueueNums:"
+        f"[{topic_config.read_queue_nums}] consumer:[/{channel.remote_address}]"
+    )
+    return RequestRefused(code, remark)
 
 
 def subscription_in_force(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
 
 
-class _NotifiesNobody(ConsumerIdsChangeListener):
+class _SilentListener(ConsumerIdsChangeListener):
     """The listener of the proxy's table: no member hears of another, and filter data is the broker's affair."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class RemotingProxy:
     def __init__(self, broker: Broker, is_behind: Callable[[Channel], bool]) -> None:
         self._broker = broker
         self._is_behind = is_behind
-        self.consumers = ConsumerManager(_NotifiesNobody(), broker.rules, broker.hooks)
+        self.consumers = ConsumerManager(_SilentListener(), broker.rules, broker.hooks)
         self.producers = ProducerManager(broker.rules, broker.hooks)
         broker.client_housekeeping_service.managers += [self.consumers, self.producers]
         members = ConsumerManageProcessor(
@@ -122,14 +122,7 @@ class RemotingProxy:
         """Register producers, then consumers; the broker hears nothing, so no retry topic is made."""
         data = command.decode_body(HeartbeatData)
         info = ClientChannelInfo(channel, data.client_id, command.language, command.version, now)
-        self._broker.hooks.tell(
-            Heartbeat(
-                data.client_id,
-                [consumer.group_name for consumer in data.consumer_data_set],
-                [producer.group_name for producer in data.producer_data_set],
-                [(group.group_name, sub) for group in data.consumer_data_set for sub in group.subscription_data_set],
-            )
-        )
+        self._broker.hooks.tell(Heartbeat.of(data))
         for producer in data.producer_data_set:
             self.producers.register_producer(producer.group_name, info, now)
         for consumer in data.consumer_data_set:

@@ -92,6 +92,18 @@ class ConsumeMessageService(ABC):
             await self._runtime.sleep(context.consume_ms)
         return status
 
+    async def _listen(
+        self, messages: list[MessageExt], queue: MessageQueue
+    ) -> tuple[ConsumeConcurrentlyStatus | None, ConsumeConcurrentlyContext]:
+        """What the listener says of a batch that is consumed in no order, and what it set besides."""
+        context = ConsumeConcurrentlyContext(queue, self._config.consume_ms)
+        reset_retry_topic(messages, self._consumer.group_name)
+        now = str(self._runtime.now())
+        for message in messages:
+            message.properties[PROPERTY_CONSUME_START_TIMESTAMP] = now
+        status = await self._call_listener(messages, context)
+        return status, context
+
     async def _send_message_back(self, message: MessageExt, delay_level: int, broker_name: str) -> bool:
         """Hand a message back to its broker for a later try; failing that, send it to the retry topic oneself.
 
@@ -132,12 +144,7 @@ class ConsumeMessageConcurrentlyService(ConsumeMessageService):
     async def _consume(self, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue) -> None:
         if process_queue.dropped:
             return
-        context = ConsumeConcurrentlyContext(queue, self._config.consume_ms)
-        reset_retry_topic(messages, self._consumer.group_name)
-        now = str(self._runtime.now())
-        for message in messages:
-            message.properties[PROPERTY_CONSUME_START_TIMESTAMP] = now
-        status = await self._call_listener(messages, context)
+        status, context = await self._listen(messages, queue)
         if not process_queue.dropped:
             await self._process_result(status, context, messages, process_queue)
 

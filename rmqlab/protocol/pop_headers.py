@@ -85,8 +85,8 @@ class PopMessageResponseHeader(CommandHeader):
     order_count_info: str | None = None
 
 
-class AckMessageRequestHeader(_Rpc):
-    """ACK_MESSAGE 200051; `extra_info` is the receipt handle, `offset` the message's in its queue."""
+class OfMessage(_Rpc):
+    """What is said of one message that was popped: `extra_info` is its receipt handle, `offset` its place."""
 
     consumer_group: str = NULL
     topic: str = NULL
@@ -95,17 +95,16 @@ class AckMessageRequestHeader(_Rpc):
     offset: Long = NULL
 
 
-class ChangeInvisibleTimeRequestHeader(_Rpc):
+class AckMessageRequestHeader(OfMessage):
+    """ACK_MESSAGE 200051: the message is done with."""
+
+
+class ChangeInvisibleTimeRequestHeader(OfMessage):
     """CHANGE_MESSAGE_INVISIBLETIME 200053: the message becomes visible `invisible_time` ms from now.
 
     `suspend`, of 5.5.0: when it comes again, that does not count as another time.
     """
 
-    consumer_group: str = NULL
-    topic: str = NULL
-    queue_id: int = NULL
-    extra_info: str = NULL
-    offset: Long = NULL
     invisible_time: Long = NULL
     suspend: bool | None = None
 

@@ -338,10 +338,12 @@ class FateClassifier:
         is_asked = any(m.asks_for(message) for m in members)
 
         def fate(kind: Fate, t: float, culprit: str | None, slot: _Slot | None = None) -> MessageFate:
-            popper = next((m for m in members if m.pops and m.who == culprit), None)
             if slot is None:
-                at = self.slot_at(group, message.topic, t)
-                slot = at if popper is None else (popper.expression_at(message.topic, t), None)
+                popper = next((m for m in members if m.pops and m.who == culprit), None)
+                if popper is None:
+                    slot = self.slot_at(group, message.topic, t)
+                else:
+                    slot = (popper.expression_at(message.topic, t), None)
             text, version = slot
             return MessageFate(
                 group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text,

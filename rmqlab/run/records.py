@@ -205,16 +205,18 @@ def messages(run: Run) -> Iterator[MessageRecord]:
         fact.event.topic for fact in sent_facts if isinstance(fact.event, TapSent)
     ]
     for n, (topic, fact) in enumerate(zip(topics, sent_facts, strict=True)):
-        it = fact.event
-        yield MessageRecord(n, fact.t, topic, it.queue, it.offset, it.body, it.tag, it.msg_id, it.offset_msg_id)
+        event = fact.event
+        yield MessageRecord(
+            n, fact.t, topic, event.queue, event.offset, event.body, event.tag, event.msg_id, event.offset_msg_id
+        )
 
 
 def consumed(run: Run) -> Iterator[ConsumedRecord]:
     """Everything a listener got, again and again if it came so."""
     for n, fact in enumerate(run.facts.of(Consumed)):
-        it = fact.event
-        place = it.group, it.topic, it.queue, it.offset
-        yield ConsumedRecord(n, fact.t, fact.source, *place, it.body, it.tag, it.message_id, it.success)
+        event = fact.event
+        place = event.group, event.topic, event.queue, event.offset
+        yield ConsumedRecord(n, fact.t, fact.source, *place, event.body, event.tag, event.message_id, event.success)
 
 
 def fates(run: Run) -> Iterator[FateRecord]:
@@ -263,9 +265,9 @@ def ownership(run: Run) -> Iterator[OwnershipRecord]:
 def offsets(run: Run) -> Iterator[OffsetRecord]:
     """Offsets each time they were asked; an error's name stands in the event of a group that is not known."""
     for fact in run.recorded(OffsetAsked):
-        it = fact.event
-        committed = it.committed if isinstance(it.committed, int) else None
-        yield OffsetRecord(fact.t, it.group, it.topic, it.queue, committed, it.max)
+        event = fact.event
+        committed = event.committed if isinstance(event.committed, int) else None
+        yield OffsetRecord(fact.t, event.group, event.topic, event.queue, committed, event.max)
 
 
 def _ownership(run: Run) -> Iterator[tuple[float, tuple[str, str, str], int, bool]]:

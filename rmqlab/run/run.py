@@ -177,23 +177,23 @@ def sent_messages(scenario: Scenario, events: Iterable[Event]) -> list[SendRecor
 def tells_of(event: Recorded, step: Step) -> bool:
     """Whether an event says that a step was made; the event of a subscription names no topic."""
     match event, step:
-        case Starting(who=name), Start(who=asked):
-            return name == asked
-        case Control(line=line), Freeze(who=asked):
-            return line == f"freeze @{asked}"
-        case Unsubscribed(who=name, topic=topic), Unsubscribe(who=asked, topic=asked_topic):
-            return (name, topic) == (asked, asked_topic)
-        case Assigned(who=name, queues=queues), Assign(who=asked, queues=asked_queues):
-            return (name, queues) == (asked, asked_queues)
-        case (TopicDeleted(topic=name), DeleteTopic(topic=asked)) | (Resized(topic=name), Resize(topic=asked)):
-            return name == asked
-        case (GroupDeleted(group=name), DeleteGroup(group=asked)) | (
+        case Starting(who=name), Start(who=step_name):
+            return name == step_name
+        case Control(line=line), Freeze(who=step_name):
+            return line == f"freeze @{step_name}"
+        case Unsubscribed(who=name, topic=topic), Unsubscribe(who=step_name, topic=step_topic):
+            return (name, topic) == (step_name, step_topic)
+        case Assigned(who=name, queues=queues), Assign(who=step_name, queues=step_queues):
+            return (name, queues) == (step_name, step_queues)
+        case (TopicDeleted(topic=name), DeleteTopic(topic=step_name)) | (Resized(topic=name), Resize(topic=step_name)):
+            return name == step_name
+        case (GroupDeleted(group=name), DeleteGroup(group=step_name)) | (
             GroupCreated(group=name),
-            CreateGroup(group=asked),
+            CreateGroup(group=step_name),
         ):
-            return name == asked
-        case Subscribed(who=name, expr=expr), Subscribe(who=asked, expr=asked_expr):
-            return (name, expr) == (asked, asked_expr)
+            return name == step_name
+        case Subscribed(who=name, expr=expr), Subscribe(who=step_name, expr=step_expr):
+            return (name, expr) == (step_name, step_expr)
     return False
 
 

@@ -85,7 +85,7 @@ class WaitingLine:
         stands: list[Stand] = []
         for (since, line), (until, _) in pairwise([*self.changes, (self.end, ())]):
             for place, name in enumerate(line):
-                last = next((one for one in reversed(stands) if one.place == place), None)
+                last = next((stand for stand in reversed(stands) if stand.place == place), None)
                 if last is not None and (last.who, last.until) == (name, since):
                     stands[stands.index(last)] = last._replace(until=until)
                 else:
@@ -101,8 +101,8 @@ class WaitingLine:
         woken: dict[tuple[int, int], tuple[float, str]] = {}
         for fact in [*self.view.facts(NotWoken), *self.view.facts(Woken)]:
             event = fact.event
-            told = asked if isinstance(event, NotWoken) else woken
-            told.setdefault((event.queue, event.offset), (fact.t, event.client))
+            clients = asked if isinstance(event, NotWoken) else woken
+            clients.setdefault((event.queue, event.offset), (fact.t, event.client))
         arrivals = []
         for fate in self.view.fates:
             place = fate.queue, fate.offset

@@ -21,7 +21,7 @@ from rmqlab.language import _, joined
 from rmqlab.message.java import from_utf8, to_utf8
 from rmqlab.message.message import Message
 from rmqlab.message.topics import is_valid_name, validate_topic
-from rmqlab.rules import RULES, Rules
+from rmqlab.rules import POP_VERSIONS, Rules
 from rmqlab.scenario.fault_steps import (
     BROKER,
     MAY_BE_BROKER,
@@ -300,23 +300,20 @@ def refusal_of(scenario: Scenario, rules: Rules) -> str | None:
     for index, step in enumerate(scenario.steps):
         if isinstance(step, Send) and step.via == "proxy":
             return _("steps[{index}].via is 'proxy': a gRPC producer is not simulated; leave it out", index=index)
-        if not isinstance(step, Start) or rules.has_pop:
+        if not isinstance(step, Start) or rules.has_pop or not (step.pops or step.via == "proxy"):
             continue
+        values = {"index": index, "version": rules.version, "versions": joined(_(" or "), POP_VERSIONS)}
         if step.pops:
             return _(
                 "steps[{index}].kind is {kind}: {version} has no POP; use push or lite, or version {versions}",
-                index=index,
                 kind=f"{step.kind!r}",
-                version=rules.version,
-                versions=joined(_(" or "), [version for version, known in RULES.items() if known.has_pop]),
+                **values,
             )
-        if step.via == "proxy":
-            return _(
-                'steps[{index}].via is {via}: {version} has no proxy; leave it out, or use version "5.5.0"',
-                index=index,
-                via=f"{step.via!r}",
-                version=rules.version,
-            )
+        return _(
+            "steps[{index}].via is {via}: {version} has no proxy; leave it out, or use version {versions}",
+            via=f"{step.via!r}",
+            **values,
+        )
     return None
 
 

@@ -68,15 +68,15 @@ def waiter(answer: Any) -> str:
 
     def judged(waiters: Sequence[Any], wants: Callable[[Any], bool]) -> Any:
         nonlocal longest
-        asked = 0
+        calls = 0
 
         def counted(waiter: Any) -> bool:
-            nonlocal asked
-            asked += 1
+            nonlocal calls
+            calls += 1
             return wants(waiter)
 
         chosen = answer(list(waiters), counted)
-        longest = max(longest, asked)
+        longest = max(longest, calls)
         if chosen is not None and not any(chosen is waiter for waiter in waiters):
             raise CheckFailed(
                 _("Return one of the waiters, or None."), problem=_("It returned {chosen}.", chosen=repr(chosen))

@@ -159,8 +159,8 @@ class GroupCase:
         kept = self.setting(client, "consumeOrderly") == "true" or self.broadcasting
         if self.setting(client, "clientRebalance") != "false" or kept:
             return False
-        asked = self.told.get(client, {}) if topic is None else (topic,)
-        return any(self.request_mode(of) != "PULL" for of in asked)
+        topics = self.told.get(client, {}) if topic is None else (topic,)
+        return any(self.request_mode(name) != "PULL" for name in topics)
 
     def is_popped(self, topic: str) -> bool:
         """Whether members that answered pop a topic: then each of their requests carries its own expression."""

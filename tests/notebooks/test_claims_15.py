@@ -11,7 +11,7 @@ import rmqlab
 from rmqlab.checkout import ROOT
 from rmqlab.events import Popped, Revived, SkippedByPop, Waits
 from rmqlab.protocol.pop_headers import ANY_QUEUE
-from rmqlab.rules import rules_of
+from rmqlab.rules import POP_VERSIONS, rules_of
 from rmqlab.run import records
 from rmqlab.run.waiting_line import WaitingLine
 from rmqlab.scenario.scenario import Start
@@ -19,7 +19,7 @@ from rmqlab.sim.cluster import ClusterConfig
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.course.checks_15 import RULES_5, members, slow
 from rmqlab_tools.search.explorer.timings import NETWORK_TIMING, NetworkChooser
-from rmqlab_tools.spark.matrix.cells import FIVE, ORDERS, RECEIVERS, Cell, scenario_of
+from rmqlab_tools.spark.matrix.cells import ORDERS, RECEIVERS, Cell, scenario_of
 from rmqlab_tools.spark.matrix.measure import losses_of
 from rmqlab_tools.spark.matrix.recorded import recorded
 
@@ -106,8 +106,8 @@ def test_the_articles_version():
 
 @pytest.mark.claim("5.x has push consumers as well, and a new way:")
 def test_what_is_new_in_5():
-    assert {"4.8.0", *FIVE} == set(RECEIVERS["push"].versions)
-    assert RECEIVERS["pop"].versions == FIVE
+    assert {"4.8.0", *POP_VERSIONS} == set(RECEIVERS["push"].versions)
+    assert RECEIVERS["pop"].versions == POP_VERSIONS
 
 
 @pytest.mark.claim("It may take messages from any queue, and each request brings its own subscription.")

@@ -142,6 +142,23 @@ def test_a_version_without_pop_says_so_in_one_line(kind):
         Lab(topics={"T": 1}).consumer("A", group="G", subscribe={"T": "*"}, kind=kind)
 
 
+@pytest.mark.parametrize("kind", ["push", "lite"])
+def test_a_version_without_a_proxy_names_those_that_have_it(kind):
+    start = {
+        "at": 0,
+        "do": "start",
+        "who": "A",
+        "group": "G",
+        "kind": kind,
+        "via": "proxy",
+        "subscribe": {"T": {"expr": "*"}},
+    }
+    scenario = parse_scenario(json.dumps({"id": "x", "topics": {"T": 1}, "steps": [start]}))
+    words = r"steps\[0\].via is 'proxy': 4.8.0 has no proxy; leave it out, or use version 5.3.3 or 5.5.0"
+    with pytest.raises(BadInput, match=words):
+        simulate(scenario)
+
+
 def sql(*conditions):
     return tuple({"type": "SQL92", "expr": condition} for condition in conditions)
 

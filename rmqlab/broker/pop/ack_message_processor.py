@@ -12,17 +12,17 @@ from rmqlab.broker.pop.pop_check_point import AckMsg, revive_message
 from rmqlab.broker.pop.pop_dependencies import PopDependencies
 from rmqlab.broker.pop.timer_message_store import TimerMessageStore
 from rmqlab.broker.processor import ProcessorError, RequestRefused, require_fields
+from rmqlab.broker.pull_check import illegal_queue, topic_not_exist
 from rmqlab.events import Acked
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.extra_info import ReceiptHandle, ReceiptHandleError
-from rmqlab.protocol.pop_headers import AckMessageRequestHeader, ChangeInvisibleTimeRequestHeader
+from rmqlab.protocol.pop_headers import AckMessageRequestHeader
 
 if TYPE_CHECKING:
     from rmqlab.broker.processor import Handler
     from rmqlab.protocol.channel import Channel
-
-    OfMessage = AckMessageRequestHeader | ChangeInvisibleTimeRequestHeader
+    from rmqlab.protocol.pop_headers import OfMessage
 
 _REQUIRED = "consumer_group", "topic", "queue_id", "extra_info", "offset"
 
@@ -93,11 +93,6 @@ def check_place(parts: PopDependencies, channel: Channel, header: OfMessage) -> 
     """
     topic_config = parts.topics.select_topic_config(header.topic)
     if topic_config is None:
-        remark = f"topic[{header.topic}] not exist, apply first please! {parts.rules.wire.suggest_todo}"
-        raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
+        raise topic_not_exist(header.topic, parts.rules.wire)
     if not 0 <= header.queue_id < topic_config.read_queue_nums:
-        remark = (
-            f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}] topicConfig.readQueueNums:"
-            f"[{topic_config.read_queue_nums}] consumer:[/{channel.remote_address}]"
-        )
-        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, remark)
+        raise illegal_queue(ResponseCode.MESSAGE_ILLEGAL, channel, header, topic_config)

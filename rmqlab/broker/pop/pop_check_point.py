@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rmqlab.message.java import Long, in_hash_map_order
-from rmqlab.message.message import MessageExtBrokerInner
+from rmqlab.message.java import Long
+from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.properties import (
     PROPERTY_TAGS,
     PROPERTY_TIMER_DELIVER_MS,
     PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
-    properties_to_string,
 )
 from rmqlab.message.topics import CID_RMQ_SYS_PREFIX, SYSTEM_TOPIC_PREFIX
 from rmqlab.protocol.header import NULL
@@ -122,20 +121,10 @@ def revive_message(
     content: PopCheckPoint | AckMsg, topic: str, queue_id: int, deliver_ms: int, host: Host, now: int
 ) -> MessageExtBrokerInner:
     """A check point or an ack as a message for a queue of the revive log; it is due at `deliver_ms` (epoch ms)."""
-    properties = in_hash_map_order(
-        {
-            PROPERTY_TAGS: CK_TAG if isinstance(content, PopCheckPoint) else ACK_TAG,
-            PROPERTY_TIMER_DELIVER_MS: str(deliver_ms),
-            PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX: content.unique_key(),
-        }
-    )
-    return MessageExtBrokerInner(
-        topic=topic,
-        body=content.encode(),
-        properties=properties,
-        queue_id=queue_id,
-        born_timestamp=now,
-        born_host=host,
-        store_host=host,
-        properties_string=properties_to_string(properties),
-    )
+    properties = {
+        PROPERTY_TAGS: CK_TAG if isinstance(content, PopCheckPoint) else ACK_TAG,
+        PROPERTY_TIMER_DELIVER_MS: str(deliver_ms),
+        PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX: content.unique_key(),
+    }
+    message = Message(topic, content.encode(), properties=properties)
+    return MessageExtBrokerInner.of_broker(message, queue_id, host, now)

@@ -17,6 +17,7 @@ from rmqlab.broker.pop.pop_dependencies import PopChoices, PopDependencies
 from rmqlab.broker.pop.pop_long_polling_service import PollingResult, PopLongPollingService
 from rmqlab.broker.pop.timer_message_store import TimerMessageStore
 from rmqlab.broker.processor import ProcessorError, RequestRefused, require_fields
+from rmqlab.broker.pull_check import illegal_queue, topic_not_exist
 from rmqlab.errors import BadInput
 from rmqlab.events import Popped, SkippedByPop
 from rmqlab.filter.message_filter import ExpressionMessageFilter
@@ -180,7 +181,7 @@ class PopMessageProcessor:
             RequestRefused: the broker refuses the pop.
         """
         parts, topic, group = self.parts, header.topic, header.consumer_group
-        at_broker, suggest_todo = self._at_broker, parts.rules.wire.suggest_todo
+        at_broker, wire = self._at_broker, parts.rules.wire
         if not parts.config.broker_permission & PERM_READ:
             raise RequestRefused(ResponseCode.NO_PERMISSION, f"{at_broker} is forbidden")
         if header.max_msg_nums > MAX_MSG_NUMS:
@@ -191,19 +192,14 @@ class PopMessageProcessor:
             )
         topic_config = parts.topics.select_topic_config(topic)
         if topic_config is None:
-            remark = f"topic[{topic}] not exist, apply first please! {suggest_todo}"
-            raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, remark)
+            raise topic_not_exist(topic, wire)
         if not topic_config.perm & PERM_READ:
             raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] peeking message is forbidden")
         if header.queue_id >= topic_config.read_queue_nums:
-            remark = (
-                f"queueId[{header.queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:"
-                f"[{topic_config.read_queue_nums}] consumer:[/{channel.remote_address}]"
-            )
-            raise RequestRefused(ResponseCode.INVALID_PARAMETER, remark)
+            raise illegal_queue(ResponseCode.INVALID_PARAMETER, channel, header, topic_config)
         group_config = parts.groups.find_subscription_group_config(group)
         if group_config is None:
-            remark = f"subscription group [{group}] does not exist, {suggest_todo}"
+            remark = f"subscription group [{group}] does not exist, {wire.suggest_todo}"
             raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if not group_config.consume_enable:
             raise RequestRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")

@@ -94,4 +94,9 @@ class AssignedRebalanceImpl(RebalancePushImpl):
 
     def _working(self, topic: str) -> set[MessageQueue]:
         tables = (self.process_queue_table, self.pop_process_queue_table)
-        return {queue for table in tables for queue, held in table.items() if queue.topic == topic and not held.dropped}
+        return {
+            queue
+            for table in tables
+            for queue, process_queue in table.items()
+            if queue.topic == topic and not process_queue.dropped
+        }

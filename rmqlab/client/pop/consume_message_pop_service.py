@@ -8,10 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.client.consume_message_service import ConsumeMessageService, reset_retry_topic
-from rmqlab.client.listener import ConsumeConcurrentlyContext, ConsumeConcurrentlyStatus
+from rmqlab.client.consume_message_service import ConsumeMessageService
+from rmqlab.client.listener import ConsumeConcurrentlyStatus
 from rmqlab.client.pop.pop_api import handle_of
-from rmqlab.message.properties import PROPERTY_CONSUME_START_TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,12 +71,7 @@ class ConsumeMessagePopConcurrentlyService(ConsumeMessageService):
         if self._is_over(process_queue, messages):
             process_queue.wait_ack_counter -= len(messages)
             return
-        context = ConsumeConcurrentlyContext(queue, self._config.consume_ms)
-        reset_retry_topic(messages, self._consumer.group_name)
-        now = str(self._runtime.now())
-        for message in messages:
-            message.properties[PROPERTY_CONSUME_START_TIMESTAMP] = now
-        status = await self._call_listener(messages, context)
+        status, context = await self._listen(messages, queue)
         process_queue.wait_ack_counter -= len(messages)
         if self._is_over(process_queue, messages):
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.client.client_error import MQBrokerError
 from rmqlab.message.message import MessageExt
@@ -100,14 +100,7 @@ async def ack_message(api: MQClientAPI, addr: str, group: str, topic: str, handl
     Raises:
         RemotingError: no answer.
     """
-    header = AckMessageRequestHeader(
-        bname=handle.broker_name,
-        consumer_group=group,
-        topic=real_topic(handle, topic, group),
-        queue_id=handle.queue_id,
-        extra_info=handle.encode(),
-        offset=handle.queue_offset or 0,
-    )
+    header = AckMessageRequestHeader(**_place_of(handle, topic, group))
     response = await api.answer(addr, RequestCode.ACK_MESSAGE, header, api.until_noticed(ASYNC_TIMEOUT))
     return response.code == ResponseCode.SUCCESS
 
@@ -121,12 +114,7 @@ async def change_invisible_time(
         RemotingError: no answer.
     """
     header = ChangeInvisibleTimeRequestHeader(
-        bname=handle.broker_name,
-        consumer_group=group,
-        topic=real_topic(handle, topic, group),
-        queue_id=handle.queue_id,
-        extra_info=handle.encode(),
-        offset=handle.queue_offset or 0,
+        **_place_of(handle, topic, group),
         invisible_time=invisible_ms,
         suspend=False if api.wire.tells_suspend else None,
     )
@@ -163,6 +151,18 @@ def handle_of(message: MessageExt) -> ReceiptHandle:
         ReceiptHandleError: it has none.
     """
     return ReceiptHandle.parse(message.properties.get(PROPERTY_POP_CK))
+
+
+def _place_of(handle: ReceiptHandle, topic: str, group: str) -> dict[str, Any]:
+    """What the header of an ack and that of a change of invisibility have in common."""
+    return {
+        "bname": handle.broker_name,
+        "consumer_group": group,
+        "topic": real_topic(handle, topic, group),
+        "queue_id": handle.queue_id,
+        "extra_info": handle.encode(),
+        "offset": handle.queue_offset or 0,
+    }
 
 
 def real_topic(handle: ReceiptHandle, topic: str, group: str) -> str:

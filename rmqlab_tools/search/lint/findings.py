@@ -150,7 +150,7 @@ class ExampleLoss:
                 for loss in self.losses
             ],
             **(
-                {"waiters": [{"first": one.first, "fate": str(one.fate)} for one in self.waiters]}
+                {"waiters": [{"first": waiter.first, "fate": str(waiter.fate)} for waiter in self.waiters]}
                 if self.waiters
                 else {}
             ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
-from rmqlab.rules import DEFAULT_VERSION, RULES, rules_of
+from rmqlab.rules import DEFAULT_VERSION, POP_VERSIONS, rules_of
 from rmqlab.scenario.scenario import POPPING, Kind
 from rmqlab_tools.search.lint.limits import named
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MEMBER_KINDS: Final[tuple[str, ...]] = get_args(Kind)
 AT_A_PROXY: Final = frozenset({"grpc", "simple"})
-POP_VERSION: Final = [version for version, rules in RULES.items() if rules.has_pop][-1]
-"""The newest version with POP: whose rules count for members that pop, where no version is named."""
+POP_VERSION: Final = POP_VERSIONS[-1]
+"""Its rules count for members that pop, where no version is named."""
 
 
 def require_kind(kind: object, where: str) -> str:
@@ -64,7 +64,7 @@ def rules_of_kind(kind: str, version: str | None = None, client: str = "") -> Ru
     """
     rules = rules_of(version or (POP_VERSION if kind in POPPING else DEFAULT_VERSION))
     if kind in POPPING and not rules.has_pop:
-        right = joined(", ", (name for name, known in RULES.items() if known.has_pop))
+        right = joined(", ", POP_VERSIONS)
         values = {"kind": kind, "version": rules.version, "right": right}
         raise BadInput(
             _("{client} is of kind {kind}: {version} has no POP; use push or lite, or a version of {right}",

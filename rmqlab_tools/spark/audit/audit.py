@@ -269,7 +269,7 @@ class Audit:
         if self.groups_with_evidence:
             frame = with_evidence(frame, self._evidence.best)
         if self._pops.starts:
-            frame = self._pops.applied(frame)
+            frame = self._pops.decide(frame)
         return frame.persist(StorageLevel.DISK_ONLY)
 
     @cached_property

@@ -91,7 +91,7 @@ class PopEvidence:
             "group", "key", F.when(acked, F.col("best")).otherwise(F.col("last.copyState")).alias("again")
         )
 
-    def applied(self, frame: DataFrame) -> DataFrame:
+    def decide(self, frame: DataFrame) -> DataFrame:
         """Decide what pops say about the details of a scan (`SCAN_SCHEMA`), unless a consumption is proved."""
         decided = F.col("fate").isin(str(Fate.DELIVERED), str(Fate.DEAD_LETTER)) & (
             F.col("certainty") == CERTAINTIES[CertaintyCode.PROVED]
@@ -116,12 +116,12 @@ class PopEvidence:
         detail = frame.where(F.col("kind") == audit_scan.DETAIL)
         joined = detail.join(self._states, _PLACE, "left").join(self._again, ["group", "key"], "left")
         known = F.coalesce(known, F.lit(False))
-        told = joined.withColumns({
+        with_pops = joined.withColumns({
             "fate": F.when(known, fate).otherwise(F.col("fate")),
             "certainty": F.when(known, certainty).otherwise(F.col("certainty")),
             "reason": F.when(known, F.lit(None).cast("string")).otherwise(F.col("reason")),
         })  # fmt: skip
-        return frame.where(F.col("kind") != audit_scan.DETAIL).unionByName(told.select(*frame.columns))
+        return frame.where(F.col("kind") != audit_scan.DETAIL).unionByName(with_pops.select(*frame.columns))
 
     def close(self) -> None:
         """Let go of what Spark keeps on disk."""

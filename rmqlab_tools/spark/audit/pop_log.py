@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rmqlab.broker.pop.pop_check_point import ACK_TAG, CK_TAG, revive_topic
+from rmqlab.broker.pop.timer_message_store import TIMER_TOPIC
 from rmqlab.files import json_value
-from rmqlab.message.topics import RETRY_GROUP_TOPIC_PREFIX
+from rmqlab.rules_of_pop import retry_topic
 from rmqlab_tools.spark.files.commit_log_files import RecordFilter
 from rmqlab_tools.spark.files.log_reader import LogReader
 
@@ -27,9 +29,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.spark.audit.subscriptions import Key
     from rmqlab_tools.spark.files.commit_log_files import LogRange
 
-REVIVE_TOPIC_PREFIX: Final = "rmq_sys_REVIVE_LOG_"
-TIMER_TOPIC: Final = "rmq_sys_wheel_timer"
-CHECK_POINT_TAG, ACK_TAG, BATCH_ACK_TAG = "ck", "ack", "bAck"
+BATCH_ACK_TAG: Final = "bAck"
 BITS: Final = 32
 """How many messages of a pop the bits of its check point tell of."""
 
@@ -76,8 +76,8 @@ def revive_topics(names: Iterable[str]) -> tuple[str, ...]:
     >>> revive_topics(["T", "rmq_sys_REVIVE_LOG_C"]), revive_topics(["T", "rmq_sys_wheel_timer"])
     (('rmq_sys_REVIVE_LOG_C', 'rmq_sys_wheel_timer'), ())
     """
-    found = sorted(name for name in names if name.startswith(REVIVE_TOPIC_PREFIX))
-    return (*found, TIMER_TOPIC) if found else ()
+    logs = sorted(name for name in names if name.startswith(revive_topic("")))
+    return (*logs, TIMER_TOPIC) if logs else ()
 
 
 def retry_topics_of(group: str, topic: str) -> tuple[str, str]:
@@ -86,7 +86,7 @@ def retry_topics_of(group: str, topic: str) -> tuple[str, str]:
     >>> retry_topics_of("G", "T")
     ('%RETRY%G_T', '%RETRY%G+T')
     """
-    return f"{RETRY_GROUP_TOPIC_PREFIX}{group}_{topic}", f"{RETRY_GROUP_TOPIC_PREFIX}{group}+{topic}"
+    return retry_topic(group, topic, False), retry_topic(group, topic, True)
 
 
 def first_topic(group: str, topic: str) -> str:
@@ -105,7 +105,7 @@ def read_pops(parts: Sequence[LogRange], topics: Sequence[str]) -> Iterator[pa.R
     for batch in chain.from_iterable(map(reader.read, parts)):
         rows: list[_Row] = []
         for tag, body in zip(batch["tags"].to_pylist(), batch["body"].to_pylist(), strict=True):
-            if tag in {CHECK_POINT_TAG, ACK_TAG, BATCH_ACK_TAG}:
+            if tag in {CK_TAG, ACK_TAG, BATCH_ACK_TAG}:
                 rows += parse_pop(tag, body or b"")
         if rows:
             columns = zip(zip(*rows, strict=True), POP_SCHEMA, strict=True)
@@ -124,7 +124,7 @@ def parse_pop(tag: str, body: bytes) -> list[_Row]:
         record = json_value(body)
         group, topic = str(_field(record, "c", "consumerGroup")), str(_field(record, "t", "topic"))
         queue, pop_time = int(_field(record, "q", "queueId")), int(_field(record, "pt", "popTime"))
-        if tag == CHECK_POINT_TAG:
+        if tag == CK_TAG:
             start = int(_field(record, "so", "startOffset"))
             # an old broker names no distances: then one follows the other
             distances = record.get("d") or range(int(_field(record, "n", "num")))

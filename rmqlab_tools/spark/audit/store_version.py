@@ -51,17 +51,17 @@ def written_by(root: str | Path) -> WrittenBy:
     files = {name: _fields(Path(root) / "config" / name) for name in _FILES}
     read = {name: fields for name, fields in files.items() if fields}
     marks = sorted({mark for rules in RULES.values() for mark in rules.wire.config_marks})
-    found = {mark for mark in marks if _place(mark, read)}
-    if not found:
+    seen = {mark for mark in marks if _place(mark, read)}
+    if not seen:
         return UNKNOWN_WRITER
     # What stands in a file that cannot be read may be there or not.
     open_marks = {mark for mark in marks if mark.file not in {ANY_CONFIG, *read}}
     versions = tuple(
         version
         for version, rules in RULES.items()
-        if found <= set(rules.wire.config_marks) and set(rules.wire.config_marks) - found <= open_marks
+        if seen <= set(rules.wire.config_marks) and set(rules.wire.config_marks) - seen <= open_marks
     )
-    return WrittenBy(versions, tuple(f"{mark.field} in config/{_place(mark, read)}" for mark in sorted(found)))
+    return WrittenBy(versions, tuple(f"{mark.field} in config/{_place(mark, read)}" for mark in sorted(seen)))
 
 
 def _fields(path: Path) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from rmqlab.errors import BadInput, there_are
 from rmqlab.language import N_, _, joined
-from rmqlab.rules import RULES, rules_of
+from rmqlab.rules import POP_VERSIONS, RULES, rules_of
 from rmqlab.scenario.scenario import Scenario, convert_scenario
 
 QUEUES, MESSAGES = 4, 8
@@ -19,8 +19,7 @@ ANSWERS_AFTER_MS, ENDS_AFTER_MS, ENDS_AFTER_RETRY_MS = 4_000, 45_000, 95_000
 GAPS_MS = (200, 2_000)  # from the first member's start to the second's
 NEW_MS, SETTLED_MS = (3_000, 8_000, 12_000), (30_000, 60_000)  # from the second member's start to the first message
 CLIENT_STARTS_MS = 1_500
-FIVE: Final = tuple(version for version, rules in RULES.items() if rules.has_pop)
-NEWEST: Final = FIVE[-1]
+NEWEST: Final = POP_VERSIONS[-1]
 
 
 class Receiver(NamedTuple):
@@ -37,13 +36,13 @@ RECEIVERS: Final[dict[str, Receiver]] = {
     "push_own": Receiver(N_("push, its own expression in each pull"), {"post": True}),
     "lite": Receiver(N_("lite pull, subscribe"), {"kind": "lite"}, fails=False),
     "lite_assign": Receiver(N_("lite pull, assign: no expression"), {"kind": "lite"}, fails=False),
-    "push_proxy": Receiver(N_("push through the proxy"), {"via": "proxy"}, FIVE),
+    "push_proxy": Receiver(N_("push through the proxy"), {"via": "proxy"}, POP_VERSIONS),
     "broadcasting": Receiver(N_("push, broadcasting"), {"mode": "broadcasting"}),
-    "pop": Receiver(N_("POP push"), {"kind": "pop"}, FIVE),
-    "grpc": Receiver(N_("gRPC push"), {"kind": "grpc"}, FIVE),
-    "simple_1": Receiver(N_("SimpleConsumer, 1 message a call"), {"kind": "simple", "batch": 1}, FIVE),
-    "simple_4": Receiver(N_("SimpleConsumer, 4 messages a call"), {"kind": "simple", "batch": 4}, FIVE),
-    "simple_32": Receiver(N_("SimpleConsumer, 32 messages a call"), {"kind": "simple", "batch": 32}, FIVE),
+    "pop": Receiver(N_("POP push"), {"kind": "pop"}, POP_VERSIONS),
+    "grpc": Receiver(N_("gRPC push"), {"kind": "grpc"}, POP_VERSIONS),
+    "simple_1": Receiver(N_("SimpleConsumer, 1 message a call"), {"kind": "simple", "batch": 1}, POP_VERSIONS),
+    "simple_4": Receiver(N_("SimpleConsumer, 4 messages a call"), {"kind": "simple", "batch": 4}, POP_VERSIONS),
+    "simple_32": Receiver(N_("SimpleConsumer, 32 messages a call"), {"kind": "simple", "batch": 32}, POP_VERSIONS),
 }
 ORDERS: Final = {
     "burst_blocks": (N_("burst, AAAABBBB"), "AAAABBBB", 0),

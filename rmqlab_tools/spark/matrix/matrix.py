@@ -287,13 +287,13 @@ def kept_row(folder: Path, row: str) -> tuple[Sweep, Mapping[str, Any]]:
 def _row_of(cell: Cell, measured: Mapping[str, Any], *, with_recorded: bool = True) -> MatrixRow:
     """One row: the cell as it was measured, and what was recorded of it."""
     losses = recorded().get(cell, {}) if with_recorded else {}
-    every = [lost for runs_of_set in losses.values() for lost in runs_of_set]
+    recorded_losses = [lost for runs_of_set in losses.values() for lost in runs_of_set]
     return MatrixRow(
         *cell,
         **{name: measured[name] for name in ("runs", *FIGURES)},
         by=_by_in_words(measured["by"]),
         recorded="; ".join(f"{name}: {' '.join(map(str, lost))}" for name, lost in losses.items()),
-        recorded_mean=round(sum(every) / len(every), 2) if every else None,
+        recorded_mean=round(sum(recorded_losses) / len(recorded_losses), 2) if recorded_losses else None,
     )
 
 

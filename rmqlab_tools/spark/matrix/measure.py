@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.broker.broker_config import BrokerConfig
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from rmqlab.rules import Rules
     from rmqlab.run.run import Run
+    from rmqlab.scenario.scenario import Scenario
 
 RUNS, BUDGET = 40, 0
 FIGURES = ("explored", "low", "mean", "high", "unfinished", "twice", "foreign")
@@ -127,13 +129,15 @@ def _searched(cell: Cell, cluster: ClusterConfig, budget: int) -> tuple[list[int
     """What every order of frames loses when A starts first and when B does, and whether both searches ended."""
     if budget < 1:
         return [], False
-    firsts: dict[str, int] = {}
-    for seed in range(64):
-        first = scenario_of(cell, seed).steps[0]
-        firsts.setdefault(first.who, seed)  # type: ignore[union-attr]
+    scenarios: dict[str, Scenario] = {}
+    for seed in count():
+        scenario = scenario_of(cell, seed)
+        scenarios.setdefault(scenario.steps[0].who, scenario)  # type: ignore[union-attr]
+        if len(scenarios) == 2:
+            break
     lost, ended = [], True
-    for seed in firsts.values():
-        exploration = Explorer(scenario_of(cell, seed), budget=budget, samples=0, cluster=cluster).explore()
+    for scenario in scenarios.values():
+        exploration = Explorer(scenario, budget=budget, samples=0, cluster=cluster).explore()
         lost += [losses_of(outcome.run, cell).lost for outcome in exploration.outcomes]
         ended = ended and exploration.exhausted
     return lost, ended
