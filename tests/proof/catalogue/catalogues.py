@@ -293,10 +293,10 @@ def _readme() -> str:
     return CHINESE.read_text(encoding="utf-8") if CHINESE.exists() else ""
 
 
-def problems(root: Path = ROOT) -> list[Problem]:
-    """What is missing, empty, stale, unsure or at odds with its text, in the catalogues' order."""
+def problems(root: Path = ROOT, catalogues: dict[str, list[Entry]] | None = None) -> list[Problem]:
+    """What is missing, empty, stale, unsure or at odds with its text, in the order of ``catalogues`` (all of `root`)."""
     wrong = []
-    for name, entries in wanted(root).items():
+    for name, entries in (catalogues or wanted(root)).items():
         for language in LANGUAGES:
             catalogue = name.replace("LANG", language)
             path = root / catalogue
@@ -339,11 +339,11 @@ def of_entry(entry: Entry, mine: polib.POEntry) -> list[str]:
     return [*unsure, *wrong]
 
 
-def state(wrong: Iterable[Problem], root: Path = ROOT) -> dict[str, tuple[int, int]]:
-    """How many entries of each catalogue are translated, by what is ``wrong``, and how many it must have."""
+def state(wrong: Iterable[Problem], catalogues: dict[str, list[Entry]]) -> dict[str, tuple[int, int]]:
+    """How many entries of each of ``catalogues`` are translated, by what is ``wrong``, and how many it must have."""
     empty = [problem.catalogue for problem in wrong if problem.what in {MISSING, EMPTY}]
     counts = {}
-    for name, entries in wanted(root).items():
+    for name, entries in catalogues.items():
         for language in LANGUAGES:
             catalogue = name.replace("LANG", language)
             counts[catalogue] = (len(entries) - empty.count(catalogue), len(entries))

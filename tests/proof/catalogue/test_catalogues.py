@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 
 import polib
@@ -12,6 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
+from rmqlab_tools.cli import cli
 from rmqlab_tools.course.shown_texts import texts_of
 from tests.proof.catalogue.catalogues import CODE as ABOUT_TEXTS
 from tests.proof.catalogue.catalogues import MODULES, OF_CHECKOUT, SHOWN, WIDTH, Entry, of_entry, problems, update
@@ -109,8 +111,14 @@ def test_a_cell_that_changes_makes_its_translation_stale(tree):
     assert {problem.what.partition(":")[0] for problem in problems(tree)} == {"is missing", "is stale"}
 
 
-def test_every_catalogue_has_every_text_and_agrees_with_it():
-    assert [str(problem) for problem in problems()] == [], "run ./lab catalogue, then translate"
+def test_every_catalogue_has_every_text_and_agrees_with_it(capsys):
+    """By the verb, so that every page is read once: one JSON value, nothing else on standard output."""
+    status = cli.main(["catalogue", "--check", "--json", "-"])
+    result = json.loads(capsys.readouterr().out)
+    assert result["problems"] == [], "run ./lab catalogue, then translate"
+    assert status == 0
+    assert result["changed"] == []
+    assert all(done == count > 0 for done, count in result["catalogues"].values())
 
 
 def test_a_module_that_moved_does_not_lose_its_texts_in_silence():

@@ -8,7 +8,7 @@ from rmqlab.checkout import ROOT, checkout_path
 from rmqlab.language import LANGUAGES
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
-from tests.proof.catalogue.catalogues import problems, state, update
+from tests.proof.catalogue.catalogues import problems, state, update, wanted
 from tests.proof.catalogue.outputs import names, renew
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ def run(args: Namespace) -> int:
                 renew(name, language)
                 out.say(f"{name}: run in {language}")
     changed = [] if args.check else [path.relative_to(ROOT).as_posix() for path in update(ROOT)]
-    wrong = [problem for problem in problems(ROOT) if args.only in problem.catalogue]
-    counts = {name: count for name, count in state(wrong, ROOT).items() if args.only in name}
+    catalogues = wanted(ROOT)
+    wrong = [problem for problem in problems(ROOT, catalogues) if args.only in problem.catalogue]
+    counts = {name: count for name, count in state(wrong, catalogues).items() if args.only in name}
     for name, (done, count) in counts.items():
         out.say(f"{name}: {done} of {count} entries are translated{'; changed' * (name in changed)}")
     if args.check:
