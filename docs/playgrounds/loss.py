@@ -17,8 +17,9 @@ from rmqlab.run.results import LabResult
 from rmqlab.run.run_view import RunView, seconds
 from rmqlab_tools.show.link import LINK_FORMAT, Link, digest, unpack
 from rmqlab_tools.show.moments import scenes
-from rmqlab_tools.show.palette import LOOKS, Colours
+from rmqlab_tools.show.palette import look_of
 from rmqlab_tools.show.swimlane import swimlane
+from rmqlab_tools.show.tag_colours import css_paint, paint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,10 +159,8 @@ def _ended(scenario: Any) -> Any:
 
 
 def _colours(run: Run, group: str) -> dict[str, str]:
-    """The colour of what each member of a group asks for, as in the pictures."""
-    reading = RunView(run, group)
-    colours = Colours(reading)
-    return {who: colours[expression] for who, expression in reading.asked.items()}
+    """The colours of what each member of a group asks for, as in the pictures, as CSS backgrounds."""
+    return {who: css_paint(paint(expression)) for who, expression in RunView(run, group).asked.items()}
 
 
 def _messages(run: Run, group: str) -> list[dict[str, Any]]:
@@ -176,8 +175,8 @@ def _messages(run: Run, group: str) -> list[dict[str, Any]]:
             "offset": fate.offset,
             "owner": owners.get(fate.queue),
             "fate": str(fate.fate),
-            "mark": LOOKS[fate.fate].mark,
-            "colour": LOOKS[fate.fate].colour,
+            "mark": look_of(fate).mark,
+            "colour": look_of(fate).colour,
             "culprit": fate.culprit,
             "subscription": fate.subscription,
             "asked": fate.asked,

@@ -10,8 +10,9 @@ from rmqlab.language import _, joined
 from rmqlab_tools.doctor.group_context import GroupCase
 from rmqlab_tools.show.canvas import WIDTH, Canvas, fitted, painted
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
+from rmqlab_tools.show.palette import GREEN, GREY, VERMILLION, WHITE
 from rmqlab_tools.show.tables import Table
+from rmqlab_tools.show.tag_colours import NOTHING, Paint, paint
 
 if TYPE_CHECKING:
     from rmqlab.protocol.subscription_data import SubscriptionData
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 SHOWN_MEMBERS: Final = 8
 SHOWN_QUEUES: Final = 16
-MEMBER_BOX_COLOURS = (BLUE, ORANGE, SKY, YELLOW)
 UNKNOWN_ASK = _("asks: not known")
 
 
@@ -75,11 +75,11 @@ def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | No
         )
     members = [(client, _ask(member, topic)) for client, member in sorted(case.group.members.items())]
     slots = [(broker, _text(subscription)) for broker, subscription in sorted(case.slots(topic).items())]
+    held = {broker: paint(subscription.sub_string) for broker, subscription in case.slots(topic).items()}
     queues = _queue_rows(case, judged, topic)
     title = _("{group}, {topic}: {state}", group=case.group.name, topic=topic, state=str(judged.state))
     rows = max(min(len(members), SHOWN_MEMBERS), len(slots), min(len(queues), SHOWN_QUEUES), 1)
-    asks = list(dict.fromkeys(ask for _, ask in members))
-    colours = {client: MEMBER_BOX_COLOURS[asks.index(ask) % len(MEMBER_BOX_COLOURS)] for client, ask in members}
+    colours = {client: _paint(member, topic) for client, member in case.group.members.items()}
     most = max((queue.read or 0 for queue in queues), default=0)
     left_out = max(0, len(members) - SHOWN_MEMBERS), max(0, len(queues) - SHOWN_QUEUES)
     more = (
@@ -110,14 +110,13 @@ def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | No
                     ask,
                 )
         for row, (broker, text) in enumerate(slots):
-            face = next((colours[client] for client, ask in members if ask == _("asks: {text}", text=text)), PALE)
             with canvas.saying(_("{broker} holds {text}", broker=broker, text=text)):
                 _draw_box(
                     canvas,
                     GROUP_PICTURE.slot_x,
                     GROUP_PICTURE.top + row * GROUP_PICTURE.row,
                     GROUP_PICTURE.slot,
-                    face,
+                    held[broker],
                     broker,
                     text,
                 )
@@ -142,6 +141,12 @@ def _ask(member: MemberSeen, topic: str) -> str:
     return _("asks: nothing here") if data is None else _("asks: {data}", data=_text(data))
 
 
+def _paint(member: MemberSeen, topic: str) -> Paint:
+    """The colours of what a member asks of a topic; of what is not known, those of nothing."""
+    data = (member.subscriptions or {}).get(topic)
+    return NOTHING if data is None else paint(data.sub_string)
+
+
 def _queue_rows(case: GroupCase, judged: GroupDiagnosis, topic: str) -> list[_QueueRow]:
     losing = [finding for finding in judged.findings if finding.kind == "losing_messages" and finding.topic == topic]
     lost = losing[0].evidence["by_queue"] if losing else {}
@@ -154,17 +159,17 @@ def _queue_rows(case: GroupCase, judged: GroupDiagnosis, topic: str) -> list[_Qu
     return rows
 
 
-def _draw_box(canvas: Canvas, x: float, y: float, wide: float, face: str, name: str, says: str) -> None:
+def _draw_box(canvas: Canvas, x: float, y: float, wide: float, face: Paint, name: str, says: str) -> None:
     """A name and below it what it says; of what is too long the end is shown, for client ids differ there."""
     canvas.block(x, y, wide, GROUP_PICTURE.row - 0.06, face, corner=0.05)
     for below, text in ((0.1, name), (0.27, says)):
         shown = fitted(text, wide - 0.16, at_end=True)
-        canvas.text(x + 0.08, y + below, shown, ha="left", bold=text is says, colour=ink(face))
+        canvas.text(x + 0.08, y + below, shown, ha="left", bold=text is says, on=face)
 
 
-def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, str], most: int) -> None:
+def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, Paint], most: int) -> None:
     owner = queue.owner or _("nobody")
-    face = colours.get(queue.owner, WHITE if not queue.owner else PALE)
+    face = colours.get(queue.owner, NOTHING if queue.owner else (WHITE,))
     with canvas.saying(_("queue {name}, {owner}: {passed}", name=queue.name, owner=owner, passed=_passed(queue))):
         canvas.block(
             GROUP_PICTURE.queue_x,
@@ -178,7 +183,7 @@ def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, s
         )
         for below, text in ((0.1, queue.name), (0.27, owner)):
             shown = fitted(text, GROUP_PICTURE.name - 0.1, at_end=True)
-            canvas.text(GROUP_PICTURE.queue_x + 0.06, y + below, shown, ha="left", colour=ink(face))
+            canvas.text(GROUP_PICTURE.queue_x + 0.06, y + below, shown, ha="left", on=face)
         if queue.read:
             wide, lost = GROUP_PICTURE.bar * queue.read / most, GROUP_PICTURE.bar * queue.lost / most
             canvas.block(GROUP_PICTURE.bar_x, y + 0.06, wide - lost, GROUP_PICTURE.row - 0.18, GREEN)

@@ -11,13 +11,14 @@ from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import UNIT
 from rmqlab_tools.show.canvas import WIDTH, Canvas, cut, painted
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, TAG_COLOURS, VERMILLION, WHITE, YELLOW, ink
+from rmqlab_tools.show.palette import BLACK, BLUE, GREY, ORANGE, PALE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab_tools.show.tables import Table, as_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 IN_BYTE, BYTES_IN_LINE = 8, 4
+NAME_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)  # of names that set bits, in their order
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
     taken = _positions(bits, {place for entry in names if entry.sets for place in entry.positions})
     names = [entry._replace(zeros=[place for place in entry.positions if place not in taken]) for entry in names]
     setting = [entry for entry in names if entry.sets]
-    colours = {entry.name: TAG_COLOURS[number % len(TAG_COLOURS)] for number, entry in enumerate(setting)}
+    colours = {entry.name: NAME_COLOURS[number % len(NAME_COLOURS)] for number, entry in enumerate(setting)}
     shown, count = _shown(names), min(size, MAX_BITS)
     below = BIT_ARRAY.top + -(-count // (IN_BYTE * BYTES_IN_LINE)) * BIT_ARRAY.line + (0.55 if count < size else 0.25)
 

@@ -14,7 +14,8 @@ import drawsvg
 
 from rmqlab.language import translate
 from rmqlab_tools.show.figure import FONTS
-from rmqlab_tools.show.palette import BLACK, WHITE, Colours
+from rmqlab_tools.show.palette import BLACK, WHITE
+from rmqlab_tools.show.tag_colours import Paint, ink_on, paint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -96,6 +97,7 @@ class Canvas:
         self._says: str | None = None
         self._drawing = drawsvg.Drawing(_px(width), _px(height), font_family=FONTS)
         self._patterns: dict[str, drawsvg.Pattern] = {}
+        self._stripes: dict[Paint, drawsvg.LinearGradient] = {}
         self._drawing.append(drawsvg.Rectangle(0, 0, _px(width), _px(height), fill=WHITE))
 
     def svg(self) -> str:
@@ -127,9 +129,16 @@ class Canvas:
         bold: bool = False,
         monospace: bool = False,
         ground: str | None = None,
+        on: Paint | None = None,
     ) -> None:
-        """Text centred at (x, y), or beginning or ending there (`ha`); `ground` is the colour under its letters."""
+        """Text centred at (x, y), or beginning or ending there (`ha`); `ground` is the colour under its letters.
+
+        `on` says what is painted there: letters are black or white then, and on stripes they have a ground.
+        """
         size, text = max(size, MIN_TEXT), translate(text)
+        if on is not None:
+            readable = ink_on(on)
+            colour, ground = (readable, ground) if readable else (BLACK, WHITE)
         if ground is not None:
             wide, high = text_width(text, size), 1.3 * size / 72
             left = x - {"left": 0, "center": wide / 2, "right": wide}[ha]
@@ -154,7 +163,7 @@ class Canvas:
         y: float,
         width: float,
         height: float,
-        colour: str,
+        colour: str | Paint,
         *,
         edge: str | None = None,
         edge_width: float = 1,
@@ -169,11 +178,13 @@ class Canvas:
         style: dict[str, Any] = {} if edge is None else {"stroke": edge, "stroke_width": _round(edge_width * PX_PER_PT)}
         if corner:
             style["rx"] = _px(corner)
-        self._add(layer, drawsvg.Rectangle(*place, fill=colour, stroke_dasharray=_dashes(dashed), **style))
+        self._add(layer, drawsvg.Rectangle(*place, fill=self._fill(colour), stroke_dasharray=_dashes(dashed), **style))
         if hatch:
             self._add(layer, drawsvg.Rectangle(*place, fill=self._pattern(hatch, hatch_colour)))
 
-    def chip(self, x: float, y: float, width: float, height: float, face: str = WHITE, edge: str | None = None) -> None:
+    def chip(
+        self, x: float, y: float, width: float, height: float, face: str | Paint = WHITE, edge: str | None = None
+    ) -> None:
         """A box with round corners, centred at (x, y)."""
         self.block(x - width / 2, y - height / 2, width, height, face, edge=edge, edge_width=1.6, layer=4, corner=0.06)
 
@@ -207,17 +218,17 @@ class Canvas:
         return [number for x, y in points for number in (_px(x), _px(y))]
 
     def spot(
-        self, x: float, y: float, size: float, face: str, *, edge: str | None = None, shape: Shape = "round"
+        self, x: float, y: float, size: float, face: str | Paint, *, edge: str | None = None, shape: Shape = "round"
     ) -> None:
         """A mark at (x, y), `size` points across."""
         at_x, at_y, r = _px(x), _px(y), _round(size * PX_PER_PT / 2)
-        line = {"stroke": edge or face, "stroke_width": 2}
+        line = {"stroke": edge or (face if isinstance(face, str) else BLACK), "stroke_width": 2}
         if shape == "round":
-            self._add(4, drawsvg.Circle(at_x, at_y, r, fill=face, **line))
+            self._add(4, drawsvg.Circle(at_x, at_y, r, fill=self._fill(face), **line))
         elif shape == "cross":
             for turn in (1, -1):
                 ends = (at_x - r, at_y - turn * r, at_x + r, at_y + turn * r)
-                self._add(4, drawsvg.Line(*map(_round, ends), stroke=face, stroke_width=3))
+                self._add(4, drawsvg.Line(*map(_round, ends), stroke=line["stroke"], stroke_width=3))
         elif shape == "bar":
             self._add(4, drawsvg.Line(at_x, _round(at_y - r), at_x, _round(at_y + r), **line))
         else:
@@ -226,7 +237,20 @@ class Canvas:
                 "down": [(-r, -r), (r, -r), (0, r)],
             }[shape]  # fmt: skip
             points = [_round(number) for dx, dy in corners for number in (at_x + dx, at_y + dy)]
-            self._add(4, drawsvg.Lines(*points, close=True, fill=face, **line))
+            self._add(4, drawsvg.Lines(*points, close=True, fill=self._fill(face), **line))
+
+    def _fill(self, colour: str | Paint) -> str | drawsvg.LinearGradient:
+        """What fills a shape: a colour, or stripes that stand side by side across the whole of it."""
+        if isinstance(colour, str) or len(colour) == 1:
+            return colour if isinstance(colour, str) else colour[0]
+        if colour not in self._stripes:
+            name = "-".join(["stripes", *(stripe.removeprefix("#") for stripe in colour)])
+            stripes = drawsvg.LinearGradient(0, 0, 1, 0, gradientUnits="objectBoundingBox", id=name)
+            for number, stripe in enumerate(colour):
+                for edge in (number, number + 1):
+                    stripes.add_stop(f"{100 * edge / len(colour):.4g}%", stripe)
+            self._stripes[colour] = stripes
+        return self._stripes[colour]
 
     def _pattern(self, hatch: str, colour: str) -> drawsvg.Pattern:
         """The fill that draws `hatch`, which is named by the characters it looks like, in `colour`."""
@@ -253,17 +277,16 @@ class Canvas:
 
 
 class RunCanvas(Canvas):
-    """A canvas for one reading of a run: each subscription and tag has its colour."""
+    """A canvas for one reading of a run."""
 
     def __init__(self, width: float, height: float, view: RunView) -> None:
         """`width` and `height` of the sheet, in inches."""
         super().__init__(width, height)
         self.view = view
-        self.colours = Colours(view)
 
-    def asked(self, client: str) -> str:
-        """The colour of what a consumer asks for."""
-        return self.colours[self.view.asked[client]]
+    def asked(self, client: str) -> Paint:
+        """The colours of what a consumer asks for first."""
+        return paint(self.view.asked[client])
 
 
 def painted(width: float, height: float, draw: Callable[[Canvas], None]) -> str:

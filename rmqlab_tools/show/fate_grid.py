@@ -10,11 +10,12 @@ from rmqlab.run.fates import Fate
 from rmqlab.run.run_view import RunView
 from rmqlab_tools.show.canvas import WIDTH, RunCanvas, legend
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.palette import GREY, LOOKS, PALE, by_fate, counted, ink, summary
+from rmqlab_tools.show.palette import GREY, LOOKS, UNASKED, by_fate, counted, ink, look_of, summary
 from rmqlab_tools.show.tables import Table
+from rmqlab_tools.show.tag_colours import NOTHING, Paint, tag_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rmqlab.run.fates import MessageFate
     from rmqlab.run.run import Run
@@ -79,7 +80,7 @@ def _draw(canvas: RunCanvas, column: float) -> None:
     y = FATE_GRID.top
     for tag, row in cells(view).items():
         depth = _depth(row.values())
-        colour = canvas.colours[tag]
+        colour = tag_colour(tag)
         canvas.block(0.05, y + FATE_GRID.gap, FATE_GRID.left - 0.15, depth - 2 * FATE_GRID.gap, colour)
         label = tag or _("no tag")
         canvas.text(0.05 + (FATE_GRID.left - 0.15) / 2, y + depth / 2, label, size=11, colour=ink(colour), bold=True)
@@ -106,8 +107,8 @@ def _draw(canvas: RunCanvas, column: float) -> None:
 def _header(canvas: RunCanvas, queue: int, column: float) -> None:
     x = FATE_GRID.left + queue * column
     owners = canvas.view.owners.get(queue, [])
-    colour = canvas.asked(owners[0]) if len(owners) == 1 else PALE
-    canvas.block(x + FATE_GRID.gap / 2, FATE_GRID.headline + 0.06, column - FATE_GRID.gap, 0.5, colour)
+    ground = _owners_paint(canvas, owners)
+    canvas.block(x + FATE_GRID.gap / 2, FATE_GRID.headline + 0.06, column - FATE_GRID.gap, 0.5, ground)
     name = _("queue {queue}", queue=queue) if column >= FATE_GRID.narrow else f"q{queue}"
     if column < FATE_GRID.roomy:
         owned = joined(", ", owners) or _("nobody's")
@@ -119,12 +120,18 @@ def _header(canvas: RunCanvas, queue: int, column: float) -> None:
             if owners
             else _("nobody's")
         )
-    canvas.text(x + column / 2, FATE_GRID.headline + 0.21, name, colour=ink(colour), bold=True)
-    canvas.text(x + column / 2, FATE_GRID.headline + 0.43, owned, colour=ink(colour))
+    canvas.text(x + column / 2, FATE_GRID.headline + 0.21, name, on=ground, bold=True)
+    canvas.text(x + column / 2, FATE_GRID.headline + 0.43, owned, on=ground)
+
+
+def _owners_paint(canvas: RunCanvas, owners: Sequence[str]) -> Paint:
+    """What the owner of a queue asks for; owners who ask for the same set look like one."""
+    grounds = {canvas.asked(owner) for owner in owners}
+    return grounds.pop() if len(grounds) == 1 else NOTHING
 
 
 def _box(canvas: RunCanvas, fate: MessageFate, x: float, y: float, column: float) -> None:
-    look = LOOKS[fate.fate]
+    look = look_of(fate)
     canvas.block(
         x + FATE_GRID.gap / 2, y + 0.02, column - FATE_GRID.gap, FATE_GRID.box - 0.04, look.colour, hatch=look.hatch
     )
@@ -147,6 +154,8 @@ def _in_words(fate: MessageFate) -> str:
         offset=fate.offset,
         words=LOOKS[fate.fate].words,
     )
+    if look_of(fate) is UNASKED:
+        sentence = joined("; ", (sentence, _("nobody asked for it")))
     return (
         sentence
         if fate.subscription is None
@@ -155,6 +164,8 @@ def _in_words(fate: MessageFate) -> str:
 
 
 def _where(fate: MessageFate) -> str:
+    if look_of(fate) is UNASKED:
+        return _("nobody asked for it")
     match fate.fate:
         case Fate.DELIVERED:
             return _("delivered to {culprit}", culprit=fate.culprit)

@@ -17,7 +17,7 @@ from rmqlab.language import N_, _, joined
 from rmqlab.run.fates import Fate
 from rmqlab.run.recorded_events import Control, Starting
 from rmqlab.run.run_view import Beat, RunView, ranges, seconds, short
-from rmqlab_tools.show.palette import LOOKS, counted, summary
+from rmqlab_tools.show.palette import LOOKS, FateStyle, counted, look_of, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Moment:
     """One row of the swimlane at `t` ms: `who` takes part beside the broker, `text` says what happens there.
 
     `at_broker` is what happens in the broker's lane. `slot` is the subscription in force afterwards. A beat has
-    `taken`; a message has `fate`. `order` is the place among the run's facts: it decides where times
+    `taken`; a message has `fate` and `look`. `order` is the place among the run's facts: it decides where times
     are equal, as they are for all that happens while the clock stands still.
     """
 
@@ -56,6 +56,7 @@ class Moment:
     taken: bool = True
     fate: Fate | None = None
     order: float = 0
+    look: FateStyle | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,7 @@ def _messages(view: RunView) -> Iterator[Moment]:
         at_broker = _("{body}  {tag}  queue {queue}", body=fate.body, tag=fate.tag or _("no tag"), queue=fate.queue)
         slot = slot_at(view, t)
         text = _why(fate, compared=(fate.culprit, fate.queue, fate.offset) in compared)
-        yield Moment(t, MomentKind.MESSAGE, clients, text, at_broker, slot, fate=fate.fate)
+        yield Moment(t, MomentKind.MESSAGE, clients, text, at_broker, slot, fate=fate.fate, look=look_of(fate))
 
 
 def _why(fate: MessageFate, *, compared: bool) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.language import _, joined
-from rmqlab.run.fates import FATE_WORDS, Fate
+from rmqlab.run.fates import FATE_WORDS, LOSING, Fate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,8 +23,6 @@ YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 OKABE_ITO = (BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILLION, PURPLE)
 WHITE, GREY, PALE = "#FFFFFF", "#6E6E6E", "#F2F2F2"
 
-# Tags in order of appearance. Green, vermillion and purple are left to the fates.
-TAG_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)
 # What a condition comes to: its mark and colour.
 VERDICT_COLOURS = {"true": ("✓", GREEN), "false": ("✗", VERMILLION), "null": ("?", SKY), "error": ("!", PURPLE)}
 
@@ -57,6 +55,16 @@ LOOKS = {
 }
 
 
+# What nobody asked for is no loss, whatever stopped it.
+UNASKED = FateStyle(PALE, "", "–", _("that nobody asked for"))
+
+
+def look_of(message_fate: MessageFate) -> FateStyle:
+    """How the fate of a message is shown: only what somebody asked for looks like a loss."""
+    unasked = message_fate.fate in LOSING and not message_fate.asked
+    return UNASKED if unasked else LOOKS[message_fate.fate]
+
+
 def luminance(colour: str) -> float:
     """Relative luminance of `#RRGGBB`, 0 (black) to 1 (white)."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
@@ -76,21 +84,6 @@ def ink(ground: str) -> str:
     return max((BLACK, WHITE), key=lambda colour: contrast(colour, ground))
 
 
-class Colours(dict[str | None, str]):
-    """A colour for each subscription and each message tag of a run, in order of appearance; grey beyond the fifth."""
-
-    def __init__(self, view: RunView) -> None:
-        """The consumers' subscriptions come first, in order of names."""
-        super().__init__()
-        for expression in [*map(view.asked.get, view.names), *(fate.tag for fate in view.fates)]:
-            if expression not in self:
-                self[expression] = TAG_COLOURS[len(self)] if len(self) < len(TAG_COLOURS) else GREY
-
-    def __missing__(self, expression: str | None) -> str:
-        """What no member asked for and no message has."""
-        return GREY
-
-
 def counted(view: RunView) -> str:
     """How many messages there are, or copies of messages where each member gets its own."""
     return (
@@ -102,8 +95,8 @@ def counted(view: RunView) -> str:
 
 def by_fate(fates: Iterable[MessageFate]) -> list[tuple[FateStyle, str]]:
     """The look of each fate that occurs, and how many messages met it, in words."""
-    counts = Counter(message_fate.fate for message_fate in fates)
-    return [(LOOKS[fate], f"{counts[fate]} {LOOKS[fate].words}") for fate in Fate if fate in counts]
+    counts = Counter(map(look_of, fates))
+    return [(look, f"{counts[look]} {look.words}") for look in (*LOOKS.values(), UNASKED) if look in counts]
 
 
 def summary(fates: Iterable[MessageFate]) -> str:

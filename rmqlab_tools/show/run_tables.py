@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined
 from rmqlab.run.fates import fate_words
-from rmqlab_tools.show.palette import LOOKS
+from rmqlab_tools.show.palette import look_of
 from rmqlab_tools.show.tables import Table
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def message_table(run: Run) -> Table:
     rows = [
         [
             *([fate.group] if many else []), *([fate.member] if apart else []), fate.body, fate.tag,
-            f"{fate.queue}/{fate.offset}", f"{LOOKS[fate.fate].mark} {fate_words(fate.fate)}", fate.culprit,
+            f"{fate.queue}/{fate.offset}", f"{look_of(fate).mark} {fate_words(fate.fate)}", fate.culprit,
             fate.subscription,
         ]
         for fate in fates

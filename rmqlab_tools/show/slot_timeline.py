@@ -14,8 +14,9 @@ from rmqlab.run.run_view import Beat, RunView, seconds, short
 from rmqlab_tools.show.canvas import WIDTH, RunCanvas, text_width
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.moments import telling_beats
-from rmqlab_tools.show.palette import GREY, PALE, WHITE, ink
+from rmqlab_tools.show.palette import BLACK, GREY, PALE, WHITE
 from rmqlab_tools.show.tables import Table
+from rmqlab_tools.show.tag_colours import ink_on, paint
 
 if TYPE_CHECKING:
     from rmqlab.run.run import Run
@@ -65,9 +66,7 @@ def _draw(canvas: RunCanvas) -> None:
     for name, y in lanes.items():
         colour = canvas.asked(name)
         canvas.block(0.08, y - 0.17, SLOT_TIMELINE.left - 0.3, 0.34, colour)
-        canvas.text(
-            0.08 + (SLOT_TIMELINE.left - 0.3) / 2, y, f"{name}: {short(canvas.view.asks[name])}", colour=ink(colour)
-        )
+        canvas.text(0.08 + (SLOT_TIMELINE.left - 0.3) / 2, y, f"{name}: {short(canvas.view.asks[name])}", on=colour)
         canvas.line((SLOT_TIMELINE.left - 0.1, right), (y, y), PALE, 6)
     canvas.text(0.08, ribbon + SLOT_TIMELINE.ribbon / 2, _("slot in broker"), ha="left", bold=True)
     note = _("version, last {beats} of {told}:", beats=len(beats), told=len(telling))
@@ -92,11 +91,11 @@ def _draw(canvas: RunCanvas) -> None:
 
 
 def _beat(canvas: RunCanvas, beat: Beat, x: float, y: float, ribbon: float) -> None:
-    colour = canvas.colours[beat.expression]
-    face = colour if beat.taken else WHITE
+    colour = paint(beat.expression)
+    face = colour if beat.taken else (WHITE,)
     canvas.text(x, SLOT_TIMELINE.top / 2, seconds(beat.version))
-    canvas.spot(x, y, 15, face, edge=colour)
-    canvas.text(x, y, "✓" if beat.taken else "✗", colour=ink(face))
+    canvas.spot(x, y, 15, face, edge=colour[0])
+    canvas.text(x, y, "✓" if beat.taken else "✗", colour=ink_on(face) or BLACK)
     if beat.taken:
         canvas.arrow((x, y + 0.13), (x, ribbon))
     else:
@@ -108,13 +107,13 @@ def _segments(canvas: RunCanvas, beats: list[Beat], ribbon: float, right: float,
     writers = [(SLOT_TIMELINE.left + column * (index + 0.5), beat) for index, beat in enumerate(beats) if beat.taken]
     for number, (start, beat) in enumerate(writers):
         end = writers[number + 1][0] if number + 1 < len(writers) else right
-        colour = canvas.colours[beat.expression]
+        colour = paint(beat.expression)
         canvas.block(start, ribbon, end - start, SLOT_TIMELINE.ribbon, colour, edge=WHITE, edge_width=1.5)
         canvas.text(
             start + 0.08,
             ribbon + SLOT_TIMELINE.ribbon / 2,
             short(beat.expression),
-            colour=ink(colour),
+            on=colour,
             ha="left",
             bold=True,
         )

@@ -16,6 +16,7 @@ from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.moments import Moment, MomentKind, Scene, scenes
 from rmqlab_tools.show.palette import BLACK, GREY, LOOKS, PALE, VERMILLION, WHITE, YELLOW, counted, ink, summary
 from rmqlab_tools.show.tables import Table
+from rmqlab_tools.show.tag_colours import paint
 
 if TYPE_CHECKING:
     from rmqlab.run.run import Run
@@ -137,11 +138,12 @@ def _until(story: list[Scene], step: int) -> list[Scene]:
 def _lanes(canvas: RunCanvas, lanes: LanePlaces, story: list[Scene], height: float) -> None:
     for name, x in lanes.x.items():
         colour = canvas.asked(name)
-        canvas.line((x, x), (SWIMLANE.top - 0.08, height - SWIMLANE.bottom), colour, 3)
+        top, bottom = SWIMLANE.top - 0.08, height - SWIMLANE.bottom
+        canvas.block(x - 0.02, top, 0.04, bottom - top, colour, layer=0.5)
         canvas.chip(x, 0.36, 0.86, 0.56, colour)
-        canvas.text(x, 0.27, name, size=12, colour=ink(colour), bold=True)
+        canvas.text(x, 0.27, name, size=12, on=colour, bold=True)
         text = short(canvas.view.asks[name])
-        canvas.text(x, 0.5, text if "…" in text else _("asks {asked}", asked=text), colour=ink(colour))
+        canvas.text(x, 0.5, text if "…" in text else _("asks {asked}", asked=text), on=colour)
     canvas.text(lanes.middle, 0.24, _("broker"), size=12, bold=True)
     canvas.text(lanes.middle, 0.48, _("colour: the group's one subscription"))
     canvas.text(0.08, 0.48, _("time"), colour=GREY, ha="left")
@@ -157,7 +159,7 @@ def _lanes(canvas: RunCanvas, lanes: LanePlaces, story: list[Scene], height: flo
 
 
 def _ribbon(canvas: RunCanvas, lanes: LanePlaces, top: float, bottom: float, slot: str | None) -> None:
-    canvas.block(lanes.left, top, SWIMLANE.ribbon, bottom - top, PALE if slot is None else canvas.colours[slot])
+    canvas.block(lanes.left, top, SWIMLANE.ribbon, bottom - top, paint(slot))
 
 
 def _moment(canvas: RunCanvas, lanes: LanePlaces, moment: Moment, y: float) -> None:
@@ -212,7 +214,7 @@ def _in_words(moment: Moment) -> str:
 
 def _message(canvas: RunCanvas, lanes: LanePlaces, moment: Moment, known: list[str], y: float) -> None:
     fate = moment.fate or Fate.WAITING
-    look = LOOKS[fate]
+    look = moment.look or LOOKS[fate]
     stays = fate not in REACHES_CLIENT
     _chip(canvas, lanes, f"{look.mark} {moment.at_broker}" if stays else moment.at_broker, y, look.colour)
     for client in known:

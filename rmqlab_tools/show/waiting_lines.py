@@ -12,9 +12,10 @@ from rmqlab.run.waiting_line import WaitingLine
 from rmqlab_tools.show.canvas import WIDTH, painted, text_width
 from rmqlab_tools.show.charts import TimeScale
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.palette import GREY, LOOKS, PALE, VERMILLION, WHITE, ink
-from rmqlab_tools.show.ribbons import DARK_RED, OWNER_COLOURS
+from rmqlab_tools.show.palette import GREY, PALE, VERMILLION, WHITE, look_of
+from rmqlab_tools.show.ribbons import DARK_RED
 from rmqlab_tools.show.tables import Table
+from rmqlab_tools.show.tag_colours import paint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Run
     from rmqlab.run.waiting_line import Arrival
     from rmqlab_tools.show.canvas import Canvas
+    from rmqlab_tools.show.tag_colours import Paint
 
 NOBODY = _("nobody")
 SETTLED_MS = 1_500  # what is drawn begins so long before the first message
@@ -55,7 +57,6 @@ def waiting_line(run: Run, *, group: str | None = None, topic: str | None = None
     time = TimeScale(begin, max(line.end, begin + 1), LINE.left_edge, WIDTH - LINE.right_edge)
     rows = max(line.longest, 1)
     floor = LINE.top + rows * LINE.row
-    names = line.view.names
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(_("Who stands in line for {topic}", topic=line.view.topic))
@@ -69,7 +70,7 @@ def waiting_line(run: Run, *, group: str | None = None, topic: str | None = None
             if stand.until > begin:
                 words = stand.who, f"{stand.who}: {short(line.view.asked[stand.who])}"
                 span = time.x(stand.since), time.x(stand.until)
-                _stand(canvas, words, names.index(stand.who), span, stand.place)
+                _stand(canvas, words, paint(line.view.asked[stand.who]), span, stand.place)
         for arrival in line.arrivals:
             _arrival(canvas, arrival, time.x(arrival.t), floor)
         time.axis(canvas, floor + LINE.fates, line.zero)
@@ -79,18 +80,18 @@ def waiting_line(run: Run, *, group: str | None = None, topic: str | None = None
     return Picture(svg, title=_("The line of waiting pops"), alt=_alt(line), table=_table(line))
 
 
-def _stand(canvas: Canvas, words: Sequence[str], number: int, span: tuple[float, float], place: int) -> None:
+def _stand(canvas: Canvas, words: Sequence[str], colour: Paint, span: tuple[float, float], place: int) -> None:
     """A time at a place, with the longest of the words that have room in it."""
-    colour, y = OWNER_COLOURS[number % len(OWNER_COLOURS)], LINE.top + place * LINE.row
+    y = LINE.top + place * LINE.row
     left, right = span
     canvas.block(left, y, right - left, LINE.thick, colour, edge=WHITE, edge_width=0.6)
     fitting = [text for text in words if right - left > text_width(text) + 0.04]
     if fitting:
-        canvas.text((left + right) / 2, y + LINE.thick / 2, fitting[-1], colour=ink(colour))
+        canvas.text((left + right) / 2, y + LINE.thick / 2, fitting[-1], on=colour)
 
 
 def _arrival(canvas: Canvas, arrival: Arrival, x: float, floor: float) -> None:
-    fate, look = arrival.fate, LOOKS[arrival.fate.fate]
+    fate, look = arrival.fate, look_of(arrival.fate)
     with canvas.saying(_told(arrival)):
         woken = arrival.woken is not None
         canvas.arrow((x, LINE.messages + 0.12), (x, LINE.top), GREY if woken else VERMILLION, dashed=not woken)

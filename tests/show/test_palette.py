@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rmqlab.run.fates import Fate
-from rmqlab.run.run_view import RunView
 from rmqlab_tools.course.articles.eight_messages import EightMessages
 from rmqlab_tools.show import palette
-from rmqlab_tools.show.palette import LOOKS, OKABE_ITO, TAG_COLOURS, Colours, contrast, ink, luminance
+from rmqlab_tools.show.palette import LOOKS, OKABE_ITO, contrast, ink, luminance
 
 READABLE = 4.5
 
@@ -35,20 +34,6 @@ def test_every_fate_has_a_look_of_its_own_without_its_colour():
     assert all(look.mark for look in LOOKS.values())
     # never told apart by colour alone
     assert len({(look.mark, look.hatch, look.words) for look in LOOKS.values()}) == len(LOOKS)
-
-
-def test_tags_do_not_look_like_what_happens_to_messages():
-    loss = {LOOKS[fate].colour for fate in (Fate.DELIVERED, Fate.DROPPED_BY_BROKER_TAG, Fate.DROPPED_BY_CLIENT)}
-    assert loss.isdisjoint(TAG_COLOURS)
-    assert set(TAG_COLOURS) <= set(OKABE_ITO)
-
-
-def test_subscriptions_and_tags_share_colours():
-    view = RunView(EightMessages(tags={"A": "tagA", "B": "*"}, sending_order="ABCDEFGH").run())
-    colours = Colours(view)
-    assert colours["tagA"] == TAG_COLOURS[0]
-    assert colours["*"] == TAG_COLOURS[1]
-    assert colours["tagH"] == colours["never seen"] == palette.GREY
 
 
 def test_summary_counts_fates():

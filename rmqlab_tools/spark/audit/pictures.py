@@ -14,8 +14,9 @@ from rmqlab.run.run_view import short
 from rmqlab_tools.show.canvas import WIDTH, Canvas, cut, legend, painted, text_width
 from rmqlab_tools.show.charts import TimeScale, heat_map
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.palette import GREY, LOOKS, PALE, TAG_COLOURS, VERMILLION, WHITE, FateStyle, ink
+from rmqlab_tools.show.palette import GREY, LOOKS, PALE, VERMILLION, WHITE, FateStyle
 from rmqlab_tools.show.tables import Table
+from rmqlab_tools.show.tag_colours import paint
 from rmqlab_tools.spark.audit.audit_report import CERTAINTY_WORDS, PERHAPS_WANTED, UNWANTED, kind_of, rows_of
 
 if TYPE_CHECKING:
@@ -293,18 +294,17 @@ def _strip(canvas: Canvas, slots: Slots, scale: TimeScale) -> None:
             ha="left",
             colour=GREY,
         )
-    names: dict[str, str] = {}
     for number, (since, subscription) in enumerate(slots):
         begin = scale.x(scale.begin if number == 0 else since)
         end = scale.x(slots[number + 1][0] if number + 1 < len(slots) else scale.end)
         if end <= begin:
             continue
-        colour = names.setdefault(subscription, TAG_COLOURS[len(names) % len(TAG_COLOURS)])
+        colour = paint(subscription)
         with canvas.saying(_("the broker held {held}", held=subscription)):
             canvas.block(begin, y, end - begin, AUDIT_PICTURE.strip, colour, edge=WHITE)
             for text in (subscription, short(subscription)):
                 if text_width(text) < end - begin - 0.1:
-                    canvas.text(begin + 0.08, y + AUDIT_PICTURE.strip / 2, text, ha="left", colour=ink(colour))
+                    canvas.text(begin + 0.08, y + AUDIT_PICTURE.strip / 2, text, ha="left", on=colour)
                     break
         if begin > AUDIT_PICTURE.left:
             canvas.line((begin, begin), (AUDIT_PICTURE.title, y), VERMILLION, 1.4, dashed=True)
