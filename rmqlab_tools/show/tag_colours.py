@@ -73,10 +73,10 @@ def css_paint(ground: Paint) -> str:
     """Colours as the value of CSS `background`.
 
     >>> css_paint(paint("tagA || tagB"))
-    'linear-gradient(90deg, #0072B2 0% 50%, #E69F00 50% 100%)'
+    'linear-gradient(90deg,#0072B2 0% 50%,#E69F00 50% 100%)'
     """
     if len(ground) == 1:
         return ground[0]
     part = 100 / len(ground)
     stops = (f"{colour} {number * part:.4g}% {(number + 1) * part:.4g}%" for number, colour in enumerate(ground))
-    return f"linear-gradient(90deg, {', '.join(stops)})"
+    return f"linear-gradient({','.join(['90deg', *stops])})"
