@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 V = TypeVar("V")
+# Where a docstring names rows of our matrix of proofs ("; S-76..S-79"): these are for us, and not shown.
+_ROWS = re.compile(r"[;,]?\s*\b[SFH]-\d+(?:(?:,\s*|\.\.)[SFH]-\d+)*")
 
 
 class RuleSource(str):
@@ -109,23 +111,25 @@ class RuleTable:
     def source(self, name: str) -> RuleSource:
         """The rule as it is written: its lines of Python, or the value of a constant and where it comes from.
 
-        A rule that you put in yourself is shown in your own lines.
+        A rule that you put in yourself is shown in your own lines; of ours the numbers of rows are left out.
 
         >>> from rmqlab import RULES
         >>> RULES["4.8.0"].source("channel_expired_ms")
-        channel_expired_ms = 120000  # ConsumerManager.CHANNEL_EXPIRED_TIMEOUT, H-41
+        channel_expired_ms = 120000  # ConsumerManager.CHANNEL_EXPIRED_TIMEOUT
 
         Raises:
             BadInput: there is no rule of that name; the text names those there are.
         """
         rule = self._named(name)
         if not callable(rule):
-            origin = entry_of(type(self), name).replace("`", "")
+            origin = _ROWS.sub("", entry_of(type(self), name)).replace("`", "")
             return RuleSource(f"{name} = {rule!r}" + (f"  # {origin}" if origin else ""))
         try:
             lines = textwrap.dedent(inspect.getsource(rule)).rstrip()
         except (OSError, TypeError):
             return RuleSource(f"{name} = {rule!r}  # its lines are not at hand")
+        if getattr(rule, "__module__", "").partition(".")[0] == __name__.partition(".")[0]:
+            lines = _ROWS.sub("", lines)
         return RuleSource(re.sub(r"  # noqa:[^\n]*", "", lines))
 
 

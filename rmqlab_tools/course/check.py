@@ -251,27 +251,18 @@ def _is_open(answer: object) -> bool:
 
 
 def explained(rule: str) -> str:
-    """The rule with its rows in words: of which article, and which Java method it is.
+    """The rule, and instead of its rows in which article and in which Java method it stands.
 
     >>> print(explained("The newest version holds the slot (S-77)."))
     The newest version holds the slot.
-    Row S-77 of the article on subscriptions. In Java: ConsumerGroupInfo.updateSubscription; \
-ConsumerManager.registerConsumer.
+    See the article on subscriptions. In Java: ConsumerGroupInfo.updateSubscription; ConsumerManager.registerConsumer.
     """
-    rows = [row for reference in _ROWS.findall(rule) for row in _rows(reference)]
+    rows = {row for reference in _ROWS.findall(rule) for row in _rows(reference)}
     if not rows:
         return rule
-    texts = []
-    for letter, article in ARTICLE_NAMES.items():
-        mine = sorted({row for row in rows if row[0] == letter}, key=lambda row: row[1])
-        if mine:
-            named = joined(", ", (f"{letter}-{number:02d}" for letter, number in mine))
-            texts.append(
-                _("Rows {named} of {article}.", named=named, article=article)
-                if len(mine) > 1
-                else _("Row {named} of {article}.", named=named, article=article)
-            )
-    java = list(dict.fromkeys(method for method, method_rows in _java_of() if method_rows & set(rows)))
+    articles = [article for letter, article in ARTICLE_NAMES.items() if letter in {row[0] for row in rows}]
+    texts = [_("See {articles}.", articles=joined(", ", articles))]
+    java = list(dict.fromkeys(method for method, method_rows in _java_of() if method_rows & rows))
     if java:
         texts.append(_("In Java: {java}.", java=joined("; ", java)))
     return f"{_ROWS.sub('', translate(rule))}\n{sentences(*texts)}"

@@ -21,7 +21,8 @@ APPENDIX: Final = "## Appendix"
 """With these words a part begins that a lesson does not need; it lasts to the next heading of that level."""
 HEADER: Final = re.compile(r"^\| Minutes \| (?P<all>\d+) \(read (?P<read>\d+), play (?P<play>\d+)\)", re.MULTILINE)
 """What the header of a lesson says, in English."""
-APPENDIX_MINUTES: Final = re.compile(r"Minutes: (\d+)\.")
+APPENDIX_MINUTES: Final = re.compile(r"^## Appendix.*\b(\d+) minutes?\b", re.MULTILINE)
+"""An appendix says its own in its heading."""
 _FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _TARGET = re.compile(r"\]\([^)]*\)|<[^>]*>")
 _RULER = re.compile(r"^\|[-:| ]+\|$", re.MULTILINE)

@@ -55,13 +55,13 @@ class Diagnosis:
         return rebuild(self.look, worst if group is None else group)
 
     def picture(self, group: str | None = None, topic: str | None = None) -> Picture:
-        """A group (None: the worst one) as a picture: see `rmqlab_tools.doctor.group_picture`."""
-        from rmqlab_tools.doctor.group_picture import group_picture
+        """A group (None: the worst one) as a picture with its findings: see `rmqlab_tools.doctor.group_picture`."""
+        from rmqlab_tools.doctor.group_picture import JudgedPicture, group_picture
 
         judged = next((diagnosed for diagnosed in self.groups if not group or diagnosed.group == group), None)
         if judged is None:
             raise BadInput(_("no group {group} was looked at", group=f"{group or ''!r}"))
-        return group_picture(self.look, judged, topic)
+        return JudgedPicture(group_picture(self.look, judged, topic), judged)
 
     def as_json(self) -> dict[str, Any]:
         """Everything that was found, and what it cost to look."""

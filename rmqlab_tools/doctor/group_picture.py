@@ -51,6 +51,21 @@ class _QueueRow(NamedTuple):
     lost: int
 
 
+class JudgedPicture(Picture):
+    """A group's picture, and in a table below it what was found, how certain that is, and what to do."""
+
+    def __init__(self, picture: Picture, judged: GroupDiagnosis) -> None:
+        self.title, self.alt, self.table, self.svg = picture.title, picture.alt, picture.table, picture.svg
+        rows = [(_(found.certainty.value), found.says, found.advice) for found in judged.findings]
+        headers = (_("certainty"), _("what was seen"), _("what to do"))
+        caption = _("What was found in group {group}", group=judged.group)
+        self.findings = Table(caption, headers, rows or [("", _("nothing was found"), "")])
+
+    def words(self) -> str:
+        """The findings, then description and table as folded HTML."""
+        return f"{self.findings.html()}{super().words()}"
+
+
 def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | None = None) -> Picture:
     """One group and one topic of it (None: the topic of its worst finding, else the first).
 

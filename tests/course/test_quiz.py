@@ -13,6 +13,7 @@ import rmqlab
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.run.waiting_line import WaitingLine
+from rmqlab_tools.course.minutes import split
 from rmqlab_tools.course.quiz import Question, Quiz, QuizChoice
 
 RULES = rmqlab.RULES["4.8.0"]
@@ -515,8 +516,13 @@ def _():
 
 @answers("14/mqadmin")
 def _():
-    said = json.loads((ROOT / "data" / "doctor" / "4.8.0-mqadmin.json").read_text())
-    return sum("Same subscription" in text for text in said.values())
+    _, later = json.loads((ROOT / "data" / "doctor" / "4.8.0-consumerStatus.json").read_text())
+    restarted = later["Restarted"]
+    assert restarted["first"].endswith("@restarted-a")
+    assert restarted["ran_ms"] < 60_000
+    assert later["Article"]["ran_ms"] > 120_000
+    assert "WARN: Different subscription" in later["Article"]["said"]
+    return "same" if "Same subscription" in restarted["said"] else "different"
 
 
 def popped(tags, kind="pop", first="AB", **options):
@@ -590,8 +596,8 @@ def test_the_rows_of_a_question_are_in_the_list(name):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_the_lesson_ends_with_its_quiz(lesson):
-    """As committed: the questions as text, and the answers folded for a page without a kernel."""
-    last = json.loads((ROOT / "notebooks" / f"{lesson}.ipynb").read_text(encoding="utf-8"))["cells"][-1]
+    """As committed: questions as text, answers folded for a page without a kernel; only an appendix may follow."""
+    last = split(json.loads((ROOT / "notebooks" / f"{lesson}.ipynb").read_text(encoding="utf-8")))[0][-1]
     call = ast.parse("".join(last["source"])).body[0].value
     assert [one.value for one in call.args] == [lesson[:2]]
     data = last["outputs"][0]["data"]

@@ -91,9 +91,7 @@ def test_a_reply_without_a_rule_leads_to_the_evidence():
 def test_rows_are_put_into_words():
     assert explained("Plain.") == "Plain."
     text = explained("Widen first (S-02, F-95).")
-    assert text.startswith(
-        "Widen first.\nRow S-02 of the article on subscriptions. Row F-95 of the article on filters."
-    )
+    assert text.startswith("Widen first.\nSee the article on subscriptions, the article on filters.")
     assert text.endswith("In Java: PullAPIWrapper.processPullResult.")
 
 

@@ -90,7 +90,7 @@ def _start(java: JavaClients, questions: Questions) -> float:
 
 
 def _said(java: JavaClients, namesrv: str) -> dict[str, dict[str, object]]:
-    """By group: who is first by client id, for how many ms it has run, what each asks for, what the tool printed."""
+    """By group: what members ask for, who is first by client id, for how many ms it has run, what the tool printed."""
     status = {}
     for one in GROUPS:
         said = _mqadmin(java, namesrv, "-g", one.name)
@@ -98,9 +98,24 @@ def _said(java: JavaClients, namesrv: str) -> dict[str, dict[str, object]]:
         info = _mqadmin(java, namesrv, "-g", one.name, "-i", first)
         asked_at = int(said.split(f"/{ADDRESSES[JAVA_4]}@")[0].split()[-1])
         (started,) = (line.split(":")[1] for line in info.splitlines() if "START_TIMESTAMP" in line)
-        asks = {member.who: member.subscribe for member in one.members}
-        status[one.name] = {"first": first, "ran_ms": asked_at - int(started), "asks": asks, "said": said}
+        asks = [in_words(member) for member in sorted(one.members, key=lambda member: member.who)]
+        status[one.name] = {"asks": asks, "first": first, "ran_ms": asked_at - int(started), "said": said}
     return status
+
+
+def in_words(member: Member) -> str:
+    """What a member asks for, as lesson 14 shows it.
+
+    >>> in_words(Member("a", JAVA_4, {"Orders": ("SQL92", "a > 5")}, kind="lite"))
+    'SQL92 a > 5, lite pull'
+    """
+    wishes = [
+        f"{'SQL92 ' if kind == 'SQL92' else ''}{text}{'' if topic == ORDERS else f' of {topic}'}"
+        for topic, (kind, text) in member.subscribe.items()
+    ]
+    if member.mode != "clustering":
+        wishes.append(member.mode)
+    return ", ".join([*wishes, *(["lite pull"] if member.kind == "lite" else [])])
 
 
 def _mqadmin(java: JavaClients, namesrv: str, *words: str) -> str:
