@@ -294,7 +294,7 @@ def _readme() -> str:
 
 
 def problems(root: Path = ROOT, catalogues: dict[str, list[Entry]] | None = None) -> list[Problem]:
-    """What is missing, empty, stale, unsure or at odds with its text, in the order of ``catalogues`` (all of `root`)."""
+    """What is missing, empty, stale, unsure or at odds with its text, in the order of ``catalogues`` (all)."""
     wrong = []
     for name, entries in (catalogues or wanted(root)).items():
         for language in LANGUAGES:
