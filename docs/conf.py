@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 import os
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rmqlab
 from tests.proof.site.chinese_search import PairsOfLetters
+from tests.proof.site.home_page import Home, preview
+from tests.proof.site.top import PageTop
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-LANGUAGES = {"en": "English", "zh": "中文"}
 SITE_LANGUAGE = os.environ.get("RMQLAB_SITE_LANGUAGE", "en")
+# Where the site will lie, "https://example.org/rmqlab/": messengers show a preview only from a whole address.
+SITE_ADDRESS = os.environ.get("RMQLAB_SITE_ADDRESS", "")
 
 project = "rmqlab"
 author = "the rmqlab founders"
@@ -28,13 +33,14 @@ gettext_additional_targets: list[str] = []
 extensions = ["myst_nb"]
 templates_path = ["_templates"]
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_css_files = ["theme.css", "site.css", "cards.css", "pictures.css"]
 exclude_patterns = ["playgrounds", "locale", "_templates", "_static"]
 html_theme = "furo"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": False, "top_of_page_buttons": []}
+html_sidebars = {"**": ["sidebar/scroll-start.html", "sidebar/navigation.html", "sidebar/scroll-end.html"]}
 html_use_index = False
 
 # The lessons are shown as they ran; their pictures are SVG inside the page, and no widget asks another host for code.
@@ -53,14 +59,20 @@ myst_url_schemes = {
 suppress_warnings = ["myst.xref_missing"]
 
 
-def other_languages(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
-    """Give each page the addresses of itself in all languages."""
-    up = "../" * (page.count("/") + 1)
-    context["site_language"] = SITE_LANGUAGE
-    context["site_languages"] = [(code, name, f"{up}{code}/{page}.html") for code, name in LANGUAGES.items()]
+@cache
+def home(folder: str) -> Home:
+    """What the home page shows; the picture is drawn in the language of the pages."""
+    return Home(SITE_LANGUAGE, Path(folder) / "data" / "pictures" / "eight_messages.svg")
+
+
+def frame(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
+    """Give each page its header, with its addresses in all languages, and what others show of it."""
+    context["top"] = PageTop(page, SITE_LANGUAGE)
+    context["preview"] = preview(SITE_LANGUAGE, page, context.get("title", "rmqlab"), SITE_ADDRESS)
+    context["home"] = home(str(app.srcdir))
 
 
 def setup(app: Sphinx) -> None:
     """Sphinx calls this."""
     app.add_search_language(PairsOfLetters)
-    app.connect("html-page-context", other_languages)
+    app.connect("html-page-context", frame)

@@ -12,12 +12,15 @@ from rmqlab.checkout import ROOT
 from rmqlab.language import spoken
 from rmqlab_tools.course.articles.eight_messages import EightMessages
 from rmqlab_tools.course.in_language import translated
+from rmqlab_tools.show.by_night import letters_marked
 from rmqlab_tools.show.fate_grid import fate_grid
 from tests.proof import notebook_files
 from tests.proof.notebook_files import write
 from tests.proof.site import (
     api_page,
+    dark_pictures,
     decoder_page,
+    lesson_cards,
     quiz_page,
     reading_page,
     rooms_page,
@@ -56,13 +59,16 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
         _copy(path, target / path.relative_to(ROOT))
     for path in sorted((ROOT / "data" / "formats").glob("*.md")):
         _copy(path, target / path.relative_to(ROOT))
+    index = target / "notebooks" / "index.md"
+    index.write_text(lesson_cards.with_cards(index.read_text(encoding="utf-8"), language), encoding="utf-8")
+    dark_pictures.write(target / "_static" / "pictures.css")
     decoder_page.write(target / "reference" / "decoder.md", language)
     for picture in sorted((ROOT / "data" / "pictures").glob("*.svg")):
         place = target / picture.relative_to(ROOT)
         _copy(picture, place)
     with spoken(language):  # the picture of README, as tests/show/test_readme_picture.py has it
         drawn = fate_grid(EightMessages().run()).svg
-    (target / "data" / "pictures" / "eight_messages.svg").write_text(drawn, encoding="utf-8")
+    (target / "data" / "pictures" / "eight_messages.svg").write_text(letters_marked(drawn), encoding="utf-8")
     times = target / "data" / "workshop" / "times.txt"  # docs/instructors/times.md shows it
     times.parent.mkdir(parents=True, exist_ok=True)
     measured = json.loads((ROOT / "data" / "workshop" / "times.json").read_text(encoding="utf-8"))
@@ -84,7 +90,7 @@ def shown(notebook: notebook_files.Notebook) -> notebook_files.Notebook:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if SVG in data:
-                output["data"] = {"text/html": data[SVG]}
+                output["data"] = {"text/html": letters_marked("".join(data[SVG]))}
     return notebook
 
 

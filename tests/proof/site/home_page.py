@@ -1,0 +1,67 @@
+"""What the home page says and shows, for `docs/_templates/home.html`; its words are those of `words.json`."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+from tests.proof.site.lesson_cards import lessons
+from tests.proof.site.top import words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Each reader with the page that the card leads to, and a second one.
+READERS = (
+    ("lost", "how-to/live-cluster.html", "how-to/audit-a-store.html"),
+    ("change", "how-to/change-a-subscription.html", "playgrounds/group.html"),
+    ("learn", "notebooks/index.html", "explanation/the-loss.html"),
+    ("teach", "instructors/index.html", "instructors/day.html"),
+    ("client", "how-to/test-with-a-broker.html", "how-to/record-and-replay.html"),
+)
+PROOFS = (
+    ("real", "notebooks/10_real_broker.html"),
+    ("rules", "explanation/rules.html"),
+    ("orders", "notebooks/08_every_schedule.html"),
+    ("unknown", "reference/fates.html"),
+)
+COMMANDS = {"notebook": "notebook", "reproduce": "reproduce", "doctor": "doctor --namesrv HOST:9876"}
+
+
+class Home:
+    """The home page in one language; `picture` is the file of the eight messages, drawn in that language."""
+
+    readers = READERS
+    proofs = PROOFS
+    commands = COMMANDS
+
+    def __init__(self, language: str, picture: Path) -> None:
+        """Lessons are counted, and the first one's minutes read, from the notebooks."""
+        self._words = words()[language]["home"]
+        self._picture = picture
+        known = lessons(language)
+        self._values = {"lessons": str(len(known)), "minutes": str(known[0].minutes)}
+
+    def text(self, key: str) -> str:
+        """A text of the page as HTML."""
+        return re.sub(r"\{(\w+)\}", lambda name: self._values[name[1]], escape(self._words[key], quote=True))
+
+    @property
+    def film(self) -> str:
+        """The eight messages running."""
+        return self._picture.read_text(encoding="utf-8")
+
+
+def preview(language: str, page: str, title: str, address: str) -> dict[str, str]:
+    """What search engines and messengers show of a page; `address` is where the site will lie, or nothing."""
+    image = f"_static/preview-{language}.png"
+    up = "../" * page.count("/")
+    return {
+        "title": escape(words()[language]["home"]["title"] if page == "index" else title, quote=True),
+        "description": escape(words()[language]["home"]["description"], quote=True),
+        "locale": {"en": "en_GB", "zh": "zh_CN"}[language],
+        "address": f"{address}{language}/{page}.html" if address else "",
+        "image": f"{address}{language}/{image}" if address else f"{up}{image}",
+        "image_words": escape(words()[language]["page"]["preview"], quote=True),
+    }
