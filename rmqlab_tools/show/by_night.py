@@ -17,7 +17,7 @@ LEAST = 4.6  # contrast of coloured letters with the ground by night
 CENTRE = 0.36  # of the letters' size: so far above their line is their middle
 GREYS = 12  # red, green and blue of a grey differ by less
 _PART = re.compile(r"<(?P<name>/?g|rect|circle|text)\b(?P<rest>[^>]*)>")
-_VALUE = re.compile(r'\b(x|y|width|height|cx|cy|r|fill|font-size)="([^"]*)"')
+_VALUE = re.compile(r'(?<![\w-])(x|y|width|height|cx|cy|r|fill|font-size)="([^"]*)"')
 
 
 class _Shape(NamedTuple):

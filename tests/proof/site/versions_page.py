@@ -23,15 +23,10 @@ made from that file, and so is `rmqlab rules --between {first} {last}`. Say `ver
 the recording. What is not in the tables is the same in all of them: [the rules of {first}](rules.md).
 
 What was proved: every answer of the recorded brokers of 5.3.3 and 5.5.0 is that of these rules
-<<<<<<< HEAD
 (`rmqlab replay data/golden/broker-5.5.0/base`), those to POP among them (`broker-5.5.0/pop`). Not here are lite
 topics and priority topics, orderly POP, POP's buffer merge, batch acks and NOTIFICATION, its stores in RocksDB
 and key-value files, the tiered store and the controller: [what differs in 5.x](five-x.md) says what is known of
 them.
-=======
-(`rmqlab replay data/golden/broker-5.5.0/base`). Not here are lite topics and priority topics.
-[What differs in 5.x](five-x.md) says what is known of POP, gRPC and the proxy.
->>>>>>> 7aa3e83a (Pages on 5.x say what is now measured)
 
 """,
     "zh": """# 各版本之间的差异
@@ -42,14 +37,9 @@ them.
 表里没有的规则，各版本都一样：见 [{first} 的规则](rules.md)。
 
 已验证：录制下来的 5.3.3 与 5.5.0 Broker 的每一个应答，都与这些规则给出的一致
-<<<<<<< HEAD
 （`rmqlab replay data/golden/broker-5.5.0/base`），对 POP 请求的应答也在其中（`broker-5.5.0/pop`）。
 轻量 Topic、优先级 Topic、顺序 POP、POP 的 buffer merge、批量 ack、NOTIFICATION、RocksDB 与 KV 存储的 POP、
 分层存储和 Controller 不在此列：已知的情况见 [5.x 有哪些不同](five-x.md)。
-=======
-（`rmqlab replay data/golden/broker-5.5.0/base`）。轻量 Topic 和优先级 Topic 不在此列。
-POP、gRPC 与 Proxy 的已知情况见 [5.x 有哪些不同](five-x.md)。
->>>>>>> 7aa3e83a (Pages on 5.x say what is now measured)
 
 """,
 }
