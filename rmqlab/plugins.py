@@ -20,6 +20,7 @@ FRONT_DOOR = {
 WITHIN = {
     "doubts": "search.expressions.remarks", "Exploration": "search.explorer.exploration",
     "Explorer": "search.explorer.explore", "fate_grid": "show.fate_grid", "FileIndexService": "live.index_file",
+    "Film": "show.film.film", "film": "show.film.film",
     "Link": "show.link", "looks_like_sql92": "search.expressions.examine",
     "NETWORK_TIMING": "search.explorer.timings", "NetworkChooser": "search.explorer.timings",
     "Picture": "show.figure",

@@ -24,6 +24,8 @@ from rmqlab_tools.search.expressions.remarks import warn as warn
 from rmqlab_tools.search.expressions.scenario_doubts import refused as refused
 from rmqlab_tools.show.fate_grid import fate_grid as fate_grid
 from rmqlab_tools.show.figure import Picture as Picture
+from rmqlab_tools.show.film.film import Film as Film
+from rmqlab_tools.show.film.film import film as film
 from rmqlab_tools.show.link import Link as Link
 from rmqlab_tools.show.ribbons import ribbons as ribbons
 from rmqlab_tools.show.rule_differences import rules_between as rules_between

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     from pyspark.sql import DataFrame, SparkSession
 
-    from rmqlab.plugins import Picture, Table
+    from rmqlab.plugins import Film, Picture, Table
     from rmqlab.run.ownership import OwnersRecord
     from rmqlab.run.run import Outcome, Run
     from rmqlab.scenario.scenario import Scenario
@@ -188,6 +188,27 @@ class LabTables:
         from rmqlab.plugins import swimlane
 
         return swimlane(self._run(), group=group, topic=topic)
+
+    def play(self, *, group: str | None = None, topic: str | None = None) -> Film:
+        """What happened as a film to play, stop and step through (of the first group and topic by default).
+
+        It has the same in words, needs no kernel once it is shown, and `save(FILE)` writes it as a page.
+
+        >>> from rmqlab import Lab
+        >>> lab = Lab(topics={"T": 1})
+        >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
+        >>> lab.run(seconds=5)
+        >>> sent = lab.send("T", ["tagA", "tagB"])
+        >>> lab.run(seconds=5)
+        >>> lab.play()
+        Film of group G, topic T: 14 steps; 1 delivered, 1 dropped by the broker
+
+        Raises:
+            BadInput: no member of that group subscribes that topic, or more happens than a film can show.
+        """
+        from rmqlab.plugins import film
+
+        return film(self._run(), group=group, topic=topic)
 
     def grid(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """What became of each message, by queue and tag."""

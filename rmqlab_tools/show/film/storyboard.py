@@ -1,0 +1,90 @@
+"""A run becomes the frames of a film: each thing that changes something gets one, idle time gets none.
+
+What repeats itself is left out: heartbeats that say nothing new, pulls that wait once more after their time is over,
+commits of the same offset. The frames are of one group and one topic, as all pictures are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.language import _, sentences
+from rmqlab.run.fates import FATE_WORDS, Fate
+from rmqlab_tools.show.film.frames import BROKER, Place, Step
+from rmqlab_tools.show.film.member_steps import MemberSteps
+from rmqlab_tools.show.film.message_steps import MessageSteps
+from rmqlab_tools.show.film.pop_steps import PopSteps
+from rmqlab_tools.show.film.queue_steps import QueueSteps
+from rmqlab_tools.show.film.slot_steps import SlotSteps
+from rmqlab_tools.show.film.stage import Stage
+from rmqlab_tools.show.palette import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab.events import Event
+    from rmqlab.run.facts import Fact
+    from rmqlab.run.run_view import RunView
+    from rmqlab_tools.show.film.frames import Frame
+
+
+class Storyboard:
+    """Goes through the facts of a run once; `frames` is the film, `stage.messages` are its messages."""
+
+    def __init__(self, view: RunView) -> None:
+        """Read the run."""
+        self.view = view
+        self.stage = Stage(view)
+        self._pops = PopSteps(self.stage)
+        steps = (
+            MemberSteps(self.stage, view), SlotSteps(self.stage, view), MessageSteps(self.stage, view),
+            QueueSteps(self.stage), self._pops,
+        )  # fmt: skip
+        queues = _("Topic {topic} has {queues} queues.", topic=view.topic, queues=view.queues)
+        nobody = _("Group {group} has no members yet.", group=view.group)
+        self.stage.take(0, Step.BEGIN, sentences(queues, nobody))
+        for fact in self._facts():
+            t = max(fact.t - view.zero, 0.0)
+            for each in steps:
+                each.follow(t, fact)
+        self._end()
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The frames in order of time."""
+        return self.stage.frames
+
+    def _facts(self) -> Iterator[Fact[Event]]:
+        """The facts of this group and topic, and those of none, until the last step of the scenario."""
+        group, topic = self.view.group, self.view.topic
+        for fact in self.view.run.facts:
+            if fact.t - self.view.zero > self.view.end:
+                continue
+            event = fact.event
+            if event.is_about(group, topic) or (
+                self._pops.of_copy(event) and event.is_about(group, self._pops.topic_of(event))
+            ):
+                yield fact
+
+    def _end(self) -> None:
+        """Frames for what is in no event: what waits in a queue without an owner, or was passed unseen; and the sum."""
+        stage, t = self.stage, self.view.end
+        for number in range(len(stage.messages)):
+            self.stage.sent(t, [number])
+        for fate in Fate:
+            others = [
+                n
+                for n, message in enumerate(stage.messages)
+                if message.fate is fate and stage.places[n].what is not fate
+            ]
+            for number in others:
+                stage.places[number] = Place(fate, self.view.fates[number].culprit)
+            if others:
+                stage.take(
+                    t,
+                    Step.SKIP,
+                    _("{messages}: {fate}.", messages=stage.named(others), fate=FATE_WORDS[fate]),
+                    actors=[BROKER],
+                    messages=others,
+                )
+        stage.take(t, Step.END, _("The end: {summary}.", summary=summary(self.view.fates)))
