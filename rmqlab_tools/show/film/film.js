@@ -28,9 +28,10 @@ p, ol, h3, h4 { margin: 0; }
 .members { display: grid; gap: .6rem; min-width: 0; }
 .member[data-away] > :not(h4) { opacity: .38; }
 .soft { color: var(--soft); font-size: 16px; font-weight: 400; }
-.chip { display: inline-block; border-radius: 5px; padding: .05em .45em; font-weight: 700; overflow-wrap: anywhere; background: var(--pale); }
+.chip { display: inline-block; border-radius: 5px; padding: .05em .45em; font-weight: 700; border: 1px solid var(--line); overflow-wrap: anywhere; background: var(--pale); }
 .slot { border: 3px dashed var(--line); border-radius: 8px; padding: .35rem .5rem; margin: .3rem 0 .5rem; }
-.slot .chip { font-size: 22px; transition: background-color .3s; }
+.chip[data-striped] span { background: #fff; color: #000; border-radius: 4px; padding: 0 .3em; }
+.slot .chip { font-size: 22px; padding: .15em .6em; }
 .queue { display: grid; grid-template-columns: 5.4em minmax(0, 1fr) auto; gap: .2rem .4rem; align-items: center; border-top: 1px solid var(--line); padding: .2rem 0; min-height: 3.5rem; }
 .queue .state { text-align: right; }
 .waiting { color: var(--text); background: var(--pale); border-radius: 4px; padding: 0 .3em; white-space: nowrap; }
@@ -247,9 +248,10 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
 
     coloured(chip, expression) {
       const [colour, ink] = this.data.colours[expression] ?? ["", ""];
-      chip.style.backgroundColor = colour;
+      chip.style.background = colour;
       chip.style.color = ink;
-      chip.textContent = expression;
+      attribute(chip, "data-striped", colour && !ink); // no ink is read on all of its stripes: the words get a ground
+      chip.replaceChildren(el("span", {}, expression));
     }
 
     state(frame) {
@@ -262,12 +264,10 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
         const [expression, who, version] = frame.s;
         const changed = this.slotChip.textContent !== expression;
         this.coloured(this.slotChip, expression);
-        this.slotBox.style.borderColor = data.colours[expression]?.[0] ?? "";
         this.slotBy.textContent = this.say("by", { who, version });
         if (changed && !still.matches) this.slotBox.animate?.([{ transform: "scale(1.06)" }, { transform: "none" }], 400);
       } else {
         this.coloured(this.slotChip, this.say("empty"));
-        this.slotBox.style.borderColor = "";
         this.slotBy.textContent = "";
       }
       const ends = Array(data.queues).fill(0);

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.files import replace_text
 from rmqlab.language import _, language, translate
-from rmqlab.run.fates import FATE_WORDS, Fate
-from rmqlab.run.run_view import RunView, seconds
-from rmqlab_tools.show.film.frames import Frame, Place, Station, Step
+from rmqlab.run.fates import FATE_WORDS, LOSING, Fate
+from rmqlab.run.run_view import NO_MORE, RunView, seconds
+from rmqlab_tools.show.film.frames import FilmMessage, Frame, Place, Station, Step
 from rmqlab_tools.show.film.storyboard import Storyboard
-from rmqlab_tools.show.palette import LOOKS, Colours, ink, summary
+from rmqlab_tools.show.palette import LOOKS, UNASKED, ink, summary
+from rmqlab_tools.show.tag_colours import css_paint, ink_on, paint, tag_colour
 from rmqlab_tools.visible import visible
 
 if TYPE_CHECKING:
@@ -40,11 +41,13 @@ WORDS = {
     "reads": _("reads {queues}"), "none": _("no queue"), "away": _("not running"), "unsent": _("to be sent"),
     "keys": _("Space plays, the arrow keys step, Home and End jump, Tab goes to the messages."),
     "no_tag": _("no tag"), "at_client": _("at the client"), "got": _("its listener got"),
+    "unasked": _("dropped; nobody asked for it"),
 }  # fmt: skip
 AT_BROKER = frozenset({
     Fate.DROPPED_BY_BROKER_TAG, Fate.DROPPED_BY_BROKER_BITMAP, Fate.DROPPED_BY_BROKER_SQL, Fate.SKIPPED_BY_OFFSET,
     Fate.SKIPPED_BY_POP, Fate.RETRYING, Fate.DEAD_LETTER,
 })  # fmt: skip
+NOT_ASKED = "not_asked"
 IN_QUEUE = frozenset({Fate.WAITING, Fate.NO_OWNER})
 
 
@@ -82,7 +85,6 @@ class Film:
         self.view = RunView(run, group, topic)
         board = Storyboard(self.view)
         self.frames, self.messages = board.frames, board.stage.messages
-        self._colours = Colours(self.view)
         if len(self.frames) > LONGEST_FRAMES:
             told = len(self.frames)
             raise BadInput(
@@ -161,12 +163,17 @@ class Film:
                 "queues": self.view.queues,
                 "members": self.view.names,
                 "line": any(frame.line for frame in self.frames),
-                "colours": {
-                    str(key): [colour, ink(colour)] for key, colour in self._colours.items() if key is not None
-                },
+                "colours": {asked: self._paint(asked) for asked in sorted(self._asked())},
                 "boxes": [self._box(name) for name in boxes],
                 "messages": [
-                    [message.body, message.tag, message.queue, message.offset, *self._inked(message.tag)]
+                    [
+                        message.body,
+                        message.tag,
+                        message.queue,
+                        message.offset,
+                        tag_colour(message.tag),
+                        ink(tag_colour(message.tag)),
+                    ]
                     for message in self.messages
                 ],
                 "frames": list(self._changes(boxes)),
@@ -174,13 +181,20 @@ class Film:
         )
         return shown
 
-    def _inked(self, tag: str | None) -> tuple[str, str]:
-        colour = self._colours[tag]
-        return colour, ink(colour)
+    def _asked(self) -> set[str]:
+        """All that members ask for and the slot holds, some time."""
+        slots = {frame.slot.expression for frame in self.frames if frame.slot is not None}
+        return slots.union(*(frame.members.values() for frame in self.frames))
+
+    @staticmethod
+    def _paint(asked: str) -> tuple[str, str]:
+        """The ground of an expression for CSS, and the ink to read on it; "" if there is none for all its stripes."""
+        ground = paint(None if asked == NO_MORE else asked)
+        return css_paint(ground), ink_on(ground) or ""
 
     def _boxes(self, frame: Frame) -> Iterator[str]:
         for place, message in zip(frame.places, self.messages, strict=True):
-            yield box_of(place, message.queue)
+            yield box_of(place, message)
 
     @staticmethod
     def _box(name: str) -> list[str]:
@@ -190,6 +204,8 @@ class Film:
             return [name, translate(WORDS["unsent"]), "", ""]
         if what == Station.PASSED:
             return [name, translate(WORDS["at_client"]), "", ""]
+        if what == NOT_ASKED:
+            return [name, translate(WORDS["unasked"]), UNASKED.mark, ""]
         fate = Fate(what)
         look = "good" if fate is Fate.DELIVERED else "" if fate in IN_QUEUE or fate is Fate.INVISIBLE else "bad"
         words = WORDS["got"] if fate is Fate.DELIVERED else FATE_WORDS[fate]
@@ -222,19 +238,18 @@ class Film:
             before = now
 
 
-def box_of(place: Place, queue: int) -> str:
-    """The box of the stage that a message lies in: "what:where".
+def box_of(place: Place, message: FilmMessage) -> str:
+    """The box of the stage that a message lies in: "what:where". What nobody asked for is no loss, so it lies apart.
 
-    >>> box_of(Place(Fate.DELIVERED, "A"), 3)
-    'delivered:A'
-    >>> box_of(Place(Fate.WAITING), 3)
-    'waiting:3'
+    >>> message = FilmMessage("MsgStr3", "tagA", 3, 0, Fate.DELIVERED)
+    >>> box_of(Place(Fate.DELIVERED, "A"), message), box_of(Place(Fate.WAITING), message)
+    ('delivered:A', 'waiting:3')
     """
-    if place.what in IN_QUEUE:
-        return f"{place.what}:{queue}"
-    if place.what is Station.UNSENT or place.what in AT_BROKER:
-        return f"{place.what}:"
-    return f"{place.what}:{place.member or ''}"
+    what, member = place
+    if what in IN_QUEUE:
+        return f"{what}:{message.queue}"
+    where = "" if what is Station.UNSENT or what in AT_BROKER else member or ""
+    return f"{NOT_ASKED if what in LOSING and not message.asked else what}:{where}"
 
 
 def film(run: Run, *, group: str | None = None, topic: str | None = None) -> Film:

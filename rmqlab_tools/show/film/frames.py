@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 class FilmMessage(NamedTuple):
-    """A message of the film; of a broadcasting group, the copy for `member`."""
+    """A message of the film; of a broadcasting group, the copy for `member`. `asked`: some member asks for it."""
 
     body: str
     tag: str | None
@@ -57,7 +57,7 @@ class FilmMessage(NamedTuple):
     offset: int
     fate: Fate
     member: str | None = None
-    lost: bool = False
+    asked: bool = True
 
 
 class FilmSlot(NamedTuple):

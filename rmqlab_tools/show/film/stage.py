@@ -24,7 +24,7 @@ class Stage:
     def __init__(self, view: RunView) -> None:
         """Before anything happened: all messages are with the producer."""
         self.messages = [
-            FilmMessage(fate.body, fate.tag, fate.queue, fate.offset, fate.fate, fate.member, fate.lost)
+            FilmMessage(fate.body, fate.tag, fate.queue, fate.offset, fate.fate, fate.member, fate.asked)
             for fate in view.fates
         ]
         self.frames: list[Frame] = []
