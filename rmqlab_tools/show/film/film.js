@@ -31,7 +31,7 @@ p, ol, h3, h4 { margin: 0; }
 .chip { display: inline-block; border-radius: 5px; padding: .05em .45em; font-weight: 700; border: 1px solid var(--line); overflow-wrap: anywhere; background: var(--pale); }
 .slot { border: 3px dashed var(--line); border-radius: 8px; padding: .35rem .5rem; margin: .3rem 0 .5rem; }
 .chip[data-striped] span { background: #fff; color: #000; border-radius: 4px; padding: 0 .3em; }
-.slot .chip { font-size: 22px; padding: .15em .6em; }
+.slot .chip { display: block; font-size: 22px; padding: .15em .6em; text-align: center; }
 .queue { display: grid; grid-template-columns: 5.4em minmax(0, 1fr) auto; gap: .2rem .4rem; align-items: center; border-top: 1px solid var(--line); padding: .2rem 0; min-height: 3.5rem; }
 .queue .state { text-align: right; }
 .waiting { color: var(--text); background: var(--pale); border-radius: 4px; padding: 0 .3em; white-space: nowrap; }

@@ -239,7 +239,7 @@ class Film:
 
 
 def box_of(place: Place, message: FilmMessage) -> str:
-    """The box of the stage that a message lies in: "what:where". What nobody asked for is no loss, so it lies apart.
+    """The box of the stage that a message lies in: "what:where". A message without a subscriber is no loss, and lies apart.
 
     >>> message = FilmMessage("MsgStr3", "tagA", 3, 0, Fate.DELIVERED)
     >>> box_of(Place(Fate.DELIVERED, "A"), message), box_of(Place(Fate.WAITING), message)
