@@ -9,19 +9,36 @@
 //
 // A call that fails rejects with an Error: `name` is "BadInput" (its text is for the reader), "Stopped" or "Error".
 // Each boot is a Python of its own in a worker of its own, and calls of one Python are answered in their order.
+// `first` is a page of this site whose first calls are known (`first/loss-en.json`, made when the site was built, by the
+// same Python): they are answered at once, and Python hears of them as soon as it runs.
 // `language` is what pictures, tables and errors speak; it is the page's unless given. Everything comes from this site.
 
 import { language as spoken, words } from "./words.js";
 
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
-export function boot({ modules = [], onProgress = () => {}, language = spoken } = {}) {
+export function boot({ modules = [], onProgress = () => {}, language = spoken, first = null } = {}) {
   const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+  const known = first === null ? Promise.resolve([]) : firstCalls(first, language);
+  const told = []; // the calls that were answered from what is known
+  let running = false;
   const waiting = new Map();
   let count = 0;
   let started;
   let failed;
-  const ready = new Promise((resolve, reject) => ([started, failed] = [resolve, reject]));
+  const begun = new Promise((resolve, reject) => ([started, failed] = [resolve, reject]));
+  const ask = (name, args, onTold = null) => {
+    const number = ++count;
+    return new Promise((resolve, reject) => {
+      waiting.set(number, { resolve, reject, onTold });
+      worker.postMessage({ number, function: name, arguments: args, progress: onTold !== null });
+    });
+  };
+  const ready = begun.then(async () => {
+    running = true;
+    for (const [name, args] of told) await ask(name, args);
+    onProgress({ done: true });
+  });
   ready.catch(() => {}); // whoever calls is told
 
   const problem = (name, text) => Object.assign(new Error(text), { name });
@@ -60,13 +77,22 @@ export function boot({ modules = [], onProgress = () => {}, language = spoken } 
   return {
     ready,
     async call(name, args = [], onTold = null) {
+      if (!running) {
+        const same = JSON.stringify(args);
+        const answer = (await known).find((one) => one.name === name && JSON.stringify(one.arguments) === same);
+        if (answer && !running) {
+          told.push([name, args]);
+          return structuredClone(answer.value);
+        }
+      }
       await ready;
-      const number = ++count;
-      return new Promise((resolve, reject) => {
-        waiting.set(number, { resolve, reject, onTold });
-        worker.postMessage({ number, function: name, arguments: args, progress: onTold !== null });
-      });
+      return ask(name, args, onTold);
     },
     stop: () => end(problem("Stopped", "stopped")),
   };
+}
+
+async function firstCalls(page, language) {
+  const answer = await fetch(new URL(`./first/${page}-${language}.json`, import.meta.url)).catch(() => null);
+  return answer?.ok ? answer.json() : [];
 }

@@ -2,8 +2,8 @@
 // long runs in a second Python, which is ended to cancel it.
 
 import { boot } from "./boot.js";
-import { copied, el, follow, fragment, keep, noProblems, picture, problem, versions } from "./parts.js";
-import { fill, language } from "./words.js";
+import { copied, el, follow, fragment, keep, loading, noProblems, picture, problem, versions } from "./parts.js";
+import { drawn, fill } from "./words.js";
 
 const say = await fill("group");
 const $ = (id) => document.getElementById(id);
@@ -64,14 +64,7 @@ function addRow({ client = "", topic = "", type = "TAG", expression = "" } = {})
 
 // Lint and one run, whenever the form changes.
 
-const python = boot({
-  modules: ["group"],
-  onProgress({ text, loaded, total }) {
-    $("progress").textContent = text;
-    if (total) [$("bar").max, $("bar").value] = [total, loaded];
-    else $("bar").removeAttribute("value");
-  },
-});
+const python = boot({ modules: ["group"], first: "group", onProgress: loading });
 const asked = follow(() => python.call("group.judge", [state()]), show, failed, 200);
 const ran = follow(() => python.call("group.lost", [state()]), showRun, (error) => {
   $("run-said").textContent = error.message;
@@ -92,14 +85,12 @@ function verdict(look, text) {
 }
 
 function failed(error) {
-  $("loading").hidden = true;
   verdict("bad", error.message);
   for (const id of ["run", "change"]) $(id).hidden = true;
   $("result").replaceChildren();
 }
 
 function show(answer) {
-  $("loading").hidden = true;
   $("result").classList.remove("busy");
   noProblems($("form"));
   keep(answer.link);
@@ -260,7 +251,6 @@ $("plan").addEventListener("click", async () => {
 
 // Start.
 
-for (const link of document.querySelectorAll("a[data-page]")) link.href += `?lang=${language}`;
 for (const [name, members] of EXAMPLES) {
   const press = () => { enter({ members, old: "", new: "" }); edited(); };
   $("examples").append(el("button", { type: "button", click: press }, say(`example_${name}`)));
@@ -295,4 +285,4 @@ addEventListener("hashchange", open);
 python.ready.catch(failed);
 await versions($("version"), python.call("group.versions", [])).catch(failed);
 await open();
-document.body.dataset.ready = "true";
+drawn(python.ready);

@@ -37,6 +37,7 @@ from rmqlab_tools.search.lint.lint_text import (
 from rmqlab_tools.search.lint.meaning import lint
 from rmqlab_tools.search.lint.members import group_of
 from rmqlab_tools.search.plan.change import parse_subscription
+from rmqlab_tools.show.by_night import letters_marked
 from rmqlab_tools.show.link import pack, unpack
 from rmqlab_tools.show.palette import LOOKS
 
@@ -331,4 +332,4 @@ def every_order(state: Json, progress: Callable[[Json], object]) -> Json:
 
 
 def _shown(picture: Picture) -> Json:
-    return {"svg": picture.svg, "words": picture.words()}
+    return {"svg": letters_marked(picture.svg), "words": picture.words()}

@@ -2,8 +2,8 @@
 // steps, `loss.py` runs it and draws, this shows what came back. Every order is searched by a Python of its own.
 
 import { boot } from "./boot.js";
-import { copied, el, fragment, keep, versions } from "./parts.js";
-import { fill } from "./words.js";
+import { copied, el, fragment, keep, loading, versions } from "./parts.js";
+import { drawn, fill } from "./words.js";
 
 const say = await fill("loss");
 const $ = (id) => document.getElementById(id);
@@ -18,13 +18,7 @@ let state = null;
 let answer = null;
 let playing = 0;
 
-function loading({ text, loaded, total }) {
-  $("progress").textContent = text;
-  if (total) [$("bar").max, $("bar").value] = [total, loaded];
-  else $("bar").removeAttribute("value");
-}
-
-const python = boot({ modules: ["loss"], onProgress: loading });
+const python = boot({ modules: ["loss"], first: "loss", onProgress: loading });
 
 function complain(error) {
   $("problem").hidden = false;
@@ -354,11 +348,9 @@ async function openLink() {
 
 addEventListener("hashchange", openLink);
 try {
-  await python.ready;
   await versions($("version"), python.call("loss.versions", []));
-  [$("loading").hidden, $("lab").hidden] = [true, false];
   await openLink();
 } catch (error) {
   complain(error);
 }
-document.body.dataset.ready = "true";
+drawn(python.ready);

@@ -15,6 +15,7 @@ from rmqlab.language import translate
 from rmqlab.rules import RULES
 from rmqlab.run.results import LabResult
 from rmqlab.run.run_view import RunView, seconds
+from rmqlab_tools.show.by_night import letters_marked
 from rmqlab_tools.show.link import LINK_FORMAT, Link, digest, unpack
 from rmqlab_tools.show.moments import scenes
 from rmqlab_tools.show.palette import look_of
@@ -79,7 +80,7 @@ def show(state: dict[str, Any]) -> dict[str, Any]:
         "digest": digest(run),
         "moments": {group: len(_story(group)) for group in groups},
         "colours": {who: colour for group in groups for who, colour in _colours(run, group).items()},
-        "grids": [result.grid(group=group).html() for group in groups],
+        "grids": [letters_marked(result.grid(group=group).html()) for group in groups],
         "groups": groups,
         "messages": [fate for group in groups for fate in _messages(run, group)],
         "refused": [
@@ -101,7 +102,7 @@ def step(number: int | None, group: str | None = None) -> dict[str, str]:
     moment = story[-1 if number is None else number - 1] if story else None
     said = [] if moment is None else [", ".join(moment.who), moment.text, moment.at_broker]
     return {
-        "html": picture.html(),
+        "html": letters_marked(picture.html()),
         "t": "" if moment is None else seconds(moment.t),
         "says": translate("; ".join(filter(None, said))),
         "slot": "" if moment is None else moment.slot or "",

@@ -1,8 +1,8 @@
 // The page "will it match?": the form is the state, `match.py` answers, this draws the answer.
 
 import { boot } from "./boot.js";
-import { copied, el, follow, fragment, keep, marked, noProblems, picture, problem, versions } from "./parts.js";
-import { fill, language } from "./words.js";
+import { copied, el, follow, fragment, keep, loading, marked, noProblems, picture, problem, versions } from "./parts.js";
+import { drawn, fill } from "./words.js";
 
 const say = await fill("match");
 const $ = (id) => document.getElementById(id);
@@ -63,14 +63,7 @@ function addRow(name = "", value = "") {
 
 // The answer.
 
-const python = boot({
-  modules: ["match"],
-  onProgress({ text, loaded, total }) {
-    $("progress").textContent = text;
-    if (total) [$("bar").max, $("bar").value] = [total, loaded];
-    else $("bar").removeAttribute("value");
-  },
-});
+const python = boot({ modules: ["match"], first: "match", onProgress: loading });
 const asked = follow(() => python.call("match.answer", [state()]), show, failed);
 
 function changed() {
@@ -79,7 +72,6 @@ function changed() {
 }
 
 function failed(error) {
-  $("loading").hidden = true;
   verdict("bad", error.message);
   $("result").replaceChildren();
 }
@@ -91,7 +83,6 @@ function verdict(look, text) {
 }
 
 function show(answer) {
-  $("loading").hidden = true;
   $("result").classList.remove("busy");
   noProblems($("form"));
   if (answer.problems.length) {
@@ -157,7 +148,6 @@ function markText({ refused, findings }) {
 
 // Start.
 
-for (const link of document.querySelectorAll("a[data-page]")) link.href += `?lang=${language}`;
 for (const [name, example] of EXAMPLES) {
   const press = () => { enter(example); changed(); };
   $("examples").append(el("button", { type: "button", click: press }, el("code", {}, say(`example_${name}`))));
@@ -180,4 +170,4 @@ addEventListener("hashchange", open);
 python.ready.catch(failed);
 await versions($("version"), python.call("match.versions", [])).catch(failed);
 await open();
-document.body.dataset.ready = "true";
+drawn(python.ready);

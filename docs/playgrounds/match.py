@@ -18,6 +18,7 @@ from rmqlab.rule_table import no_version
 from rmqlab.rules import DEFAULT_VERSION, RULES
 from rmqlab_tools.search.expressions.remarks import remarks
 from rmqlab_tools.search.expressions.tag_hints import case_twins
+from rmqlab_tools.show.by_night import letters_marked
 from rmqlab_tools.show.expression_trees import expression_tree
 from rmqlab_tools.show.funnels import tag_checks
 from rmqlab_tools.show.link import pack, unpack
@@ -242,4 +243,4 @@ def _step(place: str, word: str, *, passes: bool | None, **values: object) -> Js
 
 
 def _shown(picture: Picture) -> Json:
-    return {"svg": picture.svg, "words": picture.words()}
+    return {"svg": letters_marked(picture.svg), "words": picture.words()}

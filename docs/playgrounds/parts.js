@@ -13,6 +13,15 @@ export function el(name, attributes = {}, ...children) {
   return made;
 }
 
+// How far Python is, in a corner of the page: what is there already can be read meanwhile.
+export function loading({ text, loaded, total, done }) {
+  const [place, said, bar] = ["python", "python-said", "python-bar"].map((id) => document.getElementById(id));
+  place.hidden = Boolean(done);
+  if (text) said.textContent = text;
+  if (total) [bar.max, bar.value] = [total, loaded];
+  else bar.removeAttribute("value");
+}
+
 const SMALLEST = 0.85; // a picture's text can be read as far as that
 
 // A picture with its words and its table below, about in its own size: where the page is narrow it scrolls. What is

@@ -7,7 +7,11 @@
 const asked = new URLSearchParams(location.search).get("lang") ?? navigator.language;
 export const language = asked.toLowerCase().startsWith("zh") ? "zh" : "en";
 
-const file = fetch(new URL("./words.json", import.meta.url), { cache: "no-cache" }).then((answer) => answer.json());
+// A page of the site has its words in itself, so that it stands complete when it is first seen.
+const inside = document.getElementById("words");
+const file = inside
+  ? Promise.resolve(JSON.parse(inside.textContent))
+  : fetch(new URL("./words.json", import.meta.url), { cache: "no-cache" }).then((answer) => answer.json());
 
 export async function words(section) {
   const all = (await file)[language];
@@ -28,6 +32,10 @@ export async function fill(section, root = document) {
       }
     }
   }
+  for (const link of root.querySelectorAll("a[data-page]")) link.href += `?lang=${language}`;
+  for (const place of root.querySelectorAll("[data-site]")) {
+    place.setAttribute(place.localName === "form" ? "action" : "href", `../${language}/${place.dataset.site}`);
+  }
   document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
   document.title = say("title");
   // The other language: the same page and the same state.
@@ -41,5 +49,14 @@ export async function fill(section, root = document) {
       location.assign(there.href);
     });
   }
+  document.documentElement.classList.remove("filling");
   return say;
+}
+
+// What the reader sees first is drawn: from here on the page is shown. `ready` is Python's; after it every answer is quick.
+export async function drawn(ready) {
+  document.documentElement.classList.remove("drawing");
+  document.body.dataset.drawn = "true";
+  await ready?.catch(() => {}); // whoever calls Python is told
+  document.body.dataset.ready = "true";
 }

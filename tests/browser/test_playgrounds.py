@@ -58,6 +58,20 @@ def site(tmp_path_factory):
     assert _Files.refused == []
 
 
+# What a page moves by itself under the reader's eyes, and when it drew a state and when its Python ran.
+WATCH = """window.moved = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.moved += entry.value;
+}).observe({ type: 'layout-shift', buffered: true });
+addEventListener('DOMContentLoaded', () => new MutationObserver(() => {
+  const { drawn, ready } = document.body.dataset;
+  if (drawn) window.drawnAt ??= performance.now();
+  if (ready) window.readyAt ??= performance.now();
+}).observe(document.body, { attributes: true }));"""
+MOST_MOVED = 0.02
+DRAWN_BEFORE_MS = 500  # Python needs seconds; a state that is drawn when it runs is no first state
+
+
 @pytest.fixture(scope="module")
 def page(site):
     """One browser for all pages; at the end none of them has complained in its console."""
@@ -66,6 +80,8 @@ def page(site):
     with browser(1280, 1600, CUT) as one:
         one.call("Runtime.enable")
         one.call("Log.enable")
+        one.call("Page.enable")
+        one.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
         one.call("Emulation.setFocusEmulationEnabled", enabled=True)
         yield one
         complaints = [
@@ -79,9 +95,10 @@ def page(site):
 
 
 def opened(page, address):
-    """Go to a page, and wait until its Python has answered."""
+    """Go to a page, and wait until its Python runs; nothing of the page has moved meanwhile."""
     page.open(address)
     page.until("document.body?.dataset.ready === 'true'", f"{address} to be ready", READY_S)
+    assert page.evaluate("window.moved ?? 0") < MOST_MOVED
 
 
 def text(page, selector):
@@ -114,6 +131,7 @@ NAMELESS = """[...document.querySelectorAll('input, textarea, select, button, a[
 
 def test_will_it_match_answers_while_one_types_and_keeps_all_in_the_link(page, site):
     opened(page, f"{site}/match.html")
+    assert page.evaluate("readyAt - drawnAt") > DRAWN_BEFORE_MS
     assert text(page, "#said") == "It matches: the message arrives."
     page.evaluate("document.querySelector('#properties input:nth-child(2)').select()")
     page.type("2")
@@ -148,6 +166,7 @@ def test_will_it_match_answers_while_one_types_and_keeps_all_in_the_link(page, s
 
 def test_my_group_shows_the_loss_and_the_ways_which_can_be_cancelled(page, site):
     opened(page, f"{site}/group.html")
+    assert page.evaluate("readyAt - drawnAt") > DRAWN_BEFORE_MS
     page.until("!!document.querySelector('#run-result svg')", "the run")
     assert text(page, "#said") == "Inconsistent: the members want different messages."
     assert text(page, "#run-said").startswith("6 of 8 messages are lost")
@@ -189,6 +208,7 @@ def waits_for(page, script, value):
 
 def test_the_loss_is_there_at_once_and_a_key_changes_it(page, site):
     opened(page, f"{site}/loss.html")
+    assert page.evaluate("readyAt - drawnAt") > DRAWN_BEFORE_MS
     waits_for(page, VERDICT, "6 of 8 messages are lost, 2 arrive.")
     assert page.evaluate("document.querySelectorAll('#messages button').length") == 8
     assert page.evaluate("document.querySelector('#swimlane svg title').textContent").startswith("Timeline")

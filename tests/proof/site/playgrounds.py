@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import ROOT, checkout_path
 from rmqlab.errors import BadInput
+from tests.proof.site import playground_pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,8 +101,9 @@ def assemble(out: Path) -> None:
     core = place / "node_modules" / "pyodide"
     out.mkdir(parents=True, exist_ok=True)
     for file in sorted(checkout_path("docs").joinpath("playgrounds").iterdir()):
-        if file.is_file() and file.suffix != ".py":
+        if file.is_file() and file.suffix not in {".py", ".html"}:
             shutil.copy(file, out / file.name)
+    playground_pages.write(out)
     files = {name: _kept(out, name, (core / name).read_bytes()) for name in CORE}
     files["site.zip"] = _kept(out, "site.zip", _compiled(place, _zip(packages(place))))
     lock = json.loads((core / "pyodide-lock.json").read_text(encoding="utf-8"))
