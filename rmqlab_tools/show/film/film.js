@@ -8,6 +8,7 @@
   display: block; margin: .5rem 0 1rem; color: var(--text); font: 18px/1.35 system-ui, "Noto Sans CJK SC", sans-serif; container-type: inline-size; }
 :host([data-dark]) { --ground: #16191d; --text: #f0f0f0; --soft: #b4b9bf; --line: #4a5058; --pale: #23282e; --good: #4cd3a6; --bad: #ff9d66; }
 * { box-sizing: border-box; }
+[hidden] { display: none !important; }
 p, ol, h3, h4 { margin: 0; }
 .film { border: 1px solid var(--line); border-radius: 8px; background: var(--ground); padding: .7rem .8rem; max-width: 1100px; }
 .film:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible, summary:focus-visible { outline: 3px solid #56b4e9; outline-offset: 2px; }
@@ -285,8 +286,8 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
         attribute(part, "data-acts", frame.h.includes(who));
         this.coloured(asks, frame.a[who] ?? "");
         asks.hidden = says.hidden = !running;
-        const queues = frame.o[who]?.map((queue) => this.say("queue", { queue })).join(", ");
-        reads.textContent = !running ? this.say("away") : data.line ? "" : who in frame.o ? this.say("reads", { queues: queues || this.say("none") }) : "";
+        const queues = frame.o[who]?.join(", ");
+        reads.textContent = !running ? this.say("away") : data.line ? "" : who in frame.o ? (queues ? this.say("reads", { queues }) : this.say("none")) : "";
       }
     }
 

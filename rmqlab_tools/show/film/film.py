@@ -38,7 +38,7 @@ WORDS = {
     "queue": _("queue {queue}"), "slot": _("The broker lets through"), "empty": _("nothing yet"),
     "line": _("First in line is asked"), "nobody": _("nobody waits"), "by": _("{who}, version {version}"),
     "asks": _("asks for"), "offset": _("offset {offset} of {end}"), "waits": _("{who} waits"),
-    "reads": _("reads {queues}"), "none": _("no queue"), "away": _("not running"), "unsent": _("to be sent"),
+    "reads": _("reads queues {queues}"), "none": _("no queue"), "away": _("not running"), "unsent": _("to be sent"),
     "keys": _("Space plays, the arrow keys step, Home and End jump, Tab goes to the messages."),
     "no_tag": _("no tag"), "at_client": _("at the client"), "got": _("its listener got"),
     "unasked": _("dropped; nobody asked for it"),
@@ -239,7 +239,7 @@ class Film:
 
 
 def box_of(place: Place, message: FilmMessage) -> str:
-    """The box of the stage that a message lies in: "what:where". A message without a subscriber is no loss, and lies apart.
+    """The box of the stage that a message lies in: "what:where". One without a subscriber is no loss, and lies apart.
 
     >>> message = FilmMessage("MsgStr3", "tagA", 3, 0, Fate.DELIVERED)
     >>> box_of(Place(Fate.DELIVERED, "A"), message), box_of(Place(Fate.WAITING), message)
