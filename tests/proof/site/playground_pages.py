@@ -10,6 +10,7 @@ import importlib
 import json
 import shutil
 import sys
+from collections.abc import Generator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from tests.proof.site import dark_pictures
 from tests.proof.site.top import PlaygroundTop, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 STATIC = ROOT / "docs" / "_static"
@@ -29,7 +29,7 @@ SHARED = ("theme.css", "cards.css", "top.js", "favicon.svg", "preview-en.png", "
 MODULES = ("words.js", "boot.js", "parts.js")
 PAGES = ("loss", "match", "group", "lessons")
 Json = dict[str, Any]
-Call = tuple[str, list[Any]]
+Calls = Generator[tuple[str, list[Any]], Any, None]
 
 
 def write(out: Path) -> None:
@@ -89,20 +89,20 @@ def _answers(page: str, language: str, calls: Any) -> list[Json]:
         sys.path.remove(folder)
 
 
-def _loss() -> Iterator[Call]:
+def _loss() -> Calls:
     yield "versions", []
     state = yield "example", ["loss"]
     shown = yield "show", [state]
     yield "step", [None, shown["groups"][0]]
 
 
-def _match() -> Iterator[Call]:
+def _match() -> Calls:
     versions = yield "versions", []
     asked = {"type": "SQL92", "expression": "a > 3", "tag": "", "properties": [["a", "5"]], "version": versions[0]}
     yield "answer", [asked]
 
 
-def _group() -> Iterator[Call]:
+def _group() -> Calls:
     versions = yield "versions", []
     members = [
         {"client": client, "topic": "TopicTest", "type": "TAG", "expression": tag}
