@@ -19,15 +19,16 @@ FRONT_DOOR = {
 # What a `Lab` and a simulation ask for, and the command line.
 WITHIN = {
     "doubts": "search.expressions.remarks", "Exploration": "search.explorer.exploration",
-    "Explorer": "search.explorer.explore", "fate_grid": "show.fate_grid", "FileIndexService": "live.index_file",
-    "Film": "show.film.film", "film": "show.film.film",
-    "Link": "show.link", "looks_like_sql92": "search.expressions.examine",
+    "Explorer": "search.explorer.explore", "fate_grid": "show.fate_grid", "fate_table": "show.run_tables",
+    "FileIndexService": "live.index_file", "Film": "show.film.film", "film": "show.film.film", "Link": "show.link",
+    "looks_like_sql92": "search.expressions.examine",
     "NETWORK_TIMING": "search.explorer.timings", "NetworkChooser": "search.explorer.timings",
     "Picture": "show.figure",
     "read_runs": "recordings.recording_reader", "refused": "search.expressions.scenario_doubts",
     "ribbons": "show.ribbons", "slot_timeline": "show.slot_timeline", "swimlane": "show.swimlane",
     "Table": "show.tables", "waiting_line": "show.waiting_lines",
-    "warn": "search.expressions.remarks", "start": "cli.cli", "write_store": "recordings.store",
+    "way_table": "show.way", "warn": "search.expressions.remarks", "start": "cli.cli",
+    "write_store": "recordings.store",
 }  # fmt: skip
 
 

@@ -29,10 +29,12 @@ from rmqlab_tools.show.film.film import film as film
 from rmqlab_tools.show.link import Link as Link
 from rmqlab_tools.show.ribbons import ribbons as ribbons
 from rmqlab_tools.show.rule_differences import rules_between as rules_between
+from rmqlab_tools.show.run_tables import fate_table as fate_table
 from rmqlab_tools.show.slot_timeline import slot_timeline as slot_timeline
 from rmqlab_tools.show.swimlane import swimlane as swimlane
 from rmqlab_tools.show.tables import Table as Table
 from rmqlab_tools.show.waiting_lines import waiting_line as waiting_line
+from rmqlab_tools.show.way import way_table as way_table
 from rmqlab_tools.spark import Room as Room
 from rmqlab_tools.spark import read_store as read_store
 from rmqlab_tools.spark.audit_store import audit as audit

@@ -41,7 +41,16 @@ if TYPE_CHECKING:
     from rmqlab.run.facts import Fact
 
 _Queue = tuple[str, str, int]  # group, topic, queue id
-_Slot = tuple[str | None, int | None]  # a subscription's text and version
+
+
+class _Slot(NamedTuple):
+    """A subscription as it decided: its text, its version, the member that it came from."""
+
+    text: str | None = None
+    version: int | None = None
+    subscriber: str | None = None
+
+
 Owners = dict[_Queue, dict[str, int]]
 """Who has each queue in the end, and the next offset that each would pull."""
 
@@ -110,6 +119,11 @@ LOSING = frozenset({
     Fate.DROPPED_BY_HOOK, Fate.SKIPPED_BY_OFFSET, Fate.SKIPPED_BY_POP, Fate.ACKED_BY_PROXY,
 })  # fmt: skip
 
+BROKER, PROXY = "broker", "proxy"
+_BY_BROKER = frozenset({
+    Fate.DROPPED_BY_BROKER_TAG, Fate.DROPPED_BY_BROKER_BITMAP, Fate.DROPPED_BY_BROKER_SQL, Fate.SKIPPED_BY_POP,
+})  # fmt: skip
+
 OF_STAGE = {
     "tags_code": Fate.DROPPED_BY_BROKER_TAG,
     "bitmap": Fate.DROPPED_BY_BROKER_BITMAP,
@@ -138,7 +152,10 @@ class SendRecord:
 
 @dataclass(frozen=True, slots=True)
 class MessageFate:
-    """The fate of one message in one group (in one member, when the group is broadcasting: `member`)."""
+    """The fate of one message in one group (in one member, when the group is broadcasting: `member`).
+
+    `culprit` is the client on whose pull or commit it was decided, `subscriber` the member whose subscription decided.
+    """
 
     group: str
     topic: str
@@ -153,6 +170,24 @@ class MessageFate:
     t: float
     asked: bool
     member: str | None = None
+    subscriber: str | None = None
+
+    @property
+    def dropped_by(self) -> str | None:
+        """Who let the message go: `BROKER`, `PROXY`, or a client; None where nobody dropped or skipped it."""
+        if self.fate not in LOSING:
+            return None
+        return BROKER if self.fate in _BY_BROKER else PROXY if self.fate is Fate.ACKED_BY_PROXY else self.culprit
+
+    @property
+    def sentence(self) -> str:
+        """What became of the message and at whose hand, in the reader's words."""
+        words = fate_words(self.fate)
+        if self.culprit is None or self.fate in {Fate.NO_OWNER, Fate.WAITING}:
+            return words
+        if self.fate in _BY_BROKER:
+            return _("{fate} when {client} pulled", fate=words, client=self.culprit)
+        return _("{fate}: {client}", fate=words, client=self.culprit)
 
     @property
     def lost(self) -> bool:
@@ -162,6 +197,7 @@ class MessageFate:
     def as_event(self, scenario_id: str) -> dict[str, Any]:
         """The fate as an event line."""
         fields = asdict(self)
+        del fields["subscriber"]
         if self.member is None:
             del fields["member"]
         return {"id": scenario_id, "t": round(self.t), "ev": "fate"} | fields | {"t": round(self.t), "lost": self.lost}
@@ -265,7 +301,7 @@ class FateClassifier:
         self._dead: set[tuple[str, str | None]] = set()
         self._given: dict[tuple[_Queue, int], list[tuple[float, str]]] = defaultdict(list)
         self._passed: dict[_Queue, list[tuple[float, str, int]]] = defaultdict(list)
-        self._slots: dict[tuple[str, str | None], list[tuple[float, str | None, int]]] = defaultdict(list)
+        self._slots: dict[tuple[str, str | None], list[tuple[float, _Slot]]] = defaultdict(list)
         self._popped: dict[tuple[_Queue, int], list[tuple[float, str]]] = defaultdict(list)
         self._copies: dict[tuple[_Queue, int], tuple[_Queue, int]] = {}
         self._deleted: dict[str, list[float]] = defaultdict(list)
@@ -294,16 +330,28 @@ class FateClassifier:
                 case TopicDeleted(topic=topic):
                     self._deleted[topic].append(fact.t)
                 case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
-                    self._slots[group, topic].append((fact.t, new.sub_string, new.sub_version))
+                    slot = _Slot(new.sub_string, new.sub_version, event.client)
+                    self._slots[group, topic].append((fact.t, slot))
 
     def slot_at(self, group: str, topic: str, t: float) -> _Slot:
-        """The broker's subscription of (group, topic) and its version at `t`; (None, None) before the first."""
-        slot: _Slot = (None, None)
-        for since, text, version in self._slots[group, topic]:
+        """The broker's subscription of (group, topic) at `t`; an empty one before the first."""
+        slot = _Slot()
+        for since, taken in self._slots[group, topic]:
             if since > t:
                 break
-            slot = (text, version)
+            slot = taken
         return slot
+
+    def _slot_of(self, group: str, topic: str, drop: _Drop) -> _Slot:
+        """The subscription that a drop names, with the member that it came from, where that is known."""
+        if drop.fate not in _BY_BROKER or drop.version is None:
+            return _Slot(drop.subscription, drop.version, drop.who)
+        writers = (
+            slot.subscriber
+            for since, slot in reversed(self._slots[group, topic])
+            if since <= drop.t and (slot.text, slot.version) == (drop.subscription, drop.version)
+        )
+        return _Slot(drop.subscription, drop.version, next(writers, None))
 
     def _life(self, message: SendRecord) -> tuple[float, float]:
         """When (ms) the queues began that a message was sent to, and when they were deleted: its offsets count there.
@@ -343,11 +391,10 @@ class FateClassifier:
                 if popper is None:
                     slot = self.slot_at(group, message.topic, t)
                 else:
-                    slot = (popper.expression_at(message.topic, t), None)
-            text, version = slot
+                    slot = _Slot(popper.expression_at(message.topic, t), None, popper.who)
             return MessageFate(
-                group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit, text,
-                version, t, is_asked, member,
+                group, message.topic, message.queue, message.offset, message.body, message.tag, kind, culprit,
+                slot.text, slot.version, t, is_asked, member, slot.subscriber,
             )  # fmt: skip
 
         consumed = [taken for taken in self._consumed[group, message.message_id] if member in {None, taken[1]}]
@@ -357,7 +404,8 @@ class FateClassifier:
         copies = self._copies_of(queue, message.offset)
         skipped = [drop for copy in copies for drop in self._drops[copy]]
         if skipped:
-            return fate(skipped[-1].fate, skipped[-1].t, skipped[-1].who, (skipped[-1].subscription, None))
+            last = skipped[-1]
+            return fate(last.fate, last.t, last.who, _Slot(last.subscription, None, last.who))
         if consumed:
             dead = (group, message.message_id) in self._dead
             kind = Fate.DROPPED_BY_CLIENT if member else Fate.DEAD_LETTER if dead else Fate.RETRYING
@@ -373,7 +421,7 @@ class FateClassifier:
         ]
         if drops:
             last = drops[-1]
-            return fate(last.fate, last.t, last.who, (last.subscription, last.version))
+            return fate(last.fate, last.t, last.who, self._slot_of(group, message.topic, last))
         popped = self._popped[copies[-1] if copies else (queue, message.offset)]
         if popped:
             return fate(Fate.INVISIBLE, *popped[-1])

@@ -79,7 +79,11 @@ class ConsumedRecord(NamedTuple):
 
 
 class FateRecord(NamedTuple):
-    """A message's fate in a group (in one `member`, when the group is broadcasting), with the subscription in force."""
+    """A message's fate in a group (in one `member`, when the group is broadcasting), with the subscription in force.
+
+    `culprit`: on whose pull it was decided; `dropped_by`: who let it go ("broker", or a client); `subscriber`: whose
+    subscription decided.
+    """
 
     group: str
     member: str | None
@@ -95,6 +99,8 @@ class FateRecord(NamedTuple):
     t: float
     asked: bool
     lost: bool
+    dropped_by: str | None
+    subscriber: str | None
 
 
 class HeartbeatRecord(NamedTuple):

@@ -45,7 +45,7 @@ class Records(Sequence[R]):
     def __getitem__(self, index: slice) -> Records[R]: ...
     def __getitem__(self, index: int | slice) -> R | Records[R]:
         if isinstance(index, slice):
-            return Records(self.caption, self.record, self._rows[index])
+            return type(self)(self.caption, self.record, self._rows[index])
         return self._rows[index]
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class Records(Sequence[R]):
             for row in self._rows
             if (keep is None or keep(row)) and all(getattr(row, name) == value for name, value in values.items())
         ]
-        return Records(self.caption, self.record, rows)
+        return type(self)(self.caption, self.record, rows)
 
     def frame(self) -> pd.DataFrame:
         """The records as a pandas frame, a column for each of `columns`.
@@ -96,15 +96,16 @@ class Records(Sequence[R]):
         rows = [tuple(float(v) if double else v for v, double in zip(row, doubles, strict=True)) for row in self._rows]
         return session.createDataFrame(rows, schema)
 
+    def _caption(self) -> str:
+        more = len(self._rows) - MAX_REPR_ROWS
+        return f"{self.caption}: {len(self._rows)}" + (
+            _(", of which the first {max_shown}", max_shown=MAX_REPR_ROWS) if more > 0 else ""
+        )
+
     def _table(self) -> Table:
         from rmqlab.plugins import Table
 
-        more = len(self._rows) - MAX_REPR_ROWS
-        caption = f"{self.caption}: {len(self._rows)}" + (
-            _(", of which the first {max_shown}", max_shown=MAX_REPR_ROWS) if more > 0 else ""
-        )
-        lost = [n for n, row in enumerate(self._rows[:MAX_REPR_ROWS]) if getattr(row, "lost", False)]
-        return Table(caption, self.columns, self._rows[:MAX_REPR_ROWS], marked=frozenset(lost), names=True)
+        return Table(self._caption(), self.columns, self._rows[:MAX_REPR_ROWS], names=True)
 
     def __repr__(self) -> str:
         """Plain text in columns; a lost message is marked."""
@@ -112,6 +113,27 @@ class Records(Sequence[R]):
 
     def _repr_html_(self) -> str:
         return self._table().html()
+
+
+class Fates(Records[records.FateRecord]):
+    """The fates of messages: people read them in words, code by the names of `FateRecord`.
+
+    >>> from rmqlab import Lab
+    >>> lab = Lab(topics={"T": 1})
+    >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    >>> lab.run(seconds=1)
+    >>> sent = lab.send("T", ["tagB"])
+    >>> lab.run(seconds=1)
+    >>> lab.fates()
+    Fates: 1
+    message  tag   queue  offset  pulled by  what became of it        dropped by  subscription that decided
+    MsgStr0  tagB  0      0       A          ✗ dropped by the broker  the broker  tagA, of A
+    """
+
+    def _table(self) -> Table:
+        from rmqlab.plugins import fate_table
+
+        return fate_table(self._caption(), self._rows[:MAX_REPR_ROWS])
 
 
 class LabTables:
@@ -129,9 +151,20 @@ class LabTables:
         run = self._run()
         return Records(title, record, records.from_zero(read(run), run.zero))
 
-    def fates(self) -> Records[records.FateRecord]:
-        """One record for each message and group: its fate, who did it, the subscription in force, its version."""
-        return self._records("Fates", records.FateRecord, records.fates)
+    def fates(self) -> Fates:
+        """One record for each message and group: its fate, who dropped it, by whose subscription, its version."""
+        run = self._run()
+        return Fates("Fates", records.FateRecord, records.from_zero(records.fates(run), run.zero))
+
+    def way(self, body: str, *, group: str | None = None, topic: str | None = None) -> Table:
+        """What happened to a message, step by step: stored, pulled, dropped or delivered, passed by the offset.
+
+        Raises:
+            BadInput: no such message came to this group (the first group and topic by default).
+        """
+        from rmqlab.plugins import way_table
+
+        return way_table(self._run(), body, group=group, topic=topic)
 
     def events(self) -> Records[records.EventRecord]:
         """What an observer sees, as the recordings write it."""

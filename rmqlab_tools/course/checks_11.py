@@ -13,7 +13,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SUB_ALL, build_subscription
-from rmqlab.run.fates import Fate, fate_words
+from rmqlab.run.fates import Fate
 from rmqlab.run.recorded_events import MessageSent, Subscribed, TapSent
 from rmqlab_tools.course.answers import needs_keys, recorded
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
@@ -127,16 +127,15 @@ def repair(answer: Any) -> str:
     sent = {fact.event.body: fact.t for fact in result.run.recorded(MessageSent)}
     changed = [fact.t for fact in result.run.recorded(Subscribed)]
     begun = min(changed, default=sorted(sent.values())[len(sent) // 2])
-    late = [fate for fate in result.fates() if fate.lost and sent[fate.body] > begun + HELD_MS]
+    late = [fate for fate in result.run.fates if fate.lost and sent[fate.body] > begun + HELD_MS]
     if late:
         lines = [
             _(
-                "{body} ({tag}, queue {queue}): {fate}, by {culprit}",
+                "{body} ({tag}, queue {queue}): {told}",
                 body=fate.body,
                 tag=fate.tag,
                 queue=fate.queue,
-                fate=fate_words(fate.fate),
-                culprit=fate.culprit,
+                told=fate.sentence,
             )
             for fate in late[:3]
         ]

@@ -9,9 +9,10 @@ from rmqlab.language import _, joined
 from rmqlab.run.fates import Fate
 from rmqlab.run.run_view import RunView
 from rmqlab_tools.show.canvas import WIDTH, RunCanvas, legend
+from rmqlab_tools.show.fate_sum import STRIP, draw_sum, has_sum, sum_words
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import GREY, LOOKS, UNASKED, by_fate, counted, ink, look_of, summary
-from rmqlab_tools.show.tables import Table
+from rmqlab_tools.show.run_tables import fate_table
 from rmqlab_tools.show.tag_colours import NOTHING, Paint, tag_colour
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from rmqlab.run.fates import MessageFate
     from rmqlab.run.run import Run
+    from rmqlab_tools.show.tables import Table
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,12 @@ def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -
     looks = by_fate(view.fates)
     words = [f"{look.mark} {counted}" for look, counted in looks]
     places, below = legend(words, 0.08, WIDTH + 0.2, room=0.44)
-    foot = FATE_GRID.top + depth + FATE_GRID.foot
+    strip = STRIP if has_sum(view) else 0.0
+    foot = strip + FATE_GRID.top + depth + FATE_GRID.foot
     canvas = RunCanvas(WIDTH, foot + below + 0.1, view)
-    _draw(canvas, min(FATE_GRID.max_column, (WIDTH - FATE_GRID.left - 0.1) / max(1, view.queues)))
+    _draw(canvas, min(FATE_GRID.max_column, (WIDTH - FATE_GRID.left - 0.1) / max(1, view.queues)), strip)
+    if strip:
+        draw_sum(canvas, FATE_GRID.headline)
     for (look, _ignored), text, (x, y) in zip(looks, words, places, strict=True):
         canvas.block(x, foot + y, 0.16, 0.16, look.colour, hatch=look.hatch)
         canvas.text(x + 0.24, foot + y + 0.08, text, ha="left")
@@ -72,12 +77,12 @@ def _depth(stacks: Iterable[list[MessageFate]]) -> float:
     return max(map(len, stacks)) * FATE_GRID.box + 2 * FATE_GRID.gap
 
 
-def _draw(canvas: RunCanvas, column: float) -> None:
+def _draw(canvas: RunCanvas, column: float, strip: float) -> None:
     view = canvas.view
     canvas.text(0.08, FATE_GRID.headline / 2, headline(view), size=13, ha="left", bold=True)
     for queue in range(view.queues):
-        _header(canvas, queue, column)
-    y = FATE_GRID.top
+        _header(canvas, queue, column, strip)
+    y = strip + FATE_GRID.top
     for tag, row in cells(view).items():
         depth = _depth(row.values())
         colour = tag_colour(tag)
@@ -104,11 +109,12 @@ def _draw(canvas: RunCanvas, column: float) -> None:
         canvas.text(FATE_GRID.left + (queue + 0.5) * column, y + 0.15, text)
 
 
-def _header(canvas: RunCanvas, queue: int, column: float) -> None:
+def _header(canvas: RunCanvas, queue: int, column: float, strip: float) -> None:
     x = FATE_GRID.left + queue * column
     owners = canvas.view.owners.get(queue, [])
+    top = strip + FATE_GRID.headline
     ground = _owners_paint(canvas, owners)
-    canvas.block(x + FATE_GRID.gap / 2, FATE_GRID.headline + 0.06, column - FATE_GRID.gap, 0.5, ground)
+    canvas.block(x + FATE_GRID.gap / 2, top + 0.06, column - FATE_GRID.gap, 0.5, ground)
     name = _("queue {queue}", queue=queue) if column >= FATE_GRID.narrow else f"q{queue}"
     if column < FATE_GRID.roomy:
         owned = joined(", ", owners) or _("nobody's")
@@ -120,8 +126,8 @@ def _header(canvas: RunCanvas, queue: int, column: float) -> None:
             if owners
             else _("nobody's")
         )
-    canvas.text(x + column / 2, FATE_GRID.headline + 0.21, name, on=ground, bold=True)
-    canvas.text(x + column / 2, FATE_GRID.headline + 0.43, owned, on=ground)
+    canvas.text(x + column / 2, top + 0.21, name, on=ground, bold=True)
+    canvas.text(x + column / 2, top + 0.43, owned, on=ground)
 
 
 def _owners_paint(canvas: RunCanvas, owners: Sequence[str]) -> Paint:
@@ -212,7 +218,7 @@ def _alt(view: RunView) -> str:
     )
     return _(
         "{headline}. Grid of {queues} queues by message tag: {told}. {counted}: {summary}.",
-        headline=headline(view),
+        headline=joined(". ", [headline(view), *([sum_words(view)] if has_sum(view) else [])]),
         queues=view.queues,
         told=owning or _("nobody owns a queue"),
         counted=counted(view),
@@ -222,22 +228,4 @@ def _alt(view: RunView) -> str:
 
 def _table(view: RunView) -> Table:
     """One row for each message, in sending order."""
-    rows = [
-        (
-            fate.body, fate.tag, fate.queue, fate.offset, joined(", ", view.owners.get(fate.queue, [])) or None,
-            LOOKS[fate.fate].words, fate.culprit, fate.subscription,
-        )
-        for fate in view.fates
-    ]  # fmt: skip
-    headers = (
-        _("message"),
-        _("tag"),
-        _("queue"),
-        _("offset"),
-        _("owner"),
-        _("fate"),
-        _("at"),
-        _("subscription that decided"),
-    )
-    lost = frozenset(number for number, fate in enumerate(view.fates) if fate.lost)
-    return Table(_("Messages and their fates (marked: lost)"), headers, rows, lost)
+    return fate_table(_("Messages and their fates (marked: lost)"), view.fates, view.owners)

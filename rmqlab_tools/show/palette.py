@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab.run.fates import MessageFate
+    from rmqlab.run.records import FateRecord
     from rmqlab.run.run_view import RunView
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -59,10 +60,10 @@ LOOKS = {
 UNASKED = FateStyle(PALE, "", "–", _("that nobody asked for"))
 
 
-def look_of(message_fate: MessageFate) -> FateStyle:
+def look_of(message_fate: MessageFate | FateRecord) -> FateStyle:
     """How the fate of a message is shown: only what somebody asked for looks like a loss."""
-    unasked = message_fate.fate in LOSING and not message_fate.asked
-    return UNASKED if unasked else LOOKS[message_fate.fate]
+    fate = Fate(message_fate.fate)
+    return UNASKED if fate in LOSING and not message_fate.asked else LOOKS[fate]
 
 
 def luminance(colour: str) -> float:

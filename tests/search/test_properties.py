@@ -33,8 +33,8 @@ def test_what_speaks_against_a_run_names_the_messages_and_the_culprits():
     run = simulate(TWO_ON_TWO_QUEUES)
     told = says("no-loss", run)
     assert told.startswith("3 lost: ")
-    assert "dropped by the broker" in told
-    assert "dropped by the client" in told
+    assert "dropped by the broker when B pulled" in told
+    assert "dropped by the client: A" in told
     same = simulate(model(2, start("A", 0, "a || b"), start("B", 2_000, "b || a")))
     assert says("no-loss", same) is None
 

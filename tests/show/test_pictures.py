@@ -6,6 +6,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+import rmqlab
+from rmqlab.errors import BadInput
+from rmqlab.run.results import LabResult
 from rmqlab.run.run_view import RunView
 from rmqlab.scenario.scenario import read_scenarios
 from rmqlab.sim.simulate import simulate
@@ -44,7 +47,46 @@ def test_grid_table_says_the_same(run):
     table = fate_grid(run).table
     assert [row[0] for row in table.rows] == [f"MsgStr{number}" for number in range(8)]
     assert table.marked == frozenset({0, 1, 2, 3, 6, 7})
-    assert table.rows[6][5:] == ("dropped by the client", "A", "tagA")
+    assert table.headers[5:] == ["pulled by", "what became of it", "dropped by", "subscription that decided"]
+    assert table.rows[2][5:] == ["A", "✗ dropped by the broker", "the broker", "tagB, of B"]
+    assert table.rows[4][5:] == ["B", "✓ delivered", None, "tagB, of B"]
+    assert table.rows[6][5:] == ["A", "✗ dropped by the client", "A", "tagA, of A"]
+
+
+def test_grid_has_the_sum_and_the_slot(run):
+    picture = fate_grid(run)
+    shown = words(picture)
+    assert [text for text in shown if text.isdecimal()] == ["8", "4", "2"]
+    assert shown[shown.index("the broker lets through") + 1] == "tagB"
+    assert {"A keeps", "B keeps", "✗ 4 dropped by the broker", "✗ 2 dropped by the client"} <= set(shown)
+    assert "8 sent; the broker lets through tagB: 4 left; 2 delivered." in picture.alt
+
+
+def test_a_slot_that_changes_while_messages_come_is_shown_with_its_changes():
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=5)
+    lab.send("T", ["tagA"])
+    lab.run(seconds=1)
+    lab.subscribe("A", "T", "tagB")
+    lab.run(seconds=60)
+    lab.send("T", ["tagA"])
+    lab.run(seconds=1)
+    assert "lets through tagA → tagB: 1 left; 1 delivered" in lab.grid().alt
+
+
+@pytest.mark.parametrize(("body", "steps"), [
+    ("MsgStr2", [("the broker", "drops it: the slot says tagB")]),
+    ("MsgStr6", [("A", "drops it: A itself asks for tagA")]),
+    ("MsgStr4", [("B", "hands it to its listener")]),
+])  # fmt: skip
+def test_the_way_of_a_message_names_who_acts(run, body, steps):
+    told = LabResult(run).way(body)
+    assert [tuple(row[1:]) for row in told.rows if row[2].startswith(("drops", "hands"))] == steps
+    assert "nobody reads it again" in told.rows[-1][2]
+    assert [row[1] for row in told.rows[:2]] == ["the broker", steps[0][0].replace("the broker", "A")]
+    with pytest.raises(BadInput, match="no message MsgStr9 came to group"):
+        LabResult(run).way("MsgStr9")
 
 
 def test_grid_stacks_messages_of_one_queue_and_tag():

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
-from rmqlab.run.fates import fate_words
 from rmqlab.run.recorded_events import Consumed
 from rmqlab.run.run import Run
 from rmqlab.scenario.fault_steps import Kill
@@ -48,10 +47,7 @@ def no_loss(run: Run) -> str | None:
     lost = [fate for fate in run.fates if fate.lost]
     if not lost:
         return None
-    named = (
-        _("{body} {fate} ({culprit})", body=lost_fate.body, fate=fate_words(lost_fate.fate), culprit=lost_fate.culprit)
-        for lost_fate in lost
-    )
+    named = (_("{body} {told}", body=fate.body, told=fate.sentence) for fate in lost)
     return _("{lost} lost: {body}", lost=len(lost), body=joined(", ", named))
 
 
