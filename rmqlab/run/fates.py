@@ -174,7 +174,7 @@ class MessageFate:
 
     @property
     def dropped_by(self) -> str | None:
-        """Who let the message go: `BROKER`, `PROXY`, or a client; None where nobody dropped or skipped it."""
+        """Who let the message go: `BROKER`, `PROXY`, or a client; None unless it was dropped or skipped."""
         if self.fate not in LOSING:
             return None
         return BROKER if self.fate in _BY_BROKER else PROXY if self.fate is Fate.ACKED_BY_PROXY else self.culprit

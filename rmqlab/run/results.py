@@ -121,13 +121,13 @@ class Fates(Records[records.FateRecord]):
     >>> from rmqlab import Lab
     >>> lab = Lab(topics={"T": 1})
     >>> a = lab.consumer("A", group="G", subscribe={"T": "tagA"})
-    >>> lab.run(seconds=1)
+    >>> lab.run(seconds=60)
     >>> sent = lab.send("T", ["tagB"])
-    >>> lab.run(seconds=1)
+    >>> lab.run(seconds=30)
     >>> lab.fates()
     Fates: 1
     message  tag   queue  offset  pulled by  what became of it        dropped by  subscription that decided
-    MsgStr0  tagB  0      0       A          ✗ dropped by the broker  the broker  tagA, of A
+    MsgStr0  tagB  0      0       A          – dropped by the broker  the broker  tagA, of A
     """
 
     def _table(self) -> Table:
