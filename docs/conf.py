@@ -61,8 +61,8 @@ suppress_warnings = ["myst.xref_missing"]
 
 @cache
 def home(folder: str) -> Home:
-    """What the home page shows; the picture is drawn in the language of the pages."""
-    return Home(SITE_LANGUAGE, Path(folder) / "data" / "pictures" / "eight_messages.svg")
+    """What the home page shows, with the film in the language of the pages."""
+    return Home(SITE_LANGUAGE, Path(folder))
 
 
 def frame(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:

@@ -6,11 +6,14 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
+from rmqlab import Lab
 from tests.proof.site.lesson_cards import lessons
 from tests.proof.site.top import words
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rmqlab_tools.show.film.film import Film
 
 # Each reader with the page that the card leads to, and a second one.
 READERS = (
@@ -26,20 +29,32 @@ PROOFS = (
     ("orders", "notebooks/08_every_schedule.html"),
     ("unknown", "reference/fates.html"),
 )
+FILM = "data/pictures/eight_messages.html"
 COMMANDS = {"notebook": "notebook", "reproduce": "reproduce", "doctor": "doctor --namesrv HOST:9876"}
 
 
+def film() -> Film:
+    """The eight messages running, in the language that is spoken."""
+    lab = Lab(topics={"T": 4})
+    for client, tag in (("A", "tagA"), ("B", "tagB")):
+        lab.consumer(client, group="G", subscribe={"T": tag})
+        lab.run(seconds=60)
+    lab.send("T", ["tagA"] * 4 + ["tagB"] * 4)
+    lab.run(seconds=25)
+    return lab.play()
+
+
 class Home:
-    """The home page in one language; `picture` is the file of the eight messages, drawn in that language."""
+    """The home page in one language; `sources` are those of the site, with the film in that language."""
 
     readers = READERS
     proofs = PROOFS
     commands = COMMANDS
 
-    def __init__(self, language: str, picture: Path) -> None:
+    def __init__(self, language: str, sources: Path) -> None:
         """Lessons are counted, and the first one's minutes read, from the notebooks."""
         self._words = words()[language]["home"]
-        self._picture = picture
+        self._film = sources / FILM
         known = lessons(language)
         self._values = {"lessons": str(len(known)), "minutes": str(known[0].minutes)}
 
@@ -48,9 +63,9 @@ class Home:
         return re.sub(r"\{(\w+)\}", lambda name: self._values[name[1]], escape(self._words[key], quote=True))
 
     @property
-    def film(self) -> str:
+    def running(self) -> str:
         """The eight messages running."""
-        return self._picture.read_text(encoding="utf-8")
+        return self._film.read_text(encoding="utf-8")
 
 
 def preview(language: str, page: str, title: str, address: str) -> dict[str, str]:

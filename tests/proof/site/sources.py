@@ -20,6 +20,7 @@ from tests.proof.site import (
     api_page,
     dark_pictures,
     decoder_page,
+    home_page,
     lesson_cards,
     quiz_page,
     reading_page,
@@ -67,8 +68,9 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
         place = target / picture.relative_to(ROOT)
         _copy(picture, place)
     with spoken(language):  # the picture of README, as tests/show/test_readme_picture.py has it
-        drawn = fate_grid(EightMessages().run()).svg
+        drawn, running = fate_grid(EightMessages().run()).svg, home_page.film().html(autoplay=True)
     (target / "data" / "pictures" / "eight_messages.svg").write_text(letters_marked(drawn), encoding="utf-8")
+    (target / home_page.FILM).write_text(running, encoding="utf-8")
     times = target / "data" / "workshop" / "times.txt"  # docs/instructors/times.md shows it
     times.parent.mkdir(parents=True, exist_ok=True)
     measured = json.loads((ROOT / "data" / "workshop" / "times.json").read_text(encoding="utf-8"))
