@@ -37,6 +37,7 @@ REASONS = {
     "rmqlab_tools/processes.py": "/proc, which is the kernel's",
     "rmqlab_tools/cli/cli.py": "/dev/null, once standard output is closed",
     "rmqlab_tools/cli/output.py": "a descriptor of its own for --json -; folders for results, whose errors it tells",
+    "rmqlab_tools/cli/__init__.py": "no file is read: whether `./lab` is to install what a folder of code needs",
     "rmqlab_tools/cli/notebook.py": "a learner's own copy and Jupyter's settings",
     "rmqlab_tools/course/learner_copy.py": "a learner's own copy, which it has made",
     "rmqlab_tools/course/progress.py": "a learner's own notes, in the copy",

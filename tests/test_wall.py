@@ -32,10 +32,11 @@ TOOLS = {
     "recordings": {*KERNEL, "live"},
     "search": {*KERNEL, "recordings"},
     "show": {*KERNEL, "search"},
+    "source": {*KERNEL, "search"},
     "spark": {*KERNEL, "live", "recordings", "search", "show"},
     "doctor": {*KERNEL, "live", "search", "show"},
     "course": {*KERNEL, "recordings", "search", "show", "spark", "doctor"},
-    "cli": {*KERNEL, "live", "recordings", "search", "show", "spark", "doctor", "course"},
+    "cli": {*KERNEL, "live", "recordings", "search", "show", "source", "spark", "doctor", "course"},
 }
 ROOMS = KERNEL | TOOLS
 # The one door from the kernel to its clients; `plugins.pyi` beside it says to mypy what each is.

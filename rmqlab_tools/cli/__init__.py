@@ -24,7 +24,8 @@ class Verb(NamedTuple):
     """A verb: what it does in one line, its exit statuses besides those of every verb, an example, and what it needs.
 
     `extras` are those of pyproject.toml that it needs besides the core, `option_extras` those that one of `options`
-    needs. `java` among them means: a Java 17 or newer, found on the machine or else installed from a wheel. `checkout`:
+    needs, `code_extras` those that a folder or a file of code among its arguments needs.
+    `java` among them means: a Java 17 or newer, found on the machine or else installed from a wheel. `checkout`:
     its module lies in tests/proof/commands, so it is a verb of the source tree and not of an installed package.
     """
 
@@ -35,6 +36,7 @@ class Verb(NamedTuple):
     options: tuple[str, ...] = ()
     option_extras: tuple[str, ...] = ()
     bare_options: tuple[str, ...] = ()
+    code_extras: tuple[str, ...] = ()
     checkout: bool = False
     package: str = "rmqlab_tools.cli"
 
@@ -46,7 +48,19 @@ class Verb(NamedTuple):
         if any(text.partition("=")[0] in self.bare_options for text in arguments):
             return set()
         is_asked = any(argument.partition("=")[0] in self.options for argument in arguments)
-        return {*self.extras, *(self.option_extras if is_asked else ())}
+        of_code = self.code_extras if any(map(_is_code, arguments)) else ()
+        return {*self.extras, *(self.option_extras if is_asked else ()), *of_code}
+
+
+def _is_code(argument: str) -> bool:
+    """Whether an argument is a file of code or configuration, or a folder that is no recording."""
+    path = Path(argument)
+    try:
+        if argument.startswith("-") or not path.is_dir():
+            return path.suffix.lower() in {".go", ".java", ".kt", ".kts", ".properties", ".py", ".xml", ".yaml", ".yml"}
+        return not any((path / name).is_file() for name in ("frames.jsonl", "frames.jsonl.gz"))
+    except (OSError, ValueError):  # the verb says that it may not be read
+        return False
 
 
 VERBS = {
@@ -151,13 +165,14 @@ VERBS = {
         'plan tagA "tagA || tagB" --budget 200',
     ),
     "lint": Verb(
-        _("check the subscriptions of a group for inconsistencies"),
+        _("check the subscriptions of groups for inconsistencies: members, or a whole code base"),
         {
             0: _("no inconsistency was shown (read what is not decided)"),
             1: _("a group is inconsistent"),
-            4: _("what was given is a part of the group: it tells too little"),
+            4: _("too little is known: a part of the group was given, or code does not tell"),
         },
         "lint --member A:TopicTest=tagA --member B:TopicTest=tagB",
+        code_extras=("source",),
     ),
     "rules": Verb(
         _("the rules of a version, the source of one, or what differs between two versions"),

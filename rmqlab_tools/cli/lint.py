@@ -9,9 +9,12 @@ from rmqlab.errors import BadInput, there_are
 from rmqlab.language import _, joined
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab_tools.cli.arguments import add_version
+from rmqlab_tools.cli.check_files import add_check_files, check_targets, give_checks
+from rmqlab_tools.cli.lint_sources import LINT_NOT_KNOWN, add_source_arguments, is_source, run_sources
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.doctor.evidence.lint_views import read_views
+from rmqlab_tools.search.lint.checks import checks_of_groups
 from rmqlab_tools.search.lint.findings import GroupLint, LintVerdict
 from rmqlab_tools.search.lint.lint_text import lint_lines
 from rmqlab_tools.search.lint.meaning import lint
@@ -21,16 +24,15 @@ from rmqlab_tools.search.lint.modes import MEMBER_KINDS, rules_for
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-LINT_NOT_KNOWN = 4
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument(
         "file",
         nargs="*",
-        metavar="FILE",
+        metavar="FILE|SOURCE",
         help=_(
+            "code bases: folders or files of Java, Kotlin, Go, Python, Spring's configuration and XML; or "
             "members or heartbeats as JSON, a scenario (FILE#ID), the folder of a recording; or what "
             "brokers, members and mqadmin say: consumerConnection, consumerStatus, "
             "ConsumerRunningInfo, several files of one group together"
@@ -60,6 +62,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--group", metavar="NAME", help=_("only this group of the file (what --member makes is this one)")
     )
     add_version(parser)
+    add_check_files(parser)
+    add_source_arguments(parser)
     parser.add_argument(
         "--queues", type=int, metavar="N", help=_("queues of a topic, where the file does not say; else even shares")
     )
@@ -81,6 +85,17 @@ def run(args: Namespace) -> int:
         raise BadInput(_("give either a FILE or members, such as --member A:TopicTest=tagA --member B:TopicTest=tagB"))
     if args.kinds and not args.given:
         raise BadInput(_("--kind is of members that --member names; a file has kind beside client"))
+    check_targets(args)
+    sources = [name for name in args.file if is_source(name)]
+    if sources:
+        if len(sources) < len(args.file):
+            other = next(name for name in args.file if name not in sources)
+            raise BadInput(
+                _("{other} is no code base, {source} is one: judge them one by one", other=other, source=sources[0])
+            )
+        return run_sources(args)
+    if args.profile or args.tests:
+        raise BadInput(_("--profile and --tests are of code bases; give the folder of one"))
     views: dict[str, GroupLint] = {}
     config_damage: tuple[str, ...] = ()
     if args.given:
@@ -115,6 +130,7 @@ def run(args: Namespace) -> int:
     worst = LintVerdict.worst(result.verdict for result in results)
     record = {"verdict": str(worst), "groups": [result.as_json() for result in results]}
     write_json(record | ({"config_damage": list(config_damage)} if config_damage else {}), args.json)
+    give_checks(args, checks_of_groups(results), "lint")
     if worst is LintVerdict.INCONSISTENT:
         return 1
     return LINT_NOT_KNOWN if any(result.missing for result in results) else 0

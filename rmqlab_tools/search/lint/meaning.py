@@ -63,7 +63,10 @@ def lint(group: LintGroup, rules: Rules = DEFAULT_RULES) -> GroupLint:
     """Compare what the members of a group subscribe, in the order in which they were heard, by the broker's rules."""
     members = group.members
     topics = sorted({topic for member in members for topic in member.subscriptions})
-    compared = tuple(_topic(topic, members, group.queues.get(topic), rules) for topic in topics)
+    compared = tuple(
+        _topic(topic, [member for member in members if member.tells(topic)], group.queues.get(topic), rules)
+        for topic in topics
+    )
     return GroupLint(
         group.name, tuple(heard.client for heard in members), compared, tuple(_notes(members, compared, rules)),
         _tool(members),

@@ -59,6 +59,12 @@ class LintMember:
     sent_codes: Mapping[str, frozenset[int]] = field(default_factory=dict)
     client_id: str = ""
     kind: str = "push"
+    unsaid: frozenset[str] | None = frozenset()
+    """Topics that it subscribes in a way that is not known; None: it may subscribe any besides those that are."""
+
+    def tells(self, topic: str) -> bool:
+        """Whether it is known what it wants of a topic, and be it nothing."""
+        return topic in self.subscriptions or (self.unsaid is not None and topic not in self.unsaid)
 
     @property
     def pops(self) -> bool:

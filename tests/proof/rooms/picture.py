@@ -19,7 +19,7 @@ from tests.proof.rooms.imports import PACKAGES, essential, graph, package_of
 
 PICTURE = ROOT / "data" / "pictures" / "rooms.svg"
 COLUMNS: Final = {
-    "cli": 1, "course": 1, "spark": 0, "doctor": 2, "show": 1, "search": 1, "recordings": 1, "live": 1,
+    "cli": 1, "course": 1, "source": 2, "spark": 0, "doctor": 2, "show": 1, "search": 1, "recordings": 1, "live": 1,
     "lab": 2, "sim": 1, "broker": 0, "store": 0, "client": 1, "run": 2, "namesrv": 0, "filter": 1, "protocol": 1,
     "scenario": 2, "message": 1,
 }  # fmt: skip

@@ -1,0 +1,178 @@
+"""Consumers that beans of XML are: `DefaultMQPushConsumer` with its properties, and `ConsumerBean` of ONS.
+
+No entity is ever resolved: a file that declares one is not read, and external ones are not fetched, so that a file
+of a stranger can neither grow without end nor reach what lies elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from xml.parsers import expat
+
+from rmqlab.language import _
+from rmqlab.protocol.subscription_data import SQL92, TAG
+from rmqlab_tools.source.drafts import FoundConsumer, FoundSubscription
+from rmqlab_tools.source.values import Known, NotKnown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab_tools.source.files import Files
+    from rmqlab_tools.source.settings import Settings
+    from rmqlab_tools.source.values import Value
+
+WORDS: Final = re.compile(r"MQPushConsumer|LitePullConsumer|ConsumerBean")
+KINDS: Final = {
+    "DefaultMQPushConsumer": "push", "DefaultLitePullConsumer": "lite", "ConsumerBean": "push",
+    "OrderConsumerBean": "push", "BatchConsumerBean": "push",
+}  # fmt: skip
+DEEPEST: Final = 200
+
+
+class DamagedXmlError(Exception):
+    """A file that is no XML, or one that declares entities; the text says where and why."""
+
+
+@dataclass(slots=True)
+class Element:
+    """An element: name without its namespace, attributes, line, what lies in it."""
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, name: str) -> Iterator[Element]:
+        """Those within that are called so."""
+        for child in self.children:
+            if child.name == name:
+                yield child
+            yield from child.all(name)
+
+
+def parse_xml(text: str) -> Element:
+    """The root of a document.
+
+    Raises:
+        DamagedXmlError: it is no XML, declares an entity, or is nested deeper than a person writes.
+    """
+    parser = expat.ParserCreate()
+    top = Element("", {}, 0)
+    open_: list[Element] = [top]
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if len(open_) > DEEPEST:
+            raise DamagedXmlError(_("what it says is nested deeper than {most}", most=DEEPEST))
+        made = Element(name.rpartition(":")[2], attributes, parser.CurrentLineNumber)
+        open_[-1].children.append(made)
+        open_.append(made)
+
+    def end(_name: str) -> None:
+        open_.pop()
+
+    def data(characters: str) -> None:
+        open_[-1].text += characters
+
+    def entity(*_about: object) -> None:
+        raise DamagedXmlError(_("it declares entities, which are not resolved"))
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, data
+    parser.EntityDeclHandler = entity
+    try:
+        parser.Parse(text.encode(), True)
+    except expat.ExpatError as error:
+        why = expat.ErrorString(error.code)
+        raise DamagedXmlError(_("line {line}: {error}", line=error.lineno, error=why)) from error
+    return top
+
+
+def bean_consumers(files: Files, settings: Settings) -> Iterator[FoundConsumer]:
+    """The consumers of all files of XML that name one."""
+    for file in files.of(".xml"):
+        text = files.text(file)
+        if text is None or not WORDS.search(text) or "<bean" not in text:
+            continue
+        try:
+            # the text is decoded already, whatever encoding the file names
+            root = parse_xml(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
+        except DamagedXmlError as error:
+            files.troubles.append((file.shown, _("does not parse: {error}", error=error)))
+            continue
+        for bean in root.all("bean"):
+            kind = KINDS.get(bean.attributes.get("class", "").rpartition(".")[2])
+            if kind:
+                consumer = _consumer(bean, kind, root, file.shown, settings)
+                if consumer.subscriptions or isinstance(consumer.group, NotKnown):
+                    yield consumer
+
+
+def _consumer(bean: Element, kind: str, root: Element, file: str, settings: Settings) -> FoundConsumer:
+    properties = {each.attributes.get("name", ""): each for each in bean.children if each.name == "property"}
+    short = {key: value for key, value in bean.attributes.items() if key.startswith("p:")}
+
+    def text(name: str) -> Value | None:
+        if f"p:{name}" in short:
+            return settings.filled(short[f"p:{name}"], file)
+        return None if name not in properties else _value(properties[name], file, settings)
+
+    group = text("consumerGroup")
+    if group is None and "properties" in properties:
+        group = next(
+            (
+                _value(each, file, settings)
+                for each in properties["properties"].all("prop")
+                if each.attributes.get("key") in {"GROUP_ID", "ConsumerId"}
+            ),
+            None,
+        )
+    if group is None:
+        arguments = [each for each in bean.children if each.name == "constructor-arg"]
+        group = _value(arguments[0], file, settings) if arguments else None
+    name = bean.attributes.get("id") or bean.attributes.get("name") or "bean"
+    made = FoundConsumer(
+        name, file, bean.line, NotKnown(_("no group is given where it is made")) if group is None else group, kind
+    )
+    model, servers = text("messageModel"), text("namesrvAddr")
+    if isinstance(model, Known):
+        made.settings["messageModel"] = model.text
+    made.servers = servers.text if isinstance(servers, Known) else ""
+    for each in properties["subscription"].all("entry") if "subscription" in properties else ():
+        topic = settings.filled(each.attributes.get("key", ""), file)
+        made.subscriptions.append(
+            FoundSubscription(topic, Known(TAG), _or_all(_value(each, file, settings)), file, each.line)
+        )
+    if "subscriptionTable" in properties:
+        made.subscriptions += _table(properties["subscriptionTable"], root, file, settings)
+    return made
+
+
+def _table(element: Element, root: Element, file: str, settings: Settings) -> Iterator[FoundSubscription]:
+    """Keys of ONS are beans of class `Subscription`."""
+    keys = [bean for key in element.all("key") for bean in key.all("bean")]
+    references = [each.attributes["key-ref"] for each in element.all("entry") if "key-ref" in each.attributes]
+    keys += [bean for bean in root.all("bean") if bean.attributes.get("id") in references]
+    for key in keys:
+        given = {each.attributes.get("name", ""): _value(each, file, settings) for each in key.all("property")}
+        kind = given.get("type", Known(TAG))
+        kind = Known(SQL92 if kind.text.upper() in {"SQL92", "SQL"} else TAG) if isinstance(kind, Known) else kind
+        topic = given.get("topic", NotKnown(_("a subscription of the table is made elsewhere")))
+        yield FoundSubscription(topic, kind, _or_all(given.get("expression", Known("*"))), file, key.line)
+
+
+def _value(element: Element, file: str, settings: Settings) -> Value:
+    """The value of a property, an entry or an argument: its attribute, or what its `value` says."""
+    if "value" in element.attributes:
+        return settings.filled(element.attributes["value"], file)
+    inner = next((child for child in element.children if child.name == "value"), None)
+    if inner is not None:
+        return settings.filled(inner.text.strip(), file)
+    if element.text.strip() and not element.children:
+        return settings.filled(element.text.strip(), file)
+    return NotKnown(_("{name} is no text", name=element.attributes.get("name") or element.name))
+
+
+def _or_all(value: Value) -> Value:
+    return Known("*") if value == Known("") else value

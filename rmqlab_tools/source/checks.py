@@ -1,0 +1,40 @@
+"""What was found in sources as checks: one for each group, one for each thing that is not known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.language import _
+from rmqlab_tools.check_reports import Check, Level, Spot
+from rmqlab_tools.search.lint.checks import LEVELS
+from rmqlab_tools.search.lint.lint_text import verdict_words
+from rmqlab_tools.source.source_text import difference_sentence
+
+if TYPE_CHECKING:
+    from rmqlab_tools.source.groups import SourceLint
+
+
+def checks_of(found: SourceLint) -> list[Check]:
+    """Groups that differ, with a line at each of their places, then groups that agree, gaps, files not read."""
+    checks = []
+    for group in found.groups:
+        level = LEVELS[group.verdict]
+        places = found.places[group.group].values()
+        if level is Level.WARNING and group.missing:
+            continue  # its gaps say it, each at its own place
+        sentences = {place.label: difference_sentence(group, place.label) for place in places} if level else {}
+        spots = tuple(
+            Spot(place.file, place.line, sentences.get(place.label, "") if level is Level.ERROR else "")
+            for place in places
+        )
+        text = spots[0].text if level is Level.ERROR and spots else verdict_words(group.verdict)
+        checks.append(Check("members-differ", group.group, level, text, spots))
+    checks += [
+        Check("not-known", gap.group or gap.name, Level.WARNING, gap.sentence(), (Spot(gap.file, gap.line),))
+        for gap in found.gaps
+    ]
+    checks += [
+        Check("not-read", file, Level.WARNING, _("{file}: {why}", file=file, why=why), (Spot(file, 1),))
+        for file, why in found.base.troubles
+    ]
+    return checks

@@ -1,0 +1,82 @@
+"""What a term of code comes to: constants, fields, enums, imports, joined texts and simple functions are followed.
+
+What cannot be followed is not guessed: the answer says why. A parameter is known only by who calls the function; the
+answer then names that function, and whoever asks may ask again for each of its callers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.language import _
+from rmqlab_tools.source.calls import CallFollower
+from rmqlab_tools.source.names import DEEPEST
+from rmqlab_tools.source.scopes import Placed, missing, shown
+from rmqlab_tools.source.terms import Call, Items, Join, Make, Name, Pairs, Setting, Text, Unread
+from rmqlab_tools.source.values import Known, NotKnown
+
+if TYPE_CHECKING:
+    from rmqlab_tools.source.code import Code
+    from rmqlab_tools.source.settings import Settings
+    from rmqlab_tools.source.values import Value
+
+
+class Follower(CallFollower):
+    """Follows terms through the code and settings of a code base."""
+
+    def __init__(self, code: Code, settings: Settings) -> None:
+        """See `NameFollower`."""
+        super().__init__(code, settings)
+        self._trail: list[tuple[object, ...]] = []
+
+    def text(self, placed: Placed) -> Value:
+        """The text that a term comes to."""
+        reached = self.reach(placed)
+        if isinstance(reached, NotKnown):
+            return reached
+        term, scope = reached.term, reached.scope
+        match term:
+            case Text():
+                return Known(term.value)
+            case Setting():
+                return self.settings.filled(term.text, scope.unit.file)
+            case Join():
+                texts = [self.text(Placed(part, scope)) for part in term.parts]
+                missing = [value for value in texts if isinstance(value, NotKnown)]
+                if missing:
+                    return NotKnown(missing[0].why, frozenset().union(*(value.given for value in missing)))
+                return Known("".join(value.text for value in texts if isinstance(value, Known)))
+            case Call():
+                return NotKnown(_("{call}() is not followed", call=shown(term)))
+            case Items() if len(term.items) == 1:
+                return self.text(Placed(term.items[0], scope))
+            case Make() | Items() | Pairs():
+                return NotKnown(_("it is no text"))
+            case Unread():
+                return NotKnown(_("{text} is not followed", text=term.text))
+        return NotKnown(_("{name} is in none of the sources", name=term))
+
+    def reach(self, placed: Placed) -> Placed | NotKnown:
+        """What a name or a call stands for: a term that is neither, or a call that is not ours."""
+        term, scope = placed.term, placed.scope
+        if not isinstance(term, Name | Call):
+            return placed
+        step = (term, scope.unit.file, None if scope.type is None else scope.type.name, scope.function, scope.entry)
+        if step in self._trail:
+            cycle = [*self._trail[self._trail.index(step) :], step]
+            return NotKnown(
+                _("{name} leads back to itself: {cycle}", name=shown(term),
+                  cycle=" -> ".join(shown(one[0]) for one in cycle))
+            )  # fmt: skip
+        if len(self._trail) >= DEEPEST:
+            return NotKnown(_("{name} leads through more than {most} names", name=shown(term), most=DEEPEST))
+        self._trail.append(step)
+        try:
+            next_ = self.name_of(term, scope) if isinstance(term, Name) else self.call_of(term, scope)
+            if next_ is None:
+                return placed if isinstance(term, Call) else NotKnown(missing(term))
+            if isinstance(next_, NotKnown):
+                return next_
+            return self.reach(next_)
+        finally:
+            self._trail.pop()

@@ -1,0 +1,329 @@
+"""Consumers that code of Java or Kotlin makes: push and lite pull consumers, gRPC builders, those of ONS."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rmqlab.language import _
+from rmqlab_tools.source.code import JVM
+from rmqlab_tools.source.drafts import Draft, DraftSubscription, pairs_of
+from rmqlab_tools.source.scopes import Placed, Scope, bindings
+from rmqlab_tools.source.terms import Assign, Call, Do, Join, Make, Name, Return, Setting, Text, chain, root
+from rmqlab_tools.source.values import NotKnown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab_tools.source.code import Code
+    from rmqlab_tools.source.follow import Follower
+    from rmqlab_tools.source.terms import Function, Term, TypeOfCode, Unit
+
+WORDS: Final = re.compile(
+    r"DefaultMQPushConsumer|LitePullConsumer|MQPushConsumer|setSubscriptionExpressions|ConsumerBuilder|PushConsumer\b|"
+    r"SimpleConsumer\b|com\.aliyun\.openservices|ONSFactory"
+)
+OURS: Final = (
+    "org.apache.rocketmq",
+    "com.alibaba.rocketmq",
+    "com.aliyun.openservices",
+    "com.aliyun.mq",
+    "io.openmessaging",
+)
+KINDS: Final = {
+    "DefaultMQPushConsumer": "push", "MQPushConsumer": "push",
+    "DefaultLitePullConsumer": "lite", "LitePullConsumer": "lite",
+}  # fmt: skip
+"""Classes of the client by how they fetch; no other library has one of these names."""
+IMPORTED: Final = {
+    "PushConsumer": "grpc", "PushConsumerBuilder": "grpc",
+    "SimpleConsumer": "simple", "SimpleConsumerBuilder": "simple",
+    "Consumer": "push", "OrderConsumer": "push", "BatchConsumer": "push",
+    "ConsumerBean": "push", "OrderConsumerBean": "push", "BatchConsumerBean": "push",
+}  # fmt: skip
+"""Those whose names others have too: they count where they are imported from a client of RocketMQ."""
+BUILDERS: Final = {"newPushConsumerBuilder": "grpc", "newSimpleConsumerBuilder": "simple"}
+ONS_MAKERS: Final = {"createConsumer", "createOrderedConsumer", "createBatchConsumer"}
+NOT_GIVEN: Final = _("no group is given where it is made")
+
+
+def jvm_drafts(code: Code, follower: Follower) -> Iterator[Draft]:
+    """The consumers of all files of Java and Kotlin that name a class of the client."""
+    for _file, unit in code.with_words(WORDS, *JVM):
+        for made in unit.types.values():
+            yield from _Finder(unit, made, follower).drafts()
+
+
+class _Finder:
+    """The consumers that one type makes, by the variables that hold them."""
+
+    def __init__(self, unit: Unit, made: TypeOfCode, follower: Follower) -> None:
+        self._unit, self._type, self._follower = unit, made, follower
+        self._by_variable: dict[tuple[Function | None, str], Draft] = {}
+        self._by_chain: dict[Call, Draft] = {}
+        self._by_step: dict[int, Draft] = {}
+        self._found: list[Draft] = []
+
+    def drafts(self) -> list[Draft]:
+        """All of them that subscribe something."""
+        for field in self._type.fields.values():
+            kind = self._kind(field.type)
+            if isinstance(field.value, Make | Call):
+                self._made(field.value, None, field.name, field.line)
+            if kind and (None, field.name) not in self._by_variable:
+                self._by_variable[None, field.name] = self._draft(field.name, field.line, kind, NotKnown(NOT_GIVEN))
+        for function in self._type.functions:
+            for parameter in function.parameters:
+                kind = self._kind(parameter.type)
+                if kind and not (function.name == "prepareStart" and self._annotated):  # the annotation's consumer
+                    placed = self._at(Name((parameter.name,)), function)
+                    draft = self._draft(parameter.name, function.line, kind, placed)
+                    draft.remark = _(
+                        "{name} is a parameter of {function}()", name=parameter.name, function=function.name
+                    )
+                    self._by_variable[function, parameter.name] = draft
+            for step in function.statements:
+                if isinstance(step, Assign):
+                    self._assigned(step, function)
+        for function in self._type.functions:
+            for step in function.statements:
+                if isinstance(step, Do):
+                    self._called(step.call, function)
+                elif isinstance(step, Assign) and id(step) in self._by_step:
+                    self._by_variable[function, step.target[-1]] = self._by_step[id(step)]
+                elif isinstance(step, Assign) and len(step.target) > 1 and step.value is not None:
+                    self._set_property(step, function)
+        return [draft for draft in self._found if draft.subscriptions]
+
+    @property
+    def _annotated(self) -> bool:
+        return any(annotation.name == "RocketMQMessageListener" for annotation in self._type.annotations)
+
+    def _kind(self, written: str) -> str:
+        """How a class of the client fetches; "" of any other class."""
+        written = written.rstrip("?!")
+        if written in KINDS:
+            return KINDS[written]
+        if written not in IMPORTED:
+            return ""
+        full = self._unit.imports.get(written, "")
+        imported = full.startswith(OURS) if full else any(each.startswith(OURS) for each in self._unit.wildcards)
+        return IMPORTED[written] if imported else ""
+
+    def _at(self, term: Term, function: Function | None) -> Placed:
+        return Placed(term, Scope(self._unit, self._type, function))
+
+    def _draft(self, name: str, line: int, kind: str, group: Placed | NotKnown) -> Draft:
+        draft = Draft(name, self._unit, self._type, line, kind, group)
+        self._found.append(draft)
+        return draft
+
+    def _assigned(self, step: Assign, function: Function) -> None:
+        name = step.target[-1]
+        if step.target[:-1] not in {(), ("this",)}:
+            return
+        is_field = step.target[:-1] == ("this",) or (name in self._type.fields and not step.type)
+        where = None if is_field else function
+        before = self._by_variable.get((where, name))
+        if step.value is not None:
+            self._made(step.value, function, name, step.line, where)
+        draft = self._by_variable.get((where, name))
+        if draft is not None and draft is not before:
+            self._by_step[id(step)] = draft
+        if (where, name) not in self._by_variable and (kind := self._kind(step.type)):
+            if isinstance(step.value, Call) and self._made_elsewhere(step.value, function, name, where, kind):
+                return
+            shown = "" if step.value is None else getattr(root(step.value), "text", str(root(step.value) or ""))
+            call = step.value.function if isinstance(step.value, Call) else shown
+            why = _("{name} is made by {call}, which is not followed", name=name, call=call or "...")
+            self._by_variable[where, name] = self._draft(name, step.line, kind, NotKnown(why))
+
+    def _made(
+        self, value: Term, function: Function | None, name: str, line: int, where: Function | None = None
+    ) -> None:
+        """A variable is given a value: a new consumer, or what a chain of a builder ends with."""
+        if isinstance(value, Make) and (kind := self._kind(value.type)):
+            draft = self._draft(name, line, kind, NotKnown(NOT_GIVEN))
+            self._constructed(draft, value, function)
+            self._by_variable[where, name] = draft
+            return
+        calls = chain(value) if isinstance(value, Call) else []
+        start = root(value)
+        if isinstance(start, Make) and self._kind(start.type):  # of Kotlin: DefaultMQPushConsumer("g").apply { }
+            self._made(start, function, name, line, where)
+            draft = self._by_variable[where, name]
+            self._by_chain[calls[-1]] = draft
+            self._apply(draft, calls, function)
+        elif any(call.function in BUILDERS for call in calls):
+            kind = next(BUILDERS[call.function] for call in calls if call.function in BUILDERS)
+            draft = self._draft(name, line, kind, NotKnown(NOT_GIVEN))
+            self._by_variable[where, name] = self._by_chain[calls[-1]] = draft
+            self._apply(draft, calls, function)
+        elif calls and calls[-1].function in ONS_MAKERS and function is not None and calls[-1].arguments:
+            group = self._ons_group(calls[-1].arguments[0], function)
+            self._by_variable[where, name] = self._draft(name, line, "push", group)
+        elif (
+            isinstance(start, Name)
+            and (of_builder := self._variable(start, function)) is not None
+            and calls
+            and calls[-1].function == "build"
+        ):
+            self._by_variable[where, name] = of_builder
+
+    def _made_elsewhere(self, call: Call, function: Function, name: str, where: Function | None, kind: str) -> bool:
+        """A function of the sources makes the consumer: its group is what that one gives it."""
+        scope = Scope(self._unit, self._type, function)
+        called = self._follower.called(call, scope)
+        if called is None:
+            return False
+        unit, made, maker = called
+        for step in maker.statements:
+            value = step.value if isinstance(step, Assign | Return) else None
+            if isinstance(value, Make) and self._kind(value.type) == kind:
+                draft = self._draft(name, call.line, kind, NotKnown(NOT_GIVEN))
+                self._constructed(draft, value, maker, Scope(unit, made, maker, bindings(maker, call, scope)))
+                self._by_variable[where, name] = self._by_variable[function, name] = draft
+                return True
+        return False
+
+    def _constructed(self, draft: Draft, value: Make, function: Function | None, scope: Scope | None = None) -> None:
+        """The constructors: (group), (group, hook, ...), (namespace, group, ...), of which the second is a text."""
+        here = scope or Scope(self._unit, self._type, function)
+        arguments = [Placed(argument, here) for argument in value.arguments]
+        named = dict(value.named)
+        if "consumerGroup" in named:
+            draft.group = Placed(named["consumerGroup"], here)
+        elif len(arguments) > 1 and self._is_text(arguments[1]):
+            draft.namespace, draft.group = arguments[:2]
+        elif arguments and (len(arguments) > 1 or self._is_text(arguments[0], unsure=True)):
+            draft.group = arguments[0]
+
+    def _is_text(self, placed: Placed, *, unsure: bool = False) -> bool:
+        term = placed.term
+        if isinstance(term, Text):
+            return term.value not in {"true", "false"}  # (group, enableMsgTrace)
+        if isinstance(term, Join | Setting):
+            return True
+        if isinstance(term, Make):
+            return False
+        if isinstance(term, Name):
+            if term.parts == ("null",):
+                return False
+            declared = self._follower.declared_type(term, placed.scope)
+            if declared:
+                return declared.rstrip("?") == "String"
+        reached = self._follower.reach(placed)
+        if isinstance(reached, NotKnown):
+            return unsure
+        return isinstance(reached.term, Text | Join | Setting) or (unsure and not isinstance(reached.term, Make))
+
+    def _ons_group(self, properties: Term, function: Function) -> Placed | NotKnown:
+        """ONS has the group in its properties: `PropertyKeyConst.GROUP_ID`, `ConsumerId` in older ones."""
+        for step in function.statements:
+            if isinstance(step, Do) and step.call.target == properties and len(step.call.arguments) == 2:
+                key, value = step.call.arguments
+                if _is_group_key(key):
+                    return self._at(value, function)
+        return NotKnown(_("the properties of the consumer are not made here"))
+
+    def _variable(self, name: Name, function: Function | None) -> Draft | None:
+        simple = name.parts[-1]
+        if name.parts[:-1] in {(), ("this",)} and (function, simple) in self._by_variable:
+            return self._by_variable[function, simple]
+        if name.parts[:-1] in {(), ("this",)}:
+            return self._by_variable.get((None, simple))
+        return None
+
+    def _called(self, call: Call, function: Function) -> None:
+        if call in self._by_chain:
+            return
+        calls, start = chain(call), root(call)
+        if isinstance(start, Name):
+            draft = self._variable(start, function)
+            if draft is not None:
+                self._apply(draft, calls, function)
+                return
+        kind = next((BUILDERS[each.function] for each in calls if each.function in BUILDERS), "")
+        if kind:
+            draft = self._draft(f"line {calls[0].line}", calls[0].line, kind, NotKnown(NOT_GIVEN))
+            self._by_chain[call] = draft
+            self._apply(draft, calls, function)
+        elif isinstance(start, Make) and self._kind(start.type):
+            draft = self._draft(f"line {start.line}", start.line, self._kind(start.type), NotKnown(NOT_GIVEN))
+            self._constructed(draft, start, function)
+            self._apply(draft, calls, function)
+
+    def _set_property(self, step: Assign, function: Function) -> None:
+        """Of Kotlin: `consumer.consumerGroup = "g"` calls the setter."""
+        draft = self._variable(Name(step.target[:-1]), function)
+        if draft is not None and step.value is not None:
+            name = step.target[-1]
+            setter = f"set{name[:1].upper()}{name[1:]}"
+            self._apply(draft, [Call(None, setter, (step.value,), step.line)], function)
+
+    def _apply(self, draft: Draft, calls: list[Call], function: Function | None) -> None:
+        """What calls of a consumer or of its builder say of it."""
+        for call in calls:
+            arguments = [self._at(argument, function) for argument in call.arguments]
+            first = arguments[0] if arguments else None
+            if call.function in {"setConsumerGroup", "setGroupName"} and first:
+                draft.group = first
+            elif call.function in {"setNamesrvAddr", "setEndpoints"} and first:
+                draft.servers = first
+            elif call.function == "setNamespace" and first:
+                draft.namespace = first
+            elif call.function == "setMessageModel" and isinstance(call.arguments[0], Name):
+                draft.settings["messageModel"] = call.arguments[0].parts[-1]
+            elif call.function == "setConsumeFromWhere" and first and isinstance(call.arguments[0], Name):
+                draft.settings["consumeFromWhere"] = call.arguments[0].parts[-1]
+            elif (call.function == "setSubscriptionExpressions" and first) or (
+                call.function == "setSubscription" and first and draft.kind == "push"
+            ):
+                self._subscribes(draft, call, None, first)
+            elif call.function == "setProperties" and first and function is not None:
+                draft.group = self._ons_group(call.arguments[0], function)
+            elif call.function == "setSubscriptionTable" and first and function is not None:
+                self._ons_table(draft, first, function)
+            elif call.function in {"subscribe", "subscribeAndStart"} and len(arguments) >= 2:
+                if self._is_class_filter(draft, call):
+                    why = NotKnown(_("a class filter cannot be looked into"))
+                    draft.remark = draft.remark or why.why
+                else:
+                    self._subscribes(draft, call, arguments[0], arguments[1])
+            elif call.function == "subscribe" and len(arguments) == 1:
+                self._subscribes(draft, call, arguments[0], None)
+
+    def _is_class_filter(self, draft: Draft, call: Call) -> bool:
+        """Three texts: a class and its source, which 4.8.0 still takes."""
+        return draft.kind == "push" and len(call.arguments) == 3 and isinstance(call.arguments[2], Text)
+
+    def _subscribes(self, draft: Draft, call: Call, topic: Placed | None, selector: Placed | None) -> None:
+        draft.subscriptions.append(DraftSubscription(topic, selector, call.line, self._unit.file))
+
+    def _ons_table(self, draft: Draft, table: Placed, function: Function) -> None:
+        """`Subscription` objects as keys, which are filled by their setters."""
+        pairs = pairs_of(table, self._follower)
+        if isinstance(pairs, NotKnown):
+            draft.remark = pairs.why
+            return
+        for key, _listener in pairs:
+            given = {
+                step.call.function: self._at(step.call.arguments[0], function)
+                for step in function.statements
+                if isinstance(step, Do) and step.call.target == key.term and len(step.call.arguments) == 1
+            }
+            topic = given.get("setTopic")
+            if topic is None:
+                draft.remark = _("a subscription of the table is made elsewhere")
+            else:
+                draft.subscriptions.append(
+                    DraftSubscription(
+                        topic, given.get("setExpression"), draft.line, self._unit.file, given.get("setType")
+                    )
+                )
+
+
+def _is_group_key(term: Term) -> bool:
+    if isinstance(term, Name):
+        return term.parts[-1] in {"GROUP_ID", "ConsumerId"}
+    return isinstance(term, Text) and term.value in {"GROUP_ID", "ConsumerId"}

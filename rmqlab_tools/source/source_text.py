@@ -1,0 +1,94 @@
+"""What was found in sources, in words: groups that differ with each place, what is not known, then the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rmqlab.language import _, joined, ngettext
+from rmqlab_tools.search.lint.findings import LintVerdict
+from rmqlab_tools.search.lint.limits import named
+from rmqlab_tools.search.lint.lint_text import lint_lines
+from rmqlab_tools.styled import BAD, GOOD, HEAD, SOFT, WARN, Line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab_tools.search.lint.findings import GroupLint
+    from rmqlab_tools.source.groups import SourceLint
+
+
+def source_lines(found: SourceLint, *, verbose: bool = False) -> Iterator[str]:
+    """Line by line. With `verbose` also what is compared in groups whose members agree."""
+    bad = [group for group in found.groups if group.verdict is LintVerdict.INCONSISTENT]
+    good = [group for group in found.groups if group.verdict is LintVerdict.CONSISTENT]
+    for group in found.groups:
+        if verbose or group in bad or (group.verdict is LintVerdict.UNDECIDED and not group.missing):
+            yield from lint_lines(group)
+            yield from _place_lines(found, group)
+    if found.gaps:
+        yield Line((_("Not known:"), HEAD))
+        for gap in found.gaps:
+            yield Line(f"  {gap.file}:{gap.line}: ", (gap.sentence(), WARN))
+    if found.base.troubles:
+        yield Line((_("Not read:"), HEAD))
+        for file, why in found.base.troubles:
+            yield Line(f"  {file}: ", (why, WARN))
+    if good and not verbose:
+        names = joined(", ", (f"{group.group} ({len(group.members)})" for group in good))
+        yield Line((_("Consistent, with their places: {names}", names=names), GOOD))
+    for note in found.base.notes:
+        yield Line((_("note: {note}", note=note), SOFT))
+    yield _summary(found, len(bad))
+
+
+def _place_lines(found: SourceLint, group: GroupLint) -> Iterator[str]:
+    yield Line("  ", (_("Places"), HEAD))
+    for place in found.places[group.group].values():
+        yield f"     {place.label}: {place.file}:{place.line} ({place.name})"
+
+
+def _summary(found: SourceLint, bad: int) -> str:
+    base = found.base
+    groups = ngettext("{count} group", "{count} groups", len(found.groups))
+    members = ngettext("{count} place", "{count} places", sum(len(group.members) for group in found.groups))
+    files = ngettext("{count} file", "{count} files", base.files)
+    parts = [_("{groups} at {members} in {files}", groups=groups, members=members, files=files)]
+    if bad:
+        parts.append(_("{count} inconsistent", count=bad))
+    if found.gaps:
+        parts.append(_("{count} not known", count=len(found.gaps)))
+    if base.tests:
+        parts.append(_("{count} files of tests left out (--tests reads them)", count=base.tests))
+    return Line((joined("; ", parts), BAD if bad else WARN if found.is_open else GOOD))
+
+
+def difference_sentence(group: GroupLint, member: str) -> str:
+    """For a line of code: what this member asks for, what others do, and a message that shows it."""
+    from rmqlab_tools.search.lint.lint_text import advice, holder_words, share_words, witness_words
+
+    parts = []
+    for topic in group.topics:
+        if topic.verdict is not LintVerdict.INCONSISTENT:
+            continue
+        mine = next((wish for wish in topic.wishes if member in wish.members), None)
+        if mine is None:
+            continue
+        others = joined(
+            "; ", (f"{wish} ({named(wish.members)})" for wish in topic.wishes if member not in wish.members)
+        )
+        parts.append(
+            _(
+                "group {group}, topic {topic}: {mine} here, {others} elsewhere.",
+                group=group.group, topic=topic.topic, mine=str(mine), others=others,
+            )
+        )  # fmt: skip
+        for witness in topic.witnesses[:1]:
+            parts.append(f"{witness_words(witness)}.")
+            for loss in witness.losses[:1]:
+                share = share_words(loss.lost, topic.queues)
+                stuck = share_words(loss.stuck, topic.queues)
+                lost = _("lost in {share}", share=share) if loss.lost else _("waits in {share}", share=stuck)
+                parts.append(f"{holder_words([loss.holder])}: {lost}.")
+    for shared in group.shared_ids:
+        parts += [*shared.lines()][:1]
+    return joined(" ", [*parts, advice(group)])

@@ -1,0 +1,164 @@
+"""Consumers that settings make: bindings of Spring Cloud Stream, and the pull and simple consumers of the starters.
+
+Sources: spring-cloud-alibaba `RocketMQMessageChannelBinder`, `RocketMQConsumerProperties` (`subscription`, in which
+`sql:` begins a condition; `tags` and `sql` before 2021), Spring Cloud Stream's `BindingServiceProperties`;
+rocketmq-spring `RocketMQAutoConfiguration` (`rocketmq.pull-consumer`, `rocketmq.simple-consumer`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rmqlab.language import _
+from rmqlab.protocol.subscription_data import SQL92, TAG
+from rmqlab_tools.source.config_files import uniform
+from rmqlab_tools.source.drafts import FoundConsumer, FoundSubscription
+from rmqlab_tools.source.settings import applications_of
+from rmqlab_tools.source.values import Known, NotKnown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rmqlab_tools.source.config_files import Given
+    from rmqlab_tools.source.settings import Application, Settings
+    from rmqlab_tools.source.values import Value
+
+_STREAM: Final = "spring.cloud.stream"
+_BINDING: Final = re.compile(
+    rf"{re.escape(_STREAM)}\.bindings\.(.+)\.(destination|group|binder|consumer\..+|producer\..+)"
+)
+_OUTPUT: Final = re.compile(r".*out\d+|output\d*", re.IGNORECASE)
+_SQL: Final = "sql:"
+
+
+def setting_consumers(settings: Settings) -> Iterator[FoundConsumer]:
+    """The consumers of all applications whose settings make some."""
+    for application in applications_of(settings):
+        yield from _bindings(application, settings)
+        for prefix, kind in (("rocketmq.pull-consumer", "lite"), ("rocketmq.simple-consumer", "simple")):
+            yield from _of_starter(application, settings, prefix, kind)
+
+
+def _given(application: Application, *names: str) -> Given | None:
+    return next((given for name in names if (given := application.given.get(uniform(name))) is not None), None)
+
+
+def _bindings(application: Application, settings: Settings) -> Iterator[FoundConsumer]:
+    names: dict[str, str] = {}
+    for given in application.given.values():
+        match = _BINDING.fullmatch(given.name)
+        if match:
+            names.setdefault(uniform(match[1]), match[1])
+    for name in names.values():
+        if _is_input(application, name) and _is_rocketmq(application, name):
+            consumer = _binding(application, settings, name)
+            if consumer is not None:
+                yield consumer
+
+
+def _is_input(application: Application, name: str) -> bool:
+    """A binding is one that messages come in by: its name does not end as an output's, and it has no producer."""
+    if _OUTPUT.fullmatch(uniform(name)):
+        return False
+    own, of_binder = f"{_STREAM}.bindings.{name}.", f"{_STREAM}.rocketmq.bindings.{name}."
+    prefixes = tuple(uniform(f"{each}producer.") for each in (own, of_binder))
+    has_producer = any(key.startswith(prefixes) for key in application.given)
+    return not has_producer or _given(application, f"{own}group") is not None
+
+
+def _is_rocketmq(application: Application, name: str) -> bool:
+    """Whether RocketMQ's binder has it: by the binder's name and type, or by settings of that binder."""
+    chosen = _given(application, f"{_STREAM}.bindings.{name}.binder", f"{_STREAM}.default-binder")
+    if chosen is not None:
+        kind = _given(application, f"{_STREAM}.binders.{chosen.value}.type")
+        return "rocketmq" in (chosen.value if kind is None else kind.value).lower()
+    kinds = {
+        given.value.lower()
+        for key, given in application.given.items()
+        if key.startswith(uniform(f"{_STREAM}.binders.")) and key.endswith(".type")
+    }
+    if kinds:
+        return kinds == {"rocketmq"}
+    return any(key.startswith(uniform(f"{_STREAM}.rocketmq.")) for key in application.given)
+
+
+def _binding(application: Application, settings: Settings, name: str) -> FoundConsumer | None:
+    own = f"{_STREAM}.bindings.{name}"
+    topic_given = _given(application, f"{own}.destination")
+    group_given = _given(application, f"{own}.group", f"{_STREAM}.default.group")
+    place = topic_given or group_given
+    if place is None:
+        return None
+    prefixes = [f"{_STREAM}.rocketmq.bindings.{name}.consumer", f"{_STREAM}.rocketmq.default.consumer"]
+    prefixes += [
+        key.partition(".environment.")[0] + f".environment.{each}"
+        for key in application.given
+        if ".environment." in key
+        for each in prefixes[:1]
+    ][:1]
+
+    def of_binder(*keys: str) -> Given | None:
+        return _given(application, *(f"{prefix}.{key}" for prefix in prefixes for key in keys))
+
+    def value(given: Given | None, default: str) -> Value:
+        return Known(default) if given is None else settings.of(application, given)
+
+    enabled = of_binder("enabled")
+    if enabled is not None and enabled.value.lower() == "false":
+        return None
+    if group_given is None:
+        return None  # an anonymous consumer: a group of its own for each process
+    selector_given = of_binder("subscription", "push.subscription", "tags", "sql")
+    selector, kind = value(selector_given, "*"), TAG
+    if isinstance(selector, Known):
+        is_sql = selector.text.startswith(_SQL) or (selector_given is not None and selector_given.name.endswith("sql"))
+        kind = SQL92 if is_sql else TAG
+        selector = Known(selector.text.removeprefix(_SQL) or "*")
+    where = selector_given or group_given
+    consumer = FoundConsumer(name, group_given.file, group_given.line, value(group_given, ""), "push")
+    topics: list[Value] = []
+    topic = value(topic_given, name)
+    topics = [Known(each.strip()) for each in topic.text.split(",")] if isinstance(topic, Known) else [topic]
+    consumer.subscriptions = [FoundSubscription(each, Known(kind), selector, where.file, where.line) for each in topics]
+    model, broadcasting = of_binder("messageModel"), of_binder("broadcasting")
+    if model is not None:
+        consumer.settings["messageModel"] = model.value.upper()
+    elif broadcasting is not None and broadcasting.value.lower() == "true":
+        consumer.settings["messageModel"] = "BROADCASTING"
+    servers = _given(application, f"{_STREAM}.rocketmq.binder.name-server", "rocketmq.name-server")
+    servers_known = value(servers, "")
+    consumer.servers = servers_known.text if isinstance(servers_known, Known) else ""
+    return consumer
+
+
+def _of_starter(application: Application, settings: Settings, prefix: str, kind: str) -> Iterator[FoundConsumer]:
+    group, topic = (
+        _given(application, f"{prefix}.group", f"{prefix}.consumer-group"),
+        _given(application, f"{prefix}.topic"),
+    )
+    if group is None or topic is None:
+        return
+    selector = _given(application, f"{prefix}.selector-expression", f"{prefix}.tag")
+    of_type = _given(application, f"{prefix}.selector-type", f"{prefix}.filter-expression-type")
+    servers = _given(application, "rocketmq.name-server" if kind == "lite" else f"{prefix}.endpoints")
+
+    def value(given: Given | None, default: str) -> Value:
+        return Known(default) if given is None else settings.of(application, given)
+
+    consumer = FoundConsumer(prefix, group.file, group.line, value(group, ""), kind)
+    if consumer.group == Known(""):
+        consumer.group = NotKnown(_("its text is empty"))
+    chosen = value(of_type, TAG)
+    if isinstance(chosen, Known):
+        chosen = Known(SQL92 if chosen.text.upper() in {"SQL92", "SQL"} else TAG)
+    expression = value(selector, "*")
+    place = selector or topic
+    consumer.subscriptions.append(
+        FoundSubscription(
+            value(topic, ""), chosen, Known("*") if expression == Known("") else expression, place.file, place.line
+        )
+    )
+    known_servers = value(servers, "")
+    consumer.servers = known_servers.text if isinstance(known_servers, Known) else ""
+    yield consumer
