@@ -34,7 +34,7 @@ def add_source_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--tests", action="store_true", help=_("read the code of tests too"))
     group.add_argument(
-        "--allow-unknown",
+        "--allow-gaps",
         action="store_true",
         help=_("exit with 0, not 4, where nothing is inconsistent and something is not known"),
     )
@@ -88,4 +88,4 @@ def run_sources(args: Namespace) -> int:
     give_checks(args, checks_of(found), "lint")
     if found.verdict is LintVerdict.INCONSISTENT:
         return 1
-    return LINT_NOT_KNOWN if found.is_open and not args.allow_unknown else 0
+    return LINT_NOT_KNOWN if found.is_open and not args.allow_gaps else 0
