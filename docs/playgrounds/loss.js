@@ -2,6 +2,7 @@
 // steps, `loss.py` runs it and draws, this shows what came back. Every order is searched by a Python of its own.
 
 import { boot } from "./boot.js";
+import "./film.js";
 import { copied, el, fragment, keep, loading, versions } from "./parts.js";
 import { drawn, fill } from "./words.js";
 
@@ -9,14 +10,12 @@ const say = await fill("loss");
 const $ = (id) => document.getElementById(id);
 const NAMES = ["A", "B", "C", "D", "E", "F"];
 const BEAT_MS = 30_000;
-const MOMENT_MS = 1_000;
 const LEAST_AXIS_S = 180;
 const lister = new Intl.ListFormat(document.documentElement.lang, { type: "unit" });
 const seconds = (ms) => `${Math.round(ms / 100) / 10} s`;
 
 let state = null;
 let answer = null;
-let playing = 0;
 
 const python = boot({ modules: ["loss"], first: "loss", onProgress: loading });
 
@@ -50,21 +49,18 @@ async function refresh() {
 
 async function shown(found) {
   answer = found;
-  const lost = found.messages.filter((message) => message.lost).length;
-  const arrived = found.messages.filter((message) => message.fate === "delivered").length;
-  const sent = found.messages.length;
+  const { lost, sent, arrived } = found;
   $("verdict").classList.toggle("bad", lost > 0);
   $("verdict").classList.toggle("good", lost === 0);
   $("verdict").textContent = [say(lost ? "verdict_lost" : "verdict_none", { lost, sent, arrived }), ...found.refused].join(" ");
   $("order").hidden = !state.schedule;
   $("grids").replaceChildren(...found.grids.map((html, at) => el("div", { class: "wide", html, tabindex: 0, role: "group", "aria-label": say("grid", { group: found.groups[at] }) })));
-  messages(found.messages);
   colours(found.colours);
   $("group").hidden = found.groups.length < 2;
   const chosen = found.groups.includes($("group").value) ? $("group").value : found.groups[0];
   $("group").replaceChildren(...found.groups.map((group) => el("option", { selected: group === chosen }, group)));
   linked(found);
-  await story();
+  story();
 }
 
 function linked(found) {
@@ -74,92 +70,25 @@ function linked(found) {
   $("command").replaceChildren(copied(`rmqlab simulate --link '#${found.link}' --out events.jsonl`, say));
 }
 
-// The messages, one button each: under the pointer or the focus it tells its way.
+// The story of a group as a film; the link keeps the step that it stands at.
 
-function way(message) {
-  const known = `way_${message.fate}`;
-  const values = { ...message, tag: message.tag ?? say("no_tag"), owner: message.owner ?? say("nobody"), culprit: message.culprit ?? say("nobody") };
-  const first = say("way", values);
-  const last = message.lost ? say("way_lost") : message.asked ? "" : say("way_unasked");
-  $("way").textContent = [first, say(known, values), last].filter(Boolean).join(" ");
-  for (const button of $("messages").querySelectorAll("button")) {
-    button.setAttribute("aria-pressed", button.value === `${message.group}/${message.body}`);
-  }
+function story() {
+  const { problem, ...told } = answer.films[$("group").value];
+  [$("film").hidden, $("no-film").hidden, $("no-film").textContent] = [problem !== undefined, problem === undefined, problem ?? ""];
+  if (problem !== undefined) return;
+  const wanted = state.step;
+  $("film").film = told;
+  if (wanted !== undefined) $("film").go(wanted, { moves: false, silent: true });
 }
 
-function messages(all) {
-  const pressed = $("messages").querySelector("[aria-pressed=true]")?.value;
-  const focused = $("messages").contains(document.activeElement) ? document.activeElement.value : null;
-  $("messages").replaceChildren(...all.map((message) => {
-    const tell = () => way(message);
-    return el("li", {}, el("button", {
-      type: "button", value: `${message.group}/${message.body}`, style: `--colour: ${message.colour}`, "aria-pressed": "false",
-      click: tell, focus: tell, pointerenter: tell,
-    }, `${message.mark} ${message.body} `, el("span", { class: "tag" }, message.tag ?? "")));
-  }));
-  const again = all.find((message) => `${message.group}/${message.body}` === pressed) ?? all[0];
-  if (again) way(again);
-  else $("way").textContent = say("no_message");
-  if (focused) [...$("messages").querySelectorAll("button")].find((button) => button.value === focused)?.focus();
-}
-
-// In both pictures a message's marks say its body first, or before two blanks.
-function pointed(event, group) {
-  const said = event.target.querySelector?.(":scope > title")?.textContent ?? "";
-  const message = answer.messages.find((one) => one.group === group && (said.startsWith(`${one.body}, `) || said.includes(` ${one.body}  `)));
-  if (message) way(message);
-}
-$("grids").addEventListener("pointerover", (event) => {
-  pointed(event, answer.groups[[...$("grids").children].findIndex((grid) => grid.contains(event.target))]);
-});
-$("swimlane").addEventListener("pointerover", (event) => pointed(event, $("group").value));
-
-// The story, moment by moment.
-
-const moments = () => answer.moments[$("group").value];
-const place = () => Math.min(state.step ?? moments(), moments());
-
-async function story() {
-  const count = moments();
-  const now = place();
-  const drawn = await python.call("loss.step", [state.step === undefined ? null : now, $("group").value]);
-  $("swimlane").innerHTML = drawn.html;
-  [$("moment").max, $("moment").value] = [count, now];
-  $("moment").setAttribute("aria-valuetext", say("at", { now, count }));
-  $("says").textContent = `${say("at", { now, count })} · ${drawn.t}: ${drawn.says}`;
-  [$("first").disabled, $("back").disabled] = [now <= 1, now <= 1];
-  [$("last").disabled, $("next").disabled] = [now >= count, now >= count];
-  $("play").textContent = playing ? say("pause") : say("play");
-}
-
-async function go(to) {
-  const count = moments();
-  if (to >= count) delete state.step;
-  else state.step = Math.max(1, to);
-  if (to >= count) pause();
-  const drawn = story();
-  answer.link = (await python.call("loss.link", [state]));
+$("film").addEventListener("step", async ({ detail: { now, last } }) => {
+  if ((state.step ?? last) === now) return;
+  if (now === last) delete state.step;
+  else state.step = now;
+  answer.link = await python.call("loss.link", [state]);
   linked(answer);
-  await drawn;
-}
-
-function pause() {
-  clearInterval(playing);
-  playing = 0;
-  $("play").textContent = say("play");
-}
-
-$("play").addEventListener("click", () => {
-  if (playing) return pause();
-  go(place() >= moments() ? 1 : place() + 1);
-  playing = setInterval(() => go(place() + 1), MOMENT_MS);
-  $("play").textContent = say("pause");
 });
-for (const [id, to] of [["first", () => 1], ["back", () => place() - 1], ["next", () => place() + 1], ["last", () => moments()]]) {
-  $(id).addEventListener("click", () => (pause(), go(to())));
-}
-$("moment").addEventListener("input", () => (pause(), go(Number($("moment").value))));
-$("group").addEventListener("change", () => (pause(), delete state.step, story()));
+$("group").addEventListener("change", () => (delete state.step, story()));
 
 // The form: a row for each start and each sending, on one axis of time.
 
@@ -174,7 +103,6 @@ function changed(change = null) {
   }
   delete state.schedule;
   delete state.step;
-  pause();
   refresh();
 }
 
@@ -330,7 +258,6 @@ $("cancel").addEventListener("click", () => {
 // Open a state: that of the link, or the eight messages.
 
 async function opened(wanted) {
-  pause();
   state = wanted;
   $("order-said").textContent = say("order_of_link");
   rows();

@@ -13,25 +13,22 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.language import translate
 from rmqlab.rules import RULES
+from rmqlab.run.fates import Fate
 from rmqlab.run.results import LabResult
-from rmqlab.run.run_view import RunView, seconds
+from rmqlab.run.run_view import RunView
 from rmqlab_tools.show.by_night import letters_marked
+from rmqlab_tools.show.film.film import Film
 from rmqlab_tools.show.link import LINK_FORMAT, Link, digest, unpack
-from rmqlab_tools.show.moments import scenes
-from rmqlab_tools.show.palette import look_of
-from rmqlab_tools.show.swimlane import swimlane
 from rmqlab_tools.show.tag_colours import css_paint, paint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rmqlab.run.run import Run
-    from rmqlab_tools.show.moments import Moment
 
 AFTER_MS = 30_000  # the run goes on so long after its last step: a round of rebalance and a commit of offsets
 ASKS = ("alloc", "offsets")
 REFUSALS = ("startFailed", "error")
-_shown: tuple[Run, bool] | None = None  # what `step` tells of, and whether with the unusual choices
 
 
 def versions() -> list[str]:
@@ -65,24 +62,24 @@ def read(text: str) -> dict[str, Any]:
 
 
 def show(state: dict[str, Any]) -> dict[str, Any]:
-    """Run a state; what the page shows of it: its link, a digest of its events, fates, the grid, the story's length."""
-    global _shown  # noqa: PLW0603 - a page shows one run, and asks for its moments one by one
+    """Run a state; what the page shows of it: its link, a digest of its events, fates, the grid, the films."""
     wanted = _link(state)
     if not wanted.scenario.groups():
         raise BadInput("no consumer starts, so there is nothing to see; add a member")
     run = wanted.run()
-    _shown = run, wanted.schedule is not None
     groups = run.scenario.groups()
     result = LabResult(run)
     return {
         "state": wanted.to_builtins(),
         "link": wanted.text(),
         "digest": digest(run),
-        "moments": {group: len(_story(group)) for group in groups},
+        "films": dict(_films(run, unusual=wanted.schedule is not None)),
         "colours": {who: colour for group in groups for who, colour in _colours(run, group).items()},
         "grids": [letters_marked(result.grid(group=group).html()) for group in groups],
         "groups": groups,
-        "messages": [fate for group in groups for fate in _messages(run, group)],
+        "sent": len(run.fates),
+        "lost": sum(fate.lost for fate in run.fates),
+        "arrived": sum(fate.fate is Fate.DELIVERED for fate in run.fates),
         "refused": [
             translate(str(event["message"])) for event in run.events if event["ev"] in {"startFailed", "error"}
         ],
@@ -94,27 +91,15 @@ def link(state: dict[str, Any]) -> str:
     return _link(state).text()
 
 
-def step(number: int | None, group: str | None = None) -> dict[str, str]:
-    """The swimlane up to a moment of the story (the whole one without), and what happens in it."""
-    story = _story(group)
-    run, unusual = _shown or (None, False)
-    picture = swimlane(run, group=group, unusual=unusual, step=number)
-    moment = story[-1 if number is None else number - 1] if story else None
-    said = [] if moment is None else [", ".join(moment.who), moment.text, moment.at_broker]
-    return {
-        "html": letters_marked(picture.html()),
-        "t": "" if moment is None else seconds(moment.t),
-        "says": translate("; ".join(filter(None, said))),
-        "slot": "" if moment is None else moment.slot or "",
-    }
-
-
-def _story(group: str | None) -> list[Moment]:
-    """The moments of the run that is shown, as its group lived it."""
-    if _shown is None:
-        raise BadInput("nothing was run yet")
-    run, unusual = _shown
-    return [moment for scene in scenes(RunView(run, group), unusual=unusual) for moment in scene.moments]
+def _films(run: Run, *, unusual: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each group's film as the component takes it, or why there is none."""
+    for group in run.scenario.groups():
+        try:
+            film = Film(run, group, unusual=unusual)
+        except BadInput as error:
+            yield group, {"problem": translate(str(error))}
+        else:
+            yield group, {"data": film.data(), "steps": film.steps()}
 
 
 def orders(state: dict[str, Any], budget: int, progress: Callable[[Any], None] = lambda _: None) -> dict[str, Any]:
@@ -162,27 +147,3 @@ def _ended(scenario: Any) -> Any:
 def _colours(run: Run, group: str) -> dict[str, str]:
     """The colours of what each member of a group asks for, as in the pictures, as CSS backgrounds."""
     return {who: css_paint(paint(expression)) for who, expression in RunView(run, group).asked.items()}
-
-
-def _messages(run: Run, group: str) -> list[dict[str, Any]]:
-    """What is known of each message of a group: where it went, who owned its queue, what became of it and why."""
-    owners = RunView(run, group).owners
-    return [
-        {
-            "body": fate.body,
-            "tag": fate.tag,
-            "group": group,
-            "queue": fate.queue,
-            "offset": fate.offset,
-            "owner": owners.get(fate.queue),
-            "fate": str(fate.fate),
-            "mark": look_of(fate).mark,
-            "colour": look_of(fate).colour,
-            "culprit": fate.culprit,
-            "subscription": fate.subscription,
-            "asked": fate.asked,
-            "lost": fate.lost,
-        }
-        for fate in run.fates
-        if fate.group == group
-    ]

@@ -26,7 +26,10 @@ from rmqlab.checkout import ROOT
 
 LEFT = re.compile("navigated or closed|context was destroyed|Cannot find context|Cannot find default execution context")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-KEYS = {"Enter": (13, "\r"), "Home": (36, ""), "ArrowLeft": (37, ""), "ArrowRight": (39, "")}
+KEYS = {
+    "Tab": (9, "\t"), "Enter": (13, "\r"), " ": (32, " "), "End": (35, ""), "Home": (36, ""),
+    "ArrowLeft": (37, ""), "ArrowRight": (39, ""),
+}  # fmt: skip
 # No question about news, and no cell left undrawn because it is off the screen.
 SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false"},

@@ -202,6 +202,9 @@ def eight(page, site):
     return page
 
 
+FILM = "document.getElementById('film')"
+
+
 def waits_for(page, script, value):
     page.until(f"({script}) === {json.dumps(value)}", f"{script} to be {value!r}", READY_S)
 
@@ -210,8 +213,8 @@ def test_the_loss_is_there_at_once_and_a_key_changes_it(page, site):
     opened(page, f"{site}/loss.html")
     assert page.evaluate("readyAt - drawnAt") > DRAWN_BEFORE_MS
     waits_for(page, VERDICT, "6 of 8 messages are lost, 2 arrive.")
-    assert page.evaluate("document.querySelectorAll('#messages button').length") == 8
-    assert page.evaluate("document.querySelector('#swimlane svg title').textContent").startswith("Timeline")
+    assert page.evaluate(f"{FILM}.shadowRoot.querySelectorAll('.token').length") == 8
+    assert page.evaluate(f"{FILM}.now") == 39
     page.evaluate("document.querySelector('.actor.sends input[type=range]').focus()")
     page.press("Home")
     waits_for(page, VERDICT, "4 of 8 messages are lost, 4 arrive.")
@@ -225,26 +228,19 @@ def test_the_loss_is_there_at_once_and_a_key_changes_it(page, site):
     assert page.evaluate("document.querySelector('#version').value") == "4.8.0"
 
 
-def test_a_step_is_told_and_drawn_and_a_message_tells_its_way(eight):
+def test_the_film_keeps_its_step_in_the_link_and_a_message_tells_its_way(eight, site):
     page = eight
-    page.evaluate("document.getElementById('first').click()")
-    page.until("document.getElementById('says').textContent.startsWith('Moment 1 of 20')", "the first moment")
-    page.evaluate("document.getElementById('next').click()")
-    page.until("document.getElementById('says').textContent.startsWith('Moment 2 of 20')", "the second moment")
-    assert page.evaluate("document.querySelectorAll('#swimlane tbody tr').length") == 2
-    page.evaluate("document.querySelectorAll('#messages button')[4].focus()")
-    assert "A itself asks for something else and drops it" in page.evaluate(
-        "document.getElementById('way').textContent"
-    )
-    page.evaluate("document.getElementById('last').click()")
-    page.until("document.getElementById('says').textContent.startsWith('Moment 20 of 20')", "the last moment")
-    for picture in ("grids", "swimlane"):
-        for body in ("MsgStr6", "MsgStr7"):
-            marks = (
-                f"[...document.querySelectorAll('#{picture} title')].find((one) => one.textContent.includes('{body}'))"
-            )
-            page.evaluate(f"{marks}.parentNode.dispatchEvent(new PointerEvent('pointerover', {{bubbles: true}}))")
-            assert page.evaluate("document.getElementById('way').textContent").startswith(f"{body} (tagB)")
+    page.evaluate(f"{FILM}.shadowRoot.querySelector('.film').focus()")
+    for step, key in enumerate(("Home", "ArrowRight")):
+        before = page.evaluate(FRAGMENT)
+        page.press(key)
+        page.until(f"{FRAGMENT} !== {json.dumps(before)}", f"the link to step {step}")
+    assert Link.read(page.evaluate(FRAGMENT)).step == 1
+    page.press("End")
+    page.evaluate(f"{FILM}.shadowRoot.querySelectorAll('.token')[4].click()")
+    way = page.evaluate(f"[...{FILM}.shadowRoot.querySelectorAll('.way li')].map((item) => item.textContent)")
+    assert len(way) == 3
+    assert "drops MsgStr4 (tagB) itself: it asks for tagA" in way[2]
 
 
 def test_a_link_opens_to_the_same_bytes_in_the_page_and_here(eight, site):

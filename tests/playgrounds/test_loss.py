@@ -16,7 +16,10 @@ def loss(lab):
 
 
 def lost(shown):
-    return [message["body"] for message in shown["messages"] if message["lost"]]
+    """The messages that are lost in the run of the link."""
+    bodies = [fate.body for fate in Link.read(shown["link"]).run().fates if fate.lost]
+    assert len(bodies) == shown["lost"]
+    return bodies
 
 
 def test_the_eight_messages_lose_six_and_the_two_remedies_lose_none(loss):
@@ -25,7 +28,7 @@ def test_the_eight_messages_lose_six_and_the_two_remedies_lose_none(loss):
     both = loss.show(loss.example("groups"))
     assert lost(both) == []
     assert both["groups"] == ["G1", "G2"]
-    assert len(both["messages"]) == 16  # each group has a fate for each message
+    assert both["sent"] == 16  # each group has a fate for each message
 
 
 def test_the_loss_comes_when_the_second_member_does(loss):
@@ -54,17 +57,24 @@ def test_an_outcome_of_every_order_is_replayed_with_what_is_unusual_in_it(loss):
     unusual = next(outcome for outcome in found["outcomes"] if len(outcome["schedule"]["choices"]) > 1)
     shown = loss.show(state | {"schedule": unusual["schedule"]})
     assert lost(shown) == unusual["lost"]
-    assert "unusual order" in loss.step(None)["html"]
+    assert "Another order than the usual" in " ".join(shown["films"]["G"]["steps"])
     assert digest(Link.read(shown["link"]).run()) == shown["digest"]
 
 
-def test_steps_tell_the_story_and_the_last_is_the_whole(loss):
-    shown = loss.show(loss.example("loss"))
-    count = shown["moments"]["G"]
-    rows = [loss.step(number)["html"].count("<tr>") for number in (1, 2, count)]
-    assert rows[1] == rows[0] + 1
-    assert rows[2] == rows[0] + count - 1 == loss.step(None)["html"].count("<tr>")
-    assert loss.step(1)["says"].startswith("A; heartbeat tagA")
+def test_each_group_has_its_film(loss):
+    assert list(loss.show(loss.example("loss"))["films"]) == ["G"]
+    films = loss.show(loss.example("groups"))["films"]
+    assert list(films) == ["G1", "G2"]
+    assert all(len(film["steps"]) == len(film["data"]["frames"]) for film in films.values())
+    assert "A starts and asks for tagA." in films["G1"]["steps"][1]
+    assert films["G2"]["data"]["members"] == ["B"]
+
+
+def test_a_run_too_long_for_a_film_is_shown_without(loss):
+    state = loss.example("loss")
+    state["scenario"]["steps"][2]["messages"] *= 40
+    film = loss.show(state)["films"]["G"]
+    assert "nobody watches more than 600" in film["problem"]
 
 
 def test_a_step_that_was_moved_comes_at_its_new_place_and_the_end_moves_with_it(loss):
@@ -81,7 +91,9 @@ def test_a_scenario_of_a_lab_opens_here(loss):
     cluster.run(seconds=40)
     cluster.send("T", bodies=["five", "one"], properties=[{"a": "5"}, {"a": "1"}])
     shown = loss.show(loss.read(Link(cluster.scenario()).text()))
-    assert [message["fate"] for message in shown["messages"]] == [Fate.DELIVERED, Fate.DROPPED_BY_BROKER_SQL]
+    fates = Link.read(shown["link"]).run().fates
+    assert [fate.fate for fate in fates] == [Fate.DELIVERED, Fate.DROPPED_BY_BROKER_SQL]
+    assert (shown["sent"], shown["arrived"]) == (2, 1)
 
 
 @pytest.mark.parametrize("more_s", [30, 90])
@@ -112,11 +124,6 @@ def test_what_cannot_be_run_is_told(loss, change, told):
     change(state["scenario"]["steps"])
     with pytest.raises(BadInput, match=told):
         loss.show(state)
-
-
-def test_every_fate_has_words_for_the_way_of_its_messages(words):
-    for language in words.values():
-        assert {f"way_{fate}" for fate in Fate} <= language["loss"].keys()
 
 
 def test_the_version_of_a_state_runs_and_stands_in_its_link(loss):

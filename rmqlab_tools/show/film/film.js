@@ -103,7 +103,7 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
       root.replaceChildren(el("style", {}, CSS), this.drawn());
       this.lit();
       this.now = -1;
-      this.go(this.hasAttribute("autoplay") ? 0 : this.frames.length - 1, { moves: false });
+      this.go(this.hasAttribute("autoplay") ? 0 : this.frames.length - 1, { moves: false, silent: true });
       if (this.hasAttribute("autoplay") && !still.matches) this.onSight();
     }
 
@@ -212,7 +212,7 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
 
     // One frame.
 
-    go(to, { moves = true } = {}) {
+    go(to, { moves = true, silent = false } = {}) {
       const now = Math.max(0, Math.min(this.frames.length - 1, to));
       if (now === this.now) return;
       const before = this.now;
@@ -226,6 +226,7 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
       this.state(frame);
       this.words(frame, before);
       if (animated) this.move(were, before < now);
+      if (!this.playing && !silent) this.tell();
     }
 
     place(frame) {
@@ -379,6 +380,12 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
       if (!this.playing) return;
       this.playing = 0;
       this.words(this.frames[this.now], this.now);
+      this.tell();
+    }
+
+    // A page that keeps the step in its link listens to this.
+    tell() {
+      this.dispatchEvent(new CustomEvent("step", { detail: { now: this.now, last: this.frames.length - 1 } }));
     }
 
     key(event) {

@@ -76,14 +76,14 @@ class Film:
     In a notebook it shows itself; `html()` is the same as text for any page, `save(FILE)` writes a page.
     """
 
-    def __init__(self, run: Run, group: str | None = None, topic: str | None = None) -> None:
-        """Make the frames.
+    def __init__(self, run: Run, group: str | None = None, topic: str | None = None, *, unusual: bool = False) -> None:
+        """Make the frames; with `unusual`, also of the choices that make this run another one than the usual.
 
         Raises:
             BadInput: no member of that group subscribes that topic, or more happens than a film can show.
         """
         self.view = RunView(run, group, topic)
-        board = Storyboard(self.view)
+        board = Storyboard(self.view, unusual=unusual)
         self.frames, self.messages = board.frames, board.stage.messages
         if len(self.frames) > LONGEST_FRAMES:
             told = len(self.frames)

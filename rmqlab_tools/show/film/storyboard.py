@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.language import _, sentences
 from rmqlab.run.fates import FATE_WORDS, Fate
+from rmqlab_tools.search.explorer.explanation import deviation
 from rmqlab_tools.show.film.frames import BROKER, Place, Step
 from rmqlab_tools.show.film.member_steps import MemberSteps
 from rmqlab_tools.show.film.message_steps import MessageSteps
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 class Storyboard:
     """Goes through the facts of a run once; `frames` is the film, `stage.messages` are its messages."""
 
-    def __init__(self, view: RunView) -> None:
-        """Read the run."""
+    def __init__(self, view: RunView, *, unusual: bool = False) -> None:
+        """Read the run; with `unusual`, the choices that make it another one than the usual have frames too."""
         self.view = view
+        self._choices = list(reversed(view.run.unusual)) if unusual else []
         self.stage = Stage(view)
         self._pops = PopSteps(self.stage)
         steps = (
@@ -44,6 +46,7 @@ class Storyboard:
         nobody = _("Group {group} has no members yet.", group=view.group)
         self.stage.take(0, Step.BEGIN, sentences(queues, nobody))
         for fact in self._facts():
+            self._choose(view.place(fact))
             t = max(fact.t - view.zero, 0.0)
             for each in steps:
                 each.follow(t, fact)
@@ -65,6 +68,14 @@ class Storyboard:
                 self._pops.of_copy(event) and event.is_about(group, self._pops.topic_of(event))
             ):
                 yield fact
+
+    def _choose(self, place: int) -> None:
+        """The choices made before the fact at this place."""
+        while self._choices and self._choices[-1].order <= place:
+            choice = self._choices.pop()
+            what = deviation(choice, self.view.run.schedule.timing)
+            text = _("Another order than the usual: {what}.", what=what)
+            self.stage.take(max(float(choice.t or 0) - self.view.zero, 0.0), Step.FAULT, text, actors=[BROKER])
 
     def _end(self) -> None:
         """Frames for what is in no event: what waits in a queue without an owner, or was passed unseen; and the sum."""

@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from rmqlab.checkout import ROOT, checkout_path
 from rmqlab.language import LANGUAGES, spoken
+from rmqlab_tools.show.film.film import component_source
 from tests.proof.site import dark_pictures
 from tests.proof.site.top import PlaygroundTop, words
 
@@ -40,6 +41,7 @@ def write(out: Path) -> None:
         else:
             shutil.copy(STATIC / name, out / name)
     dark_pictures.write(out / "pictures.css")
+    (out / "film.js").write_text(component_source(), encoding="utf-8")
     place = checkout_path("docs")
     loader = FileSystemLoader([place / "playgrounds", place / "_templates"])
     # As in the templates of Sphinx, which share the header: texts are HTML already.
@@ -92,8 +94,7 @@ def _answers(page: str, language: str, calls: Any) -> list[Json]:
 def _loss() -> Calls:
     yield "versions", []
     state = yield "example", ["loss"]
-    shown = yield "show", [state]
-    yield "step", [None, shown["groups"][0]]
+    yield "show", [state]
 
 
 def _match() -> Calls:
