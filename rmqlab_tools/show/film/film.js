@@ -10,7 +10,7 @@
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
 p, ol, h3, h4 { margin: 0; }
-.film { border: 1px solid var(--line); border-radius: 8px; background: var(--ground); padding: .7rem .8rem; max-width: 1100px; }
+.film { border: 1px solid var(--line); border-radius: 8px; background: var(--ground); padding: .7rem .8rem; max-width: 1200px; }
 .film:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible, summary:focus-visible { outline: 3px solid #56b4e9; outline-offset: 2px; }
 .bar { display: flex; flex-wrap: wrap; gap: .4rem; align-items: center; font-size: 16px; }
 .bar button, select { font: inherit; color: inherit; background: var(--pale); border: 1px solid var(--line); border-radius: 6px; padding: .35rem .65rem; min-height: 2.3rem; cursor: pointer; }

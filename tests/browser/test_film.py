@@ -1,0 +1,175 @@
+"""The film in a saved page, without a kernel or a network: by mouse, by keyboard, at rest, at night, in Chinese."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbconvert import HTMLExporter
+
+from rmqlab.language import spoken
+from tests.browser.conftest import browser, program
+from tests.show.test_film import eight
+
+FILM = "document.querySelectorAll('rmqlab-film')[0]"
+CHINESE = "document.querySelectorAll('rmqlab-film')[1]"
+ROOT = f"{FILM}.shadowRoot"
+SAYS = f"{ROOT}.querySelector('.says').textContent"
+ROOM_PX = 18  # what a room must read
+
+
+def of_output(film):
+    """A cell as it is saved after a run."""
+    output = nbformat.v4.new_output("execute_result", data=film._repr_mimebundle_(), execution_count=1)
+    return nbformat.v4.new_code_cell("lab.play()", outputs=[output], execution_count=1)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A notebook with a film in each language, saved as a page by nbconvert."""
+    if program() is None:
+        pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
+    lab = eight()
+    cells = [of_output(lab.play())]
+    with spoken("zh"):
+        cells.append(of_output(lab.play()))
+    file = tmp_path_factory.mktemp("saved") / "film.html"
+    text, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=cells))
+    file.write_text(text, encoding="utf-8")
+    with browser(900, 1400, "--host-resolver-rules=MAP * ~NOTFOUND") as page:
+        page.call("Emulation.setFocusEmulationEnabled", enabled=True)
+        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+        page.open(file.as_uri())
+        page.until(f"!!{CHINESE}?.shadowRoot?.querySelector('.token')", "the films")
+        yield page
+        if folder := os.environ.get("RMQLAB_SCREENSHOTS"):
+            page.picture(Path(folder) / "film.png")
+
+
+def focused(page):
+    page.evaluate(f"{ROOT}.querySelector('.film').focus()")
+
+
+def boxes(page):
+    """The bodies in each box of the stage, by its label."""
+    script = (
+        f"[...{ROOT}.querySelectorAll('.box')].map((box) => [box.querySelector('.label').textContent,"
+        " [...box.querySelectorAll('.token span')].map((mark) => mark.nextSibling.textContent)])"
+    )
+    return [(label, bodies) for label, bodies in page.evaluate(script) if bodies]
+
+
+def test_it_shows_the_end_first_and_home_goes_to_the_beginning(page):
+    assert dict(boxes(page)) == {
+        "dropped by the broker": [f"MsgStr{n}" for n in range(4)],
+        "dropped by the client": ["MsgStr4", "MsgStr5"],
+        "its listener got": ["MsgStr6", "MsgStr7"],
+    }
+    focused(page)
+    page.press("Home")
+    assert dict(boxes(page)) == {"to be sent": [f"MsgStr{n}" for n in range(8)]}
+    assert "Group G has no members yet." in page.evaluate(SAYS)
+
+
+def test_arrows_step_and_the_words_follow(page):
+    focused(page)
+    page.press("Home")
+    page.press("ArrowRight")
+    assert page.evaluate(SAYS).endswith("A starts and asks for tagA.")
+    assert (
+        page.evaluate(f"{ROOT}.querySelector('li[aria-current=step]').textContent")
+        == "0 ms: A starts and asks for tagA."
+    )
+    assert page.evaluate(f"{ROOT}.querySelector('input').getAttribute('aria-valuetext')").startswith(
+        "Step 1 of 39: A starts"
+    )
+    page.press("ArrowLeft")
+    page.press("End")
+    assert page.evaluate(SAYS).endswith("The end: 2 delivered, 4 dropped by the broker, 2 dropped by the client.")
+
+
+def test_space_plays_and_stops(page):
+    focused(page)
+    page.press("Home")
+    page.evaluate(f"{FILM}.rate = 40")
+    page.press(" ")
+    page.until(f"{FILM}.now > 2", "some steps")
+    page.press(" ")
+    stopped = page.evaluate(f"{FILM}.now")
+    assert 2 < stopped < 39
+    assert page.evaluate(f"{FILM}.playing") == 0
+    page.press(" ")
+    page.until(f"{FILM}.now === 39 && {FILM}.playing === 0", "the end, where it stops by itself")
+
+
+def test_the_mouse_drags_steps_and_asks_a_message(page):
+    place = page.evaluate(
+        f"(({{x, y, width, height}}) => [x, y, width, height])({ROOT}.querySelector('input').getBoundingClientRect())"
+    )
+    x, y, width, height = place
+    for kind, at in (("mousePressed", 0.9), ("mouseMoved", 0.7), ("mouseReleased", 0.5)):
+        page.call(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=x + width * at,
+            y=y + height / 2,
+            button="left",
+            buttons=1,
+            clickCount=1,
+        )
+    assert 17 <= page.evaluate(f"{FILM}.now") <= 22
+    page.evaluate(f"{ROOT}.querySelector('.last').click()")
+    page.evaluate(f"{ROOT}.querySelectorAll('.token')[0].click()")
+    way = page.evaluate(f"[...{ROOT}.querySelectorAll('.way li')].map((item) => item.textContent)")
+    assert [step.partition(": ")[2] for step in way] == [
+        "The producer sends MsgStr0 (tagA) to queue 0.",
+        "A pulls queue 0, and the broker drops MsgStr0 (tagA): the slot lets through tagB.",
+    ]
+
+
+def test_tab_comes_to_every_message_and_the_focus_stays_with_it(page):
+    page.evaluate(f"{ROOT}.querySelector('select').focus()")
+    page.press("Tab")
+    assert page.evaluate(f"{ROOT}.activeElement.className") == "token"
+    name = page.evaluate(f"{ROOT}.activeElement.getAttribute('aria-label')")
+    page.press("Home")
+    assert page.evaluate(f"{ROOT}.activeElement.getAttribute('aria-label')").partition(":")[0] == name.partition(":")[0]
+    assert page.evaluate(f"{ROOT}.activeElement.getAttribute('aria-label')").endswith("to be sent")
+
+
+def test_what_a_room_must_read_is_large_and_nothing_is_cut(page):
+    sizes = page.evaluate(
+        f"[...{ROOT}.querySelectorAll('.says, .stage .chip, .stage .label, .token, .token small, .queue, .stage h4')]"
+        ".map((part) => parseFloat(getComputedStyle(part).fontSize))"
+    )
+    assert min(sizes) >= ROOM_PX
+    for width in (390, 900, 1280):
+        page.resize(width, 1400)
+        assert page.evaluate(f"{ROOT}.querySelector('.film').scrollWidth <= {ROOT}.querySelector('.film').clientWidth")
+    page.resize(900, 1400)
+
+
+def test_the_ground_of_the_page_decides_between_light_and_dark(page):
+    assert not page.evaluate(f"{FILM}.hasAttribute('data-dark')")
+    ground = "document.body.style.setProperty('background', {}, 'important')"
+    cells = "for (const one of document.querySelectorAll('main, main *')) if (one.localName !== 'rmqlab-film') one.style.background = 'transparent'"
+    page.evaluate(f"{cells}; {ground.format(repr('#111'))}")
+    page.until(f"{FILM}.hasAttribute('data-dark')", "the dark look")
+    page.evaluate(ground.format(repr("#fff")))
+    page.until(f"!{FILM}.hasAttribute('data-dark')", "the light look")
+
+
+def test_in_chinese(page):
+    root = f"{CHINESE}.shadowRoot"
+    assert "播放" in page.evaluate(f"{root}.querySelector('.play').textContent")
+    page.evaluate(f"{CHINESE}.go(19)")
+    assert page.evaluate(f"{root}.querySelector('.says').textContent").endswith(
+        "A 拉取队列 0，Broker 丢弃 MsgStr0（tagA）：槽位只放行 tagB。"
+    )
+
+
+def test_every_control_has_a_name(page):
+    nameless = f"[...{ROOT}.querySelectorAll('button, input, select')].filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim()).length"
+    assert page.evaluate(nameless) == 0
