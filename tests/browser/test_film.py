@@ -93,7 +93,7 @@ def test_arrows_step_and_the_words_follow(page):
 def test_space_plays_and_stops(page):
     focused(page)
     page.press("Home")
-    page.evaluate(f"{FILM}.rate = 40")
+    page.evaluate(f"{FILM}.rate = 100")
     page.press(" ")
     page.until(f"{FILM}.now > 2", "some steps")
     page.press(" ")
@@ -109,7 +109,7 @@ def test_the_mouse_drags_steps_and_asks_a_message(page):
         f"(({{x, y, width, height}}) => [x, y, width, height])({ROOT}.querySelector('input').getBoundingClientRect())"
     )
     x, y, width, height = place
-    for kind, at in (("mousePressed", 0.9), ("mouseMoved", 0.7), ("mouseReleased", 0.5)):
+    for kind, at in (("mousePressed", 0.9), ("mouseMoved", 0.5), ("mouseReleased", 0.5)):
         page.call(
             "Input.dispatchMouseEvent",
             type=kind,
@@ -154,7 +154,9 @@ def test_what_a_room_must_read_is_large_and_nothing_is_cut(page):
 def test_the_ground_of_the_page_decides_between_light_and_dark(page):
     assert not page.evaluate(f"{FILM}.hasAttribute('data-dark')")
     ground = "document.body.style.setProperty('background', {}, 'important')"
-    cells = "for (const one of document.querySelectorAll('main, main *')) if (one.localName !== 'rmqlab-film') one.style.background = 'transparent'"
+    cells = (
+        "document.querySelectorAll('main, main *:not(rmqlab-film)').forEach((one) => (one.style.background = 'none'))"
+    )
     page.evaluate(f"{cells}; {ground.format(repr('#111'))}")
     page.until(f"{FILM}.hasAttribute('data-dark')", "the dark look")
     page.evaluate(ground.format(repr("#fff")))
@@ -171,5 +173,6 @@ def test_in_chinese(page):
 
 
 def test_every_control_has_a_name(page):
-    nameless = f"[...{ROOT}.querySelectorAll('button, input, select')].filter((one) => !one.getAttribute('aria-label') && !one.textContent.trim()).length"
-    assert page.evaluate(nameless) == 0
+    controls = f"[...{ROOT}.querySelectorAll('button, input, select')]"
+    named = "(one) => one.getAttribute('aria-label') || one.textContent.trim()"
+    assert page.evaluate(f"{controls}.length > 10 && {controls}.every({named})")
