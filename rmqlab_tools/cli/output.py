@@ -144,14 +144,14 @@ def make_folder(path: Path | None, option: str) -> None:
             ) from error
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write `text` (ASCII) to `path`, whole or not at all: readers see the old file until the new one is complete.
+def replace_file(path: Path, text: str, encoding: str = "ascii") -> None:
+    """Write `text` to `path`, whole or not at all: readers see the old file until the new one is complete.
 
     Raises:
         BadInput: a file that cannot be written.
     """
     try:
-        replace_text(path, text)
+        replace_text(path, text, encoding)
     except OSError as error:
         raise BadInput(
             _("{path}: {strerror}; name a file that can be written", path=path, strerror=error.strerror)

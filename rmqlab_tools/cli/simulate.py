@@ -27,6 +27,7 @@ from rmqlab_tools.cli.printing import Printer, warn
 from rmqlab_tools.live.gauges import GaugeSampler
 from rmqlab_tools.search.explorer.timings import chosen_times
 from rmqlab_tools.search.expressions.scenario_doubts import doubtful
+from rmqlab_tools.show.film.film import film_page, films_of
 from rmqlab_tools.show.link import Link, digest
 from rmqlab_tools.show.run_tables import message_table, run_table
 from rmqlab_tools.styled import BAD, GOOD, Line
@@ -76,6 +77,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_parameters(choices, verbs.simulate, "seed")
     parser.add_argument("--schedule-out", type=Path, metavar="FILE", help=_("save the choices, one schedule a line"))
     parser.add_argument(
+        "--film",
+        type=Path,
+        metavar="FILE.html",
+        help=_("write the run as a film: a page to play, stop and step through"),
+    )
+    parser.add_argument(
         "--compare",
         type=Path,
         metavar="DIR",
@@ -122,6 +129,7 @@ def run(args: Namespace) -> int:
         raise BadInput(_("--gauges {gauges}: give the ms between two readings, 1 or more", gauges=args.gauges))
     check_target(args.out, "--out")
     check_target(args.schedule_out, "--schedule-out")
+    check_target(args.film, "--film")
     if args.link is not None:
         return _linked(args)
     numbered = named_scenarios(args.scenarios, args.id)
@@ -147,6 +155,7 @@ def run(args: Namespace) -> int:
         runs.append(result)
     if not saved:
         return 2
+    _film(args, runs)
     _tell(args, runs)
     _write(args, "".join(texts), "".join(saved))
     return 2 if refused else 0
@@ -163,6 +172,16 @@ def _write(args: Namespace, events: str, schedules: str) -> None:
         write_result(f"[\n{','.join(events.splitlines(keepends=True))}]\n")
     elif _events_alone(args):
         write_result(events)
+
+
+def _film(args: Namespace, runs: list[Run]) -> None:
+    """Write the film of the run where the arguments say; with a schedule, its unusual choices are steps of it."""
+    if args.film is None:
+        return
+    if len(runs) > 1:
+        raise BadInput(_("--film is of one run, and here are {runs}: name one with --id", runs=len(runs)))
+    unusual = args.schedule is not None or args.link is not None
+    replace_file(args.film, film_page(films_of(runs[0], unusual=unusual)), "utf-8")
 
 
 def _events_alone(args: Namespace) -> bool:
@@ -197,6 +216,7 @@ def _linked(args: Namespace) -> int:
     link = Link.read(args.link, "--link")
     print_doubts("simulate", doubtful(link.scenario, link.cluster().rules.sql92))
     result = link.run()
+    _film(args, [result])
     out = _tell(args, [result])
     out.say(_("events: {digest}, as the page says if it shows the same", digest=digest(result)))
     _write(args, result.lines(), result.schedule.to_json() + "\n")

@@ -180,6 +180,15 @@ def test_packed_files_and_chosen_scenarios(scenarios, tmp_path, capsys):
     assert "scenarios.jsonl.gz: its name ends in .gz, and it is not packed so" in capsys.readouterr().err
 
 
+def test_the_film_of_a_run_is_a_page(scenarios, tmp_path, capsys):
+    page = tmp_path / "film.html"
+    assert main(["simulate", str(scenarios), "--out", str(tmp_path / "events"), "--film", str(page)]) == 0
+    assert "Film of group G, topic T" in page.read_text(encoding="utf-8")
+    scenarios.write_text(json.dumps(ARTICLE) + "\n" + json.dumps(ARTICLE | {"id": "three"}) + "\n")
+    assert main(["simulate", str(scenarios), "--film", str(page)]) == 2
+    assert "--film is of one run, and here are 2: name one with --id" in capsys.readouterr().err
+
+
 def test_schedules_of_several_scenarios_are_one_a_line(scenarios, tmp_path):
     scenarios.write_text("".join(json.dumps(ARTICLE | {"id": name}) + "\n" for name in ("one", "two")))
     first, again, saved = tmp_path / "1.jsonl", tmp_path / "2.jsonl", tmp_path / "schedules.jsonl"

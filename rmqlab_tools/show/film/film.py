@@ -18,6 +18,7 @@ from rmqlab.files import replace_text
 from rmqlab.language import _, language, translate
 from rmqlab.run.fates import FATE_WORDS, LOSING, Fate
 from rmqlab.run.run_view import NO_MORE, RunView, seconds
+from rmqlab.scenario.scenario import Start
 from rmqlab_tools.show.film.frames import FilmMessage, Frame, Place, Station, Step
 from rmqlab_tools.show.film.storyboard import Storyboard
 from rmqlab_tools.show.palette import LOOKS, UNASKED, ink, summary
@@ -25,7 +26,7 @@ from rmqlab_tools.show.tag_colours import css_paint, ink_on, paint, tag_colour
 from rmqlab_tools.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rmqlab.run.run import Run
 
@@ -63,8 +64,8 @@ body {{ margin: 1rem auto; max-width: 1100px; padding: 0 1rem; font-family: syst
   background: Canvas; color: CanvasText }}
 </style>
 </head>
-<body><h1>{title}</h1>
-{film}
+<body>
+{films}
 </body>
 </html>
 """
@@ -135,18 +136,13 @@ class Film:
             f'<script type="application/json">{data}</script></rmqlab-film>{source}'
         )
 
-    def page(self) -> str:
-        """A whole page with the film alone."""
-        title = html.escape(visible(translate(self.title)))
-        return PAGE.format(lang=language(), title=title, film=self.html())
-
     def save(self, file: str | Path) -> Path:
         """Write a page with the film alone, which opens in any browser. Returns `file`.
 
         Raises:
             BadInput: it cannot be written.
         """
-        replace_text(Path(file), self.page(), "utf-8")
+        replace_text(Path(file), film_page([self]), "utf-8")
         return Path(file)
 
     # What the component gets.
@@ -236,6 +232,28 @@ class Film:
                 | ({"m": moved} if moved else {})
             )
             before = now
+
+
+def films_of(run: Run, *, unusual: bool = False) -> list[Film]:
+    """A film for each group of a run and each topic that it subscribes.
+
+    Raises:
+        BadInput: no consumer was started, or more happens than a film can show.
+    """
+    subscribed = {
+        (step.group, topic): None for step in run.scenario.steps if isinstance(step, Start) for topic in step.subscribe
+    }
+    return [Film(run, group, topic, unusual=unusual) for group, topic in subscribed or [(None, None)]]
+
+
+def film_page(films: Sequence[Film]) -> str:
+    """A whole page with films, one below the other; the component is in it once."""
+    parts = [
+        f"<h1>{html.escape(visible(translate(film.title)))}</h1>\n{film.html(component=not number)}"
+        for number, film in enumerate(films)
+    ]
+    title = html.escape(visible(translate(films[0].title)))
+    return PAGE.format(lang=language(), title=title, films="\n".join(parts))
 
 
 def box_of(place: Place, message: FilmMessage) -> str:
