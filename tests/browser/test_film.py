@@ -83,7 +83,7 @@ def test_arrows_step_and_the_words_follow(page):
         == "0 ms: A starts and asks for tagA."
     )
     assert page.evaluate(f"{ROOT}.querySelector('input').getAttribute('aria-valuetext')").startswith(
-        "Step 1 of 39: A starts"
+        "Step 1 of 41: A starts"
     )
     page.press("ArrowLeft")
     page.press("End")
@@ -98,10 +98,10 @@ def test_space_plays_and_stops(page):
     page.until(f"{FILM}.now > 2", "some steps")
     page.press(" ")
     stopped = page.evaluate(f"{FILM}.now")
-    assert 2 < stopped < 39
+    assert 2 < stopped < 41
     assert page.evaluate(f"{FILM}.playing") == 0
     page.press(" ")
-    page.until(f"{FILM}.now === 39 && {FILM}.playing === 0", "the end, where it stops by itself")
+    page.until(f"{FILM}.now === 41 && {FILM}.playing === 0", "the end, where it stops by itself")
 
 
 def test_the_mouse_drags_steps_and_asks_a_message(page):

@@ -214,7 +214,7 @@ def test_the_loss_is_there_at_once_and_a_key_changes_it(page, site):
     assert page.evaluate("readyAt - drawnAt") > DRAWN_BEFORE_MS
     waits_for(page, VERDICT, "6 of 8 messages are lost, 2 arrive.")
     assert page.evaluate(f"{FILM}.shadowRoot.querySelectorAll('.token').length") == 8
-    assert page.evaluate(f"{FILM}.now") == 39
+    assert page.evaluate(f"{FILM}.now") == 41
     page.evaluate("document.querySelector('.actor.sends input[type=range]').focus()")
     page.press("Home")
     waits_for(page, VERDICT, "4 of 8 messages are lost, 4 arrive.")

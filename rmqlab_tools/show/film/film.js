@@ -37,6 +37,7 @@ p, ol, h3, h4 { margin: 0; }
 .queue .state { text-align: right; }
 .waiting { color: var(--text); background: var(--pale); border-radius: 4px; padding: 0 .3em; white-space: nowrap; }
 .tokens { display: flex; flex-wrap: wrap; gap: .25rem; min-height: 2.9rem; align-items: center; min-width: 0; }
+.producer .tokens { max-height: 27rem; overflow: auto; }
 .box { margin-top: .3rem; border-radius: 6px; padding: .2rem .35rem; background: var(--pale); }
 .box[data-look=bad] { outline: 2px solid var(--bad); outline-offset: -2px; } .box[data-look=good] { outline: 2px solid var(--good); outline-offset: -2px; }
 .box > .label { font-size: 18px; line-height: 1.2; } .box[data-look=bad] > .label { color: var(--bad); font-weight: 700; } .box[data-look=good] > .label { color: var(--good); font-weight: 700; }
@@ -203,9 +204,9 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
         const part = el("div", { class: "part member" }, el("h4", {}, `${who} `, says, asks), reads, mine(who).sort((a, b) => rank(a) - rank(b)).map((name) => box(name)));
         return [who, { part, asks, reads, says }];
       }));
-      this.tokens = data.messages.map(([body, tag, , , colour, ink], n) => el("button", {
+      this.tokens = data.messages.map(([body, tag, , , colour, ink, member], n) => el("button", {
         type: "button", class: "token", "aria-pressed": "false", style: `background:${colour};color:${ink}`, click: () => this.choose(n),
-      }, el("span", { class: "mark" }), body, el("small", {}, tag ?? this.say("no_tag"))));
+      }, el("span", { class: "mark" }), body, el("small", {}, `${tag ?? this.say("no_tag")}${member ? ` → ${member}` : ""}`)));
       return el("div", { class: "stage" }, this.producer, this.broker,
         el("div", { class: "members" }, [...this.members.values()].map(({ part }) => part)));
     }

@@ -72,7 +72,7 @@ body {{ margin: 1rem auto; max-width: 1100px; padding: 0 1rem; font-family: syst
 
 
 class Film:
-    """The film of one group and topic of a run (the first ones by default): `frames`, `messages`, `view`.
+    """The film of one group and topic of a run (the first ones by default): `frames`, `messages`, `view`, `end` (ms).
 
     In a notebook it shows itself; `html()` is the same as text for any page, `save(FILE)` writes a page.
     """
@@ -85,7 +85,7 @@ class Film:
         """
         self.view = RunView(run, group, topic)
         board = Storyboard(self.view, unusual=unusual)
-        self.frames, self.messages = board.frames, board.stage.messages
+        self.frames, self.messages, self.end = board.frames, board.stage.messages, board.end
         if len(self.frames) > LONGEST_FRAMES:
             told = len(self.frames)
             raise BadInput(
@@ -169,6 +169,7 @@ class Film:
                         message.offset,
                         tag_colour(message.tag),
                         ink(tag_colour(message.tag)),
+                        message.member,
                     ]
                     for message in self.messages
                 ],
@@ -286,5 +287,6 @@ def _seen(value: Any) -> Any:
 
 @cache
 def component_source() -> str:
-    """The text of `film.js`, the one component for notebooks, pages and playgrounds."""
-    return files(__package__).joinpath("film.js").read_text(encoding="utf-8")
+    """The text of `film.js`, the one component for notebooks, pages and playgrounds, without indents and remarks."""
+    lines = map(str.strip, files(__package__).joinpath("film.js").read_text(encoding="utf-8").splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rmqlab.run.run_view import RunView
 
 MOST_NAMED = 6  # messages by name in a sentence
-MERGED = frozenset({Step.WAIT, Step.DROP, Step.LET, Step.COMMIT, Step.SKIP, Step.RETRY})
 
 
 class Stage:
@@ -87,8 +86,8 @@ class Stage:
 
         What belongs together (one pull's messages: the same `key`, and nothing in between) is one frame.
         """
-        mark, about = (step, key), list(messages)
-        if step in MERGED and mark == self._last:
+        mark, about = None if key is None else (step, key), list(messages)
+        if mark is not None and mark == self._last:
             about = [*self.frames.pop().messages, *about]
         self._last = mark
         said = text if isinstance(text, str) else text(self.named(about))

@@ -35,6 +35,8 @@ class Storyboard:
     def __init__(self, view: RunView, *, unusual: bool = False) -> None:
         """Read the run; with `unusual`, the choices that make it another one than the usual have frames too."""
         self.view = view
+        # Fates may be decided after the last step, while a run comes to rest.
+        self.end = max([view.end, *(fate.t - view.zero for fate in view.fates)])
         self._choices = list(reversed(view.run.unusual)) if unusual else []
         self.stage = Stage(view)
         self._pops = PopSteps(self.stage)
@@ -58,10 +60,10 @@ class Storyboard:
         return self.stage.frames
 
     def _facts(self) -> Iterator[Fact[Event]]:
-        """The facts of this group and topic, and those of none, until the last step of the scenario."""
+        """The facts of this group and topic, and those of none, until the last step or fate."""
         group, topic = self.view.group, self.view.topic
         for fact in self.view.run.facts:
-            if fact.t - self.view.zero > self.view.end:
+            if fact.t - self.view.zero > self.end:
                 continue
             event = fact.event
             if event.is_about(group, topic) or (
@@ -79,7 +81,7 @@ class Storyboard:
 
     def _end(self) -> None:
         """Frames for what is in no event: what waits in a queue without an owner, or was passed unseen; and the sum."""
-        stage, t = self.stage, self.view.end
+        stage, t = self.stage, self.end
         for number in range(len(stage.messages)):
             self.stage.sent(t, [number])
         for fate in Fate:
