@@ -43,6 +43,7 @@ Questions
 
 Real brokers
     doctor          who is losing messages in a live cluster, now; nothing is sent to it but questions
+    archive         a store's messages as Parquet; match: what a subscription would get of them
     audit           which messages of a broker's store did which group lose, on Spark
     serve           a broker and a name server for real clients, for tests
     replay          a recording of a real broker against this one
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from rmqlab.errors import BadInput as BadInput
     from rmqlab.lab.lab import Lab as Lab
     from rmqlab.plugins import ExpressionWarning as ExpressionWarning
+    from rmqlab.plugins import archive as archive
     from rmqlab.plugins import audit as audit
     from rmqlab.plugins import broken as broken
     from rmqlab.plugins import check as check
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from rmqlab.plugins import explore as explore
     from rmqlab.plugins import guess as guess
     from rmqlab.plugins import lint as lint
+    from rmqlab.plugins import match as match
     from rmqlab.plugins import matrix as matrix
     from rmqlab.plugins import need as need
     from rmqlab.plugins import plan as plan
@@ -95,6 +98,7 @@ __all__ = [
     "BadInput",
     "ExpressionWarning",
     "Lab",
+    "archive",
     "audit",
     "broken",
     "check",
@@ -104,6 +108,7 @@ __all__ = [
     "explore",
     "guess",
     "lint",
+    "match",
     "matrix",
     "need",
     "plan",

@@ -9,9 +9,11 @@ from importlib import import_module
 
 # What `import rmqlab` offers of it.
 FRONT_DOOR = {
-    "audit": "spark.audit_store", "broken": "course.mutants", "check": "course.check", "doctor": "doctor.doctor",
+    "archive": "spark.archive_store", "audit": "spark.audit_store", "broken": "course.mutants",
+    "check": "course.check", "doctor": "doctor.doctor",
     "explain": "doctor.evidence.door", "explore": "verbs", "ExpressionWarning": "search.expressions.remarks",
-    "guess": "course.progress", "lint": "verbs", "matrix": "spark.matrix.matrix", "need": "extras", "plan": "verbs",
+    "guess": "course.progress", "lint": "verbs", "match": "spark.archive_store",
+    "matrix": "spark.matrix.matrix", "need": "extras", "plan": "verbs",
     "progress": "course.progress", "quiz": "course.quiz", "read_store": "spark", "replay": "verbs",
     "reproduce": "verbs", "rules_between": "show.rule_differences", "serve": "live.serve", "show": "show",
     "simulate": "verbs", "spark": "spark", "sql92": "verbs", "sweep": "spark.sweeps.runner", "tags": "verbs",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
+from rmqlab.rules import DEFAULT_VERSION
 from rmqlab_tools.extras import require
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from rmqlab_tools.spark.archive_store import Archive
     from rmqlab_tools.spark.filters.subscription_columns import Properties
 
 
@@ -84,6 +86,47 @@ def wants(expression: str, kind: str = "TAG", *, tags: str = "tags", properties:
     from rmqlab_tools.spark.filters import subscription_columns
 
     return subscription_columns.wants(expression, kind, tags=tags, properties=properties)
+
+
+def archive(store: str | Path, out: str | Path, *, session: SparkSession | None = None) -> Archive:
+    """Keep the messages of a store as Parquet files, as `rmqlab.archive`.
+
+    Raises:
+        BadInput: as `rmqlab.archive` does.
+    """
+    from rmqlab_tools.spark import archive_store
+
+    return archive_store.archive(store, out, session=session)
+
+
+def matching(
+    session: SparkSession,
+    archive: str | Path,
+    expression: str,
+    kind: str = "TAG",
+    *,
+    topics: Sequence[str] = (),
+    since: int | None = None,
+    until: int | None = None,
+    version: str = DEFAULT_VERSION,
+) -> DataFrame:
+    """The messages of an archive that a subscription gets, as a frame: topic, queueId, queueOffset, storeTimestamp.
+
+    `rmqlab.match` counts them by queue and hour. Spark's workers read the files; `physicalOffset` (bytes) leads to the
+    record in the store's log. `since` and `until` are store times, epoch ms, ends included.
+
+    Raises:
+        BadInput: no archive, a topic that it does not have, another kind or version.
+        MQFilterException: the broker refuses the condition.
+    """
+    require("spark")
+    from rmqlab_tools.spark.archived.manifest import Place, chosen, read_contents
+    from rmqlab_tools.spark.archived.matching import Span, Wanted, matching_rows, parts_of, tasks_of
+
+    place = Place.of(archive)
+    files = chosen(read_contents(place, archive), topics, since, until)
+    work = parts_of(place, files, tasks_of(session))
+    return matching_rows(session, work, Wanted(expression, kind, version), Span(since, until))
 
 
 def open_here(address: str | None = None) -> SparkSession:

@@ -156,7 +156,7 @@ from tests.proof.agree.adversarial import rows
 from tests.proof.bench.messages import make_file
 from tests.proof.agree.exactness import compare
 from rmqlab_tools.spark.session import open_session
-from tests.proof.bench.pivoted_files import count_matches, select_matches
+from rmqlab_tools.spark.archived.pivoted_files import count_matches, select_matches
 from rmqlab_tools.spark.filters.subscription_columns import wants
 from tests.proof.agree.spark_columns import broker_keeps
 from pathlib import Path

@@ -17,9 +17,9 @@ np = pytest.importorskip("numpy", reason="NumPy is not installed: ./lab test ins
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
 from rmqlab.filter.sql92.evaluation import DEEPEST_EVALUATION
 from rmqlab.message.properties import string_to_properties
+from rmqlab_tools.spark.archived.pivoted_files import PivotedFile, write_pivoted
 from rmqlab_tools.spark.filters.sql92_dictionary import OUTCOMES, PRESENCE, DictionaryFilter, code_of
 from tests.proof.agree.adversarial import EXPRESSIONS, row
-from tests.proof.bench.pivoted_files import PivotedFile, write_pivoted
 
 RECORDED = {"False": "false", "True": "true", "None": "null"}
 
@@ -151,7 +151,7 @@ def test_pivoted_files_keep_every_answer(tmp_path):
 
 
 def test_parts_of_a_file_are_its_row_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr("tests.proof.bench.pivoted_files.ROW_GROUP", 100)
+    monkeypatch.setattr("rmqlab_tools.spark.archived.pivoted_files.ROW_GROUP", 100)
     path = str(tmp_path / "messages.parquet")
     write_pivoted(pivot([{"t": f"T{number % 3}"} for number in range(1_000)], ["t"], coded=False), path)
     file = PivotedFile(path, ["t"])

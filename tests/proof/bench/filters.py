@@ -62,8 +62,8 @@ class SparkBench:
     @cached_property
     def session(self) -> SparkSession:
         """A local session with as few tasks as it has cores: this is about the work, not about starting it."""
+        from rmqlab_tools.spark.archived.pivoted_files import count_matches
         from rmqlab_tools.spark.session import open_session
-        from tests.proof.bench.pivoted_files import count_matches
 
         session = open_session("local[*]", {"spark.driver.memory": "2g", "spark.sql.files.maxPartitionBytes": "1g"})
         # A JVM that has just started compiles its own scheduler for tens of jobs: more work than a filter is.
@@ -124,7 +124,7 @@ class SparkBench:
 
     def on_files(self, expression: str) -> Measurement:
         """Filter by dictionary codes: workers get file names."""
-        from tests.proof.bench.pivoted_files import count_matches
+        from rmqlab_tools.spark.archived.pivoted_files import count_matches
 
         paths, session = self.paths, self.session
         return self.timed(expression, lambda: count_matches(session, paths, expression))

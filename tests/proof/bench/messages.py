@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
-from tests.proof.bench.pivoted_files import write_pivoted
+from rmqlab_tools.spark.archived.pivoted_files import write_pivoted
 
 if TYPE_CHECKING:
     from pathlib import Path

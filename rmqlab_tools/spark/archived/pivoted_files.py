@@ -5,6 +5,8 @@ column with few distinct values is stored as a dictionary and codes; next to a c
 named after it with `?` at the end (no property of a SQL92 filter can be called so), for filters that only ask whether
 the property is there. An absent property is NULL.
 
+A column `#properties` is a map of what has no column of its own (`property_columns`).
+
 Moving properties from the JVM to Python costs more than a filter, so Spark's workers get file names and open the files
 themselves: they must be readable by their name from every worker.
 """
@@ -20,6 +22,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from rmqlab.rules import DEFAULT_VERSION
+from rmqlab_tools.spark.archived.property_columns import REST, with_rest
 from rmqlab_tools.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ _SAMPLE: Final = 1 << 16
 _COUNTS: Final = "path string, messages bigint, matched bigint"
 
 
-def write_pivoted(table: pa.Table, path: str) -> None:
+def write_pivoted(table: pa.Table, path: str, filesystem: pa.fs.FileSystem | None = None) -> None:
     """Write a table with a text column for each property (and any other columns) to one Parquet file."""
     columns: dict[str, pa.ChunkedArray] = {}
     dictionaries: list[str] = []
@@ -54,8 +57,9 @@ def write_pivoted(table: pa.Table, path: str) -> None:
     # Codes are packed to a few bits each, and hardly get smaller by compression.
     compression = {name: "NONE" if name in dictionaries else "LZ4" for name in columns}
     pq.write_table(
-        pa.table(columns), path, row_group_size=ROW_GROUP, use_dictionary=dictionaries, compression=compression
-    )
+        pa.table(columns), path, row_group_size=ROW_GROUP, use_dictionary=dictionaries, compression=compression,
+        filesystem=filesystem,
+    )  # fmt: skip
 
 
 class PivotedFile:
@@ -65,11 +69,11 @@ class PivotedFile:
     column is absent from every message.
     """
 
-    def __init__(self, path: str, values: Iterable[str], presence: Iterable[str] = ()) -> None:
+    def __init__(self, path: str, values: Sequence[str], presence: Sequence[str] = ()) -> None:
         """Open the file. `path` may be a URI that Arrow knows. Raises `OSError` and Arrow's errors."""
         filesystem, inside = pa.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
         metadata = pq.read_metadata(inside, memory_map=filesystem is None, filesystem=filesystem)
-        names = frozenset(metadata.schema.names)
+        names = frozenset(metadata.schema.to_arrow_schema().names)
         self.columns = [name for name in values if name in names]
         self._file = pq.ParquetFile(
             inside,
@@ -81,6 +85,8 @@ class PivotedFile:
         for name in presence:
             if name not in self.columns:
                 self.columns += [column for column in (name + PRESENCE, name) if column in names][:1]
+        # A property without a column of its own may be in the map.
+        self._in_map = [name for name in (*values, *presence) if name not in names] if REST in names else []
 
     @property
     def row_groups(self) -> int:
@@ -89,10 +95,10 @@ class PivotedFile:
 
     def read(self, part: int = 0, parts: int = 1, extra: Sequence[str] = ()) -> Iterator[pa.Table]:
         """Read every `parts`-th row group, from the `part`-th on, with the columns `extra` as well."""
-        wanted = [*self.columns, *(name for name in extra if name not in self.columns)]
+        wanted = [*self.columns, *(name for name in extra if name not in self.columns), *([REST] * bool(self._in_map))]
         for group in range(part, self.row_groups, parts):
             if wanted:
-                yield self._file.read_row_group(group, columns=wanted, use_threads=False)
+                yield with_rest(self._file.read_row_group(group, columns=wanted, use_threads=False), self._in_map)
             else:
                 rows = self._file.metadata.row_group(group).num_rows
                 yield pa.table({"": pa.nulls(rows)})

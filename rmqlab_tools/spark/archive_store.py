@@ -1,0 +1,235 @@
+"""`rmqlab.archive`, `rmqlab.match`: a store's messages kept as Parquet, and what a subscription would get of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rmqlab.errors import BadInput
+from rmqlab.language import _, ngettext
+from rmqlab.protocol.subscription_data import TAG
+from rmqlab.rules import DEFAULT_VERSION
+from rmqlab_tools.extras import require
+from rmqlab_tools.show.tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from rmqlab_tools.show.tables import Table
+    from rmqlab_tools.spark.archived.manifest import Contents
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Archive:
+    """What an archive has after a run: `new` messages of it, all `messages`, bytes of the log that are damaged."""
+
+    where: str
+    new: int
+    messages: int
+    files: int
+    topics: dict[str, int]
+    damaged_bytes: int
+
+    def table(self) -> Table:
+        """Messages by topic."""
+        rows = sorted(self.topics.items())
+        return table(_("Messages of the archive"), rows, headers=(_("topic"), _("messages")))
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for programs."""
+        return {
+            "archive": self.where, "new": self.new, "messages": self.messages, "files": self.files,
+            "topics": self.topics, "damaged_bytes": self.damaged_bytes,
+        }  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """What was added, and what is not in it."""
+        lines = [
+            _(
+                "{where}: {new} new messages, {messages} in all, in {files} files",
+                where=self.where,
+                new=f"{self.new:,}",
+                messages=f"{self.messages:,}",
+                files=self.files,
+            )
+        ]
+        if self.damaged_bytes:
+            lines.append(
+                ngettext(
+                    "{count} byte of the log is damaged or gone: the archive has nothing of it",
+                    "{count} bytes of the log are damaged or gone: the archive has nothing of them",
+                    self.damaged_bytes,
+                    count=f"{self.damaged_bytes:,}",
+                )
+            )
+        return lines
+
+    def __repr__(self) -> str:
+        """The lines."""
+        return "\n".join(self.lines())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Match:
+    """What a subscription gets of an archive, and with a changed one what that loses and gains.
+
+    `rows`: by topic, queue and hour (epoch ms), how many messages there are, how many match, are lost and gained.
+    """
+
+    expression: str
+    changed: str | None
+    rows: list[dict[str, Any]]
+
+    def total(self, name: str) -> int:
+        """A figure (messages, matched, lost, gained) over all rows."""
+        return sum(row[name] for row in self.rows)
+
+    def table(self) -> Table:
+        """A row for each topic, queue and hour (UTC)."""
+        names = ["messages", "matched", *([] if self.changed is None else ["lost", "gained"])]
+        headers = {"messages": _("messages"), "matched": _("matched"), "lost": _("lost"), "gained": _("gained")}
+        rows = [(row["topic"], row["queueId"], _hour(row["hour"]), *(row[name] for name in names)) for row in self.rows]
+        titles = (_("topic"), _("queue"), _("hour (UTC)"), *(headers[name] for name in names))
+        return table(_("What the subscription gets"), rows, headers=titles)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for programs."""
+        totals = {name: self.total(name) for name in ("messages", "matched", "lost", "gained")}
+        return {"expression": self.expression, "changed": self.changed, **totals, "rows": self.rows}
+
+    def lines(self) -> list[str]:
+        """The sums in words."""
+        messages, matched = self.total("messages"), self.total("matched")
+        lines = [
+            _(
+                "{expression}: {matched} of {messages} messages match",
+                expression=self.expression,
+                matched=f"{matched:,}",
+                messages=f"{messages:,}",
+            )
+        ]
+        if self.changed is not None:
+            lost, gained = self.total("lost"), self.total("gained")
+            lines.append(
+                _(
+                    "{changed}: it loses {lost} of these and gains {gained} others",
+                    changed=self.changed,
+                    lost=f"{lost:,}",
+                    gained=f"{gained:,}",
+                )
+            )
+        return lines
+
+    def __repr__(self) -> str:
+        """The lines."""
+        return "\n".join(self.lines())
+
+
+def _hour(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:00")
+
+
+def archive(store: str | Path, out: str | Path, *, session: SparkSession | None = None) -> Archive:
+    """Keep the messages of a store directory as Parquet files, or add what was written since the last time.
+
+    `out` is a folder, or an address that Arrow's file systems know (s3://, hdfs://, gs://, abfs://). It has a folder
+    for each topic and day (UTC), in it files with a column for each property. A run that was killed leaves the archive
+    as it was; the next one begins where the last whole one ended. Messages in no queue (prepared or rolled back ones
+    of a transaction) and damaged parts of the log are left out; the latter are counted. `session` is a Spark session
+    (`rmqlab.spark()` unless given): its workers read the store and write the files.
+
+    >>> import rmqlab, tempfile
+    >>> lab = rmqlab.Lab(topics={"T": 2})
+    >>> sent = lab.send("T", ["tagA", "tagB", "tagA"])
+    >>> store = lab.write_store(tempfile.mkdtemp() + "/store")
+    >>> kept = rmqlab.archive(store, tempfile.mkdtemp())
+    >>> kept.new, kept.topics
+    (3, {'T': 3})
+
+    Raises:
+        BadInput: no store; an archive of another format or of another store at this path; a place that cannot be
+            written; no Spark.
+    """
+    require("spark")
+    from rmqlab_tools.spark.archived.writing import archive_store
+
+    contents, new = archive_store(session or _own_session(), store, out)
+    return _archive(str(out), contents, new)
+
+
+def _archive(where: str, contents: Contents, new: int) -> Archive:
+    topics: dict[str, int] = {}
+    for file in contents.files:
+        topics[file.topic] = topics.get(file.topic, 0) + file.messages
+    damaged = sum(store.damaged_bytes for store in contents.stores.values())
+    return Archive(where, new, sum(topics.values()), len(contents.files), topics, damaged)
+
+
+def match(
+    archive: str | Path,
+    expression: str,
+    kind: str = TAG,
+    *,
+    changed: str | None = None,
+    changed_kind: str | None = None,
+    topics: Sequence[str] = (),
+    since: int | None = None,
+    until: int | None = None,
+    version: str = DEFAULT_VERSION,
+    session: SparkSession | None = None,
+) -> Match:
+    """How many messages of an archive a subscription gets, by topic, queue and hour; which a changed one would lose.
+
+    `kind` is TAG (both its steps) or SQL92, `changed_kind` that of the changed one (the same unless given). `topics`:
+    only these. `since` and `until` are store times, epoch ms, ends included. The answer is exact: the evaluator of the
+    broker decides each distinct value.
+
+    >>> import rmqlab, tempfile
+    >>> lab = rmqlab.Lab(topics={"T": 2})
+    >>> sent = lab.send("T", ["tagA", "tagB", "tagA"])
+    >>> folder = tempfile.mkdtemp()
+    >>> kept = rmqlab.archive(lab.write_store(tempfile.mkdtemp() + "/store"), folder)
+    >>> rmqlab.match(folder, "tagA", changed="tagB")
+    tagA: 2 of 3 messages match
+    tagB: it loses 2 of these and gains 1 others
+
+    Raises:
+        BadInput: no archive, a topic that it does not have, another kind or version; no Spark.
+        MQFilterException: the broker refuses the condition.
+    """
+    require("spark")
+    from rmqlab_tools.spark.archived.manifest import Place, chosen, read_contents
+    from rmqlab_tools.spark.archived.matching import Span, Wanted, counted, parts_of, tasks_of
+
+    place = Place.of(archive)
+    files = chosen(read_contents(place, archive), topics, since, until)
+    wanted = Wanted(expression, kind, version)
+    other = None if changed is None else Wanted(changed, changed_kind or kind, version)
+    wanted.filter()
+    if other is not None:
+        other.filter()
+    if not files:
+        return Match(expression, changed, [])
+    session = session or _own_session()
+    work = parts_of(place, files, tasks_of(session))
+    return Match(expression, changed, counted(session, work, wanted, other, Span(since, until)).to_pylist())
+
+
+def _own_session() -> SparkSession:
+    from rmqlab_tools.spark import open_here
+
+    return open_here()
+
+
+def require_order(since: int | None, until: int | None) -> None:
+    """Refuse a time that ends before it begins.
+
+    Raises:
+        BadInput: it does.
+    """
+    if since is not None and until is not None and until < since:
+        raise BadInput(_("--to lies before --from: no message can be in between; change the two"))

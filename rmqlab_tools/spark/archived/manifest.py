@@ -1,0 +1,177 @@
+"""What an archive has: `archive.json` names its files and how far each store was read.
+
+A file that it does not name does not count. So a run that was killed leaves nothing half done: the next one begins
+where the last whole one ended.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+import pyarrow.fs as pafs
+
+from rmqlab.errors import BadInput
+from rmqlab.files import atomic_write, reason_of
+from rmqlab.language import _
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORMAT: Final = "rmqlab-archive/1"
+MANIFEST: Final = "archive.json"
+
+
+class ArchivedFile(msgspec.Struct, frozen=True):
+    """One Parquet file: its path below the archive, messages of one topic and one day (UTC), store times in epoch ms.
+
+    `store` is the store's key; `low` and `high` are the commit log offsets of the range that it was made from.
+    """
+
+    path: str
+    store: str
+    topic: str
+    messages: int
+    first_ms: int
+    last_ms: int
+    low: int
+    high: int
+
+
+class ArchivedStore(msgspec.Struct, frozen=True):
+    """A store: where it lay, the commit log offset up to which it was read, and bytes of it that were no records."""
+
+    place: str
+    reached: int
+    damaged_bytes: int = 0
+
+
+class Contents(msgspec.Struct):
+    """`archive.json`."""
+
+    format: str = FORMAT
+    stores: dict[str, ArchivedStore] = {}
+    files: list[ArchivedFile] = []
+
+
+class Place(NamedTuple):
+    """A folder on some file system that Arrow knows: a path of this machine, or s3://, hdfs://, gs://, abfs://."""
+
+    filesystem: Any
+    folder: str
+    where: str
+    is_local: bool
+
+    @classmethod
+    def of(cls, where: str | Path) -> Place:
+        """Find the file system of a path or address.
+
+        Raises:
+            BadInput: Arrow knows no such address.
+        """
+        text = str(where)
+        if "://" not in text:
+            folder = str(Path(text).absolute())
+            return cls(pafs.LocalFileSystem(), folder, folder, is_local=True)
+        try:
+            filesystem, folder = pafs.FileSystem.from_uri(text)
+        except (OSError, ValueError) as error:
+            raise BadInput(
+                _(
+                    "{place}: {error}; right is a folder, or an address such as s3://BUCKET/FOLDER",
+                    place=text,
+                    error=str(error).splitlines()[0],
+                )
+            ) from error
+        return cls(filesystem, folder.rstrip("/"), text, isinstance(filesystem, pafs.LocalFileSystem))
+
+    def path(self, name: str) -> str:
+        """The path of a file below the folder, as the file system wants it."""
+        return str(PurePosixPath(self.folder) / name)
+
+    def address(self, name: str) -> str:
+        """What a worker opens: a path that all of them see, or an address with the options that were given."""
+        if self.is_local:
+            return self.path(name)
+        base, mark, options = self.where.partition("?")
+        return f"{base.rstrip('/')}/{name}{mark}{options}"
+
+
+def read_contents(place: Place, where: str | Path, *, new: bool = False) -> Contents:
+    """What an archive has; with `new` an empty one where there is none.
+
+    Raises:
+        BadInput: there is no archive, or it is damaged or of another format.
+    """
+    try:
+        with place.filesystem.open_input_stream(place.path(MANIFEST)) as stream:
+            data = stream.read()
+    except FileNotFoundError as error:
+        if new:
+            return Contents()
+        raise BadInput(
+            _("{where}: no archive, since it has no {manifest}; rmqlab archive STORE {where} makes one",
+              where=where, manifest=MANIFEST)
+        ) from error  # fmt: skip
+    except OSError as error:
+        raise BadInput(_("{where}: cannot be read ({reason})", where=where, reason=reason_of(error))) from error
+    try:
+        found = json.loads(data)
+        made_by = found["format"]
+        if made_by != FORMAT:
+            raise BadInput(
+                _(
+                    "{where}: the archive has the format {format}, and this version reads {ours}; archive the store "
+                    "again into a new folder",
+                    where=where,
+                    format=f"{made_by!r}",
+                    ours=FORMAT,
+                )
+            )
+        return msgspec.convert(found, Contents)
+    except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
+        raise BadInput(
+            _(
+                "{where}: {manifest} is damaged ({error}); archive the store again into a new folder",
+                where=where,
+                manifest=MANIFEST,
+                error=str(error).splitlines()[0],
+            )
+        ) from error
+
+
+def write_contents(place: Place, contents: Contents) -> None:
+    """Put a new `archive.json` in the place of the old one, whole or not at all. Raises `OSError`."""
+    data = msgspec.json.format(msgspec.json.encode(contents), indent=1)
+    if place.is_local:
+        with atomic_write(Path(place.path(MANIFEST))) as part:
+            part.write_bytes(data)
+        return
+    with place.filesystem.open_output_stream(place.path(MANIFEST)) as stream:  # there at close, or not at all
+        stream.write(data)
+
+
+def chosen(
+    contents: Contents, topics: Iterable[str] = (), since: int | None = None, until: int | None = None
+) -> list[ArchivedFile]:
+    """The files that can have messages of these topics (none: all) and store times, both ends included.
+
+    Raises:
+        BadInput: the archive has no such topic.
+    """
+    known = sorted({file.topic for file in contents.files})
+    for topic in topics:
+        if topic not in known:
+            raise BadInput(
+                _("the archive has no topic {topic}; it has {known}", topic=f"{topic!r}", known=", ".join(known) or "-")
+            )
+    wanted = set(topics) or set(known)
+    return [
+        file
+        for file in contents.files
+        if file.topic in wanted
+        and (since is None or file.last_ms >= since)
+        and (until is None or file.first_ms <= until)
+    ]

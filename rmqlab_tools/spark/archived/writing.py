@@ -1,0 +1,194 @@
+"""`rmqlab.archive`: the messages of a store's commit log as Parquet files, a file for each topic and day of a range.
+
+Each run reads what was written since the last one. Files get their names from what they have been made of, so a run
+that was killed and begun again writes the same files; they count from the moment when `archive.json` names them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+
+from rmqlab.errors import BadInput
+from rmqlab.files import reason_of
+from rmqlab.language import _
+from rmqlab_tools.spark.archived.manifest import (
+    ArchivedFile,
+    ArchivedStore,
+    Contents,
+    Place,
+    read_contents,
+    write_contents,
+)
+from rmqlab_tools.spark.archived.pivoted_files import write_pivoted
+from rmqlab_tools.spark.archived.property_columns import OURS, property_columns
+from rmqlab_tools.spark.files.commit_log_files import cut_since, log_files, log_ranges, store_directory
+from rmqlab_tools.spark.files.tasks import over_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from rmqlab_tools.spark.files.commit_log_files import LogRange
+
+RANGE_BYTES: Final = 256 << 20
+"""A task reads so much of the log at once: the larger, the fewer files, and the more memory (some 2 GB)."""
+DAY_MS: Final = 86_400_000
+_READ: Final = (
+    "physicalOffset", "size", "topic", "queueId", "queueOffset", "storeTimestamp", "transaction", "properties",
+    "corrupt",
+)  # fmt: skip
+OWN_COLUMNS: Final = ("queueId", "queueOffset", "storeTimestamp", "physicalOffset")
+"""Columns of the record that a file has beside the properties, there with a `#` before the name."""
+_WRITTEN: Final = pa.schema(
+    [("path", pa.string()), ("topic", pa.string())]
+    + [(name, pa.int64()) for name in ("messages", "first_ms", "last_ms", "low", "high", "damaged")]
+    + [("error", pa.string())]
+)
+
+
+def archive_store(session: SparkSession, store: str | Path, out: str | Path) -> tuple[Contents, int]:
+    """Bring the archive at `out` up to what the store has; what it has then, and how many messages are new.
+
+    Raises:
+        BadInput: no store; no archive of this format; a store that is shorter than what was archived of it; or `out`
+            cannot be written.
+    """
+    from rmqlab_tools.spark.files.log_reader import log_end
+
+    root, place = store_directory(store), Place.of(out)
+    if place.is_local:
+        try:
+            Path(place.folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _no_place(out, error) from error
+    contents = read_contents(place, out, new=True)
+    key = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:12]
+    known = contents.stores.get(key)
+    files = log_files(root)
+    begin = known.reached if known else files[0].base if files else 0
+    low = max(begin, files[0].base) if files else begin
+    high = log_end(files, low) if files else begin
+    if files and files[-1].base + files[-1].size < begin:
+        raise BadInput(
+            _(
+                "{store}: its log ends before offset {begin}, up to which it was archived; this is another store, so "
+                "archive it into a new folder",
+                store=root,
+                begin=begin,
+            )
+        )
+    ranges = [
+        part._replace(begin=max(low - part.file.base, 0)) if part.file else part
+        for part in log_ranges(files, RANGE_BYTES, low, high)
+    ]
+    rows = _written(session, ranges, out, key)
+    wrong = cut_since(files) or next((row["error"] for row in rows if row["error"]), "")
+    if wrong:
+        raise BadInput(wrong)
+    new = [
+        ArchivedFile(
+            row["path"], key, *(row[name] for name in ("topic", "messages", "first_ms", "last_ms", "low", "high"))
+        )
+        for row in rows
+        if row["path"]
+    ]
+    damaged = (known.damaged_bytes if known else 0) + sum(row["damaged"] for row in rows) + max(low - begin, 0)
+    stores = contents.stores | {key: ArchivedStore(str(root.resolve()), high, damaged)}
+    merged = Contents(stores=stores, files=sorted([*contents.files, *new], key=lambda file: file.path))
+    if read_contents(place, out, new=True) != contents:
+        raise BadInput(_("{out}: another run wrote to this archive meanwhile; archive once more", out=out))
+    try:
+        write_contents(place, merged)
+        _remove_unnamed(place, merged, key)
+    except OSError as error:
+        raise _no_place(out, error) from error
+    return merged, sum(file.messages for file in new)
+
+
+def _no_place(out: str | Path, error: OSError) -> BadInput:
+    return BadInput(
+        _("{out}: cannot be written ({reason}); the archive is as it was", out=out, reason=reason_of(error))
+    )
+
+
+def _written(session: SparkSession, ranges: Sequence[LogRange], out: str | Path, key: str) -> list[dict[str, Any]]:
+    """What the tasks wrote: a row for each file, and one for each range with damage in it."""
+    if not ranges:
+        return []
+    where = str(out) if "://" in str(out) else str(Path(out).absolute())
+
+    def write(parts: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
+        rows: list[dict[str, Any]] = []
+        for part in parts:
+            try:
+                rows += write_range(part, where, key)
+            except OSError as error:
+                rows.append(dict.fromkeys(_WRITTEN.names) | {"error": str(_no_place(where, error))})
+        yield pa.RecordBatch.from_pylist(rows, schema=_WRITTEN)
+
+    found: list[dict[str, Any]] = over_ranges(session, ranges, write, _WRITTEN).toArrow().to_pylist()
+    return found
+
+
+def write_range(part: LogRange, out: str, key: str) -> list[dict[str, Any]]:
+    """Write the files of one range of the log; a row for each, and one for what was no record. Raises `OSError`."""
+    from rmqlab_tools.spark.files.log_reader import LogReader
+
+    place = Place.of(out)
+    base = part.file.base if part.file else 0
+    low, high = base + part.low, base + part.high
+    read = pa.Table.from_batches(LogReader(_READ, check_crc=False).read(part), LogReader(_READ).schema())
+    sound = pc.is_null(read["corrupt"])
+    damaged = pc.sum(pc.filter(read["size"], pc.invert(sound))).as_py() or 0
+    # What is prepared or rolled back is in no queue of its topic: nobody can be given it.
+    in_queue = pc.is_in(read["transaction"], pa.array(["none", "commit"]))
+    messages = read.filter(pc.and_(sound, in_queue))
+    rows = []
+    messages = messages.append_column("day", pa.array(messages["storeTimestamp"].to_numpy() // DAY_MS))
+    for topic, day in sorted(set(zip(messages["topic"].to_pylist(), messages["day"].to_pylist(), strict=True))):
+        table = messages.filter(pc.and_(pc.equal(messages["topic"], topic), pc.equal(messages["day"], day)))
+        date = datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
+        name = f"topic={quote(topic, safe='')}/day={date}/{key}-{low:020}-{high:020}.parquet"
+        _write_file(place, name, table)
+        times = pc.min_max(table["storeTimestamp"])
+        rows.append({
+            "path": name, "topic": topic, "messages": table.num_rows, "first_ms": times["min"].as_py(),
+            "last_ms": times["max"].as_py(), "low": low, "high": high, "damaged": 0, "error": None,
+        })  # fmt: skip
+    if damaged:
+        rows.append(dict.fromkeys(_WRITTEN.names) | {"damaged": damaged})
+    return [row | {"damaged": row["damaged"] or 0} for row in rows]
+
+
+def _write_file(place: Place, name: str, table: pa.Table) -> None:
+    """Write one file of messages of a topic and day; what is half written is taken away."""
+    columns = {OURS + column: table[column] for column in OWN_COLUMNS}
+    columns |= property_columns(table["properties"].combine_chunks())
+    path = place.path(name)
+    place.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    try:
+        write_pivoted(pa.table(columns), path, place.filesystem)
+    except OSError:
+        with suppress(OSError):
+            place.filesystem.delete_file(path)
+        raise
+
+
+def _remove_unnamed(place: Place, contents: Contents, key: str) -> None:
+    """Remove what a killed run of this store has left; files of other stores are another run's."""
+    named = {place.path(file.path) for file in contents.files}
+    selector = pafs.FileSelector(place.folder, recursive=True)
+    for about in place.filesystem.get_file_info(selector):
+        is_ours = about.type == pafs.FileType.File and about.base_name.startswith(f"{key}-")
+        if is_ours and about.path not in named and about.base_name.endswith(".parquet"):
+            place.filesystem.delete_file(about.path)
