@@ -112,6 +112,18 @@ VERBS = {
         "audit data/golden/broker-4.8.0/audit --out report",
         extras=("spark", "java"),
     ),
+    "archive": Verb(
+        _("keep a store's messages as Parquet files, a folder for each topic and day; again: add what is new"),
+        {0: _("the archive has what the store has")},
+        "archive data/golden/broker-4.8.0/audit my-archive",
+        extras=("spark", "java"),
+    ),
+    "match": Verb(
+        _("how many messages of an archive a subscription gets, by queue and hour; what a changed one loses"),
+        {0: _("they were counted"), 3: _("the changed subscription loses messages")},
+        "match my-archive tagA --changed 'tagA || tagB'",
+        extras=("spark", "java"),
+    ),
     "events": Verb(
         _("events as Parquet tables; funnel, losses, rebalances, heartbeats in SQL"),
         {0: _("the tables are there")},

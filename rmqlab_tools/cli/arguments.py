@@ -10,10 +10,12 @@ import argparse
 import inspect
 import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import data_path
+from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_VERSION, RULES
 from rmqlab_tools.cli.printing import Printer
@@ -55,6 +57,32 @@ def seconds(text: str) -> float:
             )
         )
     return value
+
+
+def store_time(text: str | None) -> int | None:
+    """A time of `--from` or `--to` in epoch ms; None for none.
+
+    >>> store_time("1970-01-01T00:00:01")
+    1000
+
+    Raises:
+        BadInput: it is no time.
+    """
+    if not text:
+        return None
+    if text.isdecimal():
+        return int(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise BadInput(
+            _(
+                "time {text}: {error}; right would be 2024-05-01T12:00:00 (UTC) or epoch ms",
+                text=f"{text!r}",
+                error=error,
+            )
+        ) from error
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def texts_of_arguments(docstring: str) -> dict[str, str]:

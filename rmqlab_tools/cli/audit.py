@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from argparse import RawDescriptionHelpFormatter
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from rmqlab.language import N_, _
-from rmqlab_tools.cli.arguments import add_version
+from rmqlab_tools.cli.arguments import add_version, store_time
 from rmqlab_tools.cli.output import Progress, make_folder, write_json
 from rmqlab_tools.cli.printing import printer
 
@@ -124,8 +123,8 @@ def run(args: Namespace) -> int:
         session=lambda: open_session(args.spark),
         each_message=False,
         conf=args.conf,
-        since=_time(args.since),
-        until=_time(args.until),
+        since=store_time(args.since),
+        until=store_time(args.until),
         trace_topic=args.trace_topic or TRACE_TOPIC,
         check_crc=not args.no_crc,
         version=args.version,
@@ -150,24 +149,6 @@ def run(args: Namespace) -> int:
     if audit.total("lost"):
         return AUDIT_LOST
     return AUDIT_NOT_KNOWN if audit.total("may_be_lost") or not audit.total("sent") else 0
-
-
-def _time(text: str | None) -> int | None:
-    if not text:
-        return None
-    if text.isdecimal():
-        return int(text)
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise BadInput(
-            _(
-                "time {text}: {error}; right would be 2024-05-01T12:00:00 (UTC) or epoch ms",
-                text=f"{text!r}",
-                error=error,
-            )
-        ) from error
-    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _write(audit: AuditResult, folder: Path, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
@@ -15,7 +16,6 @@ from rmqlab_tools.show.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -136,11 +136,13 @@ def _hour(ms: int) -> str:
 def archive(store: str | Path, out: str | Path, *, session: SparkSession | None = None) -> Archive:
     """Keep the messages of a store directory as Parquet files, or add what was written since the last time.
 
-    `out` is a folder, or an address that Arrow's file systems know (s3://, hdfs://, gs://, abfs://). It has a folder
-    for each topic and day (UTC), in it files with a column for each property. A run that was killed leaves the archive
-    as it was; the next one begins where the last whole one ended. Messages in no queue (prepared or rolled back ones
-    of a transaction) and damaged parts of the log are left out; the latter are counted. `session` is a Spark session
-    (`rmqlab.spark()` unless given): its workers read the store and write the files.
+    The store may be packed. `out` is a folder, or an address that Arrow's file systems know (s3://, hdfs://, gs://,
+    abfs://). It has a folder for each topic and day (UTC), in it files with a column for each property. A run that was
+    killed leaves the archive as it was; the next one begins where the last whole one ended.
+
+    Messages in no queue (prepared or rolled back ones of a transaction) and damaged parts of the log are left out; the
+    latter are counted. `session` is a Spark session (`rmqlab.spark()` unless given): its workers read the store and
+    write the files.
 
     >>> import rmqlab, tempfile
     >>> lab = rmqlab.Lab(topics={"T": 2})
@@ -155,9 +157,11 @@ def archive(store: str | Path, out: str | Path, *, session: SparkSession | None 
             written; no Spark.
     """
     require("spark")
+    from rmqlab_tools.recordings.store import open_store
     from rmqlab_tools.spark.archived.writing import archive_store
 
-    contents, new = archive_store(session or _own_session(), store, out)
+    with open_store(Path(store)) as opened:
+        contents, new = archive_store(session or _own_session(), opened.store, out, Path(store).resolve())
     return _archive(str(out), contents, new)
 
 

@@ -151,12 +151,13 @@ def free_port():
 
 CLIENT = """
 import json, sys
+import rmqlab
 from rmqlab.protocol.subscription_data import build_subscription_data
 from tests.proof.agree.adversarial import rows
 from tests.proof.bench.messages import make_file
 from tests.proof.agree.exactness import compare
 from rmqlab_tools.spark.session import open_session
-from rmqlab_tools.spark.archived.pivoted_files import count_matches, select_matches
+from rmqlab_tools.spark.archived.matching import Span, Wanted, counted, parts_of_paths
 from rmqlab_tools.spark.filters.subscription_columns import wants
 from tests.proof.agree.spark_columns import broker_keeps
 from pathlib import Path
@@ -188,15 +189,21 @@ tag = build_subscription_data("", "", "TagA")
 log = LogMaker()
 for number in range(12):
     log.add("AB"[number % 2], queue=number % 3)
-store = read_store(spark, log.write(folder / "store"), columns=["topic", "queueId"], splitBytes=300)
+path_of_store = log.write(folder / "store")
+store = read_store(spark, path_of_store, columns=["topic", "queueId"], splitBytes=300)
+counts = counted(spark, parts_of_paths([(path, "T")], 2), Wanted("a > 5", "SQL92"), None, Span())
+archived = rmqlab.archive(path_of_store, folder / "archive", session=spark)
 print(json.dumps({
     "store": [store.where("topic = 'A'").count(), store.count()],
     "kind": type(spark).__module__,
     "sweep": [swept.records == run_sweep(whole, folder / "here").records, len(swept.good)],
     "deaths": [one["twice"] for one in deaths.records],
     "differing": [dict(one.differing) for one in agreements],
-    "files": count_matches(spark, [path], "a > 5"),
-    "selected": select_matches(spark, [path], "a > 5", ["a"], "a string").count(),
+    "files": [sum(counts[name].to_pylist()) for name in ("messages", "matched")],
+    "archived": [
+        archived.new, rmqlab.match(folder / "archive", "*", topics=["A"], session=spark).total("matched"),
+        rmqlab.spark.matching(spark, folder / "archive", "*").count(),
+    ],
     "columns": frame.filter(wants("a > 5", "SQL92", properties=F.col)).count(),
     "deep": frame.filter(wants(deep, "SQL92", properties=F.col)).count(),
     "tags": [frame.filter(one).count() for one in (wants("TagA", tags="TAGS"), broker_keeps(tag, F.col("tagsCode")))],
@@ -220,7 +227,8 @@ def test_filters_sweeps_and_stores_over_connect(connect, tmp_path):
     assert result["differing"] == [dict.fromkeys(("dictionary", "columns", "map", "where"), 0)]
     messages, matched = result["files"]
     assert messages == 5_000
-    assert 0 < matched == result["selected"] == result["columns"]
+    assert 0 < matched == result["columns"]
+    assert result["archived"] == [12, 6, 12]
     assert result["deep"] > 0
     assert result["tags"][0] == result["tags"][1] > 0
 

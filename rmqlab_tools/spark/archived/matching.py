@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Batches = Iterator[pa.RecordBatch]
 
 HOUR_MS: Final = 3_600_000
-_HOURS: Final = 1 << 24  # more hours than store times have, so that a queue and an hour fit into one number
 _COUNTS: Final = "topic string, queueId int, hour bigint, messages bigint, matched bigint, lost bigint, gained bigint"
 _COUNT_NAMES: Final = tuple(column.split()[0] for column in _COUNTS.split(", "))
 MATCHES: Final = "topic string, queueId int, queueOffset bigint, storeTimestamp bigint, physicalOffset bigint"
@@ -53,7 +52,7 @@ class Wanted(NamedTuple):
             MQFilterException: the broker refuses the condition.
         """
         if self.kind == SQL92:
-            return DictionaryFilter(self.expression, rules_of(self.version).version)
+            return DictionaryFilter(self.expression, rules_of(self.version).sql92)
         if self.kind == TAG:
             return TagFilter(self)
         raise BadInput(_("type {kind} is neither {tag} nor {sql92}", kind=f"{self.kind!r}", tag=TAG, sql92=SQL92))
@@ -75,7 +74,8 @@ class TagFilter:
     def __init__(self, wanted: Wanted) -> None:
         self._data = build_subscription("", wanted.expression, TAG)
         self._rules = rules_of(wanted.version)
-        self.value_names, self.presence_names = [PROPERTY_TAGS], []
+        self.value_names: list[str] = [PROPERTY_TAGS]
+        self.presence_names: list[str] = []
         self._known: dict[str | None, bool] = {}
 
     def matches(self, table: pa.Table) -> Flags:
@@ -115,10 +115,14 @@ class Span(NamedTuple):
 
 
 def parts_of(place: Place, files: Iterable[ArchivedFile], tasks: int) -> list[Part]:
-    """The work: each file, cut into as many parts as make one for each task."""
-    listed = list(files)
-    parts = max(1, -(-tasks // max(len(listed), 1)))
-    return [Part(place.address(file.path), file.topic, n, parts) for file in listed for n in range(parts)]
+    """The work on files of an archive: see `parts_of_paths`."""
+    return parts_of_paths([(place.address(file.path), file.topic) for file in files], tasks)
+
+
+def parts_of_paths(files: Sequence[tuple[str, str]], tasks: int) -> list[Part]:
+    """The work on files, each with its topic: each file, or so many parts of it that every task has something to do."""
+    parts = max(1, -(-tasks // max(len(files), 1)))
+    return [Part(path, topic, number, parts) for path, topic in files for number in range(parts)]
 
 
 def counted(
@@ -177,21 +181,24 @@ def _presence(decided: ColumnFilter) -> list[str]:
 
 def _add(rows: dict[tuple[int, int], Any], table: pa.Table, filters: Sequence[ColumnFilter], span: Span) -> None:
     """Count the rows of a table into those of its queue and hour."""
+    if not table.num_rows:
+        return
     before = filters[0].matches(table)
     after = filters[1].matches(table) if len(filters) > 1 else before
-    hours = table[OURS + "storeTimestamp"].to_numpy() // HOUR_MS
-    places = table[OURS + "queueId"].to_numpy().astype(np.int64) * _HOURS + hours
     kinds = [np.ones(len(before), np.bool_), before, before & ~after, after & ~before]
     covered = span.covers(table)
     if covered is not None:
         kinds = [kind & covered for kind in kinds]
-    distinct, inverse = np.unique(places, return_inverse=True)
-    sums = [np.bincount(inverse[kind], minlength=len(distinct)) for kind in kinds]
-    for number, place in enumerate(distinct.tolist()):
-        counts = np.array([kind[number] for kind in sums])
-        if counts[0]:
-            key = divmod(place, _HOURS)
-            rows[key] = rows.get(key, 0) + counts
+    hours = table[OURS + "storeTimestamp"].to_numpy() // HOUR_MS
+    first_hour = int(hours.min())
+    width = int(hours.max()) - first_hour + 1
+    # A file has the hours of a day: a queue and an hour make a small number, and small numbers need no sorting.
+    places = table[OURS + "queueId"].to_numpy().astype(np.int64) * width + (hours - first_hour)
+    sums = np.array([np.bincount(places[kind], minlength=int(places.max()) + 1) for kind in kinds])
+    for place in np.flatnonzero(sums[0]).tolist():
+        queue, hour = divmod(place, width)
+        key = queue, first_hour + hour
+        rows[key] = rows.get(key, 0) + sums[:, place]
 
 
 def _count_batch(topic: str, rows: dict[tuple[int, int], Any]) -> pa.RecordBatch:

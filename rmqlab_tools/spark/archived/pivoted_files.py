@@ -1,4 +1,4 @@
-"""Parquet files with one column a property: how rmqlab writes them, and SQL92 filters over them on Spark.
+"""Parquet files with one column a property: how rmqlab writes and reads them.
 
 Decoding a message's property text costs several times as much as evaluating a filter on it, so it is done once. A
 column with few distinct values is stored as a dictionary and codes; next to a column with many stands a boolean one,
@@ -6,39 +6,28 @@ named after it with `?` at the end (no property of a SQL92 filter can be called 
 the property is there. An absent property is NULL.
 
 A column `#properties` is a map of what has no column of its own (`property_columns`).
-
-Moving properties from the JVM to Python costs more than a filter, so Spark's workers get file names and open the files
-themselves: they must be readable by their name from every worker.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from rmqlab.rules import DEFAULT_VERSION
 from rmqlab_tools.spark.archived.property_columns import REST, with_rest
-from rmqlab_tools.spark.filters.sql92_dictionary import PRESENCE, DictionaryFilter
+from rmqlab_tools.spark.filters.sql92_dictionary import PRESENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
-
-    from rmqlab.filter.sql92.tokens import Version
-
-    Batches = Iterator[pa.RecordBatch]
 
 ROW_GROUP: Final = 1 << 20
 # A column with more distinct values than this share of its rows is stored as plain texts.
 _DICTIONARY_SHARE: Final = 0.25
 _SAMPLE: Final = 1 << 16
-_COUNTS: Final = "path string, messages bigint, matched bigint"
 
 
 def write_pivoted(table: pa.Table, path: str, filesystem: pa.fs.FileSystem | None = None) -> None:
@@ -102,82 +91,3 @@ class PivotedFile:
             else:
                 rows = self._file.metadata.row_group(group).num_rows
                 yield pa.table({"": pa.nulls(rows)})
-
-
-def count_matches(
-    session: SparkSession,
-    paths: Sequence[str],
-    expression: str,
-    *,
-    version: Version = DEFAULT_VERSION,
-    tasks: int | None = None,
-) -> tuple[int, int]:
-    """Count all messages in the files and those that pass; `tasks` is the number of Spark tasks (default: the cores).
-
-    A path that is named twice counts twice. Raises `MQFilterException` for a text that the broker refuses.
-    """
-    DictionaryFilter(expression, version)
-    tasks = tasks or _default_tasks(session)
-    work = _work(paths, tasks)
-
-    def count(batches: Batches) -> Batches:
-        wanted = DictionaryFilter(expression, version)
-        for path, part, parts in _items(batches, work):
-            messages = matched = 0
-            for table in PivotedFile(path, wanted.value_names, wanted.presence_names).read(part, parts):
-                messages += table.num_rows
-                matched += int(np.count_nonzero(wanted.matches(table)))
-            yield pa.record_batch([[path], [messages], [matched]], ["path", "messages", "matched"])
-
-    rows = session.range(0, len(work), 1, tasks).mapInArrow(count, _COUNTS).toArrow()
-    return sum(rows["messages"].to_pylist()), sum(rows["matched"].to_pylist())
-
-
-def select_matches(
-    session: SparkSession,
-    paths: Sequence[str],
-    expression: str,
-    columns: Sequence[str],
-    schema: str,
-    *,
-    version: Version = DEFAULT_VERSION,
-    tasks: int | None = None,
-) -> DataFrame:
-    """Give the rows that pass, with `columns` of the files under the Spark `schema` (DDL, same order).
-
-    Raises `MQFilterException` for a text that the broker refuses.
-    """
-    DictionaryFilter(expression, version)
-    tasks = tasks or _default_tasks(session)
-    work = _work(paths, tasks)
-    names = list(columns)
-
-    def select(batches: Batches) -> Batches:
-        wanted = DictionaryFilter(expression, version)
-        for path, part, parts in _items(batches, work):
-            for table in PivotedFile(path, wanted.value_names, wanted.presence_names).read(part, parts, names):
-                chosen = table.select(names).filter(pa.array(wanted.matches(table)))
-                plain = [
-                    column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-                    for column in chosen.columns
-                ]
-                yield from pa.table(plain, names).to_batches()
-
-    return session.range(0, len(work), 1, tasks).mapInArrow(select, schema)
-
-
-def _work(paths: Sequence[str], tasks: int) -> list[tuple[str, int, int]]:
-    """One item for each file, or for each part of a file where there are fewer files than tasks."""
-    parts = max(1, -(-tasks // max(len(paths), 1)))
-    return [(path, part, parts) for path in paths for part in range(parts)]
-
-
-def _items(batches: Iterable[pa.RecordBatch], work: Sequence[tuple[str, int, int]]) -> Iterator[tuple[str, int, int]]:
-    pa.set_cpu_count(1)
-    for batch in batches:
-        for index in batch.column(0).to_pylist():
-            yield work[index]
-
-
-def _default_tasks(session: SparkSession) -> int:
-    return int(session.conf.get("spark.sql.shuffle.partitions") or 2)

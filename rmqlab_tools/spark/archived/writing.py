@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from rmqlab_tools.spark.files.commit_log_files import LogRange
+    from rmqlab_tools.spark.files.commit_log_files import LogFile, LogRange
 
 RANGE_BYTES: Final = 256 << 20
 """A task reads so much of the log at once: the larger, the fewer files, and the more memory (some 2 GB)."""
@@ -56,8 +56,10 @@ _WRITTEN: Final = pa.schema(
 )
 
 
-def archive_store(session: SparkSession, store: str | Path, out: str | Path) -> tuple[Contents, int]:
+def archive_store(session: SparkSession, store: Path, out: str | Path, known_as: Path) -> tuple[Contents, int]:
     """Bring the archive at `out` up to what the store has; what it has then, and how many messages are new.
+
+    The next run finds what was read of the store by the path `known_as`: a packed store lies elsewhere each time.
 
     Raises:
         BadInput: no store; no archive of this format; a store that is shorter than what was archived of it; or `out`
@@ -72,16 +74,16 @@ def archive_store(session: SparkSession, store: str | Path, out: str | Path) -> 
         except OSError as error:
             raise _no_place(out, error) from error
     contents = read_contents(place, out, new=True)
-    key = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:12]
+    key = hashlib.sha256(str(known_as).encode()).hexdigest()[:12]
     known = contents.stores.get(key)
     files = log_files(root)
     begin = known.reached if known else files[0].base if files else 0
     low = max(begin, files[0].base) if files else begin
     high = log_end(files, low) if files else begin
-    if files and files[-1].base + files[-1].size < begin:
+    if known and low == begin and not _ends_at_a_record(files, begin):
         raise BadInput(
             _(
-                "{store}: its log ends before offset {begin}, up to which it was archived; this is another store, so "
+                "{store}: no record ends at offset {begin}, up to which it was archived; this is another store, so "
                 "archive it into a new folder",
                 store=root,
                 begin=begin,
@@ -103,7 +105,7 @@ def archive_store(session: SparkSession, store: str | Path, out: str | Path) -> 
         if row["path"]
     ]
     damaged = (known.damaged_bytes if known else 0) + sum(row["damaged"] for row in rows) + max(low - begin, 0)
-    stores = contents.stores | {key: ArchivedStore(str(root.resolve()), high, damaged)}
+    stores = contents.stores | {key: ArchivedStore(str(known_as), high, damaged)}
     merged = Contents(stores=stores, files=sorted([*contents.files, *new], key=lambda file: file.path))
     if read_contents(place, out, new=True) != contents:
         raise BadInput(_("{out}: another run wrote to this archive meanwhile; archive once more", out=out))
@@ -113,6 +115,14 @@ def archive_store(session: SparkSession, store: str | Path, out: str | Path) -> 
     except OSError as error:
         raise _no_place(out, error) from error
     return merged, sum(file.messages for file in new)
+
+
+def _ends_at_a_record(files: Sequence[LogFile], offset: int) -> bool:
+    """Whether records follow each other up to this commit log offset, from the beginning of the file that has it."""
+    from rmqlab_tools.spark.files.log_reader import log_end
+
+    bases = [file.base for file in files if file.base <= offset]
+    return bool(bases) and (bases[-1] == offset or log_end(files, bases[-1], offset) == offset)
 
 
 def _no_place(out: str | Path, error: OSError) -> BadInput:
@@ -128,46 +138,50 @@ def _written(session: SparkSession, ranges: Sequence[LogRange], out: str | Path,
     where = str(out) if "://" in str(out) else str(Path(out).absolute())
 
     def write(parts: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
-        rows: list[dict[str, Any]] = []
-        for part in parts:
-            try:
-                rows += write_range(part, where, key)
-            except OSError as error:
-                rows.append(dict.fromkeys(_WRITTEN.names) | {"error": str(_no_place(where, error))})
+        try:
+            rows = write_ranges(parts, where, key)
+        except OSError as error:
+            rows = [_row(error=str(_no_place(where, error)))]
         yield pa.RecordBatch.from_pylist(rows, schema=_WRITTEN)
 
     found: list[dict[str, Any]] = over_ranges(session, ranges, write, _WRITTEN).toArrow().to_pylist()
     return found
 
 
-def write_range(part: LogRange, out: str, key: str) -> list[dict[str, Any]]:
-    """Write the files of one range of the log; a row for each, and one for what was no record. Raises `OSError`."""
+def write_ranges(parts: Sequence[LogRange], out: str, key: str) -> list[dict[str, Any]]:
+    """Write the files of ranges of the log that follow each other; a row for each file. Raises `OSError`."""
     from rmqlab_tools.spark.files.log_reader import LogReader
 
     place = Place.of(out)
-    base = part.file.base if part.file else 0
-    low, high = base + part.low, base + part.high
-    read = pa.Table.from_batches(LogReader(_READ, check_crc=False).read(part), LogReader(_READ).schema())
+    low, high = _base(parts[0]) + parts[0].low, _base(parts[-1]) + parts[-1].high
+    reader = LogReader(_READ, check_crc=False)
+    read = pa.Table.from_batches((batch for part in parts for batch in reader.read(part)), reader.schema())
     sound = pc.is_null(read["corrupt"])
     damaged = pc.sum(pc.filter(read["size"], pc.invert(sound))).as_py() or 0
     # What is prepared or rolled back is in no queue of its topic: nobody can be given it.
     in_queue = pc.is_in(read["transaction"], pa.array(["none", "commit"]))
     messages = read.filter(pc.and_(sound, in_queue))
-    rows = []
     messages = messages.append_column("day", pa.array(messages["storeTimestamp"].to_numpy() // DAY_MS))
+    rows = []
     for topic, day in sorted(set(zip(messages["topic"].to_pylist(), messages["day"].to_pylist(), strict=True))):
         table = messages.filter(pc.and_(pc.equal(messages["topic"], topic), pc.equal(messages["day"], day)))
         date = datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
         name = f"topic={quote(topic, safe='')}/day={date}/{key}-{low:020}-{high:020}.parquet"
         _write_file(place, name, table)
         times = pc.min_max(table["storeTimestamp"])
-        rows.append({
-            "path": name, "topic": topic, "messages": table.num_rows, "first_ms": times["min"].as_py(),
-            "last_ms": times["max"].as_py(), "low": low, "high": high, "damaged": 0, "error": None,
-        })  # fmt: skip
-    if damaged:
-        rows.append(dict.fromkeys(_WRITTEN.names) | {"damaged": damaged})
-    return [row | {"damaged": row["damaged"] or 0} for row in rows]
+        first, last = times["min"].as_py(), times["max"].as_py()
+        rows.append(
+            _row(path=name, topic=topic, messages=table.num_rows, first_ms=first, last_ms=last, low=low, high=high)
+        )
+    return [*rows, _row(damaged=damaged)]
+
+
+def _base(part: LogRange) -> int:
+    return part.file.base if part.file else 0
+
+
+def _row(**values: Any) -> dict[str, Any]:
+    return dict.fromkeys(_WRITTEN.names) | {"damaged": 0} | values
 
 
 def _write_file(place: Place, name: str, table: pa.Table) -> None:

@@ -23,7 +23,7 @@ from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.real.filter import RealFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -32,6 +32,7 @@ IN_128: Final = f"TAGS in ({','.join(repr(f'TAG{number}') for number in range(1,
 E2: Final = "(region = 'hz' OR NOT (a < 5)) AND (price > 10.5 OR KEYS is null) AND TAGS <> 'TagC'"
 EXPRESSIONS: Final = {"e0": E0, "in128": IN_128, "e2": E2}
 SUBSCRIPTION: Final = "TagA || TagB"
+TOPIC: Final = "Orders"
 # How many messages Spark filters in one turn unless told; starting its job counts for less the more there are.
 MESSAGES: Final = 4_000_000
 _WARM_JOBS: Final = 40
@@ -62,13 +63,12 @@ class SparkBench:
     @cached_property
     def session(self) -> SparkSession:
         """A local session with as few tasks as it has cores: this is about the work, not about starting it."""
-        from rmqlab_tools.spark.archived.pivoted_files import count_matches
         from rmqlab_tools.spark.session import open_session
 
         session = open_session("local[*]", {"spark.driver.memory": "2g", "spark.sql.files.maxPartitionBytes": "1g"})
         # A JVM that has just started compiles its own scheduler for tens of jobs: more work than a filter is.
         for _ in range(_WARM_JOBS):
-            count_matches(session, [], E0)
+            _matched(session, [], E0)
         return session
 
     @cached_property
@@ -123,11 +123,9 @@ class SparkBench:
         return self.messages, seconds
 
     def on_files(self, expression: str) -> Measurement:
-        """Filter by dictionary codes: workers get file names."""
-        from rmqlab_tools.spark.archived.pivoted_files import count_matches
-
+        """Filter as `rmqlab.match` does: workers get file names, and count by queue and hour."""
         paths, session = self.paths, self.session
-        return self.timed(expression, lambda: count_matches(session, paths, expression))
+        return self.timed(expression, lambda: _matched(session, paths, expression))
 
     def on_columns(self, expression: str) -> Measurement:
         """Filter by a Spark column on pivoted columns."""
@@ -185,6 +183,14 @@ class SparkBench:
         """Compile by the real compiler."""
         work = self._java.compile(E0, _JAVA_COMPILE_ROUNDS)
         return work.messages, work.seconds
+
+
+def _matched(session: SparkSession, paths: Sequence[str], expression: str) -> tuple[int, int]:
+    from rmqlab_tools.spark.archived.matching import Span, Wanted, counted, parts_of_paths, tasks_of
+
+    work = parts_of_paths([(path, TOPIC) for path in paths], tasks_of(session))
+    table = counted(session, work, Wanted(expression, "SQL92"), None, Span())
+    return sum(table["messages"].to_pylist()), sum(table["matched"].to_pylist())
 
 
 def _count(frame: DataFrame, passes: Column) -> tuple[int, int]:

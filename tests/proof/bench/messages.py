@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
 from rmqlab_tools.spark.archived.pivoted_files import write_pivoted
+from rmqlab_tools.spark.archived.property_columns import OURS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 # In the order of the property text. Per mille of the messages that lack it.
 ABSENT: Final = {"KEYS": 50, "UNIQ_KEY": 0, "WAIT": 0, "region": 50, "TAGS": 30, "a": 100, "price": 100}
 TAGS_CODE: Final = "tagsCode"
+QUEUES: Final = 16
+BEGIN_MS: Final = 1_767_225_600_000  # a midnight
+DAY_MS: Final = 86_400_000
 _NAMED_TAGS: Final = ("TagA", "TagB", "TagC")
 _NUMBERED_TAGS: Final = 256
 # What stands in `a` instead of a digit in 2 messages of 1000: most of it is no Integer for Java.
@@ -35,11 +39,20 @@ class BenchFile(NamedTuple):
 
 
 def make_file(folder: Path, number: int, messages: int) -> BenchFile:
-    """Write the `number`-th file: a column for each property, and `tagsCode` as the consume queue has it."""
+    """Write the `number`-th file: columns as in an archive, and `tagsCode` as the consume queue has it."""
     columns = _columns(np.random.default_rng((7, number)), messages, number * messages)
     path = str(folder / f"messages-{number}.parquet")
-    write_pivoted(pa.table({**columns, TAGS_CODE: _tags_codes(columns["TAGS"])}), path)
+    write_pivoted(pa.table({**columns, TAGS_CODE: _tags_codes(columns["TAGS"]), **_places(messages)}), path)
     return BenchFile(path, pc.cast(_property_texts(columns), pa.binary()).to_pylist())
+
+
+def _places(rows: int) -> dict[str, pa.Array]:
+    """Queue and store time of each message as an archive has them: 16 queues, a day."""
+    numbers = np.arange(rows, dtype=np.int64)
+    return {
+        OURS + "queueId": pa.array((numbers % QUEUES).astype(np.int32)),
+        OURS + "storeTimestamp": pa.array(BEGIN_MS + numbers * DAY_MS // max(rows, 1)),
+    }
 
 
 def _columns(rng: np.random.Generator, rows: int, first: int) -> dict[str, pa.Array]:

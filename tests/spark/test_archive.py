@@ -1,0 +1,198 @@
+"""An archive: made, grown, broken and read again; what a subscription gets of it is what the filter itself says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rmqlab
+from rmqlab.errors import BadInput
+from rmqlab.filter.filter import match_in_two_layers
+from rmqlab.filter.sql92.compiler import compile_sql92
+from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
+from rmqlab_tools.cli import cli
+from rmqlab_tools.spark import matching, read_store
+from rmqlab_tools.spark.archived import writing
+from rmqlab_tools.spark.archived.property_columns import MOST, REST, property_columns, with_rest
+from tests.proof.log_maker import LogMaker
+
+NAMES = st.sampled_from(["TAGS", "a", "b", "#queueId", "a?", "#properties", "价格"])
+MESSAGES = st.lists(st.dictionaries(NAMES, st.sampled_from(["", "1", "x", "1.5", "真"]), max_size=5), max_size=12)
+SUBSCRIPTIONS = (
+    ("tagA", TAG), ("tagA || tagB", TAG), ("*", TAG), ("none", TAG),
+    ("a > 3", SQL92), ("a IS NULL OR TAGS = 'tagB'", SQL92), ("rare = 'x'", SQL92),
+    ("rare IS NOT NULL AND a < b", SQL92),
+)  # fmt: skip
+
+
+def expected(properties, expression, kind):
+    """What the evaluator says of one message."""
+    if kind == SQL92:
+        return compile_sql92(expression).matches(properties)
+    return match_in_two_layers(build_subscription("", expression, TAG), properties.get("TAGS")).delivered
+
+
+@given(MESSAGES, st.integers(0, 3))
+def test_columns_have_every_property_and_nothing_else(messages, most):
+    maps = pa.array([list(properties.items()) for properties in messages], pa.map_(pa.string(), pa.string()))
+    columns = property_columns(maps, most)
+    assert len(columns) <= most + 1
+    asked = sorted({name for properties in messages for name in properties})
+    own = {name: column for name, column in columns.items() if name != REST}
+    table = with_rest(pa.table({"row": range(len(messages)), **columns}), [name for name in asked if name not in own])
+    again = [{name: row[name] for name in asked if row[name] is not None} for row in table.to_pylist()]
+    assert again == messages
+
+
+@pytest.fixture(scope="module")
+def made(spark, tmp_path_factory):
+    """A store of three days and two topics with more names of properties than a file has columns; its archive."""
+    folder = tmp_path_factory.mktemp("archive")
+    log, messages = LogMaker(), []
+    for number in range(700):
+        properties = {"TAGS": f"tag{'ABC'[number % 3]}", "a": str(number % 7), f"name{number}": "once"}
+        properties |= {"rare": "xy"[number % 2], "b": "5"} if number % 50 == 0 else {}
+        properties = properties if number % 11 else {}
+        log.add("TU"[number % 10 == 0], queue=number % 4, properties=properties, stored=number * 360_000)
+        messages.append(("TU"[number % 10 == 0], number % 4, number * 360_000, properties))
+    store = log.write(folder / "store")
+    return store, folder / "archive", messages, rmqlab.archive(store, folder / "archive", session=spark)
+
+
+def test_every_message_is_in_it_once_by_topic_and_day(made):
+    _, folder, messages, kept = made
+    assert kept.topics == Counter(topic for topic, *_ in messages)
+    assert kept.new == kept.messages == 700
+    days = {(topic, stored // writing.DAY_MS) for topic, _, stored, _ in messages}
+    assert kept.files == len(days) == len(list(folder.glob("topic=*/day=*/*.parquet")))
+    assert len({name for *_, properties in messages for name in properties}) > MOST
+
+
+@pytest.mark.parametrize(("expression", "kind"), SUBSCRIPTIONS)
+def test_what_matches_is_what_the_filter_says_message_by_message(spark, made, expression, kind):
+    _, folder, messages, _ = made
+    counts = Counter()
+    for topic, queue, stored, properties in messages:
+        counts[topic, queue, stored // 3_600_000 * 3_600_000] += expected(properties, expression, kind)
+    result = rmqlab.match(folder, expression, kind, session=spark)
+    assert {(row["topic"], row["queueId"], row["hour"]): row["matched"] for row in result.rows} == counts
+    assert result.total("messages") == 700
+
+
+def test_rows_and_what_a_change_loses(spark, made):
+    store, folder, messages, _ = made
+    found = matching(spark, folder, "a > 3", SQL92, topics=["T"], since=100 * 360_000, until=399 * 360_000).collect()
+    wanted = {
+        (topic, queue, stored)
+        for topic, queue, stored, properties in messages[100:400]
+        if topic == "T" and expected(properties, "a > 3", SQL92)
+    }
+    assert {(row.topic, row.queueId, row.storeTimestamp) for row in found} == wanted
+    assert len(found) == len(wanted)
+    places = {row.physicalOffset for row in read_store(spark, store, columns=["physicalOffset"]).collect()}
+    assert {row.physicalOffset for row in found} <= places
+    changed = rmqlab.match(folder, "tagA", changed="a > 3", changed_kind=SQL92, session=spark)
+    both = [(expected(p, "tagA", TAG), expected(p, "a > 3", SQL92)) for *_, p in messages]
+    assert changed.total("lost") == sum(before and not after for before, after in both)
+    assert changed.total("gained") == sum(after and not before for before, after in both)
+
+
+def test_what_was_written_since_is_added_and_what_a_killed_run_left_is_taken_away(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "RANGE_BYTES", 1_000)
+    log, store, out = LogMaker(), tmp_path / "store", tmp_path / "archive"
+    for number in range(20):
+        log.add("T", queue=0, properties={"TAGS": f"t{number}"}, stored=number)
+    log.write(store)
+    assert rmqlab.archive(store, out, session=spark).new == 20
+    before = sorted(out.rglob("*.parquet"))
+    for number in range(20, 30):
+        log.add("T", queue=0, properties={"TAGS": f"t{number}"}, stored=number)
+    log.write(store)
+    (left,) = {path.parent for path in before}
+    unnamed = left / before[0].name.replace("-0", "-9", 1)
+    unnamed.write_bytes(b"PAR1 half")
+    (left / "theirs.parquet").write_bytes(b"of somebody else")
+    again = rmqlab.archive(store, out, session=spark)
+    assert (again.new, again.messages) == (10, 30)
+    assert not unnamed.exists()
+    assert (left / "theirs.parquet").exists()
+    assert set(before) <= set(out.rglob("*.parquet"))
+    assert rmqlab.match(out, " || ".join(f"t{n}" for n in range(30)), session=spark).total("matched") == 30
+    assert rmqlab.archive(store, out, session=spark).new == 0
+    shutil.rmtree(store)
+    LogMaker().write(store)
+    with pytest.raises(BadInput, match="another store"):
+        rmqlab.archive(store, out, session=spark)
+
+
+def test_a_damaged_part_of_the_log_is_counted_and_said(spark, tmp_path):
+    log = LogMaker()
+    for number in range(6):
+        log.add("T", queue=0, properties={}, stored=number)
+    store = log.write(tmp_path / "store")
+    (file,) = (store / "commitlog").iterdir()
+    data = bytearray(file.read_bytes())
+    size = int.from_bytes(data[:4])
+    data[size + 4 : size + 8] = b"\0\0\0\1"
+    file.write_bytes(data)
+    kept = rmqlab.archive(store, tmp_path / "archive", session=spark)
+    assert (kept.new, kept.damaged_bytes) == (5, size)
+    assert f"{size} bytes of the log are damaged or gone" in kept.lines()[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "archive.json is damaged"),
+        ("[]", "archive.json is damaged"),
+        ('{"format": "rmqlab-archive/9"}', "the format 'rmqlab-archive/9', and this version reads rmqlab-archive/1"),
+        ('{"format": "rmqlab-archive/1", "files": [{"path": 1}]}', "archive.json is damaged"),
+        (None, "no archive, since it has no archive.json"),
+    ],
+)
+def test_what_is_no_archive_is_said_before_spark_starts(text, words, tmp_path, capsys):
+    if text is not None:
+        (tmp_path / "archive.json").write_text(text)
+    assert cli.main(["match", str(tmp_path), "tagA"]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_bad_input_is_one_line_and_nothing_is_written(made, spark, tmp_path, capsys):
+    store, folder, *_ = made
+    cases = [
+        (["match", str(folder), "tagA", "--topic", "V"], "the archive has no topic 'V'; it has T, U"),
+        (["match", str(folder), "a >", "--sql92"], "line 1, column 3"),
+        (["match", str(folder), "tagA", "--from", "2000", "--to", "1000"], "--to lies before --from"),
+        (["match", "x://y", "tagA"], "x://y: "),
+        (["archive", str(tmp_path), str(tmp_path / "out")], "no store directory"),
+    ]
+    for arguments, words in cases:
+        assert cli.main(arguments) == 2, arguments
+        error = capsys.readouterr().err
+        assert words in error, error
+        assert error.count("\n") == 1, error
+    assert not (tmp_path / "out").exists()
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(BadInput, match="cannot be written"):
+        rmqlab.archive(store, blocked / "archive", session=spark)
+
+
+def test_the_verbs_say_what_the_functions_say(made, spark, tmp_path, capsys):
+    store, folder, *_ = made
+    assert cli.main(["archive", str(store), str(tmp_path / "again"), "--json", "-"]) == 0
+    kept = json.loads(capsys.readouterr().out)
+    assert (kept["new"], kept["messages"]) == (700, 700)
+    assert cli.main(["match", str(folder), "tagA", "--changed", "tagB", "--json", "-"]) == 3
+    result = json.loads(capsys.readouterr().out)
+    assert result == rmqlab.match(folder, "tagA", changed="tagB", session=spark).as_json()
+    assert cli.main(["match", str(folder), "tagA", "--changed", "tagA || tagB"]) == 0
+    assert "it loses 0 of these" in capsys.readouterr().out
