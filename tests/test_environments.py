@@ -20,8 +20,8 @@ LONGEST_S = 240
 # Examples that take long, need a cluster, or go on until they are stopped. Other tests run these: `site` in such an
 # environment too (the fixture of tests/conftest.py), `notebook` and `serve` until they are ended (test_processes.py).
 LONG = {
-    "audit", "bench", "bundle", "catalogue", "doctor", "events", "explore", "notebook", "plan", "serve", "site",
-    "sweep", "tap", "workshop",
+    "archive", "audit", "bench", "bundle", "catalogue", "doctor", "events", "explore", "match", "notebook", "plan",
+    "serve", "site", "sweep", "tap", "workshop",
 }  # fmt: skip
 # `test` wants nearly everything, and its environment is the one that this runs in.
 GROUPS = sorted({frozenset({*verb.extras} - {"java"}) for name, verb in VERBS.items() if name != "test"}, key=sorted)

@@ -61,7 +61,8 @@ CHEAP = {
     "workshop": [["--check", "{tmp}/class", "--trust"]],
 }  # fmt: skip
 IN_A_PROCESS = {"bundle", "serve", "site", "tap", "test"}  # run until they are stopped, run pytest, or take long
-ON_SPARK = {"audit", "events", "agree"}  # tests/spark/test_json_output_of_spark.py
+# tests/spark/test_json_output_of_spark.py and test_archive.py
+ON_SPARK = {"agree", "archive", "audit", "events", "match"}
 WITH_ITS_CHECK = {"catalogue"}  # tests/proof/catalogue/test_catalogues.py: it reads every page, so it runs once
 
 

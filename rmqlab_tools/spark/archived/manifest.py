@@ -143,7 +143,11 @@ def read_contents(place: Place, where: str | Path, *, new: bool = False) -> Cont
 
 
 def write_contents(place: Place, contents: Contents) -> None:
-    """Put a new `archive.json` in the place of the old one, whole or not at all. Raises `OSError`."""
+    """Put a new `archive.json` in the place of the old one, whole or not at all.
+
+    Raises:
+        OSError: the place cannot be written.
+    """
     data = msgspec.json.format(msgspec.json.encode(contents), indent=1)
     if place.is_local:
         with atomic_write(Path(place.path(MANIFEST))) as part:

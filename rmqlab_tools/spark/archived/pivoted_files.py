@@ -59,7 +59,11 @@ class PivotedFile:
     """
 
     def __init__(self, path: str, values: Sequence[str], presence: Sequence[str] = ()) -> None:
-        """Open the file. `path` may be a URI that Arrow knows. Raises `OSError` and Arrow's errors."""
+        """Open the file. `path` may be a URI that Arrow knows.
+
+        Raises:
+            OSError: it cannot be opened; Arrow has errors of its own for what is no Parquet file.
+        """
         filesystem, inside = pa.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
         metadata = pq.read_metadata(inside, memory_map=filesystem is None, filesystem=filesystem)
         names = frozenset(metadata.schema.to_arrow_schema().names)

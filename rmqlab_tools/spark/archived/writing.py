@@ -149,7 +149,11 @@ def _written(session: SparkSession, ranges: Sequence[LogRange], out: str | Path,
 
 
 def write_ranges(parts: Sequence[LogRange], out: str, key: str) -> list[dict[str, Any]]:
-    """Write the files of ranges of the log that follow each other; a row for each file. Raises `OSError`."""
+    """Write the files of ranges of the log that follow each other; a row for each file.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
     from rmqlab_tools.spark.files.log_reader import LogReader
 
     place = Place.of(out)
