@@ -21,7 +21,8 @@ FRONT_DOOR = {
 # What a `Lab` and a simulation ask for, and the command line.
 WITHIN = {
     "doubts": "search.expressions.remarks", "Exploration": "search.explorer.exploration",
-    "Explorer": "search.explorer.explore", "fate_grid": "show.fate_grid", "fate_table": "show.run_tables",
+    "Explorer": "search.explorer.explore", "fate_grid": "show.fate_grid", "fate_counts": "show.run_tables",
+    "fate_table": "show.run_tables",
     "FileIndexService": "live.index_file", "Film": "show.film.film", "film": "show.film.film", "Link": "show.link",
     "looks_like_sql92": "search.expressions.examine",
     "NETWORK_TIMING": "search.explorer.timings", "NetworkChooser": "search.explorer.timings",

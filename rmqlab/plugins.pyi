@@ -29,6 +29,7 @@ from rmqlab_tools.show.film.film import film as film
 from rmqlab_tools.show.link import Link as Link
 from rmqlab_tools.show.ribbons import ribbons as ribbons
 from rmqlab_tools.show.rule_differences import rules_between as rules_between
+from rmqlab_tools.show.run_tables import fate_counts as fate_counts
 from rmqlab_tools.show.run_tables import fate_table as fate_table
 from rmqlab_tools.show.slot_timeline import slot_timeline as slot_timeline
 from rmqlab_tools.show.swimlane import swimlane as swimlane

@@ -456,6 +456,15 @@ class Rules(RuleTable):
     )
     choices: ClassVar[Mapping[str, tuple[object, ...]]] = {"sql92": get_args(Grammar)}
 
+    @property
+    def longest_hold_ms(self) -> int:
+        """How long a pull may be held: until the look at held pulls (`PullRequestHoldService`) after its time is up.
+
+        >>> RULES["4.8.0"].longest_hold_ms
+        20000
+        """
+        return self.suspend_ms + self.hold_check_period_ms
+
     def __repr__(self) -> str:
         """`<rules of 4.8.0>`, and which of them are others: `<rules of 4.8.0, but for client_keeps>`."""
         known = RULES.get(self.version, self)

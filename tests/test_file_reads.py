@@ -21,7 +21,6 @@ OURS = {
     "rmqlab_tools/course/articles/experiments.py",
     "rmqlab_tools/course/check.py",
     "rmqlab_tools/course/checks_05.py",
-    "rmqlab_tools/course/checks_13.py",
     "rmqlab_tools/course/in_language.py",
     "rmqlab_tools/course/quiz.py",
     "rmqlab_tools/course/rule_judge.py",

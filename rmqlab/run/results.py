@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, get_type_hints, overload
+from typing import TYPE_CHECKING, Self, get_type_hints, overload
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
@@ -51,14 +51,9 @@ class Records(Sequence[R]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def where(self, keep: Callable[[R], bool] | None = None, **values: object) -> Records[R]:
-        """The records for which `keep` is true and whose attributes have these values.
-
-        Raises:
-            BadInput: a record has no such attribute.
-        """
+    def _must_have(self, names: Iterable[str]) -> None:
         known = self.record.__annotations__
-        for name in values:
+        for name in names:
             if name not in known:
                 raise BadInput(
                     _(
@@ -68,6 +63,14 @@ class Records(Sequence[R]):
                         known=joined(", ", known),
                     )
                 )
+
+    def where(self, keep: Callable[[R], bool] | None = None, **values: object) -> Self:
+        """The records for which `keep` is true and whose attributes have these values.
+
+        Raises:
+            BadInput: a record has no such attribute.
+        """
+        self._must_have(values)
         rows = [
             row
             for row in self._rows
@@ -129,6 +132,17 @@ class Fates(Records[records.FateRecord]):
     message  tag   queue  offset  pulled by  what became of it        dropped by  subscription that decided
     MsgStr0  tagB  0      0       A          – dropped by the broker  the broker  tagA, of A
     """
+
+    def tally(self, *columns: str) -> Table:
+        """How many messages met which fate, in words; apart for each value of these columns, such as "tag".
+
+        Raises:
+            BadInput: there is no such column.
+        """
+        from rmqlab.plugins import fate_counts
+
+        self._must_have(columns)
+        return fate_counts(self._rows, columns)
 
     def _table(self) -> Table:
         from rmqlab.plugins import fate_table

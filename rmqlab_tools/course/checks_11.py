@@ -13,6 +13,7 @@ from rmqlab.errors import BadInput
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SUB_ALL, build_subscription
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab.run.fates import Fate
 from rmqlab.run.recorded_events import MessageSent, Subscribed, TapSent
 from rmqlab_tools.course.answers import needs_keys, recorded
@@ -29,8 +30,7 @@ SEARCHED: Final = "G_p-audit-000"
 PLANNED: Final = "H_p-audit-010"
 SPLIT: Final = {"A": "tagA", "B": "tagB"}
 ORDER_TAGS: Final = ("tagA", "tagB")
-MESSAGES: Final = 80
-HELD_MS: Final = 15_000  # how long a pull may be held
+MESSAGES: Final = 120
 
 
 def lost(answer: Any) -> str:
@@ -127,7 +127,7 @@ def repair(answer: Any) -> str:
     sent = {fact.event.body: fact.t for fact in result.run.recorded(MessageSent)}
     changed = [fact.t for fact in result.run.recorded(Subscribed)]
     begun = min(changed, default=sorted(sent.values())[len(sent) // 2])
-    late = [fate for fate in result.run.fates if fate.lost and sent[fate.body] > begun + HELD_MS]
+    late = [fate for fate in result.run.fates if fate.lost and sent[fate.body] > begun + DEFAULT_RULES.longest_hold_ms]
     if late:
         lines = [
             _(

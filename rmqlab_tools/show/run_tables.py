@@ -49,6 +49,13 @@ def fate_table(caption: str, fates: Sequence[MessageFate | FateRecord], owners: 
     return Table(caption, headers, rows, frozenset(number for number, fate in enumerate(fates) if fate.lost))
 
 
+def fate_counts(fates: Sequence[FateRecord], columns: Sequence[str]) -> Table:
+    """How many messages met which fate, apart for each value of `columns`, in the order in which they come up."""
+    counts = Counter((*(getattr(fate, name) for name in columns), fate.fate) for fate in fates)
+    rows = [(*values, fate_words(fate), count) for (*values, fate), count in counts.items()]
+    return Table(_("Messages"), (*columns, _("what became of them"), _("messages")), rows, names=True)
+
+
 def _decided(fate: MessageFate | FateRecord) -> str | None:
     if fate.subscription is None or fate.fate in NOT_PULLED:
         return None

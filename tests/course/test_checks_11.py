@@ -7,8 +7,9 @@ import pytest
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.protocol.subscription_data import build_subscription
+from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.course.check import CheckFailed, judge
-from rmqlab_tools.course.checks_11 import HELD_MS, PLANNED, SEARCHED, _account, _ids, _lost, split_group
+from rmqlab_tools.course.checks_11 import PLANNED, SEARCHED, _account, _ids, _lost, split_group
 from rmqlab_tools.search.consistency import tell_apart
 from tests.proof.recorded_store import RecordedStore
 
@@ -71,7 +72,9 @@ def test_only_the_same_repairs():
             result = split_group({"A": a, "B": b})
             began = min(event["t"] for event in result.run.events if event["ev"] == "subscribed")
             sent = {event["body"]: event["t"] for event in result.run.events if event["ev"] == "sent"}
-            late = [one for one in result.fates() if one.lost and sent[one.body] > began + HELD_MS]
+            late = [
+                one for one in result.fates() if one.lost and sent[one.body] > began + DEFAULT_RULES.longest_hold_ms
+            ]
             same = tell_apart(build_subscription("order", a, "TAG"), build_subscription("order", b, "TAG")).same
             equal_here = {a, b} <= {"*", BOTH, "tagB||tagA"}  # no other tag is sent
             assert same <= equal_here

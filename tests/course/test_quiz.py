@@ -475,30 +475,6 @@ def _():
     return share(4, 3)
 
 
-def places():
-    return json.loads((ROOT / "data" / "cluster" / "times.json").read_text())
-
-
-@answers("13/start")
-def _():
-    alone, cluster, _ = (one["session"] + one["first"] for one in places()["places"])
-    return str(round(cluster / alone))
-
-
-@answers("13/per-byte")
-def _():
-    alone, cluster, _ = places()["places"]
-    assert (alone["data"], cluster["data"]) == (0.8, 1.01)
-    overlap = alone["data"] * (1 + alone["swing"]) > cluster["data"] * (1 - cluster["swing"])
-    return "cannot be told" if overlap else "more"
-
-
-@answers("13/answers")
-def _():
-    numbers, digests = ({answer[place] for answer in places()["answers"]} for place in (-2, -1))
-    return "nothing" if len(numbers) == len(digests) == 1 else "digest" if len(numbers) == 1 else "count"
-
-
 @answers("14/looks")
 def _():
     found = rmqlab.doctor(recorded=[ROOT / "data" / "doctor" / "4.8.0-1.json"])
@@ -573,7 +549,7 @@ QUESTIONS = {f"{name}/{one.id}": one for name, mine in QUIZZES.items() for one i
 
 
 def test_every_lesson_has_three_questions_and_each_is_computed():
-    assert [len(mine.questions) for mine in QUIZZES.values()] == [3] * 15
+    assert [len(mine.questions) for mine in QUIZZES.values()] == [3] * 14
     assert set(QUESTIONS) == set(ANSWERS)
 
 

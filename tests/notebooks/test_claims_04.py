@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -25,8 +26,9 @@ SETTING = (
     "Notebook 05 asks whether that pays.",
     "The last lab has both switches on.",
     "What did layer 1 look at?",
-    'One always says "maybe", the other always says "no".',
+    'One rule always says "maybe", the other always says "no".',
     "Half of the groups match.",
+    "Choose both, and the number of groups on a topic.",
     # From the project's releases and the two issues that are linked:
     "The class filter, the article's third way, ran Java source that any client could upload.",
     "It was removed with 4.3",
@@ -79,15 +81,15 @@ def test_nothing_else_is_claimed(unproved):
 @pytest.mark.claim(
     "Layer 1 looks at the small entry of the consume queue.",
     "Layer 2 reads the message from the commit log and evaluates the expression.",
-    "For tags, layer 1 compares a hash.",
-    "For SQL92 it needs a few bytes that the broker made when it stored the message: a bloom filter.",
+    "For tags, layer 1 compares a hash code.",
+    "For SQL92, layer 1 needs a few bytes that the broker made when it stored the message: a bloom filter.",
     "Both switches are off by default.",
     "An entry of the consume queue has 20 bytes and no room for more.",
     "So its last eight bytes now hold an address.",
-    "For the other groups it sets nothing.",
+    "For the other groups the broker sets nothing.",
     "Here is MsgStr6, with two groups that match and one that does not:",
     "In one place the article says that the names of all consumers are hashed into the array.",
-    "In another it says: those that match.",
+    "In another place it says: the names of those that match.",
 )
 def test_the_bits_of_a_message():
     assert not BrokerConfig().enable_calc_filter_bit_map
@@ -113,7 +115,7 @@ def test_the_bits_of_a_message():
 @pytest.mark.claim(
     "Nobody pulls while the messages are stored.",
     "First, the result is the same four times: layer 1 is there to save work.",
-    "Second, it saves work only with both switches on.",
+    "Second, layer 1 saves work only with both switches on.",
     "Third, the broker works earlier: at the write it evaluated every expression for every message.",
     "Layer 1 moves work from the pull to the write.",
     "It does not change the result.",
@@ -135,8 +137,8 @@ def test_four_ways_and_one_result(wanted, shown):
 
 @pytest.mark.row("F-77", "F-81")
 @pytest.mark.claim(
-    "What is hashed is the group's name and the topic's with a # between.",
-    "There is one hash of 64 bits, and two rules work on it:",
+    "The broker hashes the group's name and the topic's, with a # between.",
+    "There is one hash of 64 bits, and two rules work on that hash:",
     "hash64 has 64 bits.",
     "Its low 32 bits are h1, its high 32 bits are h2.",
     "For i from 1 to k take h1 + i·h2 as a Java int:",
@@ -171,7 +173,7 @@ def test_positions():
     'A wrong "no" costs the message: nobody looks again.',
     "So layer 1 fails open: it lets pass what it cannot judge.",
     "Layer 2 fails closed: only the value true passes, and null and errors do not.",
-    'Its "no" is certain, its "maybe" is not.',
+    'The "no" of layer 1 is certain, its "maybe" is not.',
 )
 def test_a_no_is_certain_and_a_maybe_is_not():
     rules = rmqlab.RULES["4.8.0"]
@@ -195,17 +197,16 @@ def test_a_no_is_certain_and_a_maybe_is_not():
 @pytest.mark.row("F-36", "F-43", "F-45", "F-46", "F-60")
 @pytest.mark.claim(
     "m0 is older than the group.",
-    "Its bits say nothing about the group, so layer 1 lets it pass, and layer 2 drops it. m2 has the same a, and layer 1 "
-    "drops it.",
-    "a of m4 is no whole number, so its evaluation threw when it was stored: no bit was set.",
+    "Its bits say nothing about the group, so layer 1 lets m0 pass, and layer 2 drops it. m2 has the same a as m0, and "
+    "layer 1 drops it.",
+    "a of m4 is no whole number, so the evaluation threw when m4 was stored: no bit was set.",
     "When a group leaves, the broker keeps its expression for a day and goes on setting its bits.",
-    "A message that is older than a group's filter data is not judged by its bits.",
+    "Layer 1 does not judge by its bits a message that is older than the group's filter data.",
 )
 def test_the_life_of_filter_data(shown):
-    lines = [line.split()[:2] for line in shown["late"].splitlines()[2:]]
-    assert lines == [
-        ["m0", "dropped_by_broker_sql"], ["m1", "delivered"], ["m2", "dropped_by_broker_bitmap"], ["m3", "delivered"],
-        ["m4", "dropped_by_broker_bitmap"],
+    assert re.findall(r"^(m\d): .+? [–✓] (delivered|dropped by the broker \(\w+\)) ", shown["late"], re.MULTILINE) == [
+        ("m0", "dropped by the broker (SQL92)"), ("m1", "delivered"), ("m2", "dropped by the broker (bitmap)"),
+        ("m3", "delivered"), ("m4", "dropped by the broker (bitmap)"),
     ]  # fmt: skip
     assert rmqlab.sql92("a > 5", {"a": "5.5"}).value == "NumberFormatException"
     lab = rmqlab.Lab(topics={"T": 1}, **BOTH)
@@ -235,10 +236,10 @@ def test_the_life_of_filter_data(shown):
 @pytest.mark.row("F-76", "F-77")
 @pytest.mark.claim(
     "A group hits falsely if others have set all its bits.",
-    "At the expected number of groups the rate is near the one you accepted.",
+    "At the expected number of groups the rate is near the rate that you accepted.",
     "With more groups it climbs.",
-    "Nothing reports this: layer 1 saves less, and the result stays right.",
-    "With more groups than expected the false hits climb, and nothing reports it.",
+    "Nothing reports that: layer 1 saves less, and the result stays right.",
+    "With more groups than expected the false hits climb, and nothing reports that.",
 )
 def test_false_hits():
     def theory(bloom, groups):

@@ -27,14 +27,15 @@ from tests.proof.bloom.workload import ARTICLE, TOPIC, BloomBroker, Workload
 LESSON = "05_bloom_profile"
 SETTING = (
     "The article concludes: the speed of producing and consuming barely differs",
-    "Below 1 it is cheaper, above 1 it is dearer.",
+    "Below 1 the switch makes filtering cheaper, above 1 dearer.",
     "The article says nothing about machine, rate and number of groups, so its percentages cannot be measured again.",
     "This is the article's case: one group, and everything matches.",
     "The article's figures give 1.3, and it does not say what its messages carry.",
     "messages are stored and pulled, with the switch and without it, five times each.",
     "Such times differ from run to run, so they are shown only where the notebook runs.",
-    "Replace it with one that stops at the first 0, and count the bits that are read.",
-    "A Spark column says it for any frame of messages, by the rules of the filter itself.",
+    "Replace the rule with one that stops at the first 0, and count the bits that are read.",
+    "So you need one number: what share of the messages does a group want?",
+    "rmqlab.spark.wants(expression, kind) counts it in any Spark frame of messages (notebook 11 uses it).",
     "The picture shows any cell of the map, by stage.",
     "All cells of the real classes, by the number of groups:",
     "There are 100 messages and 8 groups.",
@@ -64,8 +65,8 @@ def test_nothing_else_is_claimed(unproved):
 @pytest.mark.claim(
     "The filter is TAGS in ('TAG1', …, 'TAG128'), and the messages have the tag TAG128.",
     "Without the bloom filter layer 2 takes a part of all CPU (5.28 %).",
-    "With it, building the index takes more (4.2 %), and layer 2 takes less (2.66 %).",
-    "Its own figures say how little of all CPU the switch takes:",
+    "With the bloom filter building the index takes more (4.2 %), and layer 2 takes less (2.66 %).",
+    "The article's own figures say how little of all CPU the switch takes:",
     "The article counts two of these parts, the bitmap and layer 2.",
 )
 def test_the_articles_figures():
@@ -79,7 +80,7 @@ def test_the_articles_figures():
 @pytest.mark.claim(
     "The same test was measured with the real classes of 4.8.0 and with ours, stage by stage, in five processes each, and "
     "stored",
-    "ours and java hold a list for each process, with the CPU time of seven stages in ns for a message.",
+    "ours and java hold a list for each process: the CPU time of seven stages, in ns for a message.",
     "A bar is the median of five processes, the black line goes from the lowest to the highest.",
     "ns is a list of seven CPU times of one process, in the order of STAGES.",
 )
@@ -106,8 +107,8 @@ def test_how_it_was_measured(found, case, shown):
 @pytest.mark.claim(
     "With the switch, filtering was dearer in each process.",
     "In the real classes writing a unit means two calls into the system, and that is the longest part.",
-    "In the article the switch halves layer 2. In the real classes it does not.",
-    "It would hardly help: checking bits is the shortest bar of the picture above.",
+    "In the article the switch halves layer 2. In the real classes layer 2 costs as much as before (the appendix has the figures).",
+    "That would hardly help: checking bits is the shortest bar of the first picture.",
 )
 def test_the_articles_case(case):
     for side in case.sides:
@@ -122,7 +123,7 @@ def test_the_articles_case(case):
 
 @pytest.mark.claim(
     "How much dearer depends on what is counted, and on the message: layer 2 decodes all its properties.",
-    "The more there are, the more layer 2 costs, and the less the rest counts.",
+    "The more properties a message has, the more layer 2 costs, and the less the rest counts.",
 )
 def test_fewer_properties_make_the_switch_look_worse(found, case):
     few, many = found.bare, case
@@ -134,10 +135,10 @@ def test_fewer_properties_make_the_switch_look_worse(found, case):
 
 @pytest.mark.row("F-62", "F-82", "F-87", "F-91")
 @pytest.mark.claim(
-    "Count evaluations instead of time: that is the same on every machine.",
+    "Count evaluations instead of time: the counts are the same on every machine.",
     "In the article's case every message has the tag, so layer 1 rejects nothing, and layer 2 evaluates as often as before.",
-    "The switch only adds work there.",
-    "Layer 1 pays when it rejects.",
+    "In this case the switch only adds work.",
+    "Layer 1 pays when it rejects messages.",
     "Dispatch decodes the properties in any case, so decode counts on neither side.",
     "layer 2, off is layer 2 on all messages, layer 2, on on those that layer 1 lets pass.",
     "And a bitmap is written once for all groups, so many groups share its cost.",
@@ -177,8 +178,8 @@ def test_a_rule_that_stops_early(shown):
     "Between the two shares the processes disagree, or nothing was measured: there nobody can say.",
     "With one group the switch paid nowhere.",
     "From 4 groups on, a share of 5 % or less paid in each process, whatever the expression.",
-    "Leave it off for one group or two, and for groups that want most of what is sent: at 75 % and more no cell paid.",
-    "Consider it from 4 groups on, if each wants little:",
+    "Leave the switch off for one group or two, and for groups that want most of what is sent: at 75 % and more no cell paid.",
+    "Consider the switch from 4 groups on, if each group wants little:",
     "5 % or less paid in each process.",
     "Then look at the same cell by our classes: in Python the parts have other sizes.",
 )
@@ -203,7 +204,7 @@ def test_where_it_pays(found, case, shown):
 
 
 @pytest.mark.row("F-89")
-@pytest.mark.claim("It costs at the write, for each message, whether anybody pulls or not.")
+@pytest.mark.claim("The switch costs at the write, for each message, whether anybody pulls or not.")
 def test_units_are_written_whoever_subscribes():
     class NoSqlGroup(BloomBroker):
         def _subscribe(self, group, text, channel):

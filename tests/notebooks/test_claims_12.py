@@ -22,13 +22,13 @@ SETTING = (
     "A row is one cluster: some members, some queues",
     "Five seconds later each queue gets one message of each tag.",
     "SQL puts both side by side.",
-    "law is 1/n² for n members;",
+    "The column law is 1/n² for n members;",
     "Do these runs lose the same?",
-    "Another file has what it reached with a budget of runs for each row.",
+    "Another file has what the explorer reached with a budget of runs for each row.",
     "Neither sweep goes through every order.",
     "The same tools serve the third article, on heartbeats.",
     "Three numbers and one rule decide.",
-    "kill the client at one of 12 moments of its period",
+    "let the client's machine go at one of 12 moments of its period, and wait.",
     "You made some of its rows again, and SQL over both took a few lines.",
     "Runs by chance, one run, and every order are three different things.",
     "Write the share that arrives as a function share(members, queues, shared).",
@@ -59,7 +59,7 @@ def test_nothing_else_is_claimed(unproved):
 @pytest.mark.claim(
     "one row for each combination of six factors.",
     "Each row has twelve runs of the whole broker and its clients, with times drawn by chance.",
-    "The stored one has twelve runs drawn by chance.",
+    "The stored sweep has twelve runs drawn by chance for each row.",
 )
 def test_the_sweep_has_every_combination():
     rows = stored_sweep("loss").good
@@ -71,7 +71,8 @@ def test_the_sweep_has_every_combination():
 @pytest.mark.claim(
     "A quarter of the messages arrives.",
     "Three of the four changes leave the share as it was.",
-    "A tag that both ask for helps: it passes the broker, whichever subscription the broker holds, and each member keeps it in its own queues.",
+    "So neither more queues nor a faster network helps.",
+    "A tag that both ask for helps: that tag passes the broker, whichever subscription the broker holds, and each member keeps its messages in its own queues.",
     "Why. A shared tag passes both checks, whoever owns the queue.",
 )
 def test_what_each_change_brings(shown):
@@ -97,10 +98,10 @@ def test_what_each_change_brings(shown):
 
 @pytest.mark.row("S-45", "S-52")
 @pytest.mark.claim(
-    "Only the member whose tag it is keeps it.",
+    "Only the member that asks for this tag keeps the message.",
     "Without one of the two checks, 1/n arrives.",
     "Without both, everything arrives.",
-    "With fewer queues than members it owns none, and nothing arrives.",
+    "With fewer queues than members this member owns none, and nothing arrives.",
     "1/n² of the messages arrive for n members with tags of their own, if the queues divide evenly.",
 )
 def test_the_law_and_where_it_ends(shown):
@@ -128,7 +129,7 @@ def test_a_frame_of_a_lab_takes_a_millisecond():
 
 
 @pytest.mark.claim(
-    "In the stored rows each frame takes 1 to 2 ms, drawn by chance; in yours it takes 1 ms.",
+    "In the stored rows each frame takes 1 to 2 ms, drawn by chance; in your rows it takes 1 ms.",
     "The twelve runs of a row have the same members, queues and messages.",
     "Only times differ: how long each frame takes, when the broker looks at its held pulls, and in which order the messages come.",
 )
@@ -166,7 +167,7 @@ def test_where_times_decide(shown):
 
 @pytest.mark.claim(
     "So 15 of the 16 rows say what can happen.",
-    "They do not say that nothing else can.",
+    "They do not say that nothing else can happen.",
     "In a marked row the loss depends on the order of frames alone: members and messages are the same.",
 )
 def test_what_the_explorer_reached():

@@ -173,8 +173,9 @@ def test_only_the_first_is_asked(lines, name):
 
 @pytest.mark.claim(
     "The next three messages are for A too.",
+    "But the broker asks B, B does not want them, and nobody asks A.",
     "B's pop reads the queues, passes the three messages, and the offset moves on. Nobody will get them any more.",
-    "Whoever reads first passes what the others want.",
+    "The member that reads first passes what the others want.",
 )
 def test_the_first_block(lines, streams):
     first, *three = lines["blocks"].arrivals[:4]
@@ -197,7 +198,7 @@ def test_no_lag(streams):
 
 
 @pytest.mark.claim(
-    "With tags in turn the same rule does no harm. Whoever gets a message goes to the end of the line, so the other member stands first, and the next message is for that member:",
+    "With tags in turn the same rule does no harm. A member that gets a message goes to the end of the line, so the other member stands first, and the next message is for that member:",
 )
 def test_tags_in_turn(lines, streams):
     assert lost(streams["turn"]) == 0
@@ -213,7 +214,7 @@ def first_who_wants(waiters, wants):
 
 
 @pytest.mark.claim(
-    "Nothing is lost, and the price is a few questions more.",
+    "Nothing of this slow stream is lost, and the price is a few questions more.",
     "With a hundred members in the line, a message that only the last one wants costs a hundred.",
 )
 def test_the_price(shown):
@@ -242,7 +243,9 @@ def test_the_price(shown):
     assert [row.who for row in lab.consumed()] == [line[-1]]
 
 
-@pytest.mark.claim("So asking everyone helps, but not enough.")
+@pytest.mark.claim(
+    "So asking everyone helps, but not enough.", "(Of a burst asking everyone still loses some: see the appendix.)"
+)
 def test_a_burst_with_everyone_asked(shown):
     rows = re.findall(r"^pop +(\w+) +(only the first|everyone) +\d +([\d.]+) ", shown["burst"], re.MULTILINE)
     means = {(order, asked): float(mean) for order, asked, mean in rows}

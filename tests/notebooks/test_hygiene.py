@@ -210,6 +210,25 @@ def test_glossary_has_both_languages():
     assert not [term for term, chinese in GLOSSARY.items() if not re.search(r"[\u4e00-\u9fff]", chinese)]
 
 
+VERB = re.compile(
+    r"\b(is|are|was|has|have|says?|sends?|reads?|keeps?|names?|computes?|watch(es)?|gets?|divides?|knows?|appends?|fetch(es)?|"
+    r"looks?|leaves|share|take|run|ran|returns|makes|stands?|counts|splits|calls|measured|waits|shows|choose|report|ask|"
+    r"decides|pulls|tells|comes|sets|subscribe|removes|checks|cut|registers|fit|copy|holds?|hangs?|needs?|serves?|removed|does|tells?|goes|takes?|rebalance)\b"
+)
+
+
+def test_the_glossary_speaks_in_sentences():
+    text = (NOTEBOOKS / "glossary.md").read_text("utf-8")
+    meanings = dict(re.findall(r'^\| <a id="([^"]+)"></a>[^|]+\|[^|]+\| (.+) \|$', text, re.MULTILINE))
+    assert meanings.keys() == GLOSSARY.keys()
+    for term, meaning in meanings.items():
+        assert meaning[0].isupper(), term
+        assert meaning.endswith("."), term
+        assert all(VERB.search(sentence) for sentence in re.split(r"(?<=[.:]) (?=[A-Z])", meaning)), (
+            f"{term}: {meaning}"
+        )
+
+
 # The open lab: an experiment's code stands in the cells. These bounds only go down.
 CLOSED, DEEP_IMPORTS, ONE_LINE_SHARE = 0, 0, 0.2
 IMPORTS = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)(?:[ \t]+import[ \t]+(\w+))?", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Jobs at other addresses: what goes wrong is told. That the answers agree is what notebook 13 shows in each run."""
+"""Jobs at other addresses: what goes wrong is told. docs/how-to/cluster.md shows that the answers agree."""
 
 from __future__ import annotations
 

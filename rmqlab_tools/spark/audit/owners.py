@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Numbers = NDArray[np.int64]
 
-HOLD_MS: Final = 20_000
-"""How long a held pull or an uncommitted offset may reach back: 15 s at the broker and 5 s between commits."""
+HOLD_MS: Final = DEFAULT_RULES.longest_hold_ms
+"""How long a held pull may reach back."""
 EXPIRED_MS: Final = 120_000 + 10_000 + HOLD_MS
 """How long before a silent client left the list it may have stopped pulling."""
 STALLED_MS: Final = 40_000

@@ -1,4 +1,4 @@
-"""What an audit costs at several places: `python -m tests.proof.bench.cluster_times` measures it for notebook 13.
+"""What an audit costs at several places: `python -m tests.proof.bench.cluster_times` measures it.
 
 With the argument `answers` it keeps the times and asks every place again what it answers.
 """
@@ -74,7 +74,7 @@ def times(gib: float = 0.5) -> dict[str, Any]:
 
 
 def answers() -> list[Ran]:
-    """What the recorded set `audit` gives for notebook 13's group at every place."""
+    """What the recorded set `audit` gives for that page's group at every place."""
     from tests.proof.recorded_store import RecordedStore
 
     recorded = RecordedStore("audit")
@@ -123,7 +123,7 @@ def _measured(root: str, address: str, store: str, small: str) -> dict[str, floa
 
 
 def _write(*, only_answers: bool) -> None:
-    """Measure, and write what notebook 13 shows: the times as soon as they are there, they take minutes."""
+    """Measure, and write what that page shows: the times as soon as they are there, they take minutes."""
     path = checkout_path("data") / "cluster" / "times.json"
     path.parent.mkdir(exist_ok=True)
     record = json.loads(path.read_text(encoding="utf-8")) if only_answers else {**times(), "answers": []}

@@ -77,11 +77,37 @@ def build(
             playgrounds.assemble(made / "playgrounds")
             browser_lessons.assemble(made / "playgrounds" / "lessons")
             playgrounds.redirect(made / "lab")
+        for language in languages:
+            redirect_lessons(made / language)
         (made / "index.html").write_text(FIRST_PAGE, encoding="utf-8")
         (made / MARK).touch()
         for rest in made.rglob(".buildinfo"):
             rest.unlink()
         put_in_place(made, out)
+
+
+OLD_ADDRESS = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>rmqlab</title><meta name="color-scheme" content="light dark"><link rel="canonical" href="{address}">
+<script>location.replace("{address}" + location.search + location.hash);</script></head>
+<body><p><a href="{address}">{address}</a></p></body></html>
+"""
+MOVED_LESSONS = {
+    "notebooks/13_cluster.html": "how-to/cluster.html",
+    "notebooks/exercises/13_cluster_tasks.html": "how-to/cluster.html",
+    "notebooks/solutions/13_cluster_tasks.html": "how-to/cluster.html",
+}
+"""Pages that people have saved, and those that took their place."""
+
+
+def redirect_lessons(pages: Path) -> None:
+    """Write into a language's pages what leads from a lesson that is none any more to the page that it became."""
+    for old, new in MOVED_LESSONS.items():
+        if not (pages / new).is_file():
+            raise SiteError(f"{old} leads to {new}, which is not there")
+        place = pages / old
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(OLD_ADDRESS.format(address="../" * old.count("/") + new), encoding="utf-8")
 
 
 def put_in_place(made: Path, out: Path) -> None:

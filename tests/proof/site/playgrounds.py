@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.checkout import ROOT, checkout_path
 from rmqlab.errors import BadInput
 from tests.proof.site import playground_pages
+from tests.proof.site.build import OLD_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,12 +112,6 @@ def assemble(out: Path) -> None:
 
 
 OLD_PAGES = ("lessons/index.html", "lessons/lab/index.html")  # those of JupyterLite that people have saved
-OLD_ADDRESS = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>rmqlab</title><meta name="color-scheme" content="light dark"><link rel="canonical" href="{address}">
-<script>location.replace("{address}" + location.search + location.hash);</script></head>
-<body><p><a href="{address}">{address}</a></p></body></html>
-"""
 
 
 def redirect(out: Path) -> None:
