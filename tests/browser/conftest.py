@@ -28,7 +28,7 @@ LEFT = re.compile("navigated or closed|context was destroyed|Cannot find context
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 KEYS = {
     "Tab": (9, "\t"), "Enter": (13, "\r"), " ": (32, " "), "End": (35, ""), "Home": (36, ""),
-    "ArrowLeft": (37, ""), "ArrowRight": (39, ""),
+    "Escape": (27, ""), "ArrowLeft": (37, ""), "ArrowRight": (39, ""),
 }  # fmt: skip
 # No question about news, and no cell left undrawn because it is off the screen.
 SETTINGS = {

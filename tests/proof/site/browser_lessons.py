@@ -27,6 +27,7 @@ from rmqlab_tools.course.learner_copy import in_language, learners
 from tests.proof.notebook_files import WIDGET_MIME, write
 from tests.proof.site import browser_cells
 from tests.proof.site.browser_cells import digest
+from tests.proof.site.lesson_cards import lessons
 from tests.proof.site.playgrounds import EPOCH, fetch, pyodide, tree
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ def assemble(out: Path) -> None:
         folder = Path(scratch)
         core = folder / "static" / "pyodide"
         core.mkdir(parents=True)
-        lessons = _Lessons(folder / "lessons")
-        names = _distribution(core, lessons.shown)
+        copies = _Lessons(folder / "lessons")
+        names = _distribution(core, copies.shown)
         settings = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": names}}
         config = {"appName": "rmqlab", "exposeAppInBrowser": True, "litePluginSettings": {KERNEL: settings}}
         settings_file = {"jupyter-lite-schema-version": 0, "jupyter-config-data": config}
@@ -88,7 +89,7 @@ def assemble(out: Path) -> None:
         )
         if ran.returncode:
             raise BadInput(f"JupyterLite cannot be built: {(ran.stderr or ran.stdout).strip()[-500:]}")
-        (folder / "out" / "list.json").write_text(json.dumps(lessons.known), encoding="utf-8")
+        (folder / "out" / "list.json").write_text(json.dumps(copies.known), encoding="utf-8")
         shutil.copytree(folder / "out", out, dirs_exist_ok=True)
 
 
@@ -168,25 +169,28 @@ def _beside(shown: Shown) -> Iterator[tuple[str, bytes]]:
 class _Lessons:
     """Learner's copies, those of other languages in folders of their own.
 
-    `known` has path and titles of each lesson, `shown` the outputs of their cells.
+    `known` has the path of each lesson and its card in each language, `shown` the outputs of their cells.
     """
 
     def __init__(self, folder: Path) -> None:
         """Write the copies into `folder`."""
-        self.known: list[dict[str, str]] = []
+        self.known: list[dict[str, Any]] = []
         self.shown: Shown = {language: {} for language in LANGUAGES}
         for source in sorted((ROOT / "notebooks").glob("**/*.ipynb")):
             inner = source.relative_to(ROOT / "notebooks")
             if source.name[:2] in LESSONS and inner.parts[0] != "solutions":
-                titles = {
-                    language: self._write(source, folder if language == ENGLISH else folder / language, language)
-                    for language in LANGUAGES
-                }
+                for language in LANGUAGES:
+                    self._write(source, folder if language == ENGLISH else folder / language, language)
                 if len(inner.parts) == 1:
-                    self.known.append({"path": inner.as_posix(), **titles})
+                    of = {language: self._card(source.stem, language) for language in LANGUAGES}
+                    self.known.append({"path": inner.as_posix(), **of})
 
-    def _write(self, source: Path, folder: Path, language: str) -> str:
-        """Write the copy in one language, take down its outputs, and give its title."""
+    @staticmethod
+    def _card(name: str, language: str) -> dict[str, Any]:
+        return next(lesson._asdict() for lesson in lessons(language) if lesson.name == name)
+
+    def _write(self, source: Path, folder: Path, language: str) -> None:
+        """Write the copy in one language, and take down its outputs."""
         inner = source.relative_to(ROOT / "notebooks")
         lesson = in_language(source, language)
         mine = learners(lesson)
@@ -195,11 +199,9 @@ class _Lessons:
                 self.shown[language][digest("".join(cell["source"]))] = [
                     data for output in ran["outputs"] if (data := _data(output))
                 ]
-        title: str = mine["cells"][0]["source"].partition("\n")[0].lstrip("# ")
         place = browser_cells.PLACES[len(inner.parts) - 1]
         mine["cells"].insert(1, _cell(FIRST.format(language=language, place=place)))
         write(folder / inner, mine)
-        return title
 
 
 def _data(output: dict[str, Any]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -87,13 +88,38 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
 
 
 def shown(notebook: notebook_files.Notebook) -> notebook_files.Notebook:
-    """A notebook whose pictures are part of its page: as files, nobody could read or select what they say."""
+    """A notebook whose pictures are part of its page: as files, nobody could read or select what they say.
+
+    A rule that a cell shows is code, and has its colours.
+    """
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if SVG in data:
                 output["data"] = {"text/html": letters_marked("".join(data[SVG]))}
+            elif set(data) == {"text/plain"} and is_rule(text := "".join(data["text/plain"])):
+                output["data"] = {"text/markdown": f"```python\n{text.rstrip()}\n```"}
+            elif output.get("name") == "stdout" and is_rule(text := "".join(output["text"])):
+                shown_rule = {"text/markdown": f"```python\n{text.rstrip()}\n```"}
+                output.pop("name"), output.pop("text")
+                output.update(output_type="display_data", metadata={}, data=shown_rule)
     return notebook
+
+
+def is_rule(text: str) -> bool:
+    """Whether an output is the source of rules: functions, and constants with where they come from.
+
+    Example:
+        >>> is_rule("def tags_code(tag): ..."), is_rule("{'lost': 6}")
+        (True, False)
+    """
+    try:
+        parts = ast.parse(text).body
+    except SyntaxError:
+        return False
+    return bool(parts) and all(
+        isinstance(part, ast.FunctionDef) or (isinstance(part, ast.Assign) and "  # " in text) for part in parts
+    )
 
 
 def with_places(notebook: notebook_files.Notebook, lesson: notebook_files.Notebook) -> notebook_files.Notebook:
