@@ -125,8 +125,8 @@ def matching(
 
     place = Place.of(archive)
     files = chosen(read_contents(place, archive), topics, since, until)
-    work = parts_of(place, files, tasks_of(session))
-    return matching_rows(session, work, Wanted(expression, kind, version), Span(since, until))
+    work = parts_of(place, files, tasks_of(session), Span(since, until))
+    return matching_rows(session, work, Wanted(expression, kind, version))
 
 
 def open_here(address: str | None = None) -> SparkSession:

@@ -219,8 +219,8 @@ def match(
     if not files:
         return Match(expression, changed, [])
     session = session or _own_session()
-    work = parts_of(place, files, tasks_of(session))
-    return Match(expression, changed, counted(session, work, wanted, other, Span(since, until)).to_pylist())
+    work = parts_of(place, files, tasks_of(session), Span(since, until))
+    return Match(expression, changed, counted(session, work, wanted, other).to_pylist())
 
 
 def _own_session() -> SparkSession:

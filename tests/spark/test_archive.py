@@ -20,6 +20,7 @@ from rmqlab_tools.cli import cli
 from rmqlab_tools.spark import matching, read_store
 from rmqlab_tools.spark.archived import writing
 from rmqlab_tools.spark.archived.property_columns import MOST, REST, property_columns, with_rest
+from rmqlab_tools.spark.archived.queue_hours import QUEUE, STORED, by_queue_and_time, runs_of
 from tests.proof.log_maker import LogMaker
 
 NAMES = st.sampled_from(["TAGS", "a", "b", "#queueId", "a?", "#properties", "价格"])
@@ -196,3 +197,22 @@ def test_the_verbs_say_what_the_functions_say(made, spark, tmp_path, capsys):
     assert result == rmqlab.match(folder, "tagA", changed="tagB", session=spark).as_json()
     assert cli.main(["match", str(folder), "tagA", "--changed", "tagA || tagB"]) == 0
     assert "it loses 0 of these" in capsys.readouterr().out
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4 * 3_600_000), st.booleans()), min_size=1, max_size=40),
+    st.integers(1, 7),
+)
+def test_runs_of_queues_and_hours_count_what_a_loop_counts(rows, size):
+    table = pa.table({QUEUE: [row[0] for row in rows], STORED: [row[1] for row in rows], "kind": [r[2] for r in rows]})
+    ordered = by_queue_and_time(table)
+    runs = runs_of(ordered.schema.metadata)
+    counts = Counter()
+    for first in range(0, len(rows), size):
+        kinds = ordered["kind"].slice(first, size).to_numpy(zero_copy_only=False)
+        for place, numbers in runs.part(first, len(kinds)).counts([kinds], len(kinds)):
+            counts[place] += complex(*numbers.tolist())
+    expected_counts = Counter()
+    for queue, stored, kind in rows:
+        expected_counts[queue, stored // 3_600_000] += complex(1, kind)
+    assert counts == expected_counts

@@ -157,7 +157,7 @@ from tests.proof.agree.adversarial import rows
 from tests.proof.bench.messages import make_file
 from tests.proof.agree.exactness import compare
 from rmqlab_tools.spark.session import open_session
-from rmqlab_tools.spark.archived.matching import Span, Wanted, counted, parts_of_paths
+from rmqlab_tools.spark.archived.matching import Part, Wanted, counted
 from rmqlab_tools.spark.filters.subscription_columns import wants
 from tests.proof.agree.spark_columns import broker_keeps
 from pathlib import Path
@@ -191,7 +191,7 @@ for number in range(12):
     log.add("AB"[number % 2], queue=number % 3)
 path_of_store = log.write(folder / "store")
 store = read_store(spark, path_of_store, columns=["topic", "queueId"], splitBytes=300)
-counts = counted(spark, parts_of_paths([(path, "T")], 2), Wanted("a > 5", "SQL92"), None, Span())
+counts = counted(spark, [Part(path, "T", 0, 1)], Wanted("a > 5", "SQL92"))
 archived = rmqlab.archive(path_of_store, folder / "archive", session=spark)
 print(json.dumps({
     "store": [store.where("topic = 'A'").count(), store.count()],

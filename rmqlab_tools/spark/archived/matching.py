@@ -18,6 +18,7 @@ from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
 from rmqlab.rules import DEFAULT_VERSION, rules_of
 from rmqlab_tools.spark.archived.pivoted_files import PivotedFile
 from rmqlab_tools.spark.archived.property_columns import OURS
+from rmqlab_tools.spark.archived.queue_hours import HOUR_MS, QUEUE, STORED, Runs, runs_of
 from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter, column_of
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Batches = Iterator[pa.RecordBatch]
 
-HOUR_MS: Final = 3_600_000
 _COUNTS: Final = "topic string, queueId int, hour bigint, messages bigint, matched bigint, lost bigint, gained bigint"
 _COUNT_NAMES: Final = tuple(column.split()[0] for column in _COUNTS.split(", "))
 MATCHES: Final = "topic string, queueId int, queueOffset bigint, storeTimestamp bigint, physicalOffset bigint"
@@ -91,12 +91,16 @@ class TagFilter:
 
 
 class Part(NamedTuple):
-    """A part of a file that one task looks at: every `parts`-th row group from the `part`-th on."""
+    """A part of a file that one task looks at: every `parts`-th row group from the `part`-th on.
+
+    `span`: the store times that count, None if all of the file's do.
+    """
 
     path: str
     topic: str
     part: int
     parts: int
+    span: Span | None = None
 
 
 class Span(NamedTuple):
@@ -105,29 +109,31 @@ class Span(NamedTuple):
     since: int | None = None
     until: int | None = None
 
-    def covers(self, table: pa.Table) -> Flags | None:
-        """The rows whose time is in it; None for all of them."""
-        if self == (None, None):
-            return None
-        times = table[OURS + "storeTimestamp"].to_numpy()
+    def has(self, file: ArchivedFile) -> bool:
+        """Whether all messages of a file are in it."""
+        return (self.since is None or file.first_ms >= self.since) and (
+            self.until is None or file.last_ms <= self.until
+        )
+
+    def covers(self, table: pa.Table) -> Flags:
+        """The rows whose time is in it."""
+        times = table[STORED].to_numpy()
         low, high = self.since, self.until
         return np.asarray((times >= (times if low is None else low)) & (times <= (times if high is None else high)))
 
 
-def parts_of(place: Place, files: Iterable[ArchivedFile], tasks: int) -> list[Part]:
-    """The work on files of an archive: see `parts_of_paths`."""
-    return parts_of_paths([(place.address(file.path), file.topic) for file in files], tasks)
+def parts_of(place: Place, files: Iterable[ArchivedFile], tasks: int, span: Span) -> list[Part]:
+    """The work: each file, or so many parts of it that every task has something to do."""
+    listed = list(files)
+    parts = max(1, -(-tasks // max(len(listed), 1)))
+    return [
+        Part(place.address(file.path), file.topic, number, parts, None if span.has(file) else span)
+        for file in listed
+        for number in range(parts)
+    ]
 
 
-def parts_of_paths(files: Sequence[tuple[str, str]], tasks: int) -> list[Part]:
-    """The work on files, each with its topic: each file, or so many parts of it that every task has something to do."""
-    parts = max(1, -(-tasks // max(len(files), 1)))
-    return [Part(path, topic, number, parts) for path, topic in files for number in range(parts)]
-
-
-def counted(
-    session: SparkSession, work: Sequence[Part], wanted: Wanted, changed: Wanted | None, span: Span
-) -> pa.Table:
+def counted(session: SparkSession, work: Sequence[Part], wanted: Wanted, changed: Wanted | None = None) -> pa.Table:
     """By topic, queue and hour: messages, those that match, and with `changed` those that it loses and gains."""
     wanted.filter()
     if changed is not None:
@@ -139,8 +145,7 @@ def counted(
         for part in _items(batches, work):
             rows: dict[tuple[int, int], NDArray[np.int64]] = {}
             file = PivotedFile(part.path, names[0], [name for name in names[1] if name not in names[0]])
-            for table in file.read(part.part, part.parts, [OURS + "queueId", OURS + "storeTimestamp"]):
-                _add(rows, table, filters, span)
+            _count(file, part, filters, rows)
             yield _count_batch(part.topic, rows)
 
     frame = session.range(0, len(work), 1, _tasks(session, work)).mapInArrow(count, _COUNTS)
@@ -152,7 +157,7 @@ def counted(
     )
 
 
-def matching_rows(session: SparkSession, work: Sequence[Part], wanted: Wanted, span: Span) -> DataFrame:
+def matching_rows(session: SparkSession, work: Sequence[Part], wanted: Wanted) -> DataFrame:
     """The messages that match, by topic, queue and offset, as a frame of Spark."""
     wanted.filter()
     names = [OURS + column.split()[0] for column in MATCHES.split(", ")[1:]]
@@ -162,8 +167,9 @@ def matching_rows(session: SparkSession, work: Sequence[Part], wanted: Wanted, s
         for part in _items(batches, work):
             file = PivotedFile(part.path, decided.value_names, decided.presence_names)
             for table in file.read(part.part, part.parts, names):
-                flags, covered = decided.matches(table), span.covers(table)
-                chosen = table.select(names).filter(pa.array(flags if covered is None else flags & covered))
+                flags = decided.matches(table)
+                flags = flags if part.span is None else flags & part.span.covers(table)
+                chosen = table.select(names).filter(pa.array(flags))
                 topic = pa.array([part.topic] * chosen.num_rows, pa.string())
                 columns = [topic, *chosen.columns]
                 yield from pa.table(columns, ["topic", *(name.removeprefix(OURS) for name in names)]).to_batches()
@@ -179,34 +185,33 @@ def _presence(decided: ColumnFilter) -> list[str]:
     return decided.presence_names
 
 
-def _add(rows: dict[tuple[int, int], Any], table: pa.Table, filters: Sequence[ColumnFilter], span: Span) -> None:
-    """Count the rows of a table into those of its queue and hour."""
-    if not table.num_rows:
-        return
-    before = filters[0].matches(table)
-    after = filters[1].matches(table) if len(filters) > 1 else before
-    kinds = [np.ones(len(before), np.bool_), before, before & ~after, after & ~before]
-    covered = span.covers(table)
-    if covered is not None:
-        kinds = [kind & covered for kind in kinds]
-    hours = table[OURS + "storeTimestamp"].to_numpy() // HOUR_MS
-    first_hour = int(hours.min())
-    width = int(hours.max()) - first_hour + 1
-    # A file has the hours of a day: a queue and an hour make a small number, and small numbers need no sorting.
-    places = table[OURS + "queueId"].to_numpy().astype(np.int64) * width + (hours - first_hour)
-    sums = np.array([np.bincount(places[kind], minlength=int(places.max()) + 1) for kind in kinds])
-    for place in np.flatnonzero(sums[0]).tolist():
-        queue, hour = divmod(place, width)
-        key = queue, first_hour + hour
-        rows[key] = rows.get(key, 0) + sums[:, place]
+def _count(file: PivotedFile, part: Part, filters: Sequence[ColumnFilter], rows: dict[tuple[int, int], Any]) -> None:
+    """Count the rows of a part into those of its queue and hour."""
+    runs = runs_of(file.metadata)
+    places = [] if runs is not None and part.span is None else [QUEUE, STORED]
+    for first, table in file.read_with_row(part.part, part.parts, places):
+        flags = [each.matches(table) for each in filters]
+        if part.span is not None:
+            covered = part.span.covers(table)
+            flags = [kind[covered] for kind in flags]
+            here = Runs.of(table.select(places).filter(pa.array(covered)))
+        else:
+            here = Runs.of(table) if runs is None else runs.part(first, table.num_rows)
+        if len(flags) > 1:
+            flags = [flags[0], flags[0] & ~flags[1], flags[1] & ~flags[0]]
+        for place, counts in here.counts(flags, len(flags[0])):
+            rows[place] = rows.get(place, 0) + counts
 
 
 def _count_batch(topic: str, rows: dict[tuple[int, int], Any]) -> pa.RecordBatch:
-    queues, hours = [key[0] for key in rows], [key[1] * HOUR_MS for key in rows]
-    counts = np.array([*rows.values()], np.int64).reshape(-1, 4).T
+    """The counts as a batch: messages, those that match, and two more where there are two subscriptions."""
+    queues, hours = [place[0] for place in rows], [place[1] * HOUR_MS for place in rows]
+    counts = np.zeros((len(rows), len(_COUNT_NAMES) - 3), np.int64)
+    for number, counted in enumerate(rows.values()):
+        counts[number, : len(counted)] = counted
     return pa.record_batch(
         [pa.array([topic] * len(rows), pa.string()), pa.array(queues, pa.int32()), pa.array(hours, pa.int64()),
-         *(pa.array(column) for column in counts)],
+         *(pa.array(column) for column in counts.T)],
         list(_COUNT_NAMES),
     )  # fmt: skip
 

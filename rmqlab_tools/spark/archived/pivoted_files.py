@@ -46,8 +46,8 @@ def write_pivoted(table: pa.Table, path: str, filesystem: pa.fs.FileSystem | Non
     # Codes are packed to a few bits each, and hardly get smaller by compression.
     compression = {name: "NONE" if name in dictionaries else "LZ4" for name in columns}
     pq.write_table(
-        pa.table(columns), path, row_group_size=ROW_GROUP, use_dictionary=dictionaries, compression=compression,
-        filesystem=filesystem,
+        pa.table(columns, metadata=table.schema.metadata), path, row_group_size=ROW_GROUP,
+        use_dictionary=dictionaries, compression=compression, filesystem=filesystem,
     )  # fmt: skip
 
 
@@ -66,6 +66,7 @@ class PivotedFile:
         """
         filesystem, inside = pa.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
         metadata = pq.read_metadata(inside, memory_map=filesystem is None, filesystem=filesystem)
+        self.metadata: dict[bytes, bytes] | None = metadata.metadata
         names = frozenset(metadata.schema.to_arrow_schema().names)
         self.columns = [name for name in values if name in names]
         self._file = pq.ParquetFile(
@@ -88,10 +89,18 @@ class PivotedFile:
 
     def read(self, part: int = 0, parts: int = 1, extra: Sequence[str] = ()) -> Iterator[pa.Table]:
         """Read every `parts`-th row group, from the `part`-th on, with the columns `extra` as well."""
+        for _, table in self.read_with_row(part, parts, extra):
+            yield table
+
+    def read_with_row(self, part: int = 0, parts: int = 1, extra: Sequence[str] = ()) -> Iterator[tuple[int, pa.Table]]:
+        """Read as `read`; each table with the number of its first row in the file."""
         wanted = [*self.columns, *(name for name in extra if name not in self.columns), *([REST] * bool(self._in_map))]
-        for group in range(part, self.row_groups, parts):
-            if wanted:
-                yield with_rest(self._file.read_row_group(group, columns=wanted, use_threads=False), self._in_map)
-            else:
-                rows = self._file.metadata.row_group(group).num_rows
-                yield pa.table({"": pa.nulls(rows)})
+        first = 0
+        for group in range(self.row_groups):
+            rows = self._file.metadata.row_group(group).num_rows
+            if group % parts == part and wanted:
+                table = self._file.read_row_group(group, columns=wanted, use_threads=False)
+                yield first, with_rest(table, self._in_map)
+            elif group % parts == part:
+                yield first, pa.table({"": pa.nulls(rows)})
+            first += rows

@@ -30,6 +30,7 @@ from rmqlab_tools.spark.archived.manifest import (
 )
 from rmqlab_tools.spark.archived.pivoted_files import write_pivoted
 from rmqlab_tools.spark.archived.property_columns import OURS, property_columns
+from rmqlab_tools.spark.archived.queue_hours import by_queue_and_time
 from rmqlab_tools.spark.files.commit_log_files import cut_since, log_files, log_ranges, store_directory
 from rmqlab_tools.spark.files.tasks import over_ranges
 
@@ -195,7 +196,7 @@ def _write_file(place: Place, name: str, table: pa.Table) -> None:
     path = place.path(name)
     place.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     try:
-        write_pivoted(pa.table(columns), path, place.filesystem)
+        write_pivoted(by_queue_and_time(pa.table(columns)), path, place.filesystem)
     except OSError:
         with suppress(OSError):
             place.filesystem.delete_file(path)

@@ -186,10 +186,9 @@ class SparkBench:
 
 
 def _matched(session: SparkSession, paths: Sequence[str], expression: str) -> tuple[int, int]:
-    from rmqlab_tools.spark.archived.matching import Span, Wanted, counted, parts_of_paths, tasks_of
+    from rmqlab_tools.spark.archived.matching import Part, Wanted, counted
 
-    work = parts_of_paths([(path, TOPIC) for path in paths], tasks_of(session))
-    table = counted(session, work, Wanted(expression, "SQL92"), None, Span())
+    table = counted(session, [Part(path, TOPIC, 0, 1) for path in paths], Wanted(expression, "SQL92"))
     return sum(table["messages"].to_pylist()), sum(table["matched"].to_pylist())
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from rmqlab.message.java import string_hash
 from rmqlab.message.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
 from rmqlab_tools.spark.archived.pivoted_files import write_pivoted
-from rmqlab_tools.spark.archived.property_columns import OURS
+from rmqlab_tools.spark.archived.queue_hours import QUEUE, STORED, by_queue_and_time
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,16 +42,18 @@ def make_file(folder: Path, number: int, messages: int) -> BenchFile:
     """Write the `number`-th file: columns as in an archive, and `tagsCode` as the consume queue has it."""
     columns = _columns(np.random.default_rng((7, number)), messages, number * messages)
     path = str(folder / f"messages-{number}.parquet")
-    write_pivoted(pa.table({**columns, TAGS_CODE: _tags_codes(columns["TAGS"]), **_places(messages)}), path)
+    table = pa.table({**columns, TAGS_CODE: _tags_codes(columns["TAGS"]), **_places(messages)})
+    write_pivoted(by_queue_and_time(table), path)
     return BenchFile(path, pc.cast(_property_texts(columns), pa.binary()).to_pylist())
 
 
 def _places(rows: int) -> dict[str, pa.Array]:
-    """Queue and store time of each message as an archive has them: 16 queues, a day."""
+    """Queue and store time of each message, in the order of an archive: 16 queues, a day each."""
     numbers = np.arange(rows, dtype=np.int64)
+    in_queue = max(-(-rows // QUEUES), 1)
     return {
-        OURS + "queueId": pa.array((numbers % QUEUES).astype(np.int32)),
-        OURS + "storeTimestamp": pa.array(BEGIN_MS + numbers * DAY_MS // max(rows, 1)),
+        QUEUE: pa.array((numbers // in_queue).astype(np.int32)),
+        STORED: pa.array(BEGIN_MS + numbers % in_queue * DAY_MS // in_queue),
     }
 
 
