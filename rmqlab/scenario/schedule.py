@@ -36,12 +36,15 @@ class Timing:
     and carries another offset to commit. `start_ms`: how long a client takes from the stamp of its subscription to
     its first frame. `thread_us`: how late a client's thread goes on: the rebalance service that was woken, whoever
     waited for an answer (but pulls), a pool's thread that begins. `reput_us`: how long a message is in the commit log
-    before the reput thread enters it, and all after it, in its queue. `register_us`: how long what the broker says
-    the name server is under way. `spacing_us` lies at least between two frames of one direction: with 0 a
+    before the reput thread enters it, and all after it, in its queue. `pop_us`: how long a thread that pops stands
+    still before it looks at a queue, and while it holds the lock of one. `proxy_us`: how long a receive takes from
+    a client through a proxy to the broker; empty: as any thread. `revive_ms`: the phase of the thread that looks
+    at a queue of the revive log every 100 ms, each of its own. `register_us`: how long what the broker says the
+    name server is under way. `spacing_us` lies at least between two frames of one direction: with 0 a
     notification and an answer come at one instant, and a client's two rounds of rebalance fall into one. With
     `open_orders` frames and wake-ups take no time and their order is a choice (`lanes`), and so it is with threads
-    and the reput thread if they have more than one time; `lag_us` is how long a frame may then be under way when a
-    timer is due.
+    and the reput thread if they have more than one time, while a pop is done in one piece; `lag_us` is how long a
+    frame may then be under way when a timer is due.
     """
 
     delays_us: tuple[int, ...] = (1_000,)
@@ -52,6 +55,9 @@ class Timing:
     start_ms: tuple[int, ...] = (0,)
     thread_us: tuple[int, ...] = (0,)
     reput_us: tuple[int, ...] = (0,)
+    pop_us: tuple[int, ...] = (0,)
+    proxy_us: tuple[int, ...] = ()
+    revive_ms: tuple[int, ...] = (0,)
     register_us: tuple[int, ...] = (1_000,)
     spacing_us: int = 1
     open_orders: bool = False

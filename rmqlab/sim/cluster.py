@@ -20,6 +20,7 @@ from rmqlab.broker.broker_config import (
     unknown_keys,
 )
 from rmqlab.broker.config_manager import file_text
+from rmqlab.broker.pop.pop_services import PopServices
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.events import Registration
 from rmqlab.files import is_file, read_properties
@@ -32,7 +33,7 @@ from rmqlab.scenario.fault_steps import BROKER
 from rmqlab.sim.network import VirtualConnection
 from rmqlab.sim.scheduler import US_PER_MS
 from rmqlab.sim.virtual import VirtualTime
-from rmqlab.sim.virtual_server import LateReput
+from rmqlab.sim.virtual_server import LatePops, LateReput
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.message_store import MessageStore
 
@@ -170,16 +171,23 @@ class Cluster:
         self.broker_address = config.broker.broker_addr
         self.broker.timers.run(now + config.broker_skew_ms)
         self.broker_server = self.world.serve(self.broker_address, self.broker, config.broker_skew_ms)
-        self._reput_late()
+        self._threads_late()
         self.on_disk: dict[str, RemotingSerializable] = {}
         self._uptime_ms = uptime  # of the broker, when it starts to write its files
         self._writes = False
         self._has_proxy = False
         self._tables: dict[str, ConfigManager] = {}
 
-    def _reput_late(self) -> None:
-        if len(self.world.timing.reput_us) > 1:
-            self.broker_server.reput = LateReput(self.broker_server, self.broker)
+    def _threads_late(self) -> None:
+        server, timing, pop = self.broker_server, self.world.timing, self.broker.pop
+        if len(timing.reput_us) > 1:
+            server.reput = LateReput(server, self.broker)
+        if not isinstance(pop, PopServices):
+            return
+        if len(timing.pop_us) > 1 and self.world.lanes is None:
+            server.pops = LatePops(server, self.broker, pop.pop_message_processor)
+        for queue_id, service in enumerate(pop.revive):
+            service.next_scan += self.world.chooser.among(f"revive {queue_id}", timing.revive_ms)
 
     def _make_broker(self, started: int, on_register: Callable[[BrokerRegistration], None] | None) -> Broker:
         broker, rules = self.config.broker, self.config.rules
@@ -270,7 +278,7 @@ class Cluster:
         if self.broker_server.reput is not None:
             self._store.dispatch()  # a broker that starts brings its queues up first
         self.broker_server.start(self._front())
-        self._reput_late()
+        self._threads_late()
         self._uptime_ms = 0
         if self._writes:
             self.write_files_now_and_then()

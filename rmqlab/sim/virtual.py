@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rmqlab.scenario.schedule import Chooser, Timing
 
 FIRST_PORT = 50_000
+PROXY = "proxy"  # the thread of a client of a proxy
 _IS_DONE = attrgetter("done")
 
 
@@ -187,7 +188,8 @@ class VirtualNode(Machine):
         self, thread: str, code: int = NO_FRAME, answer: RemotingCommand | None = None
     ) -> Generator[Trap, Any, None]:
         """Go on when this machine's `thread` gets its turn; `code` and `answer` are what it waited for."""
-        delays, world = self.world.timing.thread_us, self.world
+        world, timing = self.world, self.world.timing
+        delays = (timing.proxy_us if thread == PROXY else ()) or timing.thread_us
         if len(delays) == 1:
             return
         if world.lanes is not None:

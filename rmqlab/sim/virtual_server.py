@@ -9,12 +9,16 @@ from rmqlab.sim.network import Hold, Machine, Network, VirtualConnection
 from rmqlab.sim.scheduler import US_PER_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rmqlab.broker.broker import Broker
+    from rmqlab.broker.pop.pop_message_processor import PopMessageProcessor
     from rmqlab.protocol.channel import Server
     from rmqlab.protocol.command import RemotingCommand
     from rmqlab.sim.frame_queues import FrameQueues
 
 REPUT = "reput"
+STEP_US = 300  # a pop that finds something takes 1 to 2 ms from frame to answer, in five steps or more
 
 
 class VirtualServer(Machine):
@@ -29,6 +33,7 @@ class VirtualServer(Machine):
         self.address = address
         self.handler = handler
         self.reput: LateReput | None = None
+        self.pops: LatePops | None = None
         self.connections: dict[int, VirtualConnection] = {}
         self.arm_timer()
 
@@ -43,7 +48,7 @@ class VirtualServer(Machine):
     def start(self, handler: Server) -> None:
         """A new process listens at this address."""
         self.handler = handler
-        self.reput = None
+        self.reput = self.pops = None
         self.up = True
         self._armed_us = None
         self.arm_timer()
@@ -72,6 +77,12 @@ class VirtualServer(Machine):
             self.reput.look()
         if answer is not None and not connection.closed:
             connection.carry(answer, S2C)
+        self.arm_timer()
+
+    def served(self) -> None:
+        """The handler did something by itself: what it stored is looked at, and its next timer is set."""
+        if self.reput is not None:
+            self.reput.look()
         self.arm_timer()
 
     def lost(self, connection: VirtualConnection, *, fail_pending: bool = False) -> None:
@@ -113,9 +124,7 @@ class VirtualServer(Machine):
     def _run_due(self) -> None:
         if self.up:
             self.handler.run_timers(self.now())
-            if self.reput is not None:
-                self.reput.look()
-            self.arm_timer()
+            self.served()
 
     def _timer(self, due_us: int) -> None:
         if due_us != self._armed_us:
@@ -168,3 +177,36 @@ class LateReput:
         self._broker.now = server.now()
         self._broker.message_store.dispatch()
         server.arm_timer()
+
+
+class LatePops:
+    """The threads of a broker at `server` that pop: each may stand still between two steps, as another goes on.
+
+    How long is a choice (`Timing.pop_us`). While some pop holds the lock of a queue, each step of another takes
+    `STEP_US` at least: who found a queue locked is woken by what is in it, and comes again and again until it is not.
+    """
+
+    def __init__(self, server: VirtualServer, broker: Broker, processor: PopMessageProcessor) -> None:
+        self._network = server.network
+        self._broker = broker
+        self._server = server
+        self._processor = processor
+        processor.pause = self.pause
+
+    def pause(self, go_on: Callable[[], None]) -> bool:
+        """Whether a thread stands still now; then `go_on` is called later."""
+        network = self._network
+        us = network.chooser.among(f"pop {self._server.address}", network.timing.pop_us)
+        us = us or (STEP_US if self._processor.locked else 0)
+        if us:
+            network.scheduler.at(network.scheduler.now_us + us, self._go_on, go_on)
+        return us > 0
+
+    def _go_on(self, go_on: Callable[[], None]) -> None:
+        server = self._server
+        if server.hold is not None and server.hold.takes(self._go_on, go_on):
+            return
+        if server.pops is self:  # else this broker's process has ended
+            self._broker.now = server.now()
+            go_on()
+            server.served()

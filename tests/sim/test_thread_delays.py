@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
 from rmqlab.errors import BadInput
-from rmqlab.events import HeartbeatSent
+from rmqlab.events import HeartbeatSent, Waits
+from rmqlab.rules import RULES
+from rmqlab.scenario.scenario import parse_scenario
 from rmqlab.scenario.schedule import Schedule, Timing
+from rmqlab.sim.cluster import cluster_of
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.search.explorer.deviations import replay_schedule
 from rmqlab_tools.search.explorer.explore import Explorer
@@ -88,3 +93,42 @@ def test_with_one_time_each_nothing_is_asked():
     nominal = replace(Timing(), delays_us=(1_000, 200))
     labels = {choice.label.partition(" ")[0] for choice in simulate(ONE, timing=nominal).choices}
     assert labels <= {"delay", "P:"}
+
+
+POPPED = parse_scenario(json.dumps({"id": "p", "topics": {"T": 1}, "steps": [
+    {"at": 0, "do": "start", "who": "A", "group": "G", "kind": "pop", "laterTimes": 1,
+     "subscribe": {"T": {"expr": "*"}}},
+    {"at": 5_000, "do": "send", "topic": "T", "messages": [{"tag": "a", "body": "m", "queue": 0}]},
+    {"at": 40_000, "do": "offsets"},
+]}))  # fmt: skip
+ON_5 = cluster_of({}, RULES["5.5.0"])
+
+
+def test_a_thread_that_pops_stands_still_as_long_as_was_chosen():
+    timing = Timing(pop_us=(0, 30_000))
+    usual = simulate(POPPED, timing=timing, cluster=ON_5)
+    late = simulate(POPPED, timing=timing, cluster=ON_5, chooser=FixedChooser({f"pop {BROKER}": 1}))
+    assert times(late, "sent") == times(usual, "sent")
+    # The woken pop stands still before it begins, before the next step, and while it holds the lock.
+    assert times(late, "consume")[0] == pytest.approx(times(usual, "consume")[0] + 90, abs=1)
+
+
+def test_each_queue_of_the_revive_log_is_looked_through_in_a_phase_of_its_own():
+    timing = Timing(revive_ms=(0, 30))
+    usual = simulate(POPPED, timing=timing, cluster=ON_5)
+    shifted = [
+        simulate(POPPED, timing=timing, cluster=ON_5, chooser=FixedChooser({f"revive {queue}": 1}))
+        for queue in range(8)
+    ]
+    again = times(usual, "consume")[1]
+    assert sorted(times(run, "consume")[1] - again for run in shifted) == [-70, *[0] * 7]
+
+
+def test_a_receive_through_a_proxy_may_take_longer_than_a_thread():
+    steps = [replace_fields(POPPED.steps[0], kind="grpc"), *POPPED.steps[1:]]
+    scenario = replace_fields(POPPED, steps=tuple(steps))
+    timing = Timing(thread_us=(0, 1_000), proxy_us=(0, 1_000, 900_000))
+    run = simulate(scenario, timing=timing, cluster=ON_5, chooser=FixedChooser({"thread A proxy": 2}))
+    usual = simulate(scenario, timing=timing, cluster=ON_5)
+    waits = [[fact.t for fact in each.facts.of(Waits)] for each in (usual, run)]
+    assert waits[1][0] == waits[0][0] + 900

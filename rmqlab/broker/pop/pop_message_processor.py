@@ -6,7 +6,10 @@ check point in the revive log. Source: `PopMessageProcessor`.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -43,7 +46,7 @@ from rmqlab.rules_of_pop import RETRY
 from rmqlab.store.queue_reader import GetMessageResult, GetMessageStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rmqlab.broker.pop.pop_long_polling_service import PopRequest
     from rmqlab.broker.processor import Handler
@@ -62,7 +65,10 @@ _CODES = {PollingResult.POLLING_FULL: PopResponseCode.POLLING_FULL}
 
 @dataclass(slots=True)
 class PopUnderWay:
-    """A pop under way: who asks for what, and what it has got so far (records, and where from)."""
+    """A pop under way: who asks for what, and what it has got so far (records, and where from).
+
+    `places` are those that it has not looked at yet, None: it has not begun; `looked` is what it holds the lock of.
+    """
 
     channel: Channel
     header: PopMessageRequestHeader
@@ -74,6 +80,8 @@ class PopUnderWay:
     starts: list[tuple[str, int, int]] = field(default_factory=list)
     popped: list[tuple[str, int, list[int]]] = field(default_factory=list)
     rest_num: int = 0
+    places: deque[tuple[str, int]] | None = None
+    looked: Looked | None = None
 
 
 class Looked(NamedTuple):
@@ -87,7 +95,12 @@ class Looked(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class PopMessageProcessor:
-    """Answers POP_MESSAGE, or lets it wait in line."""
+    """Answers POP_MESSAGE, or lets it wait in line.
+
+    `pause(go_on)` is asked before each step of a pop: True, it has `go_on` called later, and others have their turn
+    meanwhile. Java's threads are stopped anywhere; without `pause` a pop is done in one piece. `locked` are the queues
+    (topic, group, id) of which some pop holds the lock, from its look until its check point is stored.
+    """
 
     parts: PopDependencies
     choices: PopChoices
@@ -95,6 +108,8 @@ class PopMessageProcessor:
     timer: TimerMessageStore
     revive_topic: str
     line: PopLongPollingService = field(init=False)
+    pause: Callable[[Callable[[], None]], bool] | None = None
+    locked: set[tuple[str, str, int]] = field(default_factory=set)
 
     @property
     def handlers(self) -> dict[int, Handler]:
@@ -111,7 +126,7 @@ class PopMessageProcessor:
             pop.channel.send(response.reply_to(pop.request, self.parts.rules.wire))
 
     def process(self, channel: Channel, command: RemotingCommand, now: int) -> RemotingCommand | None:
-        """Answer a pop; None when it waits.
+        """Answer a pop; None when it waits, or its thread goes on later.
 
         Raises:
             ProcessorError: a pop without a required field.
@@ -119,11 +134,40 @@ class PopMessageProcessor:
         pop = self.begin(channel, command, now)
         if not isinstance(pop, PopUnderWay):
             return pop
-        for topic, queue_id in self.places(pop.header):
-            looked = self.look(pop, topic, queue_id)
-            if looked is not None:
-                self.take(pop, looked)
-        return self.finish(pop, command, now)
+        return None if self._is_stopped(pop, command) else self._go_on(pop, command)
+
+    def _is_stopped(self, pop: PopUnderWay, command: RemotingCommand) -> bool:
+        return self.pause is not None and self.pause(partial(self._resume, pop, command))
+
+    def _resume(self, pop: PopUnderWay, command: RemotingCommand) -> None:
+        response = self._go_on(pop, command)
+        if response is not None:
+            pop.channel.send(response.reply_to(command, self.parts.rules.wire))
+
+    def _go_on(self, pop: PopUnderWay, command: RemotingCommand) -> RemotingCommand | None:
+        """Take the steps that are left, and answer; None when it waits, or goes on later."""
+        while self._step(pop):
+            if self._is_stopped(pop, command):
+                return None
+        return self.finish(pop, command, self.parts.timers.now)
+
+    def _step(self, pop: PopUnderWay) -> bool:
+        """Look at the next queue, or take what the last look found; False: there is nothing left to do."""
+        if pop.places is None:
+            pop.places = deque(self.places(pop.header))
+        group = pop.header.consumer_group
+        if pop.looked is not None:
+            looked, pop.looked = pop.looked, None
+            self.take(pop, looked)
+            self.locked.discard((looked.topic, group, looked.queue_id))
+        elif pop.places:
+            topic, queue_id = pop.places.popleft()
+            pop.looked = self.look(pop, topic, queue_id)
+            if pop.looked is not None:
+                self.locked.add((topic, group, queue_id))
+        else:
+            return False
+        return True
 
     def begin(self, channel: Channel, command: RemotingCommand, now: int) -> PopUnderWay | RemotingCommand:
         """Check a pop: it is under way, or refused.
@@ -243,7 +287,10 @@ class PopMessageProcessor:
             self._has_more(header, retry, queue_id) for queue_id in range(retry_queues)
         ) and self.choices.retry_first(topic, header.consumer_group, parts.pop_config.pop_from_retry_probability)
         start = 0
-        if header.queue_id < 0 and sum(self._has_more(header, topic, number) for number in range(queues)) > 1:
+        known = self.pause is None  # else more may come while it looks
+        if header.queue_id < 0 and not (
+            known and sum(self._has_more(header, topic, number) for number in range(queues)) <= 1
+        ):
             start = self.choices.start_queue(topic, queues)
         order = parts.rules.pop_order(start, queues if header.queue_id < 0 else 1, retry_first)
         for place in order:
@@ -272,7 +319,7 @@ class PopMessageProcessor:
         """
         parts, header = self.parts, pop.header
         group, store = header.consumer_group, parts.store
-        if self.choices.is_locked(topic, group, queue_id):
+        if (topic, group, queue_id) in self.locked or self.choices.is_locked(topic, group, queue_id):
             pop.rest_num += store.get_max_offset_in_queue(topic, queue_id) - self.offset(header, topic, queue_id)
             return None
         start = offset = self.offset(header, topic, queue_id, commits=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rmqlab.broker.pop.pop_services import pop_of
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.pop_headers import PopMessageResponseHeader, PopResponseCode
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
@@ -177,3 +178,53 @@ def test_a_check_point_of_each_queue_lies_in_the_timer(pop_bench):
         "TIMER_OUT_MS": "1700000058000",
         "REAL_QID": "0",
     }
+
+
+class Threads:
+    """Every pop stands still before each step until it is told to go on: one step of one of them at a time."""
+
+    def __init__(self, bench):
+        self.processor = pop_of(bench.broker).pop_message_processor
+        self.processor.pause = self.pause
+        self.standing = []
+
+    def pause(self, go_on):
+        self.standing.append(go_on)
+        return True
+
+    def go_on(self, number, steps=1):
+        for _ in range(steps):
+            self.standing.insert(number, None)
+            go_on = self.standing.pop(number + 1)
+            before = len(self.standing)
+            go_on()
+            later = self.standing.pop() if len(self.standing) > before else None
+            self.standing[number] = later
+
+
+def test_between_two_steps_of_a_pop_messages_come_and_others_pop(pop_bench):
+    """A looks at queue 0 before its message is there, and at queue 3 after: what one piece could not give."""
+    threads, member = Threads(pop_bench), pop_bench.channel()
+    assert pop_bench.pop(member) is None
+    threads.go_on(0)
+    for queue in (0, 3):
+        pop_bench.send("T", b"%d" % queue, queue=queue)
+    threads.go_on(0, 5)
+    assert pop_bench.bodies(member.sent[-1]) == [b"3"]
+
+
+def test_a_queue_that_another_pop_holds_is_passed_by_and_its_rest_is_told(pop_bench):
+    threads, first, second = Threads(pop_bench), pop_bench.channel(), pop_bench.channel()
+    pop_bench.send("T", b"0", queue=0)
+    assert pop_bench.pop(first) is None
+    threads.go_on(0)  # it has looked at queue 0, and stores its check point next
+    assert threads.processor.locked == {("T", "G", 0)}
+    pop_bench.send("T", b"3", queue=3)
+    assert pop_bench.pop(second) is None
+    threads.go_on(1, 6)
+    answer = second.sent[-1]
+    assert pop_bench.bodies(answer) == [b"3"]
+    assert answer.decode_header(PopMessageResponseHeader).rest_num == 1
+    threads.go_on(0, 5)
+    assert pop_bench.bodies(first.sent[-1]) == [b"0"]
+    assert threads.processor.locked == set()
