@@ -68,7 +68,7 @@ class Stall:
 class PopWay:
     """How a pop went about that its answer leaves open: one of the queues it may have begun with, early or late looks.
 
-    `way` numbers them (`PopRun.go`).
+    `way` numbers them (`PopRequests`); `LATE` is that of a pop which found nothing, and waits.
     """
 
     request: Exchange

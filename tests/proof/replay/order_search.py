@@ -17,6 +17,7 @@ from rmqlab.protocol.codes import RequestCode
 from rmqlab_tools.recordings.exchange import CLOSE_LINE, LOG_DOMAIN, consumers_of, number_of, pair
 from tests.proof.replay.assumptions import Assumption, Lost, OrderChoice, PopWay, Stall, TornHeartbeat
 from tests.proof.replay.planned_log import planned_log
+from tests.proof.replay.pop_requests import LATE
 from tests.proof.replay.recorded_clock import read_clock
 from tests.proof.replay.replay_context import STALL_MS, FoundDifference, ReplayContext
 from tests.proof.replay.replay_pass import ReplayPass
@@ -142,7 +143,7 @@ class OrderSearch:
         return {subject: list(ones.values()) for subject, ones in proposals.items()}
 
     def _pop_ways(self, context: ReplayContext, shown: Mapping[str, float]) -> Iterator[tuple[str, PopWay]]:
-        """Other ways of the pops of a group, those next to its first difference last."""
+        """Other ways of the pops of a group, those next to its first difference last, and then those that waited."""
         pops: dict[str, list[Exchange]] = {}
         for exchange in context.exchanges.by_request.values():
             if exchange.code == RequestCode.POP_MESSAGE and exchange.expected is not None:
@@ -156,6 +157,9 @@ class OrderSearch:
             for way in reversed(range(WAYS)):
                 for one in near:
                     yield group, PopWay(one, way)
+            for one in pops.get(group, ()):
+                if abs(one.line.t - moment) <= POP_NEAR_MS < one.answered_at - one.line.t:
+                    yield group, PopWay(one, LATE)
 
 
 def _all(context: ReplayContext, proposals: dict[str, list[Assumption]]) -> tuple[Assumption, ...]:

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 AT_ONCE_MS = 30.0
 """A pop that was executed for good so shortly after its frame was seen never waited."""
+LATE_LOOK_MS = 10.0
+"""For so long a pop that waits in the end may look at what is coming, where `LATE` says so."""
+LATE = 8
+"""The way of a pop that found nothing at first and waits: its first looks came some ms after its frame."""
 _AFTER_A_LOOK = {ResponseCode.SUCCESS, PopResponseCode.POLLING_TIMEOUT}
 Place = tuple[str, int]
 
@@ -314,7 +318,8 @@ class PopRequests:
             return self._may_visit(run, run.places[0])
         passable = [place for place in run.places if self._may_visit(run, place)]
         at = next((place for place in passable if self._look(run, place)[2]), None)
-        if at is None and len(passable) < len(run.places):
+        waits_for_more = run.is_late and not run.is_last and self._context.t - run.begins_at <= LATE_LOOK_MS
+        if at is None and (waits_for_more or len(passable) < len(run.places)):
             return False
         if at is not None:
             run.places.remove(at)
@@ -328,8 +333,9 @@ class PopRequests:
         config = context.broker.topic_config_manager.select_topic_config(header.topic)
         queues = 1 if config is None else config.read_queue_nums
         starts = run.starts(queues, context.broker.rules.pop_order) if header.queue_id < 0 else [0]
-        way = context.ways.get(run.exchange.number, 0) if run.is_last else 0
-        run.is_late = way % 2 > 0
+        way = context.ways.get(run.exchange.number, 0)
+        run.is_late = way == LATE if not run.is_last else way % 2 > 0
+        way = way if run.is_last and way != LATE else 0
         if way:
             starts = [starts[way // 2 % len(starts)]] if starts else []
         for start in starts:
@@ -399,7 +405,7 @@ class PopRequests:
             return run.locked or run.is_forced
         given = self._given.get((pop.header.consumer_group, place), set())
         is_last_chance = all(other in run.expected for other in run.places[1:]) and bool(run.places)
-        if run.is_late and not (run.hurries or run.is_forced or left):
+        if run.is_late and run.is_last and not (run.hurries or run.is_forced or left):
             return False
         is_passed = not offsets and given.isdisjoint(range(start, start + there))
         if is_passed and not (left and is_last_chance):
