@@ -12,10 +12,16 @@ import pytest
 
 import rmqlab
 from rmqlab.errors import BadInput
+from rmqlab.events import Pull
+from rmqlab.protocol.codes import RequestCode
 from rmqlab.rules import DEFAULT_VERSION, RULES, Rules
-from rmqlab.scenario.scenario import read_scenarios
+from rmqlab.scenario.scenario import convert_scenario, read_scenarios
+from rmqlab.scenario.schedule import Timing
+from rmqlab.sim.cluster import cluster_of
+from rmqlab.sim.simulate import simulate
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.show.rule_differences import DECIDES, FUNCTION_WORDS, method_of, rules_between
+from tests.proof.fixed_chooser import FixedChooser
 from tests.proof.recorded_outcomes import RecordedVerdict, compare
 
 LINE = "no rules of version '5.9'; there are those of 4.8.0, 5.3.3, 5.5.0"
@@ -155,3 +161,21 @@ def test_words_of_5_are_a_filter_since_5():
         received[version] = [body for _, body, _ in lab.finish().outcome().consumed]
     assert received["5.5.0"] == ["MsgStr0"]
     assert received["4.8.0"] == []
+
+
+@pytest.mark.parametrize(("version", "first", "gets"), [("5.5.0", 1, []), ("4.8.0", 0, ["m"])])
+@pytest.mark.parametrize("kind", ["lite", "push"])
+def test_a_message_that_comes_between_two_questions_for_an_offset_is_skipped_by_5_x(kind, version, first, gets):
+    """A broker of 5.x knows no offset of a new group on an empty queue: the client asks for the queue's end."""
+    steps = [
+        {"at": 0, "do": "start", "who": "A", "group": "G", "kind": kind, "subscribe": {"T": {"expr": "a"}}},
+        {"at": 1_120, "do": "send", "topic": "T", "messages": [{"tag": "a", "body": "m"}]},
+        {"at": 40_000, "do": "offsets"},
+    ]
+    late = {f"thread A {int(RequestCode.QUERY_CONSUMER_OFFSET)}": 1}
+    run = simulate(
+        convert_scenario({"id": "x", "topics": {"T": 1}, "steps": steps}),
+        timing=Timing(thread_us=(0, 80_000)), chooser=FixedChooser(late), cluster=cluster_of({}, RULES[version]),
+    )  # fmt: skip
+    pulls = [fact.event for fact in run.facts.of(Pull) if fact.event.topic == "T"]
+    assert (pulls[0].offset, run.outcome().bodies_of("A")) == (first, gets)
