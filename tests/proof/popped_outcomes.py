@@ -1,7 +1,8 @@
-"""Recorded outcomes of those who pop, beside the simulated ones: `python -m tests.proof.popped_outcomes SET...`.
+"""Recorded outcomes of those who pop, beside ours: `python -m tests.proof.popped_outcomes [--find] SET...`.
 
-A set is a folder with scenarios and events of a real 5.x broker (and proxy). Python clients are taken for the Java ones
-of their kind; what goes through the proxy by remoting is left out.
+A set is a folder with scenarios and events of a real 5.x broker (and proxy). `popped_outcomes.jsonl` has for each
+scenario the choices of a run that ends as recorded: it is run anew. `--find` looks for those that have none, or whose
+run ends otherwise by now, and stores what it finds. Python clients are taken for the Java ones of their kind.
 """
 
 from __future__ import annotations
@@ -9,42 +10,35 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace as with_fields
 
 from rmqlab.files import lines_of, read_text
 from rmqlab.rules import RULES
 from rmqlab.run.run import Outcome
-from rmqlab.scenario.scenario import read_scenarios, refusal_of
-from rmqlab.sim.cluster import settings_beside
-from tests.proof.recorded_outcomes import RecordedComparison, RecordedVerdict, survey
+from rmqlab.scenario.scenario import Scenario, Send, read_scenarios, refusal_of
+from rmqlab.sim.cluster import ClusterConfig, settings_beside
+from tests.proof.outcome_search import BUDGET, Choices, OutcomeSearch, end_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SEEDS = 40
+STORED = Path(__file__).with_suffix(".jsonl")
+NOT_REACHED: dict[str, str] = {}
+"""Scenarios whose recorded outcome no run has, each with the reason."""
 
 
-@dataclass(slots=True)
-class Cell:
-    """The scenarios of one kind in a set: how many, how many recorded outcomes were reached, which were not."""
+class Recorded(NamedTuple):
+    """A recorded scenario as it was sent, how it ended, and the cluster that it ran on."""
 
-    scenarios: int = 0
-    reached: int = 0
-    missing: list[str] = field(default_factory=list)
-    outcomes: int = 0
-
-    def add(self, comparison: RecordedComparison) -> None:
-        """Count one more scenario."""
-        self.scenarios += 1
-        if comparison.verdict in {RecordedVerdict.REACHED, RecordedVerdict.SAME}:
-            self.reached += 1
-        else:
-            self.missing.append(comparison.scenario_id)
-        if comparison.survey is not None:
-            self.outcomes = max(self.outcomes, len(comparison.survey.reached))
+    name: str
+    scenario: Scenario
+    outcome: Outcome
+    cluster: ClusterConfig
 
 
 def cell_of(scenario_id: str) -> str:
@@ -56,44 +50,88 @@ def cell_of(scenario_id: str) -> str:
     return re.sub(r"^[^-]+-|-\d+$", "", scenario_id)
 
 
-def recorded(folder: Path) -> dict[str, Outcome]:
-    """The outcomes of a set by scenario; of a message over gRPC the events tell other fields than of one pushed."""
+def as_sent(scenario: Scenario, events: list[dict[str, Any]]) -> Scenario:
+    """A scenario without the messages that its recorder could not store: a step ends at a send that is refused."""
+    stored = {event["body"] for event in events if event["ev"] == "sent"}
+    steps = tuple(
+        with_fields(step, messages=tuple(message for message in step.messages if message.body in stored))
+        if isinstance(step, Send)
+        else step
+        for step in scenario.steps
+    )
+    return with_fields(scenario, steps=steps)
+
+
+def recorded(folder: Path) -> Iterator[Recorded]:
+    """The scenarios of a set that can be simulated, in order."""
     events: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for _number, line in lines_of(read_text(folder / "events.jsonl.gz", "a recorded set")):
         event = json.loads(line)
         events[event["id"]].append(event)
-    return {name: Outcome.of_events(mine) for name, mine in events.items()}
-
-
-def compared(folder: Path, version: str, *, seeds: int = SEEDS, only: str = "") -> Iterator[RecordedComparison]:
-    """Each scenario of a set that can be simulated, compared; with `only` those of which it is a part of the id."""
-    cluster = replace(settings_beside(folder), rules=RULES[version])
-    outcomes = recorded(folder)
+    rules = RULES[folder.parent.name.removeprefix("broker-")]
+    cluster = replace(settings_beside(folder), rules=rules)
     for scenario in read_scenarios(folder / "scenarios.jsonl"):
-        if only in scenario.id and refusal_of(scenario, cluster.rules) is None:
-            wanted = outcomes[scenario.id]
-            found = survey(scenario, seeds=seeds, wanted=wanted, cluster=cluster)
-            yield RecordedComparison(scenario.id, wanted, found)
+        if refusal_of(scenario, rules) is None:
+            mine = events[scenario.id]
+            name = f"{folder.parent.name}/{folder.name}/{scenario.id}"
+            yield Recorded(name, as_sent(scenario, mine), Outcome.of_events(mine), cluster)
+
+
+def read_stored(path: Path = STORED) -> dict[str, Choices]:
+    """The choices of the stored runs, by set and scenario."""
+    stored: dict[str, Choices] = {}
+    for line in path.read_text().splitlines() if path.is_file() else ():
+        row = json.loads(line)
+        stored[row["run"]] = {(label, nth): option for label, nth, option in row["choices"]}
+    return stored
+
+
+def write_stored(stored: dict[str, Choices], path: Path = STORED) -> None:
+    """Store the choices of runs, a line for each."""
+    rows = (
+        {"run": name, "choices": [[*key, option] for key, option in choices.items()]}
+        for name, choices in sorted(stored.items())
+    )
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def reached(one: Recorded, stored: dict[str, Choices]) -> bool:
+    """Whether the stored run of a scenario ends as recorded: one run."""
+    choices = stored.get(one.name)
+    return choices is not None and end_of(one.scenario, choices, one.cluster) == one.outcome
 
 
 def main(arguments: list[str]) -> int:
-    """Compare the sets that are named, SET or SET:PART_OF_AN_ID; 1 if an outcome is not reached."""
+    """Compare the sets that are named; 1 if an outcome is not reached and not known for that."""
+    finds, budget = "--find" in arguments, BUDGET
+    stored = read_stored()
     missing = 0
     for argument in arguments:
+        if argument.startswith("--"):
+            budget = int(argument.removeprefix("--budget=")) if argument.startswith("--budget=") else budget
+            continue
         name, _colon, only = argument.partition(":")
-        folder = Path(name)
-        version = folder.parent.name.removeprefix("broker-")
-        cells: dict[str, Cell] = {}
-        for comparison in compared(folder, version, only=only):
-            cells.setdefault(cell_of(comparison.scenario_id), Cell()).add(comparison)
-            if comparison.verdict is RecordedVerdict.NOT_REACHED:
-                _say(f"{comparison.scenario_id} {comparison.text()}; recorded: {comparison.recorded.as_json()}")
-        for cell_name, cell in sorted(cells.items()):
-            _say(f"{cell_name:24s} {cell.reached} of {cell.scenarios}, outcomes {cell.outcomes}")
-        counts = [(cell.scenarios, cell.reached) for cell in cells.values()]
-        scenarios, reached = (sum(numbers) for numbers in zip(*counts, strict=True))
-        _say(f"{version} {folder.name}: {reached} of {scenarios}")
-        missing += scenarios - reached
+        cells: dict[str, Counter[bool]] = {}
+        for one in recorded(Path(name)):
+            if only not in one.name:
+                continue
+            is_reached = reached(one, stored)
+            if not is_reached and finds and one.name not in NOT_REACHED:
+                search = OutcomeSearch(one.scenario, one.outcome, one.cluster)
+                choices = search.find(budget)
+                _say(f"{one.name}: {'not found' if choices is None else 'found'} in {search.runs} runs")
+                if choices is not None:
+                    is_reached = True
+                    stored = read_stored() | {one.name: choices}
+                    write_stored(stored)
+            elif not is_reached:
+                _say(f"{one.name} not reached: {NOT_REACHED.get(one.name, one.outcome.as_json())}")
+            missing += not is_reached and one.name not in NOT_REACHED
+            cells.setdefault(cell_of(one.scenario.id), Counter())[is_reached] += 1
+        for cell, counts in sorted(cells.items()):
+            _say(f"{cell:24s} {counts[True]} of {counts.total()}")
+        total = sum(cells.values(), Counter())
+        _say(f"{name}: {total[True]} of {total.total()}")
     return int(missing > 0)
 
 

@@ -1,0 +1,216 @@
+"""A run that ends as a recorded one did: found by going from run to run along their choice points.
+
+Random times reach what often happens. What rarely happens needs several choices to fall together, so here a run is
+kept as what it chose, and changed in a few places at a time, most of them near the sends; what comes no further away
+from the wanted outcome is kept. Choices go by label and by how often that label came before, not by their number in
+the run: so a change early in a run leaves the later ones where they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from rmqlab.scenario.scenario import Offsets, Send, Start
+from rmqlab.scenario.schedule import Chooser
+from rmqlab.sim.simulate import simulate
+from rmqlab_tools.search.explorer.timings import RaceChooser, race_timing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rmqlab.run.run import Outcome
+    from rmqlab.scenario.scenario import Scenario
+    from rmqlab.scenario.schedule import Timing
+    from rmqlab.sim.cluster import ClusterConfig
+
+# The machine of the recordings was busy. From a send to the answer of a pop that waited, in ms (medians 1 to 6): in one
+# of twenty 19 (pop), 85 (grpc), 153 (popslow) or more, the longest 1,553 (grpc); that is reput and wake-up together.
+BUSY_WAKE_US, PROXIED_WAKE_US = (100_000,), (300_000, 1_500_000)
+PROXIED_POP_US = (150_000,)
+# From the answer that had messages to the next pop of that client of a proxy, in ms: medians 16 to 26, one in ten above
+# 31 (slow) to 734 (grpc), the longest 2,691.
+PROXY_US = (0, 2_000, 15_000, 80_000, 300_000, 900_000, 2_700_000)
+Choices = dict[tuple[str, int], int]
+"""What a run chose that is not the first option, by label and by how often the label had come before."""
+
+BUDGET = 2_000
+DRAWN = 12
+"""So many drawn runs are made, and the nearest is changed."""
+PATIENCE = 120
+"""After so many changes without a step nearer others are drawn."""
+BEFORE_MS, AFTER_MS = 500, 3_000
+"""How long before the first send and after the last the choices lie that are changed most of the time."""
+SLOW_MS = 5_000
+START = ": start"
+SHARES = {START: 0.1, "pop ": 0.3, "reput ": 0.1, "wake ": 0.1, "broker: first queue": 0.1, " P ": 0.1}
+"""How often a point of each of these is changed, by what is in its label; the rest of the time any."""
+
+
+class Point(NamedTuple):
+    """A choice point that was passed: which, how many options, when (ms since the run began)."""
+
+    label: str
+    nth: int
+    options: int
+    t: float
+
+
+class ChosenByLabel(Chooser):
+    """Takes the options that are named by label and count, and else the first; `points` are those it passed."""
+
+    def __init__(self, choices: Mapping[tuple[str, int], int]) -> None:
+        super().__init__()
+        self._choices = choices
+        self._seen: Counter[str] = Counter()
+        self.points: list[Point] = []
+
+    def pick(self, number: int, label: str, n: int) -> int:
+        """The named option; one that this point has not counts as the first."""
+        nth = self._seen[label]
+        self._seen[label] += 1
+        self.points.append(Point(label, nth, n, -1.0 if self.clock is None else self.clock()[0]))
+        option = self._choices.get((label, nth), 0)
+        return option if option < n else 0
+
+
+def chosen(chooser: Chooser) -> Choices:
+    """What a run has chosen, by label and count."""
+    seen: Counter[str] = Counter()
+    choices: Choices = {}
+    for made in chooser.made:
+        if made.taken:
+            choices[made.label, seen[made.label]] = made.taken
+        seen[made.label] += 1
+    return choices
+
+
+def distance(outcome: Outcome, wanted: Outcome) -> int:
+    """How many messages were consumed by somebody else, or so often more or less, and how many offsets differ."""
+    ours, theirs = (
+        Counter({(client, body): times for client, body, times in each.consumed}) for each in (outcome, wanted)
+    )
+    return (ours - theirs).total() + (theirs - ours).total() + len({*outcome.committed} - {*wanted.committed})
+
+
+def busy_timing(scenario: Scenario) -> Timing:
+    """The times of `race_timing`, and those that a busy machine had beside them."""
+    timing = race_timing(scenario)
+    starts = [step for step in scenario.steps if isinstance(step, Start)]
+    if any(step.pops for step in starts):
+        timing = dataclasses.replace(timing, wake_us=(*timing.wake_us, *BUSY_WAKE_US))
+    if any(step.asks_as in {"grpc", "simple"} for step in starts):
+        timing = dataclasses.replace(
+            timing, wake_us=(*timing.wake_us, *PROXIED_WAKE_US), pop_us=(*timing.pop_us, *PROXIED_POP_US),
+            proxy_us=PROXY_US,
+        )  # fmt: skip
+    return timing
+
+
+def end_of(scenario: Scenario, choices: Choices, cluster: ClusterConfig) -> Outcome:
+    """How a scenario ends with these choices."""
+    run = simulate(scenario, chooser=ChosenByLabel(choices), timing=busy_timing(scenario), cluster=cluster)
+    return run.outcome()
+
+
+def shortened(scenario: Scenario) -> Scenario:
+    """A scenario up to the first offsets after its last send: nothing comes later unless a message comes again."""
+    steps = scenario.steps
+    if any(isinstance(step, Start) and (step.later_times or step.change) for step in steps):
+        return scenario
+    last = max((index for index, step in enumerate(steps) if isinstance(step, Send)), default=len(steps))
+    asked = next((index for index, step in enumerate(steps) if index > last and isinstance(step, Offsets)), None)
+    return scenario if asked is None else replace(scenario, steps=steps[: asked + 1])
+
+
+class OutcomeSearch:
+    """Looks for a run of a scenario that ends as `wanted`; `runs` counts those made."""
+
+    def __init__(self, scenario: Scenario, wanted: Outcome, cluster: ClusterConfig, seed: int = 1) -> None:
+        """Reproducible: the same seed makes the same runs."""
+        self._scenario = scenario
+        self._short = shortened(scenario)
+        self._wanted = wanted
+        self._cluster = cluster
+        self._timing = busy_timing(scenario)
+        self._random = random.Random(seed)
+        sends = [step.at for step in scenario.steps if isinstance(step, Send)] or [0]
+        self._from, self._to = min(sends) - BEFORE_MS, max(sends) + AFTER_MS
+        # In a slow stream the phases of the polls decide, which begin with the starts.
+        self._share_early = 0.5 if max(sends) - min(sends) > SLOW_MS else 0.15
+        if self._short is scenario:
+            self._to = scenario.steps[-1].at
+        self.runs = 0
+
+    def find(self, budget: int = BUDGET) -> Choices | None:
+        """The choices of a run that ends as wanted, None after so many runs without one."""
+        choices: Choices = {}  # the nominal run first
+        while self.runs < budget:
+            passed, away = self._run(choices)
+            stale = 0 if choices else PATIENCE
+            while away and stale < PATIENCE and self.runs < budget:
+                changed = self._changed(choices, passed)
+                points, now_away = self._run(changed)
+                stale = 0 if now_away < away else stale + 1
+                if now_away <= away:
+                    choices, passed, away = changed, points, now_away
+            if not away and end_of(self._scenario, choices, self._cluster) == self._wanted:
+                fewer = self._fewer(choices)
+                ends = end_of(self._scenario, fewer, self._cluster)
+                return fewer if ends == self._wanted else choices
+            choices = self._nearest_drawn()
+        return None
+
+    def _run(self, choices: Choices) -> tuple[list[Point], int]:
+        chooser = ChosenByLabel(choices)
+        return chooser.points, self._away(chooser)
+
+    def _away(self, chooser: Chooser) -> int:
+        self.runs += 1
+        run = simulate(self._short, chooser=chooser, timing=self._timing, cluster=self._cluster)
+        return distance(run.outcome(), self._wanted)
+
+    def _nearest_drawn(self) -> Choices:
+        nearest: tuple[int, Choices] | None = None
+        for _ in range(DRAWN):
+            chooser = RaceChooser(self._random.randrange(10**6))
+            away = self._away(chooser)
+            if nearest is None or away < nearest[0]:
+                nearest = away, chosen(chooser)
+        return {} if nearest is None else nearest[1]
+
+    def _changed(self, choices: Choices, passed: list[Point]) -> Choices:
+        """Other choices at some of the points that a run passed."""
+        draw = self._random
+        open_points = [point for point in passed if point.options > 1]
+        near = [point for point in open_points if self._from <= point.t <= self._to]
+        early = [point for point in open_points if point.t < self._from]
+        points = early if early and draw.random() < self._share_early else near or open_points
+        of_kind = {kind: [point for point in points if kind in point.label] for kind in SHARES}
+        of_kind[START] = [point for point in open_points if START in point.label]
+        changed = dict(choices)
+        for _ in range(draw.choice((1, 1, 2, 3, 5))):
+            kind = draw.choices([*SHARES, ""], [*SHARES.values(), 1 - sum(SHARES.values())])[0]
+            point = draw.choice(of_kind.get(kind) or points)
+            changed[point.label, point.nth] = draw.randrange(point.options) if draw.random() < 0.7 else 0
+        return changed
+
+    def _fewer(self, choices: Choices) -> Choices:
+        """The choices without those that are not needed: halves first, then single ones."""
+        kept = list(choices)
+        size = max(len(kept) // 2, 1)
+        while True:
+            at = 0
+            while at < len(kept):
+                trial = kept[:at] + kept[at + size :]
+                if not self._run({key: choices[key] for key in trial})[1]:
+                    kept = trial
+                else:
+                    at += size
+            if size == 1:
+                return {key: choices[key] for key in kept}
+            size //= 2
