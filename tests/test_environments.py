@@ -93,6 +93,20 @@ def test_verbs_work_with_the_packages_of_their_extras(extras, environments, tmp_
             assert "missing" not in err
 
 
+def test_code_is_read_with_the_packages_of_the_extra_source(environments, tmp_path):
+    for name in ("A", "B"):
+        code = f'@RocketMQMessageListener(topic = "T", consumerGroup = "g", selectorExpression = "{name}") class {name} {{}}'
+        (tmp_path / f"{name}.java").write_text(code, encoding="ascii")
+    (tmp_path / "application.yml").write_text("a: b", encoding="ascii")
+    extras = frozenset(VERBS["lint"].code_extras)
+    ((status, out, err),), packages = run_all(environments(extras), tmp_path, [["lint", "."]])
+    assert (status, err, packages) == (1, "", len(closure(extras)))
+    assert "g: Inconsistent" in out
+    ((status, _, err),), _ = run_all(environments(frozenset()), tmp_path, [["lint", "."]])
+    assert status == 2
+    assert "rmqlab[source]" in err
+
+
 def test_a_package_that_no_extra_brings_is_not_there(environments):
     told = subprocess.run([environments(frozenset()), "-c", "import pandas"], capture_output=True, check=False)
     assert told.returncode == 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.errors import BadInput
 from rmqlab.language import N_, _
 from rmqlab_tools.cli.arguments import add_parameters, seconds
+from rmqlab_tools.cli.check_files import add_check_files, check_targets, give_checks
 from rmqlab_tools.cli.output import make_folder, write_json
 from rmqlab_tools.cli.printing import printer, warn
 
@@ -83,6 +84,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tls", metavar="FILE", nargs="?", const=True, default=False, help=_("encrypt; FILE has settings tls.client.*")
     )
+    add_check_files(parser)
     parser.add_argument("-v", "--verbose", action="store_true", help=_("every finding of every group, notes too"))
 
 
@@ -99,6 +101,7 @@ def run(args: Namespace) -> int:
         raise BadInput(_("--looks {looks}: 1 or more are needed", looks=args.looks))
     if args.metrics is not None and args.watch is None:
         args.watch = args.every
+    check_targets(args)
     make_folder(args.report, "--report")
     make_folder(args.save, "--save")
     if args.recorded:
@@ -124,8 +127,15 @@ def run(args: Namespace) -> int:
 def _tell(args: Namespace, diagnosis: Diagnosis) -> int:
     printer(args, translated=True).say(*diagnosis.lines(verbose=args.verbose))
     write_json(diagnosis.as_json(), args.json)
+    _give_checks(args, diagnosis)
     _report(args, diagnosis)
     return diagnosis.status
+
+
+def _give_checks(args: Namespace, diagnosis: Diagnosis) -> None:
+    from rmqlab_tools.doctor.checks import checks_of_diagnosis
+
+    give_checks(args, checks_of_diagnosis(diagnosis), "doctor")
 
 
 def _watch(args: Namespace, looking: Doctor) -> int:
@@ -148,6 +158,7 @@ def _watch(args: Namespace, looking: Doctor) -> int:
         return watch(looking, args.watch, args.looks, printer(args, translated=True).console(PIPE_WIDTH), after)
     finally:  # Ctrl-C is how a watch ends
         if looking.diagnosis is not None:
+            _give_checks(args, looking.diagnosis)
             _report(args, looking.diagnosis)
 
 

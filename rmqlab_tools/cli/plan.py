@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from rmqlab.language import _, joined
 from rmqlab_tools import verbs
 from rmqlab_tools.cli.arguments import add_parameters
+from rmqlab_tools.cli.check_files import add_check_files, check_targets, give_checks
 from rmqlab_tools.cli.doubts import print_doubts
 from rmqlab_tools.cli.output import Progress, make_folder, replace_file, write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.search.expressions.remarks import told
 from rmqlab_tools.search.lint.modes import rules_of_kind
 from rmqlab_tools.search.plan.checklist import checklist
+from rmqlab_tools.search.plan.checks import checks_of_plan
 from rmqlab_tools.search.plan.plan_text import plan_lines
 from rmqlab_tools.search.plan.planner import plan
 from rmqlab_tools.search.plan.procedures import PLANNED_KINDS, PROCEDURES, Producers, Setting
@@ -40,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-v", "--verbose", action="store_true", help=_("show what each way lost, and the schedule of its worst run")
     )
+    add_check_files(parser)
     parser.add_argument(
         "--schedules",
         type=Path,
@@ -60,6 +63,7 @@ def run(args: Namespace) -> int:
     queues = args.members if args.queues is None else args.queues
     setting = Setting(args.members, queues, args.pause, args.every, args.among, args.kind)
     producers = tuple(Producers) if args.producers == "both" else (Producers(args.producers),)
+    check_targets(args)
     make_folder(args.schedules, "--schedules")
     with Progress("plan") as progress:
         planned = plan(
@@ -74,6 +78,7 @@ def run(args: Namespace) -> int:
     )
     printer(args).say(*plan_lines(planned, saved, verbose=args.verbose))
     write_json(planned.as_json() | {"checklists": _checklists(planned)}, args.json)
+    give_checks(args, checks_of_plan(planned), "plan")
     return 0 if planned.safe else 1
 
 

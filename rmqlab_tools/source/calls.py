@@ -9,7 +9,7 @@ from rmqlab.language import _
 from rmqlab_tools.source.known_calls import JVM_TEXTS, known_call
 from rmqlab_tools.source.names import SELF, NameFollower
 from rmqlab_tools.source.scopes import Placed, Scope, bindings, function_of, property_of, shown
-from rmqlab_tools.source.terms import Call, Join, Name, Return, Text
+from rmqlab_tools.source.terms import Call, Join, Name, Return, Setting, Text, chain, root
 from rmqlab_tools.source.values import NotKnown
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class CallFollower(NameFollower):
         if made is not None:
             return NotKnown(made) if isinstance(made, str) else Placed(made, scope)
         target = call.target
-        if isinstance(target, Call) and (target.function, call.function) == ("get", "getProperty"):
-            return None
+        if isinstance(target, Call):
+            return self._of_bound_settings(call, scope)
         if target is None or (isinstance(target, Name) and target.parts[0] in SELF and len(target.parts) == 1):
             return self._own_call(call, scope)
         if isinstance(target, Name):
@@ -59,6 +59,19 @@ class CallFollower(NameFollower):
             if function is not None:
                 return unit, made, function
         return None
+
+    def _of_bound_settings(self, call: Call, scope: Scope) -> Placed | None:
+        """`properties.getMq().getTopic()` of an object that Spring fills from settings: the setting of that path."""
+        calls, start = chain(call), root(call)
+        if not isinstance(start, Name) or any(each.arguments for each in calls):
+            return None
+        declared = self.declared_type(start, scope)
+        around = "" if scope.type is None else scope.type.name
+        named = self.code.type_named((declared,), scope.unit, around) if declared else None
+        prefix = None if named is None else self.prefix(*named)
+        if prefix is None:
+            return None
+        return Placed(Setting(f"${{{'.'.join([prefix, *(property_of(each.function) for each in calls)])}}}"), scope)
 
     def _own_call(self, call: Call, scope: Scope) -> Placed | NotKnown | None:
         for unit, made in self.types_in_reach(scope):

@@ -117,7 +117,12 @@ class Files:
                 raise BadInput(_("{path}: more than {most} files; give a folder in it", path=source, most=most))
 
     def _take(self, path: Path, shown: Path) -> None:
-        about = seen(path)
+        try:
+            about = seen(path)
+        except BadInput as error:  # a link to itself; a folder on its way that may not be entered
+            reason = getattr(error.__cause__, "strerror", None) or str(error)
+            self.troubles.append((str(shown), _("cannot be read ({reason})", reason=reason)))
+            return
         if about is None or not stat.S_ISREG(about.st_mode):
             return  # a link that leads nowhere, a pipe
         if (about.st_dev, about.st_ino) not in self._known:

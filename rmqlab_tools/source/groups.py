@@ -125,12 +125,14 @@ def lint_sources(base: CodeBase, version: str | None = None, queues: int | None 
             missing += [gap.sentence() for gap in gaps]
         if queues is not None:
             group.queues = {topic: queues for member in group.members for topic in member.subscriptions}
+        missing = list(dict.fromkeys(missing))
         result = lint(group, rules_for(group.members, version))
         found.groups.append(replace(result, missing=tuple(missing)))
         found.places[name] = {
             label: Place(label, consumer.name, consumer.file, consumer.line)
             for label, consumer in zip(labels, consumers, strict=True)
         }
+    found.gaps = list(dict.fromkeys(found.gaps))
     return found
 
 

@@ -67,11 +67,8 @@ class _Finder:
     def drafts(self) -> list[Draft]:
         """All of them that subscribe something."""
         for field in self._type.fields.values():
-            kind = self._kind(field.type)
             if isinstance(field.value, Make | Call):
                 self._made(field.value, None, field.name, field.line)
-            if kind and (None, field.name) not in self._by_variable:
-                self._by_variable[None, field.name] = self._draft(field.name, field.line, kind, NotKnown(NOT_GIVEN))
         for function in self._type.functions:
             for parameter in function.parameters:
                 kind = self._kind(parameter.type)
@@ -85,6 +82,10 @@ class _Finder:
             for step in function.statements:
                 if isinstance(step, Assign):
                     self._assigned(step, function)
+        for field in self._type.fields.values():
+            kind = self._kind(field.type)
+            if kind and (None, field.name) not in self._by_variable:
+                self._by_variable[None, field.name] = self._draft(field.name, field.line, kind, NotKnown(NOT_GIVEN))
         for function in self._type.functions:
             for step in function.statements:
                 if isinstance(step, Do):
@@ -130,10 +131,12 @@ class _Finder:
         draft = self._by_variable.get((where, name))
         if draft is not None and draft is not before:
             self._by_step[id(step)] = draft
-        if (where, name) not in self._by_variable and (kind := self._kind(step.type)):
+        written = self._type.fields[name].type if is_field and name in self._type.fields else step.type
+        if (where, name) not in self._by_variable and step.value is not None and (kind := self._kind(written)):
             if isinstance(step.value, Call) and self._made_elsewhere(step.value, function, name, where, kind):
                 return
-            shown = "" if step.value is None else getattr(root(step.value), "text", str(root(step.value) or ""))
+            start = root(step.value)
+            shown = getattr(start, "text", str(start or ""))
             call = step.value.function if isinstance(step.value, Call) else shown
             why = _("{name} is made by {call}, which is not followed", name=name, call=call or "...")
             self._by_variable[where, name] = self._draft(name, step.line, kind, NotKnown(why))

@@ -100,6 +100,8 @@ class NameFollower(ABC):
                 return self._entry(made, head, rest, here)
             if scope.entry and made is scope.type and (of_entry := self.of_entry(made, scope.entry, head, unit)):
                 return of_entry
+            if rest and (prefix := self.prefix(unit, made)) is not None and head in made.fields:
+                return Placed(Setting(f"${{{'.'.join([prefix, *parts])}}}"), scope)
             if head in made.fields:
                 value = self._field(made.fields[head], made, here, scope)
                 return (
@@ -134,7 +136,7 @@ class NameFollower(ABC):
         setting = setting_of(wanted.annotations)
         if setting is not None:
             return Placed(setting, here)
-        prefix = prefix_of(made)
+        prefix = self.prefix(here.unit, made)
         if prefix is not None and not wanted.static:
             default = "" if not isinstance(wanted.value, Text) else f":{wanted.value.value}"
             return Placed(Setting(f"${{{prefix}.{wanted.name}{default}}}"), asked)
@@ -168,6 +170,12 @@ class NameFollower(ABC):
                 return Placed(named[rest[0]], reached.scope)
             return self.of_declared(reached.term.type, rest, reached.scope)
         return None if declared is None else self.of_declared(declared.type, rest, placed.scope)
+
+    def prefix(self, unit: Unit, made: TypeOfCode) -> str | None:
+        """The beginning of the settings that Spring puts into a type's fields; None where it puts none, or unknown."""
+        term = prefix_of(made)
+        reached = None if term is None else self.reach(Placed(term, Scope(unit, made)))
+        return reached.term.value if isinstance(reached, Placed) and isinstance(reached.term, Text) else None
 
     def of_declared(self, type_: str, rest: list[str], scope: Scope) -> Placed | NotKnown | None:
         """A field of an object whose type is declared; None where no source has it."""

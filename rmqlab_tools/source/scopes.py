@@ -78,13 +78,10 @@ def setting_of(annotations: Iterable[object]) -> Setting | None:
     return None
 
 
-def prefix_of(made: TypeOfCode) -> str | None:
-    """The beginning of the settings that Spring puts into a type's fields."""
-    for annotation in made.annotations:
-        if annotation.name == "ConfigurationProperties":
-            value = annotation.values.get("prefix") or annotation.values.get("value")
-            return value.value if isinstance(value, Text) else None
-    return None
+def prefix_of(made: TypeOfCode) -> Term | None:
+    """The beginning of the settings that Spring puts into a type's fields, as its annotation has it."""
+    bound = next((each for each in made.annotations if each.name == "ConfigurationProperties"), None)
+    return None if bound is None else bound.values.get("prefix") or bound.values.get("value")
 
 
 def property_of(function: str) -> str:
