@@ -95,7 +95,8 @@ def test_verbs_work_with_the_packages_of_their_extras(extras, environments, tmp_
 
 def test_code_is_read_with_the_packages_of_the_extra_source(environments, tmp_path):
     for name in ("A", "B"):
-        code = f'@RocketMQMessageListener(topic = "T", consumerGroup = "g", selectorExpression = "{name}") class {name} {{}}'
+        listener = f'topic = "T", consumerGroup = "g", selectorExpression = "{name}"'
+        code = f"@RocketMQMessageListener({listener}) class {name} {{}}"
         (tmp_path / f"{name}.java").write_text(code, encoding="ascii")
     (tmp_path / "application.yml").write_text("a: b", encoding="ascii")
     extras = frozenset(VERBS["lint"].code_extras)

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -169,3 +170,53 @@ def test_subjects_of_commits_are_short():
     span = [f"{since}..HEAD"] if known else ["-1"]
     subjects = subprocess.check_output(["git", "log", "--no-merges", "--format=%s", *span], cwd=ROOT, text=True)
     assert [subject for subject in subjects.splitlines() if len(subject) > 60] == []
+
+
+ACTION = read(ROOT / "action.yml")
+(HOOK,) = read(ROOT / ".pre-commit-hooks.yaml")
+JOB = read(ROOT / "data" / "ci" / "gitlab-lint.yml")["rmqlab-lint"]
+CODE = '@RocketMQMessageListener(topic = "T", consumerGroup = "g", selectorExpression = "{0}") class {0} {{}}'
+
+
+@pytest.mark.parametrize("line", [f"{HOOK['entry']} {' '.join(HOOK['args'])}", JOB["script"][1]])
+def test_hooks_for_others_call_what_there_is(line):
+    program, verb, *arguments = shlex.split(line)
+    assert (program, verb) == ("rmqlab", "lint")
+    args = parser_of("lint").parse_args(arguments)
+    assert (args.file, args.allow_gaps) == (["."], True)
+
+
+def test_hooks_for_others_install_the_extra():
+    assert HOOK["additional_dependencies"] == [".[source]"]
+    assert JOB["variables"]["RMQLAB"] == "rmqlab[source]"
+    assert JOB["artifacts"]["reports"]["junit"] in JOB["script"][1]
+    assert "rmqlab[source] @ file://$ACTION_PATH" in ACTION["runs"]["steps"][1]["run"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the action runs in bash")
+@pytest.mark.parametrize(
+    ("sources", "profile", "status", "said"),
+    [(".", "", 1, "::error file=one/A.java,line=1,title=g::"), ("one\n", "", 0, ""), ("one\nnone", "", 2, "none"),
+     ("one", "prod\n", 2, "--profile prod")],
+)  # fmt: skip
+def test_the_action_runs_lint_with_what_it_is_given(tmp_path, sources, profile, status, said):
+    pytest.importorskip("tree_sitter_java", reason="the extra `source` is not installed: ./lab test installs it")
+    for folder, name in (("one", "A"), ("two", "B")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{name}.java").write_text(CODE.format(name), encoding="ascii")
+    program = tmp_path / "temp" / "rmqlab" / "bin" / "rmqlab"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rmqlab "$@"\n', encoding="ascii")
+    program.chmod(0o755)
+    environ = {
+        **os.environ, "PYTHONPATH": str(ROOT), "RUNNER_TEMP": str(tmp_path / "temp"), "SOURCES": sources,
+        "GITHUB_OUTPUT": str(tmp_path / "output"), "PROFILES": profile, "ALLOW_GAPS": "true", "SARIF": "a.sarif",
+    }  # fmt: skip
+    script = ACTION["runs"]["steps"][-1]["run"]
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, done.stderr
+    assert said in done.stdout + done.stderr
+    assert (tmp_path / "output").read_text(encoding="ascii") == f"status={status}\n"
+    assert (tmp_path / "a.sarif").exists() == (status < 2)

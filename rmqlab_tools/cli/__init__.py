@@ -180,7 +180,7 @@ VERBS = {
         _("check the subscriptions of groups for inconsistencies: members, or a whole code base"),
         {
             0: _("no inconsistency was shown (read what is not decided)"),
-            1: _("a group is inconsistent"),
+            1: _("a group is inconsistent, or code has a condition that no broker accepts"),
             4: _("too little is known: a part of the group was given, or code does not tell"),
         },
         "lint --member A:TopicTest=tagA --member B:TopicTest=tagB",

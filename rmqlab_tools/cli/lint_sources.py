@@ -54,7 +54,7 @@ def is_source(name: str) -> bool:
 
 
 def run_sources(args: Namespace) -> int:
-    """Print what was found for each group; return 1 if one is inconsistent, 4 if too little is known, else 0.
+    """Print what was found for each group; return 1 if one is inconsistent or refused, 4 if too little is known.
 
     Raises:
         BadInput: a path, a profile or a group that is not there, or code without a consumer.
@@ -86,6 +86,6 @@ def run_sources(args: Namespace) -> int:
     printer(args).say(*source_lines(found, verbose=args.verbose))
     write_json(found.as_json(), args.json)
     give_checks(args, checks_of(found), "lint")
-    if found.verdict is LintVerdict.INCONSISTENT:
+    if found.verdict is LintVerdict.INCONSISTENT or found.refused:
         return 1
     return LINT_NOT_KNOWN if found.is_open and not args.allow_gaps else 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.language import _
 from rmqlab_tools.check_reports import Check, Level, Spot
 from rmqlab_tools.search.lint.checks import LEVELS
-from rmqlab_tools.search.lint.lint_text import verdict_words
+from rmqlab_tools.search.lint.lint_text import refused, verdict_words
 from rmqlab_tools.source.source_text import difference_sentence
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ def checks_of(found: SourceLint) -> list[Check]:
     for group in found.groups:
         level = LEVELS[group.verdict]
         places = found.places[group.group].values()
+        for members, sentence in refused(group):
+            spots = tuple(Spot(place.file, place.line) for place in places if place.label in members)
+            checks.append(Check("expression-refused", group.group, Level.ERROR, sentence, spots))
         if level is Level.WARNING and group.missing:
             continue  # its gaps say it, each at its own place
         sentences = {place.label: difference_sentence(group, place.label) for place in places} if level else {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.language import N_, _
 from rmqlab.protocol.subscription_data import SubscriptionSplitError, build_subscription
 from rmqlab_tools.search.lint.findings import GroupLint, LintVerdict
+from rmqlab_tools.search.lint.lint_text import refused
 from rmqlab_tools.search.lint.meaning import lint
 from rmqlab_tools.search.lint.members import MEMBER_SETTINGS, LintGroup, LintMember
 from rmqlab_tools.search.lint.modes import rules_for
@@ -89,6 +90,11 @@ class SourceLint:
         """Whether something is not known that could make a group inconsistent."""
         return bool(self.gaps or self.base.troubles or any(group.missing for group in self.groups))
 
+    @property
+    def refused(self) -> list[GroupLint]:
+        """Groups with a condition that no broker accepts: its member does not start."""
+        return [group for group in self.groups if refused(group)]
+
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON; a group has `places` besides what every `lint` says of one."""
         return {
@@ -96,6 +102,11 @@ class SourceLint:
             "groups": [
                 group.as_json() | {"places": [place.as_json() for place in self.places[group.group].values()]}
                 for group in self.groups
+            ],
+            "refused": [
+                {"group": group.group, "members": list(members), "why": str(sentence)}
+                for group in self.refused
+                for members, sentence in refused(group)
             ],
             "not_known": [gap.as_json() for gap in self.gaps],
             "not_read": [{"file": file, "why": str(why)} for file, why in self.base.troubles],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.language import _, joined, ngettext
 from rmqlab_tools.search.lint.findings import LintVerdict
 from rmqlab_tools.search.lint.limits import named
-from rmqlab_tools.search.lint.lint_text import lint_lines
+from rmqlab_tools.search.lint.lint_text import lint_lines, refused
 from rmqlab_tools.styled import BAD, GOOD, HEAD, SOFT, WARN, Line
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def source_lines(found: SourceLint, *, verbose: bool = False) -> Iterator[str]:
     """Line by line. With `verbose` also what is compared in groups whose members agree."""
     bad = [group for group in found.groups if group.verdict is LintVerdict.INCONSISTENT]
-    good = [group for group in found.groups if group.verdict is LintVerdict.CONSISTENT]
+    good = [group for group in found.groups if group.verdict is LintVerdict.CONSISTENT and not refused(group)]
     for group in found.groups:
-        if verbose or group in bad or (group.verdict is LintVerdict.UNDECIDED and not group.missing):
+        if verbose or group in bad or refused(group) or (group.verdict is LintVerdict.UNDECIDED and not group.missing):
             yield from lint_lines(group)
             yield from _place_lines(found, group)
     if found.gaps:
@@ -55,11 +55,13 @@ def _summary(found: SourceLint, bad: int) -> str:
     parts = [_("{groups} at {members} in {files}", groups=groups, members=members, files=files)]
     if bad:
         parts.append(_("{count} inconsistent", count=bad))
+    if found.refused:
+        parts.append(_("{count} refused", count=len(found.refused)))
     if found.gaps:
         parts.append(_("{count} not known", count=len(found.gaps)))
     if base.tests:
         parts.append(_("{count} files of tests left out (--tests reads them)", count=base.tests))
-    return Line((joined("; ", parts), BAD if bad else WARN if found.is_open else GOOD))
+    return Line((joined("; ", parts), BAD if bad or found.refused else WARN if found.is_open else GOOD))
 
 
 def difference_sentence(group: GroupLint, member: str) -> str:

@@ -56,7 +56,8 @@ def test_a_code_base(shop, capsys):
     [
         (["."], 1), (["orders"], 0), (["stock"], 4), (["stock", "--allow-gaps"], 0), ([".", "--group", "good"], 0),
         ([".", "--group", "open"], 4), (["orders/A.java", "stock/B.java", "--queues", "4"], 1),
-        ([".", "--tests"], 1), (["nowhere.java"], 2), ([".", "--group", "godo"], 2), ([".", "--profile", "prod"], 2), (["empty"], 2),
+        ([".", "--tests"], 1),
+        (["nowhere.java"], 2), ([".", "--group", "godo"], 2), ([".", "--profile", "prod"], 2), (["empty"], 2),
         (["orders", "orders/members.json"], 2), (["--member", "A:T=a", "--tests"], 2),
         (["orders", "--version", "9"], 2),
     ],
@@ -108,6 +109,16 @@ def test_sarif_junit_and_annotations(shop, capsys):
     assert [line.partition(",title")[0] for line in lines] == [
         "::error file=orders/A.java,line=2", "::error file=stock/B.java,line=2", "::warning file=stock/E.java,line=2",
     ]  # fmt: skip
+
+
+def test_a_condition_that_no_broker_accepts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    listener = LISTENER.replace("selectorExpression", "selectorType = SelectorType.SQL92, selectorExpression")
+    (tmp_path / "A.java").write_text(listener % ("g", "\"amount > '100'\"", "A"), encoding="ascii")
+    assert main(["lint", ".", "--github"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("No broker accepts SQL92 \"amount > '100'\" of A.java:2")
+    assert "::error file=A.java,line=2,title=g::No broker accepts" in out
 
 
 def test_a_report_that_cannot_be_written(shop, capsys):

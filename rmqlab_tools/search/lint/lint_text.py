@@ -63,13 +63,18 @@ def advice(result: GroupLint) -> str:
 
 def refusals(result: GroupLint) -> list[str]:
     """A sentence for each condition that no broker accepts: who gives it, and why it is refused."""
-    said: list[str] = []
+    return [sentence for _members, sentence in refused(result)]
+
+
+def refused(result: GroupLint) -> list[tuple[tuple[str, ...], str]]:
+    """Who gives a condition that no broker accepts, and that in a sentence."""
+    said: list[tuple[tuple[str, ...], str]] = []
     for topic in result.topics:
         for wish in topic.wishes:
             why = _refusal(wish, result.rules)
             if why is not None:
-                members = named(wish.members)
-                said.append(_("No broker accepts {wish} of {members}: {why}", wish=str(wish), members=members, why=why))
+                values = {"wish": str(wish), "members": named(wish.members), "why": why}
+                said.append((wish.members, _("No broker accepts {wish} of {members}: {why}", **values)))
     return said
 
 

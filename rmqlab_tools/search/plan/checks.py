@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def checks_of_plan(planned: Plan) -> list[Check]:
     """A safe procedure holds; one that asks something of producers is a warning; one that loses is an error.
 
-    Where another one is safe, what loses is a note: nobody has to take it.
+    Where another one is safe, what loses is a note: it need not be taken.
     """
     return [_check(trial, safe=bool(planned.safe)) for trial in planned.tried]
 
