@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rmqlab
+from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab_tools.course.check import STEPS, CheckFailed, NotYet, checks, explained
 from rmqlab_tools.show.figure import Picture
@@ -15,7 +16,7 @@ WRONG = FATES | {
     "delivered": ["MsgStr2", "MsgStr6", "MsgStr1"],
     "dropped by the broker": ["MsgStr3", "MsgStr5", "MsgStr7"],
 }
-NOTEBOOKS = [f"{number:02d}" for number in range(1, 16)]
+NOTEBOOKS = sorted(path.stem for path in (ROOT / "data" / "tasks").glob("*.toml"))
 
 
 def failing(answer):

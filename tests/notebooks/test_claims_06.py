@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -121,7 +122,7 @@ def test_ways():
 @pytest.mark.claim(
     "The answer depends on three rhythms: A's heartbeats, the scans, and B's rebalances.",
     "From A's last heartbeat the wait has three parts: the expiry, then up to one scan period, then up to one rebalance period.",
-    "It says that consumers rebalance within twenty seconds after the broker has closed a channel.",
+    "The article says that consumers rebalance within twenty seconds after the broker has closed a channel.",
     "That holds here, but it is the smaller part of the wait.",
 )
 def test_the_worst_case(shown):
@@ -186,6 +187,14 @@ def test_what_to_watch(shown):
     assert rows[150][1] == 2
     assert rows[150][2] > 30
     assert rows[215][1] == 1
+
+
+@pytest.mark.row("H-52")
+@pytest.mark.claim("4.8.0 has a pool of threads of their own for them.")
+def test_pools_of_a_real_broker(golden):
+    printed = (golden / "broker-4.8.0" / "admin" / "mqadmin.txt").read_text(encoding="utf-8")
+    pools = dict(re.findall(r"^(\w+ThreadPoolNums) += +(\d+)$", printed, re.MULTILINE))
+    assert {"heartbeatThreadPoolNums", "pullMessageThreadPoolNums", "sendMessageThreadPoolNums"} <= pools.keys()
 
 
 @pytest.mark.claim(
