@@ -37,6 +37,8 @@ Questions
     broken          rules of which one is wrong, to be found by what happens
     guess           what you expect, before it is shown, and later beside what came out
     quiz            three questions about a lesson; the first answer counts
+    mine            the rules that you wrote in the tasks, from your my_rules.py, and what is still missing
+    trials          protocols tried against everything: what each loses, delivers twice, costs
     data            the path of a recording or a stored result that the lessons read
     need            installs what a lesson needs besides, such as Spark, while you read on
     progress        what you guessed, solved and answered, in your copy of the lessons
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from rmqlab.plugins import lint as lint
     from rmqlab.plugins import match as match
     from rmqlab.plugins import matrix as matrix
+    from rmqlab.plugins import mine as mine
     from rmqlab.plugins import need as need
     from rmqlab.plugins import plan as plan
     from rmqlab.plugins import progress as progress
@@ -90,6 +93,7 @@ if TYPE_CHECKING:
     from rmqlab.plugins import sql92 as sql92
     from rmqlab.plugins import sweep as sweep
     from rmqlab.plugins import tags as tags
+    from rmqlab.plugins import trials as trials
     from rmqlab.rules import RULES as RULES
 
 _OURS = {"BadInput": "errors", "RULES": "rules", "Lab": "lab.lab", "data": "checkout"}
@@ -110,6 +114,7 @@ __all__ = [
     "lint",
     "match",
     "matrix",
+    "mine",
     "need",
     "plan",
     "progress",
@@ -125,6 +130,7 @@ __all__ = [
     "sql92",
     "sweep",
     "tags",
+    "trials",
 ]  # fmt: skip
 __version__ = "1.0.0"
 

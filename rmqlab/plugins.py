@@ -13,10 +13,11 @@ FRONT_DOOR = {
     "check": "course.check", "doctor": "doctor.doctor",
     "explain": "doctor.evidence.door", "explore": "verbs", "ExpressionWarning": "search.expressions.remarks",
     "guess": "course.progress", "lint": "verbs", "match": "spark.archive_store",
-    "matrix": "spark.matrix.matrix", "need": "extras", "plan": "verbs",
+    "matrix": "spark.matrix.matrix", "mine": "course.mine", "need": "extras", "plan": "verbs",
     "progress": "course.progress", "quiz": "course.quiz", "read_store": "spark", "replay": "verbs",
     "reproduce": "verbs", "rules_between": "show.rule_differences", "serve": "live.serve", "show": "show",
     "simulate": "verbs", "spark": "spark", "sql92": "verbs", "sweep": "spark.sweeps.runner", "tags": "verbs",
+    "trials": "course.trials",
 }  # fmt: skip
 # What a `Lab` and a simulation ask for, and the command line.
 WITHIN = {

@@ -2,10 +2,12 @@
 from rmqlab_tools import show as show
 from rmqlab_tools.cli.cli import start as start
 from rmqlab_tools.course.check import check as check
+from rmqlab_tools.course.mine import mine as mine
 from rmqlab_tools.course.mutants import broken as broken
 from rmqlab_tools.course.progress import guess as guess
 from rmqlab_tools.course.progress import progress as progress
 from rmqlab_tools.course.quiz import quiz as quiz
+from rmqlab_tools.course.trials import trials as trials
 from rmqlab_tools.doctor.doctor import doctor as doctor
 from rmqlab_tools.doctor.evidence.door import explain as explain
 from rmqlab_tools.extras import need as need

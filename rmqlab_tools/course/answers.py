@@ -6,6 +6,7 @@ import copy
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from inspect import isgenerator
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Run
 
 SHOWN = 3  # differences of two runs
+YIELDS = _("your function has a yield, so it answers nothing yet: it must return.")
 BY_HAND = _("Call your function by hand, with small inputs.")
 # Facts that say in a line what broker and clients do; of views and stored offsets there are more, for the recordings.
 TELLING = (
@@ -131,10 +133,27 @@ def called(function: Any, *args: Any, context: str = "") -> Any:
         CheckFailed: the function raises.
     """
     try:
-        return function(*copy.deepcopy(args))
+        answer = function(*copy.deepcopy(args))
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
         problem = f"{context}{in_a_sentence(error, function)}"
         raise CheckFailed(BY_HAND, problem=problem) from None
+    if isgenerator(answer):
+        raise CheckFailed(BY_HAND, problem=f"{context}{YIELDS}")
+    return answer
+
+
+def called_in_lab(function: Any, *args: Any) -> Any:
+    """The answer of a learner's function that does steps on a lab, which it gets itself.
+
+    Raises:
+        CheckFailed: the function raises.
+    """
+    try:
+        return function(*args)
+    except CheckFailed:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
+        raise CheckFailed(BY_HAND, problem=in_a_sentence(error, function)) from None
 
 
 def in_a_sentence(error: BaseException, mine: object) -> str:
@@ -148,6 +167,8 @@ def in_a_sentence(error: BaseException, mine: object) -> str:
         return _("your function is not written yet.")
     if isinstance(error, RecursionError):
         why = _("it calls itself without an end")
+    if not frames and isinstance(error, TypeError) and "argument" in why:
+        return _("your function cannot be called with what it gets here ({error}).", error=str(error))
     if not frames or frames[-1].lineno is None:
         return _("your function stops: {why}.", why=why)
     if frames[-1].line:

@@ -1,10 +1,12 @@
 """`rmqlab.check("01-predict", answer)` says whether the answer to an exercise is right.
 
-If not, it helps in three steps. The first reply is a hint: what to think about. `show="rule"` adds the rule,
-`show="evidence"` what proves it. No step prints the answer, and nothing is raised for a wrong one: "Run All" goes on.
+If not, the first reply is a case in which the answer goes wrong, with what 4.8.0 does there, and a hint: what to think
+about. `show="rule"` adds the rule, `show="evidence"` what happened, line by line. No step prints the answer, and
+nothing is raised for a wrong one: "Run All" goes on. The reply to a right answer names its price, and a right rule goes
+into the learner's `my_rules.py`. Either reply says how many lines our solution takes, where it is code.
 
-A check runs the laboratory and judges by what happens in it; no answer is written down.
-Inside, a check raises `CheckFailed`. What a task hints at, and its rule, are data (data/tasks/NN.toml).
+A check runs the laboratory and judges by what happens in it; no answer is written down. Inside, a check raises
+`CheckFailed`. What a task hints at, and its rule, are data (data/tasks/NN.toml).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import html
 import importlib
 import inspect
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -22,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.checkout import data_path
 from rmqlab.errors import BadInput, did_you_mean
-from rmqlab.language import ENGLISH, N_, _, joined, language, sentences, translate
+from rmqlab.language import ENGLISH, N_, _, joined, language, ngettext, sentences, translate
 from rmqlab.rules import Rules
+from rmqlab_tools.course.article_places import places_in_words
 from rmqlab_tools.course.progress import note
 
 if TYPE_CHECKING:
@@ -34,11 +38,6 @@ if TYPE_CHECKING:
 
     Check = Callable[[Any], str]
 
-ARTICLE_NAMES = {
-    "S": _("the article on subscriptions"),
-    "F": _("the article on filters"),
-    "H": _("the article on heartbeats"),
-}
 OPEN_ANSWER = _("Your turn: put your answer where `...` stands.")
 THEIRS = _("That is the rule of 4.8.0 itself. Write the function yourself.")
 OF_TASK = "of-task"
@@ -53,10 +52,10 @@ _JAVA = re.compile(r"4\.8\.0 `([^`]+)`")
 class CheckFailed(AssertionError):
     """An answer is not right yet.
 
-    `hint` is the first reply: what to think about, or which form an answer has. `rule` is a sentence, with its rows as
-    in "(S-77, S-84)". `problem` (what is wrong in this answer), `lines` (events) and `picture` are the evidence. None
-    of them says what the right answer is. Without a hint both are those of the task, or of one of its cases if `case`
-    names one; `OF_TASK` asks for the rule alone.
+    `problem` says what is wrong in this answer: a case, what the answer does there, and what 4.8.0 does. `hint` says
+    what to think about, or which form an answer has. `rule` is a sentence, with its rows as in "(S-77, S-84)".
+    `lines` (events) and `picture` are the evidence. None of them says what the right answer is. Without a hint
+    both are those of the task, or of one of its cases if `case` names one; `OF_TASK` asks for the rule alone.
     """
 
     def __init__(
@@ -109,22 +108,20 @@ class Passed:
 
 
 class NotYet:
-    """An answer that is not right yet: a hint, and up to the step that was asked for the rule and the evidence."""
+    """An answer that is not right yet: what goes wrong, a hint, and as far as it was asked for rule and evidence."""
 
     def __init__(self, name: str, show: str, failed: CheckFailed) -> None:
         """`show` is one of `STEPS`."""
-        self.name, self.hint = name, failed.hint
+        self.name, self.problem, self.hint = name, failed.problem, failed.hint
         step = STEPS.index(show)
         self.rule = failed.rule if step >= STEPS.index("rule") else ""
-        self.problem, self.lines, self.picture = "", list[str](), None
+        self.lines, self.picture = list[str](), None
         if show == "evidence":
-            self.problem, self.lines, self.picture = (
-                failed.problem,
-                [line if isinstance(line, str) else str(line) for line in failed.lines],
-                failed.picture,
-            )
-        there = {"rule": failed.rule, "evidence": failed.problem or failed.lines}
+            self.lines = [line if isinstance(line, str) else str(line) for line in failed.lines]
+            self.picture = failed.picture
+        there = {"rule": failed.rule, "evidence": failed.lines or failed.picture}
         self.next_step = next((later for later in STEPS[step + 1 :] if there[later]), None)
+        self.size = size_of_solution(name)
 
     def __bool__(self) -> bool:
         """False: the answer is not right."""
@@ -135,19 +132,21 @@ class NotYet:
         return f'rmqlab.check("{self.name}", answer, show="{self.next_step}")' if self.next_step else ""
 
     def _told(self) -> list[str]:
-        """The rule, and what is wrong, as far as they were asked for."""
-        parts = ((_("Rule:"), self.rule), (_("In your answer:"), self.problem))
-        return [f"{_(head)} {_(text)}".replace("： ", "：") for head, text in parts if text]
+        """The hint, if it does not stand first, the rule as far as it was asked for, and the size of our solution."""
+        parts = ((_("Hint:"), self.hint if self.problem else ""), (_("Rule:"), self.rule))
+        said = [f"{_(head)} {_(text)}".replace("： ", "：") for head, text in parts if text]
+        return [*said, *([str(self.size)] if self.size and self.problem else [])]
 
     def __repr__(self) -> str:
         """In lines."""
-        shown = [f"{self.name}: {NOT_YET} {_(self.hint)}", *self._told()]
+        shown = [f"{self.name}: {NOT_YET} {_(self.problem or self.hint)}", *self._told()]
         shown += [str(_("What shows it:")), *(f"  {_(line)}" for line in self.lines)] if self.lines else []
         shown += [repr(self.picture)] if self.picture else []
         return "\n".join([*shown, str(_("More: {more}", more=self.more()))] if self.next_step else shown)
 
     def _repr_html_(self) -> str:
-        parts = [f"<b>{html.escape(self.name)}: {_(NOT_YET)}</b> {html.escape(translate(self.hint))}"]
+        head = html.escape(translate(self.problem or self.hint))
+        parts = [f"<b>{html.escape(self.name)}: {_(NOT_YET)}</b> {head}"]
         parts += ["<br>".join(html.escape(paragraph).splitlines()) for paragraph in self._told()]
         if self.lines:
             listed = "\n".join(map(translate, self.lines))
@@ -158,6 +157,19 @@ class NotYet:
             parts.append(f"{_('More:')} <code>{html.escape(self.more())}</code>")
         body = "".join(f'<div style="margin:0.3em 0">{part}</div>' for part in parts)
         return f'<div style="border-left:4px solid #a35200;padding-left:0.8em">{body}</div>'
+
+
+def size_of_solution(name: str) -> str:
+    """How many lines our solution of a task takes, in a sentence; empty where it is no code."""
+    count = _sizes().get(name)
+    return ngettext("Our solution: {count} line.", "Our solution: {count} lines.", count) if count else ""
+
+
+@cache
+def _sizes() -> dict[str, int]:
+    """The lines of our solutions, counted in their notebooks when the exercises are made."""
+    sizes: dict[str, int] = json.loads((data_path("tasks") / "sizes.json").read_text(encoding="utf-8"))
+    return sizes
 
 
 def checks(notebook: str) -> dict[str, Check]:
@@ -207,10 +219,22 @@ def judge(name: str, answer: object) -> str:
         return known[name](answer)
     except CheckFailed as failed:
         raise failed.of_task(name) from failed.__cause__
-    except Exception as error:  # whatever a learner's code raises: "Run All" goes on
-        raise CheckFailed(
-            _("That cannot be judged: {name}: {error}.", name=type(error).__name__, error=error)
-        ) from error
+    except Exception as error:  # whatever a learner's code raises, or an answer of a strange form: "Run All" goes on
+        raise _strange(answer, error) from error
+
+
+def _strange(answer: object, error: Exception) -> CheckFailed:
+    """What is said of an answer that no check can judge: a function that stops, or a form that none asks for."""
+    from rmqlab_tools.course.answers import BY_HAND, in_a_sentence
+
+    if callable(answer):
+        return CheckFailed(BY_HAND, problem=in_a_sentence(error, answer))
+    if isinstance(error, BadInput):
+        return CheckFailed(str(error))
+    kind = type(answer).__name__
+    return CheckFailed(
+        _("An answer of this form ({kind}) is not asked for: see what stood in its place at first.", kind=kind)
+    )
 
 
 def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
@@ -232,13 +256,15 @@ def check(name: str, answer: object, show: str = "hint") -> Passed | NotYet:
             )
         )
     try:
-        right = Passed(name, judge(name, answer))
+        said = judge(name, answer)
     except CheckFailed as failed:
         note("task", name.partition("-")[0], name, right=False)
         failed.rule = explained(failed.rule)
         return NotYet(name, show, failed)
     note("task", name.partition("-")[0], name, right=True)
-    return right
+    from rmqlab_tools.course.my_rules import keep
+
+    return Passed(name, sentences(said, size_of_solution(name), keep(name, answer)))
 
 
 def _is_open(answer: object) -> bool:
@@ -251,18 +277,18 @@ def _is_open(answer: object) -> bool:
 
 
 def explained(rule: str) -> str:
-    """The rule, and instead of its rows in which article and in which Java method it stands.
+    """The rule with its rows in words: which heading of which article it is under, and which Java method it is.
 
     >>> print(explained("The newest version holds the slot (S-77)."))
     The newest version holds the slot.
-    See the article on subscriptions. In Java: ConsumerGroupInfo.updateSubscription; ConsumerManager.registerConsumer.
+    See the article on subscriptions, Consumer订阅数据更新 (How a consumer's subscription is updated). In Java: \
+ConsumerGroupInfo.updateSubscription; ConsumerManager.registerConsumer.
     """
-    rows = {row for reference in _ROWS.findall(rule) for row in _rows(reference)}
+    rows = [row for reference in _ROWS.findall(rule) for row in _rows(reference)]
     if not rows:
         return rule
-    articles = [article for letter, article in ARTICLE_NAMES.items() if letter in {row[0] for row in rows}]
-    texts = [_("See {articles}.", articles=joined(", ", articles))]
-    java = list(dict.fromkeys(method for method, method_rows in _java_of() if method_rows & rows))
+    texts = places_in_words(rows)
+    java = list(dict.fromkeys(method for method, method_rows in _java_of() if method_rows & set(rows)))
     if java:
         texts.append(_("In Java: {java}.", java=joined("; ", java)))
     return f"{_ROWS.sub('', translate(rule))}\n{sentences(*texts)}"

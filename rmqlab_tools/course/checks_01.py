@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import product
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.events import Rebalance, SubscriptionChanged
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, sentences
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import Fate
-from rmqlab.run.recorded_events import MessageSent
 from rmqlab.run.run_view import RunView
 from rmqlab.scenario.scenario import Send, Start
-from rmqlab_tools.course.answers import differences, hunt_by_name, needs_keys, needs_rules
+from rmqlab_tools.course.answers import called_in_lab, differences, hunt_by_name, needs_keys
 from rmqlab_tools.course.articles.eight_messages import CLIENT_IP, EightMessages
-from rmqlab_tools.course.check import CheckFailed
+from rmqlab_tools.course.check import OPEN_ANSWER, CheckFailed
 from rmqlab_tools.course.mutants import FUNCTIONS, broken
 from rmqlab_tools.course.order_judge import must_be_like, must_hold_in_every_order
+from rmqlab_tools.course.price import Price, added, price_of
 from rmqlab_tools.show.evidence import line, message_trail
 from rmqlab_tools.show.swimlane import swimlane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rmqlab.run.run import Run
+    from rmqlab_tools.show.evidence import EvidenceLine
 
 TOPIC, GROUP = "T", "G"
 ASKED = {"A": "tagA", "B": "tagB"}
@@ -66,44 +67,74 @@ def predicted() -> RunView:
 
 
 def predict(answer: Any) -> str:
-    """What becomes of each of the eight messages: {place: [bodies]} with the three places."""
+    """What becomes of each of the eight messages: {place: names, in a list or a text, or how many}."""
     view = predicted()
-    said = _places(answer, [fate.body for fate in view.fates])
-    for fate in view.fates:
-        if FATE_NAMES[said[fate.body]] is not fate.fate:
-            # What decides the fates: who wrote the slot, who owns which queues, where the messages lie.
-            owners = {fact.source: fact for fact in view.facts(Rebalance)}
-            stored = [message_trail(view, message.body)[0] for message in view.fates]
-            facts = [*view.facts(SubscriptionChanged), *owners.values()]
-            causes = [*(line(fact, view) for fact in facts), *stored]
-            raise CheckFailed(
-                problem=_('{body} ({tag}) is not "{said}".', body=fate.body, tag=fate.tag, said=said[fate.body]),
-                lines=causes,
-            )
+    bodies = [fate.body for fate in view.fates]
+    said = _places(answer, bodies)
+    right = {place: [fate.body for fate in view.fates if fate.fate is kind] for place, kind in FATE_NAMES.items()}
+    for place, mine in said.items():
+        if isinstance(mine, int):
+            if mine != len(right[place]):
+                problem = _("Not {count} are {place}.", count=mine, place=place)
+                raise CheckFailed(problem=problem, lines=_causes(view))
+            continue
+        for body in mine:
+            if body not in right[place]:
+                tag = next(fate.tag for fate in view.fates if fate.body == body)
+                problem = _('{body} ({tag}) is not "{said}".', body=body, tag=tag, said=place)
+                raise CheckFailed(problem=problem, lines=_causes(view))
+    if any(isinstance(mine, int) for mine in said.values()):
+        return _("The numbers are right. Can you say which messages they are? Names are judged too.")
     return _("All eight messages end where you said.")
 
 
-def _places(answer: Any, bodies: list[str]) -> dict[str, str]:
-    """Body to place; every message in exactly one."""
+def _causes(view: RunView) -> list[EvidenceLine | str]:
+    """What decides the fates: who wrote the slot, who owns which queues, where the messages lie."""
+    owners = {fact.source: fact for fact in view.facts(Rebalance)}
+    stored = [message_trail(view, message.body)[0] for message in view.fates]
+    return [*(line(fact, view) for fact in [*view.facts(SubscriptionChanged), *owners.values()]), *stored]
+
+
+def _places(answer: Any, bodies: list[str]) -> dict[str, list[str] | int]:
+    """Place to names, each message in exactly one, or to how many; all of them together are the eight."""
     rule = _("Each of {bodies} to {bodies2} has exactly one fate.", bodies=bodies[0], bodies2=bodies[-1])
     names = joined(", ", map(repr, FATE_NAMES))
-    form = _("Give a dict with the keys {places}, each with a list of bodies.", places=names)
+    form = _("Give a dict with the keys {places}, each with names of messages or with how many they are.", places=names)
     needs_keys(answer, FATE_NAMES, form, rule=rule)
-    said: dict[str, str] = {}
-    for place, mine in answer.items():
-        for body in mine:
-            if body in said or body not in bodies:
-                why = (
-                    _("{body} stands twice in your answer.", body=body)
-                    if body in said
-                    else _("{body} was never sent.", body=body)
-                )
-                raise CheckFailed(why, rule=rule)
-            said[body] = place
-    missing = [body for body in bodies if body not in said]
-    if missing:
-        raise CheckFailed(_("Your answer says nothing about {missing}.", missing=joined(", ", missing)), rule=rule)
+    said = {place: _names(mine, bodies, form, rule) for place, mine in answer.items()}
+    named = [body for mine in said.values() if not isinstance(mine, int) for body in mine]
+    for body in named:
+        if named.count(body) > 1:
+            raise CheckFailed(_("{body} stands twice in your answer.", body=body), rule=rule)
+    total = len(named) + sum(mine for mine in said.values() if isinstance(mine, int))
+    missing = [body for body in bodies if body not in named]
+    if total != len(bodies):
+        if missing and len(named) == total:
+            raise CheckFailed(_("Your answer says nothing about {missing}.", missing=joined(", ", missing)), rule=rule)
+        raise CheckFailed(_("These are {total} messages, not eight.", total=total), rule=rule)
     return said
+
+
+def _is_truth(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _names(mine: Any, bodies: list[str], form: str, rule: str) -> list[str] | int:
+    """Names as a list, a set or a text ("MsgStr2, MsgStr6"), also as numbers of them ([2, 6]); or how many."""
+    if isinstance(mine, Integral) and not _is_truth(mine):
+        return int(mine)
+    if isinstance(mine, str):
+        words = mine.replace(",", " ").split()
+        if len(words) == 1 and words[0].isdecimal():
+            return int(words[0])
+        mine = words
+    if not isinstance(mine, list | tuple | set | frozenset):
+        raise CheckFailed(form, rule=rule)
+    named = [f"MsgStr{body}" if str(body).isdecimal() else str(body) for body in mine]
+    for body in named:
+        if body not in bodies:
+            raise CheckFailed(_("{body} was never sent.", body=body), rule=rule)
+    return named
 
 
 # Steer.
@@ -154,36 +185,128 @@ def rule(answer: Any) -> str:
 
 
 def unfair(run: Run) -> str | None:
-    """What is wrong with who got what; None when each message went once to a member that asked for it."""
-    tags = {fact.event.body: fact.event.tag for fact in run.recorded(MessageSent)}
-    got: Counter[str] = Counter()
-    for client, body, times in run.outcome().consumed:
-        if ASKED[client] != tags[body]:
-            return _("{who} gets {body} ({tags}), and did not ask for it", who=client, body=body, tags=tags[body])
-        got[body] += times
-    for body, tag in tags.items():
-        if got[body] != 1:
-            return (
-                _("{body} ({tag}) is taken {got} times", body=body, tag=tag, got=got[body])
-                if got[body]
-                else _("nobody gets {body} ({tag})", body=body, tag=tag)
-            )
-    return None
+    """What is wrong with who got what; None when each message went once to the member that asked for it."""
+    price = price_of(run, ASKED)
+    return wrong_with(price) or (_("{body} is taken twice", body=_with_tag(price.twice[0])) if price.twice else None)
+
+
+def wrong_with(price: Price) -> str | None:
+    """What no protocol may do, the first of it: a message for whom it is not, or one that goes to no member."""
+    if price.unasked:
+        return _("{body} goes to who did not ask for it", body=_with_tag(price.unasked[0]))
+    missing = price.lost + price.waiting
+    return _("nobody gets {body}", body=_with_tag(missing[0])) if missing else None
+
+
+def _with_tag(body: str) -> str:
+    """A message of the experiment with its tag."""
+    return f"{body} ({EIGHT[int(body.removeprefix('MsgStr')) % len(EIGHT)]})"
+
+
+def in_one_group(lab: Lab, who: str, tag: str) -> None:
+    """How a member starts, unless a protocol says otherwise."""
+    lab.consumer(who, group=GROUP, subscribe={TOPIC: tag})
+
+
+def parts_of_protocol(answer: Any) -> tuple[Rules, Callable[[Lab, str, str], object]]:
+    """Rules and how a member starts; either one may be left out."""
+    parts = answer if isinstance(answer, tuple | list) else [answer]
+    rules = [part for part in parts if isinstance(part, Rules)]
+    starts = [part for part in parts if callable(part) and not isinstance(part, Rules)]
+    if len(rules) > 1 or len(starts) > 1 or not parts or len(rules) + len(starts) != len(parts):
+        raise CheckFailed(
+            _('Give rules, rmqlab.RULES["4.8.0"].replace(...), or a function start(lab, who, tag), or (rules, start).')
+        )
+    return (rules or [DEFAULT_RULES])[0], (starts or [in_one_group])[0]
+
+
+def begun(lab: Lab, start: Callable[[Lab, str, str], object], who: str) -> None:
+    """A member starts as the learner's function does it."""
+    if called_in_lab(start, lab, who, ASKED[who]) is ...:
+        raise CheckFailed(OPEN_ANSWER)
+    if who not in lab.clients:
+        raise CheckFailed(_("start(lab, who, tag) is to start one consumer named {who}.", who=f"{who!r}"))
+
+
+def trial(rules: Rules, start: Callable[[Lab, str, str], object], order: str, seed: int | None, again: str = "") -> Lab:
+    """The eight messages; then, if `again` names a member, eight more while it is away, and it starts again."""
+    lab = Lab(topics={TOPIC: 4}, rules=rules, seed=seed)
+    for number, who in enumerate(order):
+        lab.run(seconds=60 * number)
+        begun(lab, start, who)
+    lab.run(seconds=5)
+    lab.send(TOPIC, EIGHT, queues=QUEUES)
+    lab.run(seconds=25)
+    if again:
+        lab.stop(again)
+        lab.run(seconds=1)
+        lab.send(TOPIC, EIGHT, queues=QUEUES)
+        lab.run(seconds=20)
+        begun(lab, start, again)
+        lab.run(seconds=40)
+    return lab
 
 
 def protocol(answer: Any) -> str:
-    """Rules with which each message goes once to a member that asked for it, in every order of frames."""
-    needs_rules(answer)
+    """Rules, and how members start, with which each message goes once to who asked, in every order and restart."""
+    rules, start = parts_of_protocol(answer)
+    prices = []
     for order, seed in product(("AB", "BA"), (None, 1, 2)):
-        run = played(order, rules=answer, seed=seed).finish().run
-        problem = unfair(run)
-        if problem is not None:
-            view = RunView(run)
-            body = next(fate.body for fate in view.fates if fate.body in problem)
-            raise CheckFailed(problem=f"{problem}.", lines=message_trail(view, body), picture=swimlane(run))
-    must_hold_in_every_order([played(queues=1, tags=ASKED.values())], answer, unfair, hint="")
-    return _(
-        "The eight messages arrive where they are wanted; on one queue two messages do so in every order of frames."
+        prices.append(_judged(trial(rules, start, order, seed), order, "", seed))
+    for again, seed in product("AB", (None, 1)):
+        prices.append(_judged(trial(rules, start, "AB", seed, again), "AB", again, seed))
+    lab = Lab(topics={TOPIC: 1}, rules=rules)
+    for number, who in enumerate("AB"):
+        lab.run(seconds=60 * number)
+        begun(lab, start, who)
+    lab.run(seconds=5)
+    lab.send(TOPIC, ["tagA", "tagB"], queues=[0, 0])
+    lab.run(seconds=25)
+    must_hold_in_every_order([lab], rules, _unfair_of_two, hint="")
+    groups = {step.group for step in lab.scenario().steps if isinstance(step, Start)}
+    return sentences(
+        _("The eight messages arrive where they are wanted, also those that come while a member is away;"
+          " on one queue two messages do so in every order of frames."),
+        added(prices).words(),
+        _("The price: a group for each member, each with an offset of its own for each queue.")
+        if len(groups) > 1 else "",
+    )  # fmt: skip
+
+
+def _lost_or_unasked(run: Run) -> str | None:
+    return wrong_with(price_of(run, ASKED))
+
+
+def _unfair_of_two(run: Run) -> str | None:
+    """Of two messages, the first with tagA, the second with tagB."""
+    problem = unfair(run)
+    return problem.replace("MsgStr1 (tagA)", "MsgStr1 (tagB)") if problem else None
+
+
+def _judged(lab: Lab, order: str, again: str, seed: int | None) -> Price:
+    """The price of a trial in which nothing is wrong; that a message comes twice is none after a restart."""
+    run = lab.finish().run
+    problem = _lost_or_unasked(run) if again else unfair(run)
+    if problem is None:
+        return price_of(run, ASKED)
+    view, sound = RunView(run), price_of(trial(DEFAULT_RULES, in_one_group, order, seed, again).finish().run, ASKED)
+    body = next(fate.body for fate in view.fates if f"{fate.body} " in problem)
+    where = (
+        _("{who} stops, eight messages come, {who} starts again", who=again)
+        if again
+        else _("{who} starts first", who=order[0])
+    )
+    raise CheckFailed(
+        case="restart" if again else "",
+        problem=_(
+            "{where}: {problem}. 4.8.0 loses {lost} of {sent} there.",
+            where=where,
+            problem=problem,
+            lost=len(sound.lost),
+            sent=sound.sent,
+        ),
+        lines=message_trail(view, body),
+        picture=swimlane(run),
     )
 
 

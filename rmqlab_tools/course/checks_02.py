@@ -116,8 +116,15 @@ def _picture(rules: Rules, text: str, tag: str | None) -> Picture:
     return tag_checks([row], subscription)
 
 
+def code(answer: Any) -> str:
+    """What a queue entry keeps of a tag, as a function of the tag or None."""
+    must_be_like("tags_code", answer, [_four_messages()], order_hint="")
+    return _("It gives the codes of 4.8.0, and every order of the four messages ends as there.")
+
+
 CHECKS = {
     "02-collide": collide,
+    "02-code": code,
     "02-broker": partial(rule, "is_matched_by_consume_queue"),
     "02-client": partial(rule, "client_keeps"),
     "02-hunt": hunt_by_example(HUNTED, _example),

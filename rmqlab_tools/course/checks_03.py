@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from inspect import isgenerator
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.filter.filter import Filter
 from rmqlab.filter.sql92 import MQFilterException, compile_sql92
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, sentences
 from rmqlab.protocol.subscription_data import SQL92
 from rmqlab.rules import DEFAULT_RULES, DEFAULT_VERSION, Rules
-from rmqlab_tools.course.answers import HuntExample, hunt_by_example, in_a_sentence, needs_function, needs_keys
+from rmqlab_tools.course.answers import YIELDS, HuntExample, hunt_by_example, in_a_sentence, needs_function, needs_keys
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
 from rmqlab_tools.course.mutants import broken
 from rmqlab_tools.course.rule_judge import plain, vectors
@@ -79,6 +80,8 @@ def compare(answer: Any) -> str:
             said = THROWS
         except Exception as error:
             raise _wrong_comparison(case, in_a_sentence(error, answer)) from error
+        if isgenerator(said):
+            raise _wrong_comparison(case, YIELDS)
         if said is not case.expected:
             failure = _("raises ValueError") if said is THROWS else _("gives {said}", said=f"{said!r}")
             raise _wrong_comparison(case, _("your function {told}.", told=failure))
@@ -92,9 +95,9 @@ def compare(answer: Any) -> str:
 
 def _wrong_comparison(case: ComparisonCase, said: str) -> CheckFailed:
     given = _("no property a") if case.text is None else f"a = {case.text!r}"
-    return CheckFailed(
-        problem=_("Condition a > {number}, message with {given}: {said}", number=case.number, given=given, said=said)
-    )
+    right = _("4.8.0 throws.") if case.expected is THROWS else _("4.8.0 gives {right}.", right=f"{case.expected!r}")
+    problem = _("Condition a > {number}, message with {given}: {said}", number=case.number, given=given, said=said)
+    return CheckFailed(problem=sentences(problem, right))
 
 
 class RepairTask(NamedTuple):

@@ -11,6 +11,7 @@ from rmqlab.lab.lab import Lab
 from rmqlab.language import _, joined
 from rmqlab.message.java import to_utf8
 from rmqlab.rules import DEFAULT_RULES, Rules
+from rmqlab.run.fates import fate_words
 from rmqlab_tools.course.answers import needs_keys
 from rmqlab_tools.course.check import CheckFailed
 from rmqlab_tools.course.rule_judge import RuleCase, must_agree_in_cases, vectors
@@ -60,8 +61,8 @@ def stages(answer: Any) -> str:
     return _("All six stop, or arrive, where you said.")
 
 
-def _stages() -> dict[str, str]:
-    lab = Lab(topics={"T": 1}, **BOTH)
+def _stages(rules: Rules = DEFAULT_RULES) -> dict[str, str]:
+    lab = Lab(topics={"T": 1}, rules=rules, **BOTH)
     _send(lab, EARLY, 0)
     lab.run(seconds=1)
     lab.consumer("S", group="BY_SQL", sql92={"T": CONDITION}, consume_from="first")
@@ -93,6 +94,22 @@ def _recorded() -> list[RuleCase]:
     return sorted(cases, key=lambda case: (case.args[1], case.args[0]))
 
 
+def hit(answer: Any) -> str:
+    """An `is_hit` of the learner's: whether all positions of a group are set."""
+    must_agree_in_cases("is_hit", answer)
+    here, sound = (_stages(rules) for rules in (DEFAULT_RULES.replace(is_hit=answer), DEFAULT_RULES))
+    wrong = [name for name in sound if here[name] != sound[name]]
+    if wrong:
+        problem = _(
+            "In a lab {body} {here} with your rule, {sound} with that of 4.8.0.",
+            body=wrong[0],
+            here=here[wrong[0]],
+            sound=sound[wrong[0]],
+        )
+        raise CheckFailed(problem=problem)
+    return _("It answers as 4.8.0 does, and the six messages of the first task end as there.")
+
+
 def hunt(answer: Any) -> str:
     """The broken one of `REWRITTEN`, and a condition and properties that show it."""
     keys = ("rule", "condition", "properties")
@@ -110,18 +127,18 @@ def hunt(answer: Any) -> str:
                 "message {when} the group subscribed {condition}: {before}; with {name} rewritten: {after}",
                 when=when,
                 condition=condition,
-                before=before,
+                before=fate_words(before),
                 name=name,
-                after=after,
+                after=fate_words(after),
             )
             for when, before, after in zip((_("stored before"), _("stored after")), sound, broken, strict=True)
         ]
         raise CheckFailed(problem=_("with {name} rewritten the group receives the same.", name=name), lines=lines)
     return _(
         "4.8.0: {sound}. With {name} rewritten: {broken}.",
-        sound=joined(", ", sound),
+        sound=joined(", ", map(fate_words, sound)),
         name=name,
-        broken=joined(", ", broken),
+        broken=joined(", ", map(fate_words, broken)),
     )
 
 
@@ -168,4 +185,4 @@ def settings(answer: Any) -> str:
     return _("{size} bytes a message, {rate} false hits by theory.", size=size, rate=f"{rate:.1%}")
 
 
-CHECKS = {"04-stages": stages, "04-positions": positions, "04-hunt": hunt, "04-settings": settings}
+CHECKS = {"04-stages": stages, "04-positions": positions, "04-hit": hit, "04-hunt": hunt, "04-settings": settings}

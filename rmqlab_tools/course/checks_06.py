@@ -59,9 +59,11 @@ def is_expired(answer: Any) -> str:
     try:
         must_be_like("is_expired", answer, [_gone()], _forgotten_in_time)
     except CheckFailed as failed:
-        if not failed.hint and "gives" in failed.problem:  # a case by hand, and the function did not stop
+        if not failed.hint and "function gives" in failed.problem:  # a case by hand, and the function did not stop
             with suppress(Exception):  # it may stop in the lab
-                failed.picture = _picture(DEFAULT_RULES.replace(is_expired=answer), "gives False" in failed.problem)
+                failed.picture = _picture(
+                    DEFAULT_RULES.replace(is_expired=answer), "function gives False" in failed.problem
+                )
         raise
     return _("It agrees with 4.8.0 in every case, and in every order of a run in which a machine goes.")
 

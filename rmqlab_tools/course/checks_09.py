@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, sentences
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import Fate, fate_words
 from rmqlab.scenario.fault_steps import Kill
 from rmqlab.scenario.life_steps import Unsubscribe
 from rmqlab.scenario.scenario import Start, Stop, Subscribe
-from rmqlab_tools.course.answers import needs_function, needs_rules
+from rmqlab_tools.course.answers import called_in_lab, needs_function, needs_rules
 from rmqlab_tools.course.check import CheckFailed
+from rmqlab_tools.course.price import Price, added, price_of
 from rmqlab_tools.search.consistency import tell_apart
+from rmqlab_tools.show.figure import Picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rmqlab_tools.show.figure import Picture
-
 OLD, NEW = "tagA", "tagB"
 SEEDS, ORDERS, MIN_MESSAGES = 4, 30, 8
+HALF_S, LONGEST_PAUSE_MS, SLACK_MS = 0.5, 500, 50
+QUEUES, BEGUN_MS = 2, 6_000  # when the steps begin
+CHANGES = (Start, Stop, Kill, Subscribe, Unsubscribe)
 
 
 def begin(rules: Rules = DEFAULT_RULES, seed: int | None = None) -> Lab:
@@ -43,17 +48,17 @@ def traffic(lab: Lab, tags: Sequence[str] = (OLD, NEW), seconds: float = 1) -> N
 
 
 def rolling_restart(lab: Lab) -> None:
-    """The members restart one by one with NEW, while producers send both tags."""
+    """The members restart one by one with NEW, while producers send both tags, also when a member is away."""
     for name in "AB":
         lab.stop(name)
-        lab.run(ms=400)
+        traffic(lab, seconds=HALF_S)
         lab.consumer(name, group="G", subscribe={"T": NEW})
         traffic(lab)
 
 
 def _played(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES, seed: int | None = None) -> Lab:
     lab = begin(rules, seed)
-    change(lab)
+    called_in_lab(change, lab)
     lab.run(seconds=30)
     return lab
 
@@ -64,23 +69,65 @@ def _gone(fates: Iterable[Any], rules: Rules) -> list[str]:
     return [f"{fate.body} ({fate.tag}): {fate_words(fate.fate)}" for fate in fates if fate.lost or fate.fate in left]
 
 
-def _runs(change: Callable[[Lab], object], rules: Rules) -> Iterator[tuple[str, list[str], Picture]]:
-    """Runs, each with what was lost: the usual one, some by chance, some orders of the explorer."""
+@dataclass(frozen=True, slots=True)
+class ChangedRun:
+    """A run of a change: which it is, what was not taken, what it costs, and its picture."""
+
+    where: str
+    gone: list[str]
+    price: Price
+    picture: Picture
+
+
+def _runs(change: Callable[[Lab], object], rules: Rules) -> Iterator[ChangedRun]:
+    """The usual run, some by chance, some orders of the explorer."""
     for seed in (None, *range(SEEDS)):
         lab = _played(change, rules, seed)
-        yield (
-            _("the usual run") if seed is None else _("a run with seed={seed}", seed=seed),
-            _gone(lab.fates(), rules),
-            lab.timeline(),
-        )
+        where = _("the usual run") if seed is None else _("a run with seed={seed}", seed=seed)
+        picture, fates = lab.timeline(), lab.fates()
+        yield ChangedRun(where, _gone(fates, rules), price_of(lab.finish().run), picture)
     for outcome in _played(change, rules).explore(budget=ORDERS, samples=0).outcomes:
-        yield _("an order that the explorer found"), _gone(outcome.run.fates, rules), outcome.story()
+        where = _("an order that the explorer found")
+        yield ChangedRun(where, _gone(outcome.run.fates, rules), price_of(outcome.run), outcome.story())
 
 
-def _loses_nothing(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES) -> None:
-    for where, gone, picture in _runs(change, rules):
-        if gone:
-            raise CheckFailed(problem=_("In {where} not taken:", where=where), lines=gone[:6], picture=picture)
+def _loses_nothing(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES) -> Price:
+    """The price of all runs, in which nothing is lost, and no member gets what it did not ask for.
+
+    Raises:
+        CheckFailed: something is; the text says what 4.8.0 does in the usual run.
+    """
+    prices = []
+    for run in _runs(change, rules):
+        if run.gone:
+            problem = _(
+                "In {where} {count} of {sent} messages are not taken, first {gone}.",
+                where=run.where,
+                count=len(run.gone),
+                sent=run.price.sent,
+                gone=run.gone[0],
+            )
+            raise CheckFailed(
+                problem=sentences(problem, _beside(change, rules)), lines=run.gone[:6], picture=run.picture
+            )
+        if run.price.unasked:
+            problem = _(
+                "In {where} {count} messages went to listeners that did not ask for them, first {body}.",
+                where=run.where,
+                count=len(run.price.unasked),
+                body=run.price.unasked[0],
+            )
+            raise CheckFailed(case="unasked", problem=sentences(problem, _beside(change, rules)), picture=run.picture)
+        prices.append(run.price)
+    return added(prices)
+
+
+def _beside(change: Callable[[Lab], object], rules: Rules) -> str:
+    """What 4.8.0 does in the usual run, if the rules are others."""
+    if rules is DEFAULT_RULES:
+        return ""
+    fates = _played(change).fates()
+    return _("4.8.0 loses {lost} of {sent} in the usual run.", lost=len(_gone(fates, DEFAULT_RULES)), sent=len(fates))
 
 
 def procedure(answer: Any) -> str:
@@ -110,18 +157,42 @@ def procedure(answer: Any) -> str:
             _("In the end every member subscribes {new}.", new=NEW),
             problem=_("{wrong}: something else.", wrong=joined(", ", wrong)),
         )
+    _must_not_pause(lab)
     for tag in (OLD, NEW):
         if (sent := sum(row.tag == tag for row in lab.messages())) < MIN_MESSAGES:
             raise CheckFailed(
                 _("Messages keep coming: at least {min_messages} of each tag.", min_messages=MIN_MESSAGES),
                 problem=_("{tag}: {sent} sent.", tag=tag, sent=sent),
             )
-    _loses_nothing(answer)
-    return _(
-        "Nothing was lost in {seeds} runs and {orders} orders of the explorer, and somebody always ran.",
-        seeds=1 + SEEDS,
-        orders=ORDERS,
+    price = _loses_nothing(answer)
+    return sentences(
+        _(
+            "Nothing was lost in {seeds} runs and {orders} orders of the explorer, somebody always ran, and messages"
+            " always came.",
+            seeds=1 + SEEDS,
+            orders=ORDERS,
+        ),
+        price.words(),
     )
+
+
+def _must_not_pause(lab: Lab) -> None:
+    """Messages come into both queues at each half second of the change, from its first step to its last."""
+    changes = [step.at for step in lab.scenario().steps if isinstance(step, CHANGES) and step.at >= BEGUN_MS]
+    for queue in range(QUEUES if changes else 0):
+        sent = [row.t for row in lab.messages() if row.queue == queue and row.tag in {OLD, NEW}]
+        moments = [at for at in sent if at <= changes[-1]] + [changes[-1]]
+        for before, after in pairwise(moments):
+            if after - before > LONGEST_PAUSE_MS + SLACK_MS and after > changes[0]:
+                raise CheckFailed(
+                    case="pause",
+                    problem=_(
+                        "From {before} s to {after} s no message comes into queue {queue}: producers do not pause.",
+                        before=f"{before / 1_000:.1f}",
+                        after=f"{after / 1_000:.1f}",
+                        queue=queue,
+                    ),
+                )
 
 
 def _same(kind: str, text: str) -> bool:
@@ -131,8 +202,16 @@ def _same(kind: str, text: str) -> bool:
 def safe_rules(answer: Any) -> str:
     """Rules with which a rolling restart loses nothing while producers send both tags."""
     needs_rules(answer)
-    _loses_nothing(rolling_restart, answer)
-    return _("Nothing was lost in {seeds} runs and {orders} orders of the explorer.", seeds=1 + SEEDS, orders=ORDERS)
+    price = _loses_nothing(rolling_restart, answer)
+    return sentences(
+        _(
+            "In {seeds} runs and {orders} orders of the explorer nothing was lost, and nobody got what it did not ask"
+            " for.",
+            seeds=1 + SEEDS,
+            orders=ORDERS,
+        ),
+        price.words(),
+    )
 
 
 def wrong_rule(answer: Any) -> str:

@@ -11,9 +11,9 @@ from rmqlab.checkout import data, part
 from rmqlab.language import _
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.rules import DEFAULT_RULES
-from rmqlab_tools.course.answers import called, needs_function, needs_keys, recorded
+from rmqlab_tools.course.answers import BY_HAND, called, needs_function, needs_keys, recorded
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
-from rmqlab_tools.course.rule_judge import RuleCase, must_agree_in_cases
+from rmqlab_tools.course.rule_judge import RuleCase, in_words, must_agree_in_cases, plain
 from rmqlab_tools.recordings.store import RECORDED
 
 FROZEN = "p-freeze-067"
@@ -58,7 +58,9 @@ def slots(answer: Any) -> str:
 def rule(answer: Any) -> str:
     """A rule `is_latest(held_version, pull_version)`, by which our broker answers as the recorded one did."""
     needs_function(answer, _("Give the function itself: is_latest(held_version, pull_version)."))
-    called(answer, 1, 2, context="is_latest(1, 2): ")
+    said = plain(called(answer, 1, 2, context="is_latest(1, 2): "))
+    if not isinstance(said, bool):
+        raise CheckFailed(BY_HAND, problem=_("is_latest(1, 2): your function gives {said}.", said=in_words(said)))
     result = part("replay").replay(data(RECORDED) / JUDGE, rules=DEFAULT_RULES.replace(is_latest=answer))
     codes = [difference for difference in result.differing if difference.field == "code"]
     served = sum(difference.expected == ResponseCode.SUBSCRIPTION_NOT_LATEST for difference in codes)

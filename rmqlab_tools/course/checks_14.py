@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.checkout import data
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext, sentences
 from rmqlab.message.topics import is_retry_topic
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.run.fates import Fate, fate_words
-from rmqlab_tools.course.answers import needs_function, needs_number
+from rmqlab_tools.course.answers import called, called_in_lab, needs_function, needs_number
 from rmqlab_tools.course.check import OF_TASK, OPEN_ANSWER, CheckFailed
+from rmqlab_tools.course.price import price_of
 from rmqlab_tools.doctor.doctor import doctor
 from rmqlab_tools.search.lint.findings import LintVerdict
 from rmqlab_tools.search.lint.meaning import lint
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 COMPARED_VERSIONS: Final = ("4.8.0", "5.3.3")
 COUNTED: Final = ("5.3.3", "Wider")
 ROUNDS: Final = 3
+WISHES: Final = {"A": "tagA", "B": "tagB"}  # before anybody mends anything
 Members = dict[str, dict[str, str]]
 SMALL: Final[tuple[Members, ...]] = (
     {"A": {"T": "tagA"}},
@@ -48,21 +50,19 @@ def disagree(answer: Any) -> str:
     """A function from members (client to topic to tag expression) to the set of topics on which they disagree."""
     needs_function(answer, _("Give a function of one argument, the members."), rule=OF_TASK)
     for number, (where, members) in enumerate(_cases(), 1):
-        right, given = (
-            _disagreeing(members),
-            answer({client: dict(subscriptions) for client, subscriptions in members.items()}),
-        )
+        right, given = _disagreeing(members), called(answer, members)
         if given is ...:
             raise CheckFailed(OPEN_ANSWER)
         if not isinstance(given, set | frozenset):
             raise CheckFailed(_("Return a set of topics."), rule=OF_TASK)
         if set(given) != right:
             problem = _(
-                "Case {number}, {where}: {members}: your rule gives {given}.",
+                "Case {number}, {where}: {members}: your rule gives {given}, rmqlab.lint gives {right}.",
                 number=number,
                 where=where,
                 members=members,
-                given=sorted(given) or _("no topic"),
+                given=joined(", ", sorted(map(str, given))) or _("no topic"),
+                right=joined(", ", sorted(right)) or _("no topic"),
             )
             raise CheckFailed(problem=problem)
     return _(
@@ -118,7 +118,7 @@ def mend(answer: Any) -> str:
     """A function that takes the lab of the group `Article`, and does steps after which nothing is lost any more."""
     needs_function(answer, _("Give a function of one argument, the lab."), rule=OF_TASK)
     lab = recorded("4.8.0").lab("Article")
-    if answer(lab) is ...:
+    if called_in_lab(answer, lab) is ...:
         raise CheckFailed(OPEN_ANSWER)
     if sorted(lab.clients) != ["A", "B"]:
         raise CheckFailed(
@@ -147,7 +147,17 @@ def mend(answer: Any) -> str:
             "{gone} of {after} messages that were sent afterwards did not arrive.", gone=len(gone), after=len(after)
         )
         raise CheckFailed(problem=problem, lines=lines)
-    return _("All {after} messages that were sent afterwards arrived.", after=len(after))
+    unasked = price_of(lab.finish().run, WISHES).unasked
+    said = _("All {after} messages that were sent afterwards arrived.", after=len(after))
+    return sentences(said, _price(len(unasked))) if unasked else said
+
+
+def _price(unasked: int) -> str:
+    return ngettext(
+        "The price: {count} message of the other tag went to a member.",
+        "The price: {count} messages of the other tag went to members.",
+        unasked,
+    )
 
 
 CHECKS = {"14-disagree": disagree, "14-lost": lost, "14-mend": mend}

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _, joined
 from rmqlab.rules import RULES, Rules
-from rmqlab_tools.course.answers import needs_function
+from rmqlab_tools.course.answers import called, called_in_lab, needs_function
 from rmqlab_tools.course.check import OF_TASK, OPEN_ANSWER, CheckFailed
+from rmqlab_tools.course.rule_judge import IsOneOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,7 +63,7 @@ def _lost(lab: Lab) -> list[str]:
 def waiter(answer: Any) -> str:
     """A rule for the line with which slow streams lose nothing, in every order of the tags that is tried."""
     needs_function(answer, _("Give the function itself: it takes (waiters, wants) and answers with a waiter or None."))
-    if answer(["waiter"], lambda _waiter: True) is ...:
+    if called(answer, ["waiter"], IsOneOf(("waiter",))) is ...:
         raise CheckFailed(OPEN_ANSWER)
     longest = 0
 
@@ -89,8 +90,20 @@ def waiter(answer: Any) -> str:
             for tags in ORDERS:
                 lab = slow(members(kind, first), tags, rules)
                 if lost := _lost(lab):
-                    where = _("{kind}, {first} first in line, tags {tags}: lost", kind=kind, first=first[0], tags=tags)
-                    raise CheckFailed(problem=where, lines=lost, picture=lab.waiting_line())
+                    usual = len(_lost(slow(members(kind, first), tags)))
+                    problem = _(
+                        "{kind}, {first} first in line, tags {tags}: {lost} of {sent} are lost, first {body}. {version}"
+                        " loses {usual}.",
+                        kind=kind,
+                        first=first[0],
+                        tags=tags,
+                        lost=len(lost),
+                        sent=len(tags),
+                        body=lost[0],
+                        version=RULES_5.version,
+                        usual=usual,
+                    )
+                    raise CheckFailed(problem=problem, lines=lost, picture=lab.waiting_line())
     return _(
         "Nothing was lost in {runs} streams. The price: for one message it asked up to {longest} waiters.",
         runs=2 * len(FIRST) * len(ORDERS),
@@ -119,7 +132,7 @@ def design(answer: Any) -> str:
     for kind in KINDS:
 
         def start(lab: Lab, kind: str = kind) -> None:
-            if answer(lab, kind) is ...:
+            if called_in_lab(answer, lab, kind) is ...:
                 raise CheckFailed(OPEN_ANSWER)
 
         for send in (burst, slow):

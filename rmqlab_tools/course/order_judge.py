@@ -91,14 +91,26 @@ def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> Check
     return None
 
 
-def _runs(search: OpenSearch) -> Iterator[Run]:
+def _runs(search: OpenSearch, budget: int = ORDER_BUDGET) -> Iterator[Run]:
     """The runs that end in a new way, as they are found."""
     seen = 0
     with gc_tuning():
-        while not search.exhausted and search.runs < ORDER_BUDGET:
+        while not search.exhausted and search.runs < budget:
             search.step()
             yield from search.endings[seen:]
             seen = len(search.endings)
+
+
+def first_wrong(lab: Lab, wanted: Callable[[Run], str | None], budget: int) -> tuple[Run | None, int, bool]:
+    """The first run of a lab's scenario in which `wanted` finds something wrong, those with few unusual choices first.
+
+    Beside it how many runs were tried, and whether these were all there are.
+    """
+    search = OpenSearch(lab.scenario(), _key, timing=search_timing(lab.scenario(), ()), cluster=lab._cluster)  # noqa: SLF001
+    for run in _runs(search, budget):
+        if wanted(run) is not None:
+            return run, search.runs, search.exhausted
+    return None, search.runs, search.exhausted
 
 
 def _key(run: Run) -> Hashable:

@@ -61,11 +61,13 @@ def learners_folder() -> Path | None:
 def progress() -> Table:
     """A table: for each lesson of this copy whether the guess was entered, tasks solved, questions answered right.
 
-    A task counts when it was right once, here or in the saved notebook. Of a question the first answer counts.
+    The column of `my_rules.py` says how many rules of the lesson stand in it as their tasks found them right. A task
+    counts when it was right once, here or in the saved notebook. Of a question the first answer counts.
 
     Raises:
         BadInput: this is not a learner's copy.
     """
+    from rmqlab_tools.course.my_rules import rungs_of
     from rmqlab_tools.show.tables import Table
 
     folder = learners_folder()
@@ -87,10 +89,12 @@ def progress() -> Table:
         done = sum(saved or name in solved for name, saved in tasks.items())
         answers = [right for (lesson, _), right in first.items() if lesson == number]
         quiz = _("{answers} of {answers2} right", answers=sum(answers), answers2=len(answers)) if answers else None
-        rows.append(
-            (path.stem, "✓" if number in guessed else None, _("{done} of {tasks}", done=done, tasks=len(tasks)), quiz)
-        )
-    return Table(_("Your progress in this copy"), (_("lesson"), _("guess"), _("tasks solved"), _("quiz")), rows)
+        rungs, all_rungs = rungs_of(number)
+        rules = _("{done} of {rules}", done=rungs, rules=all_rungs) if all_rungs else None
+        guess_entered = "✓" if number in guessed else None
+        rows.append((path.stem, guess_entered, _("{done} of {tasks}", done=done, tasks=len(tasks)), rules, quiz))
+    headers = (_("lesson"), _("guess"), _("tasks solved"), "my_rules.py", _("quiz"))
+    return Table(_("Your progress in this copy"), headers, rows)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """A rule that a learner wrote, judged by small cases and by vectors; `order_judge` takes every order.
 
-The evidence against it is the first case that differs, its inputs in words. What the right rule gives is not said.
+The evidence against it is the first case that differs: its inputs in words, what it answers, and what 4.8.0 answers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from inspect import isgenerator
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -18,8 +20,8 @@ from rmqlab.checkout import ROOT, is_checkout
 from rmqlab.language import _, joined, ngettext
 from rmqlab.message.java import string_hash
 from rmqlab.protocol.subscription_data import SQL92, SubscriptionData, build_subscription_data
-from rmqlab.rules import DEFAULT_RULES
-from rmqlab_tools.course.answers import FunctionElsewhere, in_a_sentence, needs_function
+from rmqlab.rules import DEFAULT_RULES, Rules
+from rmqlab_tools.course.answers import YIELDS, FunctionElsewhere, in_a_sentence, needs_function
 from rmqlab_tools.course.check import OPEN_ANSWER, THEIRS, CheckFailed
 
 WAYS_END_HINT = _("Does every way through it end in return?")
@@ -68,7 +70,7 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[RuleCase] | No
     ...     must_agree_in_cases("is_expired", lambda now, last, expiry: now - last >= expiry)
     ... except CheckFailed as failed:
     ...     print(failed.problem)
-    now=501, last_update_timestamp=500, channel_expired_ms=1: your function gives True.
+    now=501, last_update_timestamp=500, channel_expired_ms=1: your function gives True, 4.8.0 gives False.
 
     Raises:
         CheckFailed: it is no such function, or a case differs; the first is named. Or it asks the rule of 4.8.0.
@@ -86,12 +88,33 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[RuleCase] | No
         finally:
             sys.setprofile(before)
         if problem or (list(answer) if isinstance(right, list) else answer) != right:
-            names = inspect.signature(real).parameters
-            given = joined(", ", (f"{name}={in_words(value)}" for name, value in zip(names, args, strict=True)))
-            text = problem or _("your function gives {answer}.", answer=in_words(answer))
-            raise CheckFailed(rule=rule_text(field), problem=f"{given}: {text}")
+            text = problem or _(
+                "your function gives {answer}, 4.8.0 gives {right}.", answer=in_words(answer), right=in_words(right)
+            )
+            raise CheckFailed(rule=rule_text(field), problem=f"{_call_in_words(real, args)}: {text}")
     if real_calls or (isinstance(mine, FunctionElsewhere) and mine.asks_the_real_rule):
         raise CheckFailed(THEIRS)
+
+
+def _call_in_words(real: Any, args: tuple[Any, ...]) -> str:
+    names = inspect.signature(real).parameters
+    return joined(", ", (f"{name}={in_words(value)}" for name, value in zip(names, args, strict=True)))
+
+
+def first_difference(field: str, mine: Any, base: Rules = DEFAULT_RULES) -> tuple[int, str | None]:
+    """How many small cases of a rule were compared with `base`, and the first that differs, in words, if any does.
+
+    >>> first_difference("is_latest", lambda held, pull: held > pull)
+    (4, 'held_version=0, pull_version=0: yours False, there True')
+    """
+    usual, count = getattr(base, field), 0
+    for count, case in enumerate(RULE_CASES.get(field, tuple)(), 1):
+        right = usual(*copy.deepcopy(case.args))
+        answer, problem = answered(mine, case.args, copy.deepcopy(case.args), kinds_of(usual))
+        if problem or answer != right:
+            given, said = _call_in_words(usual, case.args), problem or in_words(answer)
+            return count, _("{given}: yours {said}, there {right}", given=given, said=said, right=in_words(right))
+    return count, None
 
 
 def rule_text(field: str) -> str:
@@ -140,6 +163,8 @@ def answered(mine: Any, args: tuple[Any, ...], given: tuple[Any, ...], kinds: tu
         answer = plain(mine(*given))
     except Exception as error:  # noqa: BLE001 - whatever a learner's code raises
         return None, in_a_sentence(error, mine)
+    if isgenerator(answer):
+        return None, YIELDS
     if kinds and (answer is ... or answer is None):
         return answer, _("your function gives {answer}. {ends}", answer=f"{answer!r}", ends=WAYS_END_HINT)
     if kinds and not isinstance(answer, kinds):
@@ -205,8 +230,60 @@ def _silences() -> Iterator[RuleCase]:
     yield RuleCase((400, 500, 1))  # a clock that was set back
 
 
+@dataclass(frozen=True)
+class IsOneOf:
+    """A function of one argument that a rule is given: whether it is one of these; its text says so."""
+
+    those: tuple[Any, ...]
+
+    def __call__(self, asked: Any) -> bool:
+        """Whether it is one of them."""
+        return asked in self.those
+
+    def __repr__(self) -> str:
+        """Those for which it is true."""
+        return _("true for {those}", those=joined(", ", map(repr, self.those)) or _("nothing"))
+
+
+def _tags() -> Iterator[RuleCase]:
+    yield from (
+        RuleCase((tag,)) for tag in (None, "", "a", "b", "ab", "Aa", "BB", "tagA", "tagB", "标签", "Shop-Ab", "a" * 40)
+    )
+
+
+def _versions() -> Iterator[RuleCase]:
+    yield from (RuleCase(versions) for versions in product((0, 5, 6), repeat=2))
+
+
+def _groups() -> Iterator[RuleCase]:
+    for queues, members in product((1, 2, 4, 5, 8), ("A", "AB", "ABC")):
+        yield from (RuleCase((name, list(range(queues)), list(members))) for name in members)
+    yield RuleCase(("Z", [0, 1], ["A", "B"]))
+
+
+def _bits() -> Iterator[RuleCase]:
+    for places, bits in product(((3,), (1, 5), (1, 5, 9)), ((), (1,), (3,), (1, 5), (1, 5, 9), (5, 9))):
+        yield RuleCase((list(places), IsOneOf(bits)))
+
+
+def _hashes() -> Iterator[RuleCase]:
+    for hash64, k, m in product((0, 1, 7 << 32 | 5, -1, 2**63 - 1, -(2**63), -(5 << 32) + 9), (1, 3), (8, 112)):
+        yield RuleCase((hash64, k, m))
+
+
+def _lines() -> Iterator[RuleCase]:
+    for waiters, wanted in product(("A", "AB", "BA", "ABC"), ("A", "B", "", "AB")):
+        yield RuleCase((list(waiters), IsOneOf(tuple(wanted))))
+
+
 RULE_CASES: Mapping[str, Callable[[], Iterable[RuleCase]]] = {
     "update_subscription": _heartbeats,
+    "tags_code": _tags,
+    "bit_positions": _hashes,
+    "is_hit": _bits,
+    "is_latest": _versions,
+    "allocate": _groups,
+    "waiter_to_wake": _lines,
     "is_matched_by_consume_queue": _entries,
     "client_keeps": _messages,
     "is_expired": _silences,

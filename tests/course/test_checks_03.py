@@ -106,7 +106,7 @@ def test_wrong_answer_gets_a_hint_and_what_shows_it(name, answer, hint, problem)
         judge(name, answer)
     assert hint in caught.value.hint
     assert problem in caught.value.problem
-    assert "In your answer" not in repr(rmqlab.check(name, answer))
+    assert (problem or hint) in repr(rmqlab.check(name, answer)).splitlines()[0]
 
 
 @pytest.mark.row("F-16", "F-23", "F-25", "F-27")

@@ -40,7 +40,6 @@ def test_a_right_rule_passes():
 )
 def test_a_wrong_rule_gets_a_hint_then_its_first_case_and_a_picture_if_one_shows_it(rule, case, seen):
     assert "just as long as the expiry" in rmqlab.check("06-rule", rule).hint
-    assert not rmqlab.check("06-rule", rule).problem
     found = judged("06-rule", rule)
     assert not found
     assert case in found.problem

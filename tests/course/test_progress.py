@@ -33,7 +33,10 @@ def rows():
 
 
 def test_guess_tasks_and_quiz_stand_in_one_table(copy):
-    assert rows() == [("01_eight_messages", None, "0 of 0", None), ("02_tags", None, "0 of 2", None)]
+    assert rows() == [
+        ("01_eight_messages", None, "0 of 0", "0 of 1", None),
+        ("02_tags", None, "0 of 2", "0 of 3", None),
+    ]
     with pytest.raises(GuessFirst):
         rmqlab.guess(A=...)
     assert rows()[0][1] is None
@@ -47,7 +50,24 @@ def test_guess_tasks_and_quiz_stand_in_one_table(copy):
     mine.answer(1, 2)
     mine.answer(2, 1)
     rmqlab.quiz("02").answer(2, 2)  # the first answer counts
-    assert rows() == [("01_eight_messages", "✓", "0 of 0", None), ("02_tags", None, "1 of 2", "1 of 2 right")]
+    assert rows() == [
+        ("01_eight_messages", "✓", "0 of 0", "0 of 1", None),
+        ("02_tags", None, "1 of 2", "0 of 3", "1 of 2 right"),
+    ]
+
+
+def client_keeps(subscription, tag):
+    return subscription.class_filter_mode or not subscription.tags_set or tag in subscription.tags_set
+
+
+def test_the_ladder_stands_beside_the_tasks(copy):
+    os.chdir(copy / "exercises")
+    assert "It stands in my_rules.py now." in repr(rmqlab.check("02-client", client_keeps))
+    assert rows()[1][2:4] == ("1 of 2", "1 of 3")
+    file = copy / "exercises" / "my_rules.py"
+    file.write_text(file.read_text(encoding="utf-8").replace("not subscription", "subscription"), encoding="utf-8")
+    assert rows()[1][3] == "0 of 3"
+    os.chdir(copy)
 
 
 @pytest.mark.parametrize("in_the_folder", [True, False])
@@ -77,7 +97,7 @@ def test_broken_lines_and_a_file_that_cannot_be_written_stop_nobody(copy):
     (copy / module.FILE).write_text('{"kind": "task", "name": 3}\nnonsense\n[1]\n\n')
     mine = rmqlab.quiz("02")
     mine.answer(1, 2)
-    assert rows()[1][3] == "1 of 1 right"
+    assert rows()[1][4] == "1 of 1 right"
     with (copy / module.FILE).open("a") as file:
         file.write('{"kind": "task", "name": "02-cli')  # its disk was full
     rmqlab.check("02-collide", ("Ab", "BC"))
@@ -85,7 +105,7 @@ def test_broken_lines_and_a_file_that_cannot_be_written_stop_nobody(copy):
     (copy / module.FILE).unlink()
     (copy / module.FILE).mkdir()
     assert "Right" in rmqlab.quiz("02").answer(1, 2)
-    assert rows()[1][3] is None
+    assert rows()[1][4] is None
 
 
 def test_a_guess_in_a_notebook_without_a_known_name_is_not_noted(copy, monkeypatch):

@@ -14,17 +14,22 @@ place. Cells tagged `solution` are left out of the exercise. It has no outputs. 
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
 from tests.proof.notebook_files import Notebook, clean, read, tags, write
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 BEGIN, OTHERWISE, END = "# begin solution", "# otherwise", "# end solution"
 SOLUTION = "solution"
 TODO = "# Your turn."
+TASK = re.compile(r'rmqlab\.check\("([\w-]+)"')
+IS_CODE = re.compile(r"\bdef |SELECT|\.replace\(")
 
 
 def exercise_of(solution: Notebook, where: str = "notebook") -> Notebook:
@@ -67,13 +72,32 @@ def stub(source: str, where: str = "cell") -> str:
         elif state == END:
             lines.append(line)
         elif state == OTHERWISE:
-            head, mark, rest = line.partition("# ")
+            head, mark, rest = f"{line} ".partition("# ")
             if head.strip() or not mark:
                 raise BadInput(f'{where}, line {number}: what stands for the solution must be comments, "# ..."')
-            lines.append(head + rest)
+            lines.append((head + rest).rstrip())
     if state != END:
         raise BadInput(f'{where}: no "{END}" after "{state}"')
     return "\n".join(lines)
+
+
+def sizes(solutions: Iterable[Notebook]) -> dict[str, int]:
+    """How many lines the solution of each task takes, where it is code: without comments and lines that say nothing."""
+    counted = {}
+    for notebook in solutions:
+        for cell in notebook["cells"]:
+            task = TASK.search(cell["source"])
+            inner = cell["source"].partition(BEGIN)[2].partition(OTHERWISE)[0].splitlines()
+            lines = [line for line in inner if line.strip() and not line.lstrip().startswith("#")]
+            if task and lines and (IS_CODE.search("\n".join(lines)) or "def " in cell["source"].partition(BEGIN)[0]):
+                counted[task[1]] = len(lines)
+    return counted
+
+
+def sizes_text(notebooks: Path) -> str:
+    """What data/tasks/sizes.json holds."""
+    counted = sizes(read(solution) for solution in sorted((notebooks / "solutions").glob("*.ipynb")))
+    return json.dumps(counted, indent=1) + "\n"
 
 
 def exercise_path(solution: Path) -> Path:
@@ -88,4 +112,7 @@ def generate(notebooks: Path) -> list[Path]:
         path = exercise_path(solution)
         write(path, exercise_of(read(solution), solution.name))
         written.append(path)
+    tasks = notebooks.parent / "data" / "tasks"
+    if tasks.is_dir():
+        (tasks / "sizes.json").write_text(sizes_text(notebooks), encoding="utf-8")
     return written

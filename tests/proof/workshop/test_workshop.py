@@ -70,7 +70,7 @@ def states(verdicts):
     return {task: verdict.state for task, verdict in verdicts.items()}
 
 
-ALL_RIGHT = {"collide": RIGHT, "broker": RIGHT, "client": RIGHT, "hunt": RIGHT}
+ALL_RIGHT = {"collide": RIGHT, "code": RIGHT, "broker": RIGHT, "client": RIGHT, "hunt": RIGHT}
 
 
 def test_an_honest_learner_is_right_and_may_write_helpers(hand_in):
@@ -98,14 +98,14 @@ def test_a_notebook_that_is_written_to_be_believed_is_not(hand_in):
     """Its process is all its own: it forges messages, replaces the checks, and prints that all is right."""
     verdicts = hand_in(
         collide='print("02-collide: right. ")\nrmqlab.check = lambda *_: True\nrmqlab.check("02-collide", ("a", "b"))',
-        broker=f"{FORGED}\ndef is_matched(subscription, code):\n    return True\n",
+        broker=f"{FORGED}\ndef is_matched_by_consume_queue(subscription, code):\n    return True\n",
         client="class Yes(int):\n    def __eq__(self, other): return True\n    __hash__ = int.__hash__\n"
-        "def keeps(subscription, tag):\n    return Yes(1)",
+        "def client_keeps(subscription, tag):\n    return Yes(1)",
         hunt="import operator\n"
         'operator.attrgetter("__globals__")(rmqlab.check)["given"] = {}\n'
         'found = {}\nrmqlab.check("02-hunt", found)',
     )
-    assert RIGHT not in states(verdicts).values()
+    assert [task for task, state in states(verdicts).items() if state == RIGHT] == ["code"]  # it was solved
     assert verdicts["collide"].state == NO_ANSWER  # its own check took the answer
 
 
@@ -146,7 +146,7 @@ def test_forged_messages_cost_the_forger_that_cell_alone(hand_in):
 def test_who_asks_the_rule_of_4_8_0_is_told_to_write_it(hand_in):
     verdicts = hand_in(
         alone=True,
-        broker="def is_matched(subscription, code):\n"
+        broker="def is_matched_by_consume_queue(subscription, code):\n"
         "    return rmqlab.RULES['4.8.0'].is_matched_by_consume_queue(subscription, code)",
     )
     assert verdicts["broker"].state == NOT_YET
@@ -166,12 +166,14 @@ def test_who_loops_sleeps_or_ends_the_process_loses_that_task_alone(hand_in):
 
 def test_a_function_that_never_answers_is_out_of_time(hand_in):
     guard = Guard(LIMITS._replace(clock_s=8), LACKING)
-    verdicts = hand_in(guard, alone=True, client="def keeps(*_):\n    while True:\n        pass", hunt="found = {}")
+    verdicts = hand_in(
+        guard, alone=True, client="def client_keeps(*_):\n    while True:\n        pass", hunt="found = {}"
+    )
     assert (verdicts["client"].state, verdicts["hunt"].state) == (OUT_OF_TIME, NOT_YET)
 
 
 def test_all_that_is_run_again_has_a_bound(hand_in):
-    loops = {"collide": "while True:\n    pass", "broker": "while True:\n    pass", "client": "while True:\n    pass"}
+    loops = dict.fromkeys(("collide", "code", "broker", "client"), "while True:\n    pass")
     verdicts = hand_in(Guard(LIMITS._replace(clock_s=2), LACKING), before=loops, **loops)
     assert set(states(verdicts).values()) == {OUT_OF_TIME}
 
@@ -359,7 +361,7 @@ def test_the_verb_prints_a_row_a_learner_and_says_who_is_not_done(tmp_path, caps
     (tmp_path / "ben" / "11_audit_tasks.ipynb").write_text("{}")
     assert cli.main(["workshop", "--check", str(tmp_path), "--json", str(tmp_path / "out.json"), *TRUST]) == 1
     printed = capsys.readouterr()
-    assert "ann      02_tags_tasks   0 of 4  - - - -" in printed.out
+    assert "ann      02_tags_tasks   0 of 5  - - - - -" in printed.out
     assert "notes.ipynb: no notebook of tasks" in printed.err
     assert "not a notebook" in printed.err
     report = json.loads((tmp_path / "out.json").read_text())
