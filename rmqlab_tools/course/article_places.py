@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from rmqlab.checkout import data_path
-from rmqlab.language import _, joined
+from rmqlab.language import ENGLISH, _, joined, language
 
 ARTICLE_NAMES: Final = {
     "S": _("the article on subscriptions"),
@@ -41,7 +41,7 @@ def place_of(letter: str, number: int) -> str:
 
 
 def places_in_words(rows: list[tuple[str, int]]) -> list[str]:
-    """For each article that the rows are of a sentence that names its headings, the article's own and in English.
+    """For each article that the rows are of a sentence that names its headings, in English too for who reads English.
 
     >>> print(*places_in_words([("S", 77), ("S", 78)]))
     See the article on subscriptions, Consumer订阅数据更新 (How a consumer's subscription is updated).
@@ -50,9 +50,14 @@ def places_in_words(rows: list[tuple[str, int]]) -> list[str]:
     for letter, article in ARTICLE_NAMES.items():
         anchors = dict.fromkeys(place_of(letter, number) for found, number in sorted(rows) if found == letter)
         if anchors:
-            headings = joined(", ", (f"{own} ({english})" for own, english in map(_headings().__getitem__, anchors)))
+            headings = joined(", ", (_heading(anchor) for anchor in anchors))
             said.append(_("See {article}, {headings}.", article=article, headings=headings))
     return said
+
+
+def _heading(anchor: str) -> str:
+    own, english = _headings()[anchor]
+    return f"{own} ({english})" if language() == ENGLISH else own
 
 
 @cache

@@ -291,7 +291,7 @@ def trials(designs: Mapping[str, Any], *, budget: int = BUDGET) -> Trials:
         BadInput: a design is none, or the budget is no number of runs.
     """
     whole_number("budget", budget)
-    if not isinstance(designs, Mapping) or not designs:
+    if not designs or not hasattr(designs, "items"):
         raise BadInput(_("designs are a name and a design each: {example}", example='{"mine": rmqlab.mine()}'))
     return Trials([tried(str(name), design_of(str(name), given), budget) for name, given in designs.items()])
 

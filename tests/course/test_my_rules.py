@@ -12,6 +12,7 @@ import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab_tools.course import check as judging
 from rmqlab_tools.course.my_rules import EARLIER, FILE, HEAD, LADDER, STEPS
+from tests.proof.reference_rules import REFERENCE, climb
 
 RULES = rmqlab.RULES["4.8.0"]
 WEIGHT = 7
@@ -230,3 +231,26 @@ def test_a_file_that_is_named_must_be_there(tmp_path):
     file.write_text("scan_period_ms = 5_000\n", encoding="utf-8")
     assert rmqlab.mine(file).scan_period_ms == rmqlab.mine(otherwise=file).scan_period_ms == 5_000
     assert rmqlab.mine(file, version="5.5.0").has_pop
+
+
+def test_the_ladder_is_climbed_from_01_to_16(tmp_path, monkeypatch):
+    """Our solutions, task by task in a learner's copy: the file that grows is the reference, and a lab runs with it."""
+    monkeypatch.setenv("RMQLAB_LANG", "en")
+    file = climb(tmp_path)
+    assert file.read_text(encoding="utf-8") == REFERENCE.read_text(encoding="utf-8"), (
+        "run: python -m tests.proof.reference_rules"
+    )
+    monkeypatch.chdir(tmp_path)
+    mine = rmqlab.mine()
+    assert set(standing(mine)) == set(STEPS)
+    assert {row[:1] for row in standing(mine).values()} == {("yours",)}
+    assert {row[1].split()[0] for row in standing(mine).values()} == {"right"}
+    assert [row[3] for row in rmqlab.progress().rows] == []  # no lessons lie there
+    lab = rmqlab.Lab(topics={"T": 4}, rules=mine)
+    for who in "AB":
+        lab.consumer(who, group="G", subscribe={"T": f"tag{who}"})
+    lab.run(seconds=30)
+    lab.send("T", ["tagA"] * 4 + ["tagB"] * 4)
+    lab.run(seconds=30)
+    assert len(lab.consumed()) > 2  # its slot has both tags
+    assert len(rmqlab.mine(version="5.5.0").waiter_to_wake("AB", "B".__eq__)) == 1

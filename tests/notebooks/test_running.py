@@ -12,7 +12,7 @@ from rmqlab.language import SETTING as LANGUAGE
 from rmqlab_tools.course.in_language import translated
 from rmqlab_tools.spark.session import ADDRESS_SETTING
 from tests.proof.catalogue.english import left_in_english
-from tests.proof.exercises import exercise_of, exercise_path
+from tests.proof.exercises import exercise_of, exercise_path, sizes_text
 from tests.proof.notebook_files import execute, page, read
 
 NOTEBOOKS = ROOT / "notebooks"
@@ -93,6 +93,11 @@ def codes(notebook):
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=name)
 def test_committed_exercise_is_the_generated_one(solution):
     assert read(exercise_path(solution)) == exercise_of(read(solution)), "run: ./lab notebook --exercises"
+
+
+def test_the_sizes_of_our_solutions_are_those_counted():
+    counted = sizes_text(ROOT / "notebooks")
+    assert (ROOT / "data" / "tasks" / "sizes.json").read_text(encoding="utf-8") == counted, "./lab notebook --exercises"
 
 
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=name)
