@@ -7,7 +7,6 @@ far as a budget goes; the shortest order in which a design goes wrong is its cou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,7 +23,7 @@ from rmqlab_tools.course.price import Price, added, price_of
 from rmqlab_tools.show.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from rmqlab_tools.show.figure import Picture
 
