@@ -122,7 +122,9 @@ VERBS = {
         _("how many messages of an archive a subscription gets, by queue and hour; what a changed one loses"),
         {0: _("they were counted"), 3: _("the changed subscription loses messages")},
         "match my-archive tagA --changed 'tagA || tagB'",
-        extras=("spark", "java"),
+        extras=("spark",),
+        options=("--spark",),
+        option_extras=("spark", "java"),
     ),
     "events": Verb(
         _("events as Parquet tables; funnel, losses, rebalances, heartbeats in SQL"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from rmqlab.language import _
@@ -33,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--to", dest="until", metavar="TIME", help=_("only messages stored until then"))
     add_version(parser)
     parser.add_argument(
-        "--spark", metavar="ADDRESS", help=_("a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])")
+        "--spark", metavar="ADDRESS", help=_("a master URL or sc://HOST:PORT (RMQLAB_SPARK, else this process alone)")
     )
 
 
@@ -47,8 +48,9 @@ def run(args: Namespace) -> int:
     from rmqlab_tools.spark.archive_store import match, require_order
     from rmqlab_tools.spark.archived.manifest import Place, chosen, read_contents
     from rmqlab_tools.spark.archived.matching import Wanted
-    from rmqlab_tools.spark.session import open_session, require_address
+    from rmqlab_tools.spark.session import ADDRESS_SETTING, open_session, require_address
 
+    on_spark = args.spark is not None or ADDRESS_SETTING in os.environ
     require_address(args.spark)
     since, until = store_time(args.since), store_time(args.until)
     require_order(since, until)
@@ -58,8 +60,8 @@ def run(args: Namespace) -> int:
     for text, its_kind in ((args.expression, kind), (args.changed, changed_kind)):
         if text is not None:
             Wanted(text, its_kind, args.version).filter()
-    with Progress("match: Spark starts"):
-        session = open_session(args.spark)
+    with Progress("match: Spark starts" if on_spark else "match"):
+        session = open_session(args.spark) if on_spark else None
         result = match(
             args.archive, args.expression, kind, changed=args.changed, changed_kind=changed_kind, topics=args.topic,
             since=since, until=until, version=args.version, session=session,

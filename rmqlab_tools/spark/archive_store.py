@@ -17,6 +17,7 @@ from rmqlab_tools.show.tables import table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from rmqlab_tools.show.tables import Table
@@ -190,7 +191,7 @@ def match(
 
     `kind` is TAG (both its steps) or SQL92, `changed_kind` that of the changed one (the same unless given). `topics`:
     only these. `since` and `until` are store times, epoch ms, ends included. The answer is exact: the evaluator of the
-    broker decides each distinct value.
+    broker decides each distinct value. Threads of this process count; with `session`, the workers of a cluster do.
 
     >>> import rmqlab, tempfile
     >>> lab = rmqlab.Lab(topics={"T": 2})
@@ -202,7 +203,8 @@ def match(
     tagB: it loses 2 of these and gains 1 others
 
     Raises:
-        BadInput: no archive, a topic that it does not have, another kind or version; no Spark.
+        BadInput: no archive, a file of it that is gone or damaged, a topic that it does not have, another kind or
+            version; the packages of the extra `spark` are missing.
         MQFilterException: the broker refuses the condition.
     """
     require("spark")
@@ -218,9 +220,13 @@ def match(
         other.filter()
     if not files:
         return Match(expression, changed, [])
-    session = session or _own_session()
     work = parts_of(place, files, tasks_of(session), Span(since, until))
-    return Match(expression, changed, counted(session, work, wanted, other).to_pylist())
+    return Match(expression, changed, _rows(counted(work, wanted, other, session)))
+
+
+def _rows(counts: pa.Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = counts.to_pylist()
+    return rows
 
 
 def _own_session() -> SparkSession:

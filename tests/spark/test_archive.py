@@ -75,13 +75,14 @@ def test_every_message_is_in_it_once_by_topic_and_day(made):
     assert len({name for *_, properties in messages for name in properties}) > MOST
 
 
+@pytest.mark.parametrize("on_spark", [False, True], ids=["here", "spark"])
 @pytest.mark.parametrize(("expression", "kind"), SUBSCRIPTIONS)
-def test_what_matches_is_what_the_filter_says_message_by_message(spark, made, expression, kind):
+def test_what_matches_is_what_the_filter_says_message_by_message(spark, made, expression, kind, on_spark):
     _, folder, messages, _ = made
     counts = Counter()
     for topic, queue, stored, properties in messages:
         counts[topic, queue, stored // 3_600_000 * 3_600_000] += expected(properties, expression, kind)
-    result = rmqlab.match(folder, expression, kind, session=spark)
+    result = rmqlab.match(folder, expression, kind, session=spark if on_spark else None)
     assert {(row["topic"], row["queueId"], row["hour"]): row["matched"] for row in result.rows} == counts
     assert result.total("messages") == 700
 
@@ -98,7 +99,9 @@ def test_rows_and_what_a_change_loses(spark, made):
     assert len(found) == len(wanted)
     places = {row.physicalOffset for row in read_store(spark, store, columns=["physicalOffset"]).collect()}
     assert {row.physicalOffset for row in found} <= places
-    changed = rmqlab.match(folder, "tagA", changed="a > 3", changed_kind=SQL92, session=spark)
+    changed = rmqlab.match(folder, "tagA", changed="a > 3", changed_kind=SQL92)
+    part = rmqlab.match(folder, "a > 3", SQL92, topics=["T"], since=100 * 360_000, until=399 * 360_000)
+    assert (part.total("matched"), part.total("messages")) == (len(found), sum(m[0] == "T" for m in messages[100:400]))
     both = [(expected(p, "tagA", TAG), expected(p, "a > 3", SQL92)) for *_, p in messages]
     assert changed.total("lost") == sum(before and not after for before, after in both)
     assert changed.total("gained") == sum(after and not before for before, after in both)
@@ -185,6 +188,16 @@ def test_bad_input_is_one_line_and_nothing_is_written(made, spark, tmp_path, cap
     blocked.write_text("")
     with pytest.raises(BadInput, match="cannot be written"):
         rmqlab.archive(store, blocked / "archive", session=spark)
+
+
+@pytest.mark.parametrize("on_spark", [False, True], ids=["here", "spark"])
+def test_a_file_that_is_gone_or_damaged_is_named(spark, made, tmp_path, on_spark):
+    shutil.copytree(made[1], tmp_path / "archive")
+    file = next((tmp_path / "archive").rglob("*.parquet"))
+    for spoil in (lambda: file.write_bytes(b"PAR1 half"), file.unlink):
+        spoil()
+        with pytest.raises(BadInput, match=f"{file.name}: a file of the archive cannot be read"):
+            rmqlab.match(tmp_path / "archive", "tagA", session=spark if on_spark else None)
 
 
 def test_the_verbs_say_what_the_functions_say(made, spark, tmp_path, capsys):

@@ -191,7 +191,7 @@ for number in range(12):
     log.add("AB"[number % 2], queue=number % 3)
 path_of_store = log.write(folder / "store")
 store = read_store(spark, path_of_store, columns=["topic", "queueId"], splitBytes=300)
-counts = counted(spark, [Part(path, "T", 0, 1)], Wanted("a > 5", "SQL92"))
+counts = counted([Part(path, "T", 0, 1)], Wanted("a > 5", "SQL92"), session=spark)
 archived = rmqlab.archive(path_of_store, folder / "archive", session=spark)
 print(json.dumps({
     "store": [store.where("topic = 'A'").count(), store.count()],

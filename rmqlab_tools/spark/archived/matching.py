@@ -5,7 +5,9 @@ Spark's workers get names of files and parts of them, so no message goes through
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -32,8 +34,16 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Batches = Iterator[pa.RecordBatch]
 
-_COUNTS: Final = "topic string, queueId int, hour bigint, messages bigint, matched bigint, lost bigint, gained bigint"
-_COUNT_NAMES: Final = tuple(column.split()[0] for column in _COUNTS.split(", "))
+_PLACES: Final = ("topic", "queueId", "hour")
+_FIGURES: Final = ("messages", "matched", "lost", "gained")
+_COUNT_SCHEMA: Final = pa.schema(
+    [("topic", pa.string()), ("queueId", pa.int32()), ("hour", pa.int64())]
+    + [(name, pa.int64()) for name in _FIGURES]
+    + [("error", pa.string())]
+)
+_COUNTS: Final = (
+    "topic string, queueId int, hour bigint, messages bigint, matched bigint, lost bigint, gained bigint, error string"
+)
 MATCHES: Final = "topic string, queueId int, queueOffset bigint, storeTimestamp bigint, physicalOffset bigint"
 
 
@@ -133,28 +143,40 @@ def parts_of(place: Place, files: Iterable[ArchivedFile], tasks: int, span: Span
     ]
 
 
-def counted(session: SparkSession, work: Sequence[Part], wanted: Wanted, changed: Wanted | None = None) -> pa.Table:
-    """By topic, queue and hour: messages, those that match, and with `changed` those that it loses and gains."""
-    wanted.filter()
-    if changed is not None:
-        changed.filter()
+def counted(
+    work: Sequence[Part], wanted: Wanted, changed: Wanted | None = None, session: SparkSession | None = None
+) -> pa.Table:
+    """By topic, queue and hour: messages, those that match, and with `changed` those that it loses and gains.
+
+    Without a session threads of this process do it: a job of Spark costs more than to look at some million messages.
+
+    Raises:
+        BadInput: another kind; a file of the archive is gone or damaged.
+        MQFilterException: the broker refuses a condition.
+    """
+    _filters(wanted, changed)
 
     def count(batches: Batches) -> Batches:
-        filters = [wanted.filter(), *([] if changed is None else [changed.filter()])]
-        names = [list(dict.fromkeys(name for each in filters for name in of(each))) for of in (_values, _presence)]
+        filters = _filters(wanted, changed)
         for part in _items(batches, work):
-            rows: dict[tuple[int, int], NDArray[np.int64]] = {}
-            file = PivotedFile(part.path, names[0], [name for name in names[1] if name not in names[0]])
-            _count(file, part, filters, rows)
-            yield _count_batch(part.topic, rows)
+            yield _count(part, filters)
 
-    frame = session.range(0, len(work), 1, _tasks(session, work)).mapInArrow(count, _COUNTS)
-    keys = list(_COUNT_NAMES[:3])
-    sums = [(name, "sum") for name in _COUNT_NAMES[3:]]
-    table = frame.toArrow().group_by(keys).aggregate(sums)
-    return table.rename_columns([name.removesuffix("_sum") for name in table.column_names]).sort_by(
-        [(name, "ascending") for name in keys]
-    )
+    if session is None:
+        filters = _filters(wanted, changed)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+            found = pa.Table.from_batches(threads.map(lambda part: _count(part, filters), work))
+    else:
+        found = session.range(0, len(work), 1, _tasks(session, work)).mapInArrow(count, _COUNTS).toArrow()
+    wrong = found["error"].drop_null()
+    if len(wrong):
+        raise BadInput(wrong[0].as_py())
+    table = found.group_by([*_PLACES]).aggregate([(name, "sum") for name in _FIGURES])
+    table = table.rename_columns([name.removesuffix("_sum") for name in table.column_names])
+    return table.sort_by([(name, "ascending") for name in _PLACES])
+
+
+def _filters(wanted: Wanted, changed: Wanted | None) -> list[ColumnFilter]:
+    return [wanted.filter(), *([] if changed is None else [changed.filter()])]
 
 
 def matching_rows(session: SparkSession, work: Sequence[Part], wanted: Wanted) -> DataFrame:
@@ -177,16 +199,40 @@ def matching_rows(session: SparkSession, work: Sequence[Part], wanted: Wanted) -
     return session.range(0, len(work), 1, _tasks(session, work)).mapInArrow(select, MATCHES)
 
 
-def _values(decided: ColumnFilter) -> list[str]:
-    return decided.value_names
+def _count(part: Part, filters: Sequence[ColumnFilter]) -> pa.RecordBatch:
+    """The counts of a part by queue and hour; a file that cannot be read gives one row, which says so."""
+    rows: dict[tuple[int, int], NDArray[np.int64]] = {}
+    try:
+        for place, counts in _counts(part, filters):
+            rows[place] = rows[place] + counts if place in rows else counts
+    except (OSError, pa.ArrowInvalid) as error:
+        says = _(
+            "{path}: a file of the archive cannot be read ({error}); archive the store again into a new folder",
+            path=part.path,
+            error=str(error).splitlines()[0],
+        )
+        return pa.RecordBatch.from_pylist([{"topic": part.topic, "error": str(says)}], schema=_COUNT_SCHEMA)
+    figures = np.zeros((len(rows), len(_FIGURES)), np.int64)
+    for number, counts in enumerate(rows.values()):
+        figures[number, : len(counts)] = counts
+    columns = [
+        [part.topic] * len(rows),
+        [queue for queue, _hour in rows],
+        [hour * HOUR_MS for _queue, hour in rows],
+        *figures.T,
+        [None] * len(rows),
+    ]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, _COUNT_SCHEMA, strict=True)],
+        schema=_COUNT_SCHEMA,
+    )
 
 
-def _presence(decided: ColumnFilter) -> list[str]:
-    return decided.presence_names
-
-
-def _count(file: PivotedFile, part: Part, filters: Sequence[ColumnFilter], rows: dict[tuple[int, int], Any]) -> None:
-    """Count the rows of a part into those of its queue and hour."""
+def _counts(part: Part, filters: Sequence[ColumnFilter]) -> Iterator[tuple[tuple[int, int], NDArray[np.int64]]]:
+    """By run of a part's rows: queue and hour, and how many messages, matched, lost and gained it has."""
+    values = list(dict.fromkeys(name for each in filters for name in each.value_names))
+    presence = list(dict.fromkeys(name for each in filters for name in each.presence_names if name not in values))
+    file = PivotedFile(part.path, values, presence)
     runs = runs_of(file.metadata)
     places = [] if runs is not None and part.span is None else [QUEUE, STORED]
     for first, table in file.read_with_row(part.part, part.parts, places):
@@ -199,21 +245,7 @@ def _count(file: PivotedFile, part: Part, filters: Sequence[ColumnFilter], rows:
             here = Runs.of(table) if runs is None else runs.part(first, table.num_rows)
         if len(flags) > 1:
             flags = [flags[0], flags[0] & ~flags[1], flags[1] & ~flags[0]]
-        for place, counts in here.counts(flags, len(flags[0])):
-            rows[place] = rows.get(place, 0) + counts
-
-
-def _count_batch(topic: str, rows: dict[tuple[int, int], Any]) -> pa.RecordBatch:
-    """The counts as a batch: messages, those that match, and two more where there are two subscriptions."""
-    queues, hours = [place[0] for place in rows], [place[1] * HOUR_MS for place in rows]
-    counts = np.zeros((len(rows), len(_COUNT_NAMES) - 3), np.int64)
-    for number, counted in enumerate(rows.values()):
-        counts[number, : len(counted)] = counted
-    return pa.record_batch(
-        [pa.array([topic] * len(rows), pa.string()), pa.array(queues, pa.int32()), pa.array(hours, pa.int64()),
-         *(pa.array(column) for column in counts.T)],
-        list(_COUNT_NAMES),
-    )  # fmt: skip
+        yield from here.counts(flags, len(flags[0]))
 
 
 def _items(batches: Iterable[pa.RecordBatch], work: Sequence[Part]) -> Iterator[Part]:
@@ -223,8 +255,10 @@ def _items(batches: Iterable[pa.RecordBatch], work: Sequence[Part]) -> Iterator[
             yield work[index]
 
 
-def tasks_of(session: SparkSession) -> int:
-    """How many tasks a session works on at once, as far as it says."""
+def tasks_of(session: SparkSession | None) -> int:
+    """How many parts are looked at at once, as far as a session says; None: by this process."""
+    if session is None:
+        return os.cpu_count() or 1
     return int(session.conf.get("spark.sql.shuffle.partitions") or 2)
 
 

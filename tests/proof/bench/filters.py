@@ -123,9 +123,14 @@ class SparkBench:
         return self.messages, seconds
 
     def on_files(self, expression: str) -> Measurement:
-        """Filter as `rmqlab.match` does: workers get file names, and count by queue and hour."""
+        """Filter as `rmqlab.match` does with a session: workers get file names, and count by queue and hour."""
         paths, session = self.paths, self.session
         return self.timed(expression, lambda: _matched(session, paths, expression))
+
+    def in_process(self, expression: str) -> Measurement:
+        """Filter as `rmqlab.match` does: threads of this process count by queue and hour."""
+        paths = self.paths
+        return self.timed(expression, lambda: _matched(None, paths, expression))
 
     def on_columns(self, expression: str) -> Measurement:
         """Filter by a Spark column on pivoted columns."""
@@ -185,10 +190,10 @@ class SparkBench:
         return work.messages, work.seconds
 
 
-def _matched(session: SparkSession, paths: Sequence[str], expression: str) -> tuple[int, int]:
+def _matched(session: SparkSession | None, paths: Sequence[str], expression: str) -> tuple[int, int]:
     from rmqlab_tools.spark.archived.matching import Part, Wanted, counted
 
-    table = counted(session, [Part(path, TOPIC, 0, 1) for path in paths], Wanted(expression, "SQL92"))
+    table = counted([Part(path, TOPIC, 0, 1) for path in paths], Wanted(expression, "SQL92"), session=session)
     return sum(table["messages"].to_pylist()), sum(table["matched"].to_pylist())
 
 
@@ -215,6 +220,13 @@ def filter_benchmarks(messages: int = MESSAGES) -> tuple[Benchmark, ...]:
         return lambda: way(expression)
 
     return (
+        *(
+            Benchmark(
+                f"match-{name}", f"SQL92 {name} by rmqlab.match over dictionary-coded Parquet files, a core",
+                "messages/s", real, one(bench.in_process, expression), one(bench.java_filters, expression),
+            )
+            for name, expression in EXPRESSIONS.items()
+        ),
         *(
             Benchmark(
                 f"spark-filter-{name}", f"SQL92 {name} on Spark over dictionary-coded Parquet files, a core",
