@@ -50,9 +50,11 @@ def fate_table(caption: str, fates: Sequence[MessageFate | FateRecord], owners: 
 
 
 def fate_counts(fates: Sequence[FateRecord], columns: Sequence[str]) -> Table:
-    """How many messages met which fate, apart for each value of `columns`, in the order in which they come up."""
-    counts = Counter((*(getattr(fate, name) for name in columns), fate.fate) for fate in fates)
-    rows = [(*values, fate_words(fate), count) for (*values, fate), count in counts.items()]
+    """How many messages met which fate, apart for each value of `columns`, in the order of these and of `Fate`."""
+    order = {fate: number for number, fate in enumerate(Fate)}
+    counts = Counter((*(getattr(fate, name) for name in columns), Fate(fate.fate)) for fate in fates)
+    by_value = sorted(counts.items(), key=lambda entry: (*map(str, entry[0][:-1]), order[entry[0][-1]]))
+    rows = [(*values, fate_words(fate), count) for (*values, fate), count in by_value]
     return Table(_("Messages"), (*columns, _("what became of them"), _("messages")), rows, names=True)
 
 
