@@ -14,6 +14,7 @@ from rmqlab_tools.extras import need as need
 from rmqlab_tools.live.index_file import FileIndexService as FileIndexService
 from rmqlab_tools.live.serve import serve as serve
 from rmqlab_tools.recordings.recording_reader import read_runs as read_runs
+from rmqlab_tools.recordings.recording_reader import recorded_ids as recorded_ids
 from rmqlab_tools.recordings.store import write_store as write_store
 from rmqlab_tools.search.explorer.exploration import Exploration as Exploration
 from rmqlab_tools.search.explorer.explore import Explorer as Explorer

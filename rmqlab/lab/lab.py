@@ -155,6 +155,20 @@ class Lab(LabSteps):
 
         return LabResult(next(iter(read_runs(folder, [scenario]))))
 
+    @staticmethod
+    def recordings(folder: str | Path, *kinds: str) -> list[LabResult]:
+        """All scenarios of a recorded set, as `from_recording` gives one; of these `kinds` only: words of their ids.
+
+        Raises:
+            BadInput: the folder holds no recording, or none of these kinds.
+        """
+        from rmqlab.plugins import read_runs, recorded_ids
+
+        ids = [name for name in recorded_ids(folder) if not kinds or set(kinds) & set(name.split("-"))]
+        if not ids:
+            raise BadInput(_("{folder}: no scenario of the kind {kinds}", folder=folder, kinds=joined(", ", kinds)))
+        return [LabResult(run) for run in read_runs(folder, ids)]
+
     @property
     def rules(self) -> Rules:
         """The rules of broker and clients."""

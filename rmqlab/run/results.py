@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rmqlab.plugins import Film, Picture, Table
     from rmqlab.run.ownership import OwnersRecord
+    from rmqlab.run.races import LagRecord, RaceRecord
     from rmqlab.run.run import Outcome, Run
     from rmqlab.scenario.scenario import Scenario
 
@@ -225,6 +226,22 @@ class LabTables:
     def offsets(self) -> Records[records.OffsetRecord]:
         """Committed and maximum offset of each queue each time they were asked, the last time now."""
         return self._records("Offsets", records.OffsetRecord, records.offsets)
+
+    def lags(self, *, group: str | None = None, topic: str | None = None) -> Records[LagRecord]:
+        """The lag of a group over time, as an alarm would see it: what lasted less than a second is left out."""
+        from rmqlab.run.races import LagRecord, lags
+
+        return self._records("Lag", LagRecord, lambda run: lags(run, group, topic))
+
+    def race(self, *, group: str | None = None, topic: str | None = None) -> RaceRecord:
+        """Two members of a group: who started first, how long before the other, who got the messages.
+
+        Raises:
+            BadInput: the group has not two members.
+        """
+        from rmqlab.run.races import race
+
+        return next(race(self._run(), group, topic))
 
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""

@@ -70,6 +70,15 @@ if TYPE_CHECKING:
 EVERY_TAG = DEFAULT_RULES.assigned_expression(None)
 
 
+def recorded_ids(folder: str | Path) -> list[str]:
+    """The ids of the scenarios of a recorded set, in their order.
+
+    Raises:
+        BadInput: a file is missing or damaged.
+    """
+    return list(recorded_events(Path(folder)))
+
+
 def read_runs(folder: str | Path, ids: Iterable[str] = ()) -> Iterator[Run]:
     """The scenarios of a recorded set (all, or those of these ids) in their order.
 

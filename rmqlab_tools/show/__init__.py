@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.show.funnels import funnel as funnel
     from rmqlab_tools.show.funnels import tag_checks as tag_checks
     from rmqlab_tools.show.line_charts import lines as lines
+    from rmqlab_tools.show.races import race_odds as race_odds
     from rmqlab_tools.show.ribbons import allotment_grid as allotment_grid
     from rmqlab_tools.show.tables import table as table
     from rmqlab_tools.show.widgets import controls as controls
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 PICTURE_FORMS = {
     "allotment_grid": "ribbons", "bars": "charts", "bit_array": "bits", "clock_lane": "clock_lanes",
     "controls": "widgets", "expression_tree": "expression_trees", "frame_flow": "clock_lanes", "funnel": "funnels",
-    "heat_map": "charts", "lines": "line_charts", "live": "widgets", "queue_entry": "bits", "stacked": "figure",
+    "heat_map": "charts", "lines": "line_charts", "live": "widgets", "queue_entry": "bits",
+    "race_odds": "races", "stacked": "figure",
     "table": "tables", "tag_checks": "funnels",
 }  # fmt: skip
 
