@@ -134,6 +134,12 @@ __all__ = [
 ]  # fmt: skip
 __version__ = "1.0.0"
 
+
+def load_ipython_extension(shell: object) -> None:
+    """Bring `%lint` and `%%sql92` into a notebook: `%load_ext rmqlab` calls this."""
+    import_module("rmqlab.plugins").load_ipython_extension(shell)
+
+
 if not TYPE_CHECKING:  # else a name that is none would be right to mypy
 
     def __getattr__(name: str) -> object:

@@ -25,7 +25,7 @@ WITHIN = {
     "Explorer": "search.explorer.explore", "fate_grid": "show.fate_grid", "fate_counts": "show.run_tables",
     "fate_table": "show.run_tables",
     "FileIndexService": "live.index_file", "Film": "show.film.film", "film": "show.film.film", "Link": "show.link",
-    "looks_like_sql92": "search.expressions.examine",
+    "load_ipython_extension": "magics", "looks_like_sql92": "search.expressions.examine",
     "NETWORK_TIMING": "search.explorer.timings", "NetworkChooser": "search.explorer.timings",
     "Picture": "show.figure",
     "read_runs": "recordings.recording_reader", "recorded_ids": "recordings.recording_reader",

@@ -13,6 +13,7 @@ from rmqlab_tools.doctor.evidence.door import explain as explain
 from rmqlab_tools.extras import need as need
 from rmqlab_tools.live.index_file import FileIndexService as FileIndexService
 from rmqlab_tools.live.serve import serve as serve
+from rmqlab_tools.magics import load_ipython_extension as load_ipython_extension
 from rmqlab_tools.recordings.recording_reader import read_runs as read_runs
 from rmqlab_tools.recordings.recording_reader import recorded_ids as recorded_ids
 from rmqlab_tools.recordings.store import write_store as write_store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from rmqlab.checkout import part
 from rmqlab.errors import BadInput
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.search.expressions.answer import Sql92
     from rmqlab_tools.search.lint.findings import GroupLint
     from rmqlab_tools.search.plan.results import Plan
+    from rmqlab_tools.source.groups import SourceLint
 
 
 def simulate(
@@ -121,14 +122,39 @@ def _asked(scenario: Scenario) -> Iterator[tuple[str, str | None, str | None]]:
     return ((f"{name}:", kind, expression) for name, kind, expression in asked(scenario))
 
 
+@overload
 def lint(
     members: Mapping[str, Mapping[str, str]],
     *,
     group: str = "group",
     kind: str | Mapping[str, str] = "push",
     version: str | None = None,
-) -> GroupLint:
+) -> GroupLint: ...
+
+
+@overload
+def lint(
+    members: str | Path | Sequence[str | Path],
+    *,
+    version: str | None = None,
+    profiles: Sequence[str] = (),
+    tests: bool = False,
+) -> SourceLint: ...
+
+
+def lint(
+    members: Mapping[str, Mapping[str, str]] | str | Path | Sequence[str | Path],
+    *,
+    group: str = "group",
+    kind: str | Mapping[str, str] = "push",
+    version: str | None = None,
+    profiles: Sequence[str] = (),
+    tests: bool = False,
+) -> GroupLint | SourceLint:
     """Compare what the members of a group subscribe, by meaning: `verdict`, differences, and a message that shows one.
+
+    A folder instead of members, or several, is code that is read for all its groups: `groups`, `gaps`; `profiles` of
+    Spring are active then, and `tests` are read too. The extra `source` brings what this needs.
 
     `members` maps a client to its topics and expressions; "SQL92:a > 3" is a condition, all else a tag expression.
     `version` is the broker's: later ones know more words in a condition. `kind` is how all members fetch, or those that
@@ -148,6 +174,15 @@ def lint(
     from rmqlab_tools.search.lint.modes import require_kind, rules_for
     from rmqlab_tools.search.plan.change import parse_subscription
 
+    if isinstance(members, str | Path) or (isinstance(members, Sequence) and members):
+        from rmqlab_tools.extras import require
+
+        require("source")
+        from rmqlab_tools.source.consumers import read_code_base
+        from rmqlab_tools.source.groups import lint_sources
+
+        sources = [members] if isinstance(members, str | Path) else members
+        return lint_sources(read_code_base(map(Path, sources), profiles, tests=tests), version)
     compared = LintGroup(group)
     right = '{"A": {"T": "tagA"}, "B": {"T": "tagB"}}'
     if not isinstance(members, Mapping):

@@ -461,7 +461,8 @@ def test_questions():
         (lambda lab: lab.subscribe("A", "T", ["tagA"]), "A subscribes {'T': ['tagA']}; right is topic and expression"),
         (lambda lab: lab.send("T", properties="a=5"), "send: properties of a message are 'a=5'; right is names"),
         (lambda lab: rmqlab.lint({"A": "tagA"}), "lint: A subscribes 'tagA'; right is client, topic and expression"),
-        (lambda lab: rmqlab.lint("A"), "lint: members are 'A'; right is client, topic and expression"),
+        (lambda lab: rmqlab.lint(5), "lint: members are 5; right is client, topic and expression"),
+        (lambda lab: rmqlab.lint("A"), "A: there is no such file or folder; give the folder of a code base"),
         (lambda lab: rmqlab.simulate("nope.jsonl"), "nope.jsonl"),
     ],
 )

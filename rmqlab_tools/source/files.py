@@ -94,7 +94,7 @@ class Files:
         if seen(source) is None:
             raise BadInput(_("{path}: there is no such file or folder; give the folder of a code base", path=source))
         if not is_dir(source):
-            self._take(source, source)
+            self._take(source)
             return
         if not os.access(source, os.R_OK | os.X_OK):
             raise BadInput(_("{path}: this folder may not be read; give one that may", path=source))
@@ -111,23 +111,24 @@ class Files:
                     if not tests and _is_test(name):
                         self.tests += 1
                     else:
-                        self._take(here / name, here / name)
+                        self._take(here / name)
             if len(self.files) > MOST_FILES:
                 most = f"{MOST_FILES:,}"
                 raise BadInput(_("{path}: more than {most} files; give a folder in it", path=source, most=most))
 
-    def _take(self, path: Path, shown: Path) -> None:
+    def _take(self, path: Path) -> None:
+        shown = path.as_posix()
         try:
             about = seen(path)
         except BadInput as error:  # a link to itself; a folder on its way that may not be entered
             reason = getattr(error.__cause__, "strerror", None) or str(error)
-            self.troubles.append((str(shown), _("cannot be read ({reason})", reason=reason)))
+            self.troubles.append((shown, _("cannot be read ({reason})", reason=reason)))
             return
         if about is None or not stat.S_ISREG(about.st_mode):
             return  # a link that leads nowhere, a pipe
         if (about.st_dev, about.st_ino) not in self._known:
             self._known.add((about.st_dev, about.st_ino))
-            self.files.append(SourceFile(path, str(shown)))
+            self.files.append(SourceFile(path, shown))
 
 
 def _passed_over(name: str) -> bool:

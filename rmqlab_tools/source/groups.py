@@ -70,7 +70,7 @@ class Gap:
         }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class SourceLint:
     """What was found in sources: groups compared, where their members stand, what is not known."""
 
@@ -78,6 +78,12 @@ class SourceLint:
     groups: list[GroupLint] = field(default_factory=list)
     places: dict[str, dict[str, Place]] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """What the verb prints."""
+        from rmqlab_tools.source.source_text import source_lines  # it knows this class
+
+        return "\n".join(map(str, source_lines(self)))
 
     @property
     def verdict(self) -> LintVerdict:
