@@ -262,6 +262,7 @@ def test_closed_lessons_become_fewer():
 
 def test_at_most_a_third_of_the_cells_has_one_line():
     cells = [cell["source"] for name in LESSONS for cell in code_cells(load(name))]
+    cells = [source for source in cells if ".play(" not in source]  # a film's cell says no more
     short = [source for source in cells if len(source.strip().splitlines()) <= 1 and "import" not in source]
     assert len(short) / len(cells) <= ONE_LINE_SHARE
     # in a lesson that was rewritten, less than half
