@@ -37,7 +37,7 @@ def _prose(name: str) -> list[str]:
     """The text cells of a lesson and of its tasks with solutions, without the header cells."""
     cells = []
     for path in (NOTEBOOKS / f"{name}.ipynb", NOTEBOOKS / "solutions" / f"{name}_tasks.ipynb"):
-        notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"cells": []}
         cells += ["".join(cell["source"]) for cell in notebook["cells"][1:] if cell["cell_type"] == "markdown"]
     return cells
 

@@ -10,8 +10,6 @@ from rmqlab_tools.course.notebooks import read
 
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 ROUNDING = 1.0  # a picture more or less does not make a new header
-# These become fewer: lessons that are still too long, and whose head is by no rule.
-NOT_YET = {"01_eight_messages"}
 
 
 def header_of(path):
@@ -22,7 +20,7 @@ def header_of(path):
     return {name: int(number) for name, number in found.groupdict().items()}
 
 
-@pytest.mark.parametrize("path", [path for path in LESSONS if path.stem not in NOT_YET], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_the_head_says_how_long_it_takes_to_read(path):
     lesson, appendix = map(reading, split(read(path)))
     said = header_of(path)
@@ -32,11 +30,6 @@ def test_the_head_says_how_long_it_takes_to_read(path):
     assert abs(said["read"] - lesson.minutes) <= ROUNDING, f"the head would be right with 'read {lesson.minutes:.0f}'"
     stated = [int(number) for cell in split(read(path))[1] for number in APPENDIX_MINUTES.findall(cell["source"])]
     assert abs(sum(stated) - appendix.minutes) <= ROUNDING, f"the appendix takes {appendix.minutes:.0f} minutes"
-
-
-def test_lessons_that_are_too_long_become_fewer():
-    assert {path.stem for path in LESSONS} >= NOT_YET
-    assert len(NOT_YET) <= 1
 
 
 def test_each_part_takes_its_time():

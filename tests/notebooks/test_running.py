@@ -21,6 +21,7 @@ LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
 # For each lesson parameters that differ from its own, and what one of its pictures must then say.
 OTHERS = {
     "01_eight_messages": ({"mode": "static", "gap_ms": 3_000, "queues": 16, "seeds": 2}, "Grid of 16 queues"),
+    "01b_article": ({"mode": "static", "gap_ms": 3_000, "queues": 6, "seeds": 1}, "Grid of 6 queues"),
     "02_tags": (
         {"mode": "static", "messages": 30, "queues": 2, "subscription": "BB"},
         "of 30 messages, 10 stop at layer 1",
