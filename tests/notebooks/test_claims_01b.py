@@ -18,7 +18,6 @@ SETTING = (
     "A third way begins at the rule by which the broker serves a pull.",
     "Let the broker serve only the version that it holds, and compare all ways:",
     "Can a protocol lose nothing, and give each message only to a consumer that asked?",
-    "Minutes: 2.",
     "This is the run of the first lesson:",
     '"Late together" is the share of races in which both stamps were later than usual, or both earlier (by chance: half):',
 )
