@@ -265,7 +265,7 @@ class LabTables:
         >>> sent = lab.send("T", ["tagA", "tagB"])
         >>> lab.run(seconds=5)
         >>> lab.play()
-        Film of group G, topic T: 14 steps; 1 delivered, 1 dropped by the broker
+        Film of group G, topic T: 14 steps; 1 delivered, 1 that nobody asked for
 
         Raises:
             BadInput: no member of that group subscribes that topic, or more happens than a film can show.

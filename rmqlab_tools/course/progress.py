@@ -191,7 +191,7 @@ def guess(**values: object) -> Guess:
         )
     notebook = _notebook().name
     if LESSON.match(notebook):
-        note("guess", notebook[:2], "guess", right=True)
+        note("guess", notebook.partition("_")[0], "guess", right=True)
     return Guess(values)
 
 

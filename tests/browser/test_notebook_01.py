@@ -45,7 +45,7 @@ def test_every_cell_ran_without_error(page):
 def test_pictures_are_shown(page):
     images = "[...document.querySelectorAll('.jp-RenderedSVG img')].map(i => i.complete && i.naturalWidth > 400)"
     shown = page.evaluate(images)
-    assert len(shown) >= 7
+    assert len(shown) >= 5
     assert all(shown)
 
 
@@ -66,7 +66,7 @@ def test_a_list_changes_the_picture(page):
     focus(page, "order", "select")
     choose = "(list => { list.selectedIndex = 1; list.dispatchEvent(new Event('change', {bubbles: true})) })"
     page.evaluate(f"{choose}(document.activeElement)")
-    page.until(f"{WORDS}.includes('It ends as tagA')", "A in the slot")
+    page.until(f"{WORDS}.includes('the broker lets through tagA')", "A in the slot")
 
 
 def test_text_is_taken_with_enter_and_refused_with_a_reason(page):

@@ -16,6 +16,7 @@ from rmqlab_tools.show.races import odds
 
 LESSON = "01_eight_messages"
 SETTING = (
+    "Next: the tasks, or 01b The article, figure by figure.",
     "No server runs here:",
     "Below, a column is a queue, a row is a tag, a box is a message.",
     "This is its way:",

@@ -11,7 +11,7 @@ import rmqlab
 from rmqlab.checkout import ROOT
 
 PAGES = ROOT / "docs" / "instructors"
-LESSONS = {path.stem[:2]: path for path in (ROOT / "notebooks").glob("*.ipynb")}
+LESSONS = {path.stem[:2]: path for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")}
 LETTERS = "abcd"
 
 

@@ -24,7 +24,7 @@ def measured(notebooks: Path, tell: Callable[[str], None]) -> dict[str, Any]:
     needs besides the cells) and `slow` (cell id: seconds).
     """
     lessons = {}
-    for path in sorted(notebooks.glob("*.ipynb")):
+    for path in sorted(notebooks.glob("[0-9][0-9]_*.ipynb")):
         lessons[path.stem] = times = _run(path)
         tell(f"{path.stem}: {times['seconds']} s, slow: {times['slow'] or 'none'}")
     machine = {
