@@ -67,6 +67,15 @@ def read_code_base(sources: Iterable[Path], profiles: Iterable[str] = (), *, tes
         if unit.damaged is not None
     ]
     base.notes = list(settings.notes)
+    if not base.consumers and base.troubles:
+        file, why = base.troubles[0]
+        raise BadInput(
+            _(
+                "{sources}: no consumer of RocketMQ is made in what could be read; {count} of {files} files could not, "
+                "such as {file}: {why}",
+                sources=" ".join(map(str, named)), count=len(base.troubles), files=base.files, file=file, why=why,
+            )
+        )  # fmt: skip
     if not base.consumers:
         raise BadInput(
             _(

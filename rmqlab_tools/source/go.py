@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Final
 
 from rmqlab_tools.source.syntax import child, first_error, line_of, named, parse, shown, text_of, within
@@ -183,6 +184,8 @@ def _string(node: Node) -> str:
     if text.startswith("`"):
         return text[1:-1].replace("\r", "")
     try:
-        return text[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an escape that there is not
+            return text[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
     except UnicodeDecodeError:
         return text[1:-1]

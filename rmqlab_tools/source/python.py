@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from typing import TYPE_CHECKING, Final
 
 from rmqlab_tools.source.syntax import child, first_error, line_of, named, parse, shown, text_of, within
@@ -217,6 +218,8 @@ def _unescaped(node: Node, *, raw: bool) -> str:
         return text
     try:
         quoted = text.replace("\n", "\\n").replace('"', '\\"') if '\\"' not in text else text
-        return str(ast.literal_eval(f'"{quoted}"'))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an escape that there is not
+            return str(ast.literal_eval(f'"{quoted}"'))
     except (SyntaxError, ValueError):
         return text

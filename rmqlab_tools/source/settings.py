@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _WORD: Final = re.compile(r"[()&|!]|[^()&|!\s]+")
 _FILLED_IN: Final = re.compile(r"@[\w.\-]+@")
 DEEPEST: Final = 40
+"""Settings that lead to one another, and placeholders in a text."""
+MOST_WORDS: Final = 100
+"""Words of an expression of profiles that are read."""
 
 
 class Application:
@@ -81,7 +84,7 @@ def holds(expression: str, active: Iterable[str]) -> bool:
     >>> holds("(prod & !eu) | dev", ["prod"])
     True
     """
-    words = _WORD.findall(expression)
+    words = _WORD.findall(expression)[:MOST_WORDS]
     names = set(active)
 
     def either() -> bool:
@@ -175,6 +178,8 @@ class Settings:
         return self._filled(given.value, application, (uniform(given.name),))
 
     def _filled(self, text: str, application: Application | None, trail: tuple[str, ...]) -> Value:
+        if text.count("${") > DEEPEST:
+            return NotKnown(_("{text} has more than {most} placeholders", text=text[:DEEPEST], most=DEEPEST))
         if "#{" in text:
             return NotKnown(_("{text} is worked out by Spring when it runs (SpEL)", text=text))
         if _FILLED_IN.search(text):

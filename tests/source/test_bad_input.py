@@ -50,6 +50,11 @@ def test_files_that_are_no_text(found):
     assert sorted(said) == [("C.java", "is not read: it is no text"), ("application.yml", "is not read: it is no text")]
 
 
+def test_a_code_base_of_which_nothing_could_be_read(found):
+    with pytest.raises(BadInput, match=r"1 of 1 files could not, such as application.yml: does not parse: line"):
+        found({"application.yml": "a: ["})
+
+
 def test_a_huge_file(found, monkeypatch):
     monkeypatch.setattr(files_module, "MOST_BYTES", 1000)
     said = troubles(found, {"C.java": "/" * 1001 + "RocketMQMessageListener"})

@@ -47,6 +47,7 @@ def test_placeholders(wishes, files, profiles, wish):
         ({SETTINGS + ".yml": "shop:\n  topic: @topic@"}, "@topic@ is filled in by the build"),
         ({"a/application.yml": "shop.topic: A", "b/application.yml": "shop.topic: B"},
          "${shop.topic}: the applications set it differently: 'A', 'B'"),
+        ({SETTINGS + ".yml": f"shop.topic: '{'${' * 5000}{'}' * 5000}'"}, "has more than 40 placeholders"),
     ],
 )  # fmt: skip
 def test_settings_that_are_not_known(wishes, files, why):
@@ -85,6 +86,7 @@ def test_a_listener_that_settings_switch_off(wishes):
     [
         ("a", "a", True), ("!a", "a", False), ("a | b", "b", True), ("a & b", "a", False), ("(a | b) & !c", "b", True),
         ("(a | b) & !c", "bc", False), ("", "a", False), ("((((a", "a", True), ("a &", "a", False),
+        ("(" * 5000 + "a", "a", False), ("!" * 5000 + "a", "a", False),
     ],
 )  # fmt: skip
 def test_expressions_of_profiles(expression, active, value):

@@ -218,6 +218,57 @@ _NOTEBOOK = (
 )
 _NOTEBOOK += b' "nbformat": 4, "nbformat_minor": 5}'
 _SCHEDULE = Schedule("x", {3: ("a", 1)}).to_json().encode()
+_CODE: Final = {
+    ".java": b"""package a; import org.apache.rocketmq.client.consumer.*; import static a.B.TAG;
+@RocketMQMessageListener(topic = "${t:T}", consumerGroup = B.G + "x", selectorExpression = TAG)
+class A { void f(String g) { DefaultMQPushConsumer c = new DefaultMQPushConsumer(g); c.subscribe("T", K.A.getTag()); }
+  void h() { f("g"); } enum K { A("a"); final String tag; K(String tag) { this.tag = tag; } } }
+""",
+    ".kt": b"""package a
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer
+class A(@Value("\\${t:T}") val t: String) { fun f() { DefaultMQPushConsumer("g").apply { subscribe(t, "a$t") } } }
+""",
+    ".go": b"""package a
+import "github.com/apache/rocketmq-client-go/v2/consumer"
+func f() { c, _ := rocketmq.NewPushConsumer(consumer.WithGroupName("g" + G))
+ c.Subscribe("T", consumer.MessageSelector{Type: consumer.TAG, Expression: `a`}, h) }
+const G = "x"
+""",
+    ".py": b"""from rocketmq import PushConsumer, FilterExpression
+c = PushConsumer(config, "g", listener, {"T": FilterExpression(f"a{B}")})
+B = "x"
+""",
+    ".yml": b"""a: &a {b: 1}
+spring.cloud.stream:
+  rocketmq: {bindings: {in-0: {consumer: {subscription: "${x:a || b}"}}}}
+  bindings: {in-0: {destination: T, group: g}}
+---
+spring.profiles: p & !q
+c: &c 1
+d: *c
+""",
+    ".xml": b"""<?xml version="1.0"?><beans><bean class="x.DefaultMQPushConsumer">
+<property name="consumerGroup" value="${g:g}"/>
+<property name="subscription"><map><entry key="T" value="a"/></map></property></bean></beans>""",
+}
+
+
+def _of_code(data: bytes, folder: Path) -> object:
+    """What a folder with files of this text comes to, one in each language whose example begins alike."""
+    from rmqlab_tools.source.checks import checks_of
+    from rmqlab_tools.source.consumers import read_code_base
+    from rmqlab_tools.source.groups import lint_sources
+
+    folder.mkdir(exist_ok=True)
+    near = [end for end, text in _CODE.items() if text[:5] == data[:5]] or [*_CODE]
+    for end in _CODE:
+        file = folder / f"application{end}"
+        file.unlink(missing_ok=True)
+        if end in near:
+            file.write_bytes(data)
+    return checks_of(lint_sources(read_code_base([folder])))
+
+
 READERS: Final[dict[str, Reader]] = {
     "frame": Reader(lambda wire, _: read_wire(wire), REFUSALS, wire_examples, changed_frame),
     "heartbeat": Reader(lambda data, _: HeartbeatData.decode(data), (FrameError,), _heartbeats),
@@ -239,6 +290,7 @@ READERS: Final[dict[str, Reader]] = {
     "notebook": Reader(_by_file(_noted), (BadInput,), lambda: [_NOTEBOOK]),
     "evidence": Reader(_by_file(_explained), (BadInput,), lambda: [_LOG, _TOPICS, _NOTEBOOK, *_heartbeats()[:5]]),
     "archive": Reader(_by_file(_opened, ".tar"), (BadInput,), _archive),
+    "code": Reader(_of_code, (BadInput,), lambda: [*_CODE.values()]),
     "store": Reader(_of_store, (BadInput,), lambda: [*map(unchanged, stores())], _changed_store),
 }  # fmt: skip
 """By name; the frames and stores of a broker that runs are given by `frame_fuzz` and `store`."""
