@@ -74,3 +74,19 @@ def test_all_cells_of_a_lesson_run_in_the_readers_browser_and_say_what_cannot(si
         lesson = json.loads((ROOT / "notebooks/01_eight_messages.ipynb").read_text(encoding="utf-8"))
         (lag,) = (cell["outputs"] for cell in lesson["cells"] if cell["id"] == "lag")
         assert "".join(lag[0]["data"]["text/plain"]) in [one.get("data", {}).get("text/plain") for one in outputs]
+
+
+def test_every_cell_of_another_lesson_runs_there_too(site):
+    if program() is None:
+        pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
+    with browser(1280, 1600, CUT) as page:
+        page.open(f"{site}/lessons/lab/index.html?path=03_sql92.ipynb")
+        page.until(f"{PANEL}?.sessionContext.session?.kernel?.status === 'idle'", "the kernel", READY_S)
+        page.evaluate(GUESS)
+        page.evaluate(RUN)
+        page.until(IDLE, "the last cell", RUN_S)
+        told = page.evaluate(CELLS)
+        failed = [name for name, text in told if '"output_type":"error"' in text or "This cell " in text]
+        assert failed == []
+        page_of_it = (ROOT / "docs/how-to/browser.md").read_text(encoding="utf-8")
+        assert f"| 03 | {len(told)} | none |" in page_of_it

@@ -157,7 +157,7 @@ def test_a_union_in_the_slot_loses_as_much(shown):
     "But some schedules do not prove that a way loses none: the last column says False. A larger budget can look at every order where the space is small.",
 )
 def test_what_every_order_means(shown):
-    rows = [line.split() for line in shown["plan"].splitlines()[1:]]
+    rows = [line.split() for line in shown["plan"].splitlines()[2:]]
     assert [(int(row[-2]) > 1, row[-1]) for row in rows] == [(True, "False")] * 5
     small = plan(
         "tagA", "tagB", setting=Setting(1, 1, every_ms=1_000), budget=50, procedures=["stop-all"],
