@@ -276,8 +276,10 @@ def _is_open(answer: object) -> bool:
     return answer is ...
 
 
-def explained(rule: str) -> str:
+def explained(rule: str, *, headings: bool = True) -> str:
     """The rule with its rows in words: which heading of which article it is under, and which Java method it is.
+
+    Without `headings` the articles alone are named.
 
     >>> print(explained("The newest version holds the slot (S-77)."))
     The newest version holds the slot.
@@ -287,7 +289,7 @@ ConsumerGroupInfo.updateSubscription; ConsumerManager.registerConsumer.
     rows = [row for reference in _ROWS.findall(rule) for row in _rows(reference)]
     if not rows:
         return rule
-    texts = places_in_words(rows)
+    texts = places_in_words(rows, headings=headings)
     java = list(dict.fromkeys(method for method, method_rows in _java_of() if method_rows & set(rows)))
     if java:
         texts.append(_("In Java: {java}.", java=joined("; ", java)))

@@ -544,12 +544,51 @@ def _():
     return keeps
 
 
+@answers("16/pull")
+def _():
+    lab = rmqlab.Lab(topics={"T": 4})
+    for who in "AB":
+        lab.consumer(who, group="G", subscribe={"T": f"tag{who}"}, post_subscription=True)
+        lab.run(seconds=60)
+    lab.send("T", ["tagA"] * 4 + ["tagB"] * 4, queues=[2, 3, 0, 1] * 2)
+    lab.run(seconds=30)
+    return lost(lab)
+
+
+@answers("16/restart")
+def _():
+    lab = rmqlab.Lab(topics={"T": 1}, rules=RULES.replace(allocate=lambda _who, queues, _ids: list(queues)))
+    for who in "AB":
+        lab.consumer(who, group="G", subscribe={"T": f"tag{who}"}, post_subscription=True)
+        lab.run(seconds=30)
+    lab.stop("A")
+    lab.run(seconds=1)
+    lab.send("T", "tagA")
+    lab.run(seconds=20)
+    assert lab.broker.consumer_offset_manager.query_offset("G", "T", 0) == 1
+    lab.consumer("A", group="G", subscribe={"T": "tagA"}, post_subscription=True)
+    lab.run(seconds=30)
+    return "consumed" if lab.consumed() else "offset" if lost(lab) else "waits"
+
+
+@answers("16/refuse")
+def _():
+    lab = rmqlab.Lab(topics={"T": 1})
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=30)
+    lab.send("T", "tagB")
+    lab.run(seconds=30)
+    assert not lab.consumed()
+    (fate,) = lab.fates()
+    return "wait" if fate.fate == "waiting" else "passed"
+
+
 QUIZZES = {name[:2]: rmqlab.quiz(name[:2]) for name in LESSONS}
 QUESTIONS = {f"{name}/{one.id}": one for name, mine in QUIZZES.items() for one in mine.questions}
 
 
 def test_every_lesson_has_three_questions_and_each_is_computed():
-    assert [len(mine.questions) for mine in QUIZZES.values()] == [3] * 14
+    assert [len(mine.questions) for mine in QUIZZES.values()] == [3] * 15
     assert set(QUESTIONS) == set(ANSWERS)
 
 

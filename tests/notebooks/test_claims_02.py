@@ -28,7 +28,11 @@ SETTING = (
     "code is the number in the entry, or None if the broker does not know it.",
     "An entry keeps 64 bits: use the lowest 32 bits of it, as a number with a sign.",
     "tag is the text of the message's tag, or None.",
-    "Here both run in one laboratory:",
+    "Here all three rules run in one laboratory:",
+    "Write tags_code yourself: what a queue entry keeps of a tag, the hash code that Java gives the text.",
+    "Begin with 0; for each letter multiply what you have by 31 and add the letter's number, ord(letter).",
+    "A Java int has 32 bits and a sign: what does not fit is cut off, and from 2^31 on a number is negative.",
+    "Without a tag, None or an empty text, the code is 0.",
     "For each of the three find a subscription and the tag of a message (or None) that ends differently than in 4.8.0.",
 )
 RULES = rmqlab.RULES["4.8.0"]
@@ -170,3 +174,18 @@ def test_hints():
 @pytest.mark.claim('rmqlab.broken("moss") gives the rules of 4.8.0, of which one is wrong.')
 def test_one_rule_is_wrong_in_each():
     assert [len(WRONG_RULES[name]) for name in HUNTED] == [1, 1, 1]
+
+
+@pytest.mark.claim(
+    'The place of a letter counts, so "ab" and "ba" differ; a sum of the letters would give one code for both.',
+    "The code is cut to 32 bits at each step, as Java does it.",
+    "Letters beyond 16 bits, such as emoji, are two char in Java: a tag with one of them needs more.",
+)
+def test_the_code_of_the_solution():
+    from tests.proof.reference_rules import rungs
+
+    mine = dict(rungs())["02-code"]
+    assert mine("ab") != mine("ba")
+    assert sum(map(ord, "ab")) == sum(map(ord, "ba"))
+    assert all(mine(tag) == RULES.tags_code(tag) for tag in (*THREE, "Shop-Ab", "a" * 100, "标签", "", None))
+    assert mine("😀") != RULES.tags_code("😀")

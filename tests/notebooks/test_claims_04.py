@@ -304,7 +304,7 @@ def test_the_hunt(shown):
     from rmqlab_tools.course.checks_04 import REWRITTEN
 
     found = judge("04-hunt", {"rule": "is_matched_by_commit_log", "condition": "a > 5", "properties": {"b": "1"}})
-    assert found.startswith("4.8.0: dropped_by_broker_sql, dropped_by_broker_bitmap.")
+    assert str(found).startswith("4.8.0: dropped by the broker (SQL92), dropped by the broker (bitmap).")
     assert found.endswith("rewritten: delivered, dropped_by_broker_bitmap.")
     rules = rmqlab.RULES["4.8.0"]
     wanted = WANTED | {f"CID_{n}": f"a > {n}" for n in range(20)}
@@ -337,3 +337,12 @@ def test_settings_for_many_groups():
     assert fits(4, GROUPS) == (True, True)
     assert fits(5, GROUPS + 10) == (True, True)
     assert 0.05 < rate(BloomFilter.create_by_fn(5, GROUPS)) < 0.052
+
+
+@pytest.mark.claim(
+    "A group that wants the message sets all of its bits.", "All bits set prove nothing: others may have set them."
+)
+def test_a_hit_proves_nothing():
+    rules = rmqlab.RULES["4.8.0"]
+    assert {rules.is_hit((1, 2), {1, 2, 3}.__contains__), rules.is_hit((1, 2), {1, 2}.__contains__)} == {True}
+    assert not rules.is_hit((1, 2), {1, 3}.__contains__)

@@ -18,6 +18,7 @@ from tests.search.recorded_races import recorded_races
 
 LESSON = "08_every_schedule"
 SETTING = (
+    "In your my_rules.py the rule takes the place of that of lesson 01, which is kept in my_rules_earlier.py.)",
     "Over all orders of all frames: in how many ways can the eight messages end?",
     "The real broker was recorded with two such consumers.",
     "In how many percent of the recordings did the last starter get messages, and the first one none?",
