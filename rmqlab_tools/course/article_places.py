@@ -40,17 +40,12 @@ def place_of(letter: str, number: int) -> str:
     return f"{letter.lower()}-{places[first]}"
 
 
-def places_in_words(rows: list[tuple[str, int]], *, headings: bool = True) -> list[str]:
+def places_in_words(rows: list[tuple[str, int]]) -> list[str]:
     """For each article that the rows are of a sentence that names its headings, in English too for who reads English.
-
-    Without `headings` one sentence names the articles.
 
     >>> print(*places_in_words([("S", 77), ("S", 78)]))
     See the article on subscriptions, Consumer订阅数据更新 (How a consumer's subscription is updated).
     """
-    if not headings:
-        articles = [article for letter, article in ARTICLE_NAMES.items() if letter in {row[0] for row in rows}]
-        return [_("See {articles}.", articles=joined(", ", articles))]
     said = []
     for letter, article in ARTICLE_NAMES.items():
         anchors = dict.fromkeys(place_of(letter, number) for found, number in sorted(rows) if found == letter)

@@ -276,10 +276,8 @@ def _is_open(answer: object) -> bool:
     return answer is ...
 
 
-def explained(rule: str, *, headings: bool = True) -> str:
+def explained(rule: str) -> str:
     """The rule with its rows in words: which heading of which article it is under, and which Java method it is.
-
-    Without `headings` the articles alone are named.
 
     >>> print(explained("The newest version holds the slot (S-77)."))
     The newest version holds the slot.
@@ -289,7 +287,7 @@ ConsumerGroupInfo.updateSubscription; ConsumerManager.registerConsumer.
     rows = [row for reference in _ROWS.findall(rule) for row in _rows(reference)]
     if not rows:
         return rule
-    texts = places_in_words(rows, headings=headings)
+    texts = places_in_words(rows)
     java = list(dict.fromkeys(method for method, method_rows in _java_of() if method_rows & set(rows)))
     if java:
         texts.append(_("In Java: {java}.", java=joined("; ", java)))

@@ -58,7 +58,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def rule(self) -> str:
         """The rows in words: of which article, and which Java method it is; empty where there are none."""
-        return explained(f" ({', '.join(self.rows)})", headings=False).strip() if self.rows else ""
+        return explained(f" ({', '.join(self.rows)})").strip() if self.rows else ""
 
     def __str__(self) -> str:
         """The question and its choices as text, without the answer."""

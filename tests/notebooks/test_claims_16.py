@@ -37,9 +37,9 @@ SETTING = (
     "Write a protocol with which nothing is lost and nobody gets what it did not ask for, in all four stories of the lesson and in every order that is tried.",
     "Can you do it with one group?",
     # Facts of the project's tracker: the change was opened on 2024-03-05 and closed, the issue opened on 2025-10-14.
-    "A change from 2024 asked to solve it when a member subscribes.",
-    "Issue 9754 of 2025 asks for consumer tags: members of a group have tags of their own, and with POP a member can only retrieve messages that match its own.",
-    "Here POP of 5.5.0 does it, each member with its own expression:",
+    "A change that somebody proposed asked to solve it when a member subscribes.",
+    "Another proposal asks for consumer tags: members of a group have tags of their own, and with POP a member can only retrieve messages that match its own.",
+    "Here POP of 5.x does it, each member with its own expression:",
 )
 
 
