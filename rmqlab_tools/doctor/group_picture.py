@@ -15,6 +15,8 @@ from rmqlab_tools.show.tables import Table
 from rmqlab_tools.show.tag_colours import NOTHING, Paint, paint
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rmqlab.protocol.subscription_data import SubscriptionData
     from rmqlab_tools.doctor.finding import GroupDiagnosis
     from rmqlab_tools.doctor.snapshot import ClusterSnapshot, MemberSeen
@@ -95,6 +97,7 @@ def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | No
     title = _("{group}, {topic}: {state}", group=case.group.name, topic=topic, state=str(judged.state))
     rows = max(min(len(members), SHOWN_MEMBERS), len(slots), min(len(queues), SHOWN_QUEUES), 1)
     colours = {client: _paint(member, topic) for client, member in case.group.members.items()}
+    names = _short_names(case.group.members)
     most = max((queue.read or 0 for queue in queues), default=0)
     left_out = max(0, len(members) - SHOWN_MEMBERS), max(0, len(queues) - SHOWN_QUEUES)
     more = (
@@ -121,7 +124,7 @@ def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | No
                     GROUP_PICTURE.top + row * GROUP_PICTURE.row,
                     GROUP_PICTURE.box,
                     colours[client],
-                    client,
+                    names[client],
                     ask,
                 )
         for row, (broker, text) in enumerate(slots):
@@ -136,12 +139,18 @@ def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | No
                     text,
                 )
         for row, queue in enumerate(queues[:SHOWN_QUEUES]):
-            _draw_queue(canvas, GROUP_PICTURE.top + row * GROUP_PICTURE.row, queue, colours, most)
+            _draw_queue(canvas, GROUP_PICTURE.top + row * GROUP_PICTURE.row, queue, colours, names, most)
         words = _("red, hatched: asked for by a member, and dropped{more}", more=more)
         canvas.text(0.08, rows * GROUP_PICTURE.row + GROUP_PICTURE.top + 0.14, words, ha="left", colour=GREY)
 
     svg = painted(WIDTH, GROUP_PICTURE.top + GROUP_PICTURE.row * rows + 0.4, draw)
     return Picture(svg, title=title, alt=_alt(title, members, slots, queues), table=_table(title, members, queues))
+
+
+def _short_names(clients: Iterable[str]) -> dict[str, str]:
+    """Client ids without the address before the `@`, where that still tells them apart."""
+    names = {client: client.rpartition("@")[2] or client for client in clients}
+    return names if len(set(names.values())) == len(names) else {client: client for client in names}
 
 
 def _text(data: SubscriptionData) -> str:
@@ -182,8 +191,10 @@ def _draw_box(canvas: Canvas, x: float, y: float, wide: float, face: Paint, name
         canvas.text(x + 0.08, y + below, shown, ha="left", bold=text is says, on=face)
 
 
-def _draw_queue(canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, Paint], most: int) -> None:
-    owner = queue.owner or _("nobody")
+def _draw_queue(
+    canvas: Canvas, y: float, queue: _QueueRow, colours: dict[str, Paint], names: dict[str, str], most: int
+) -> None:
+    owner = " + ".join(names.get(client, client) for client in queue.owner.split(" + ")) or _("nobody")
     face = colours.get(queue.owner, NOTHING if queue.owner else (WHITE,))
     with canvas.saying(_("queue {name}, {owner}: {passed}", name=queue.name, owner=owner, passed=_passed(queue))):
         canvas.block(

@@ -25,15 +25,15 @@ NAME_COLOURS = (BLUE, ORANGE, SKY, YELLOW, BLACK)  # of names that set bits, in 
 class BitArrayLayout:
     """Sizes of an array of bits and of an entry, in inches."""
 
-    bit: float = 0.31
-    byte_gap: float = 0.12
+    bit: float = 0.24
+    byte_gap: float = 0.07
     line: float = 0.31
     margin: float = 0.12
-    left: float = 0.8
+    left: float = 0.75
     top: float = 0.5
     name_line: float = 0.29
-    bits_at: float = 2.6
-    found_at: float = 7.4
+    bits_at: float = 2.1
+    found_at: float = 5.9
 
 
 BIT_ARRAY = BitArrayLayout()

@@ -26,11 +26,14 @@ Side = Literal["left", "center", "right"]
 Shape = Literal["round", "square", "diamond", "down", "cross", "bar"]
 Point = tuple[float, float]
 
-WIDTH = 11.4  # inches: a page's column is so wide
+WIDTH = 8.8  # inches, 845 pixels: JupyterLab's column in a window of 1,280 pixels with its list of files open
 PX_PER_INCH = 96
 PX_PER_PT = PX_PER_INCH / 72
 MONOSPACE = "DejaVu Sans Mono, Menlo, Consolas, monospace"
-MIN_TEXT = 10.1  # points: 11 px when a page of 1,024 px shrinks a picture that is as wide as its column
+MIN_TEXT = 10.1  # points, 13 px
+ROOM_TEXT = 13.6  # points, 18 px: what a room must read
+TEXT_SIZES = (ROOM_TEXT, 11.8, MIN_TEXT)  # points, the largest first that has room
+BOLD = 1.15  # how much wider bold letters are
 CENTRE = 0.36  # of the letters' size: from the middle of a line of text down to where its letters stand
 ANCHORS: dict[Side, str] = {"left": "start", "center": "middle", "right": "end"}
 HATCH_PX = 7
@@ -49,6 +52,16 @@ def text_width(text: str, size: float = MIN_TEXT) -> float:
     return sum(ems) * size / 72
 
 
+def largest(fits: Callable[[float], bool]) -> float:
+    """The largest size of letters (points) that fits; the smallest there is if none does."""
+    return next(filter(fits, TEXT_SIZES), MIN_TEXT)
+
+
+def fitting(text: str, room: float, *, bold: bool = False) -> float:
+    """The largest size of letters (points) at which a text has room in so many inches."""
+    return largest(lambda size: text_width(text, size) * (BOLD if bold else 1) <= room)
+
+
 def cut(text: str, most: int) -> str:
     """A text of at most `most` letters; what is left out is marked.
 
@@ -59,17 +72,17 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def fitted(text: str, width: float, *, at_end: bool = False) -> str:
+def fitted(text: str, width: float, *, at_end: bool = False, size: float = MIN_TEXT) -> str:
     """A text cut to `width` inches: its beginning, or its end; what is left out is marked."""
-    if text_width(text) <= width:
+    if text_width(text, size) <= width:
         return text
-    while text and text_width(f"{text}…") > width:
+    while text and text_width(f"{text}…", size) > width:
         text = text[1:] if at_end else text[:-1]
     return f"…{text}" if at_end else f"{text}…"
 
 
 def legend(
-    words: Iterable[str], left: float, right: float, *, room: float, line: float = 0.24
+    words: Iterable[str], left: float, right: float, *, room: float, line: float = 0.24, size: float = MIN_TEXT
 ) -> tuple[list[Point], float]:
     """Where the entries of a legend begin, in rows between two edges, and how high all rows are.
 
@@ -78,7 +91,7 @@ def legend(
     places: list[Point] = []
     x, y = left, 0.0
     for word in words:
-        width = text_width(word) + room
+        width = text_width(word, size) + room
         if x + width > right and x > left:
             x, y = left, y + line
         places.append((x, y))
@@ -154,8 +167,8 @@ class Canvas:
         )  # fmt: skip
 
     def heading(self, text: str, y: float = 0.2) -> None:
-        """The title of a drawing, or of a part of it."""
-        self.text(0.1, y, text, size=11, ha="left", bold=True)
+        """The title of a drawing, or of a part of it, as large as there is room for it."""
+        self.text(0.1, y, text, size=fitting(text, WIDTH - 0.2, bold=True), ha="left", bold=True)
 
     def block(
         self,

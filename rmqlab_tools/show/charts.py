@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined
-from rmqlab_tools.show.canvas import WIDTH, painted, text_width
+from rmqlab_tools.show.canvas import BOLD, MIN_TEXT, WIDTH, largest, painted, text_width
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.palette import BLACK, BLUE, GREY, ORANGE, VERDICT_COLOURS, WHITE, ink
+from rmqlab_tools.show.palette import BLACK, BLUE, GREY, ORANGE
 from rmqlab_tools.show.tables import Table, as_rows, number_text
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rmqlab_tools.show.canvas import Canvas
 
 Row = Mapping[str, Any]
-# From pale to dark: the more, the darker.
-RAMP = ("#F2F2F2", "#D3E5F1", "#A6CBE4", "#6DAAD3", "#3B88BF", "#0072B2", "#00517F", "#00334F")
 # Of an axis of time.
 STEPS_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200)
 MAX_TICKS = 16
@@ -36,10 +34,11 @@ class ChartLayout:
 
     margin: float = 0.1
     title: float = 0.45
-    bar: float = 0.27
+    bar: float = 0.3
     bar_gap: float = 0.1
+    least_scale: float = 3.4  # of the longest bar
     foot: float = 0.1
-    cell_height: float = 0.36
+    cell_height: float = 0.42
     max_cell: float = 1.4
     axis_words: float = 0.42
 
@@ -82,8 +81,16 @@ def bars(
     stand_out = [bool(marked and marked(row)) for row in records]
     names = [f"▸ {row[x]}" if out else f"{row[x]}" for row, out in zip(records, stand_out, strict=True)]
     words = [_with_spread(row, value, low, high, unit) for row in records]
-    left = CHART.margin + max(text_width(name) for name in names) + 0.15
-    scale = (WIDTH - left - max(text_width(word) for word in words) - 0.4) / (max(ends) or 1)
+
+    def edge(size: float) -> float:
+        widths = (text_width(name, size) * (BOLD if out else 1) for name, out in zip(names, stand_out, strict=True))
+        return CHART.margin + max(widths) + 0.15
+
+    def room(size: float) -> float:
+        return WIDTH - edge(size) - max(text_width(word, size) for word in words) - 0.2
+
+    size = largest(lambda size: room(size) >= CHART.least_scale)
+    left, scale = edge(size), room(size) / (max(ends) or 1)
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(title)
@@ -91,14 +98,16 @@ def bars(
             y = CHART.title + number * (CHART.bar + CHART.bar_gap)
             colour = ORANGE if stand_out[number] else BLUE
             with canvas.saying(f"{_(str(row[x]))}: {words[number]}"):
-                canvas.text(left - 0.1, y + CHART.bar / 2, names[number], ha="right", bold=stand_out[number])
+                canvas.text(left - 0.1, y + CHART.bar / 2, names[number], size=size, ha="right", bold=stand_out[number])
                 canvas.block(left, y, max(0.02, row[value] * scale), CHART.bar, colour)
                 if low and high:
                     ends_x = left + row[low] * scale, left + row[high] * scale
                     canvas.polyline([(ends_x[0], y + CHART.bar / 2), (ends_x[1], y + CHART.bar / 2)], BLACK, width=2)
                     for end in ends_x:
                         canvas.polyline([(end, y + CHART.bar / 4), (end, y + 3 * CHART.bar / 4)], BLACK, width=2)
-                canvas.text(left + row[high or value] * scale + 0.1, y + CHART.bar / 2, words[number], ha="left")
+                canvas.text(
+                    left + row[high or value] * scale + 0.1, y + CHART.bar / 2, words[number], size=size, ha="left"
+                )
 
     svg = painted(WIDTH, CHART.title + len(records) * (CHART.bar + CHART.bar_gap) + CHART.foot, draw)
     bars = joined(", ", (f"{_(str(row[x]))} {word}" for row, word in zip(records, words, strict=True)))
@@ -111,102 +120,6 @@ def bars(
         marked=frozenset(number for number, out in enumerate(stand_out) if out),
     )
     return Picture(svg, title=title, alt=alt, table=table)
-
-
-def heat_map(
-    rows: object,
-    *,
-    x: str,
-    y: str,
-    value: str,
-    title: str,
-    colour: Callable[[Any], str] | None = None,
-    text: Callable[[Any], str] | None = None,
-    framed: Callable[[Row], bool] | None = None,
-    alt: str = "",
-) -> Picture:
-    """A cell for each pair of `x` (to the right) and `y` (downwards); the more `value`, the darker.
-
-    `colour` gives another ground for a value, `text` other letters. A row for which `framed` is true has a frame. A
-    pair without a row stays empty. Values can be what conditions come to as well, "true", "false", "null" and "error":
-    each has a mark and a colour. `alt` describes the picture by other words than its values.
-
-    >>> cells = [{"queues": 4, "gap": 0, "lost": 6}, {"queues": 8, "gap": 0, "lost": 4}]
-    >>> heat_map(cells, x="queues", y="gap", value="lost", title="Lost of eight").alt
-    'Lost of eight: from 4 (queues 8, gap 0) to 6 (queues 4, gap 0).'
-
-    Raises:
-        BadInput: no rows, a column that is not there, or two rows for one cell.
-    """
-    records = checked(rows, x, y, value)
-    at = {(row[x], row[y]): row for row in records}
-    if len(at) != len(records):
-        raise BadInput(
-            _(
-                "heat_map: {found} rows for {at} cells of {x} and {y}; give one row a cell",
-                found=len(records),
-                at=len(at),
-                x=x,
-                y=y,
-            )
-        )
-    across, down = column_values(records, x), column_values(records, y)
-    numbers = [row[value] for row in records]
-    least, most = min(numbers), max(numbers)
-
-    def ground(number: Any) -> str:
-        if colour is not None:
-            return colour(number)
-        if number in VERDICT_COLOURS:
-            return VERDICT_COLOURS[number][1]
-        return RAMP[round((number - least) / ((most - least) or 1) * (len(RAMP) - 1))]
-
-    letters = text or _cell_text
-    left = CHART.margin + max(text_width(_named(y, value_down)) for value_down in down) + 0.15
-    widest = max(text_width(letters(cell_value)) for cell_value in numbers) + 0.15
-    cell = min(max(CHART.max_cell, widest), (WIDTH - left - CHART.margin) / len(across))
-    top = CHART.title + CHART.axis_words
-
-    def draw(canvas: Canvas) -> None:
-        canvas.heading(title)
-        canvas.text(left - 0.1, CHART.title + CHART.axis_words / 2, f"{x} →", ha="right", colour=GREY)
-        for column, over in enumerate(across):
-            canvas.text(left + (column + 0.5) * cell, CHART.title + CHART.axis_words / 2, number_text(over))
-        for line, under in enumerate(down):
-            mid = top + (line + 0.5) * CHART.cell_height
-            canvas.text(left - 0.1, mid, _named(y, under), ha="right")
-            for column, over in enumerate(across):
-                if (over, under) not in at:
-                    continue
-                row = at[over, under]
-                shown, face = letters(row[value]), ground(row[value])
-                with canvas.saying(f"{_named(x, over)}, {_named(y, under)}: {shown}"):
-                    place = (left + column * cell, mid - CHART.cell_height / 2, cell, CHART.cell_height)
-                    canvas.block(*place, face, edge=WHITE)
-                    if text_width(shown) < cell:  # else the pointer and the table tell it
-                        canvas.text(left + (column + 0.5) * cell, mid, shown, colour=ink(face))
-                    if framed is not None and framed(row):
-                        canvas.block(*place, "none", edge=BLACK, edge_width=2.2, layer=4)
-
-    svg = painted(WIDTH, top + len(down) * CHART.cell_height + CHART.foot, draw)
-    said = [f"{number_text(row[value])} ({_named(x, row[x])}, {_named(y, row[y])})" for row in records]
-    if isinstance(least, str):
-        alt = alt or _("{title}: {bars}.", title=_(title), bars=joined(", ", said))
-    else:
-        low, high = (said[numbers.index(end)] for end in (least, most))
-        alt = alt or _("{title}: from {low} to {high}.", title=_(title), low=low, high=high)
-    table_rows = [[under, *(at.get((over, under), {}).get(value) for over in across)] for under in down]
-    table = Table(f"{title}: {value}", [y, *(_named(x, over) for over in across)], table_rows)
-    return Picture(svg, title=title, alt=alt, table=table)
-
-
-def _named(column: str, value: object) -> str:
-    """A value after the name of its column, if it has one; each is translated by itself."""
-    return f"{_(column)} {_(number_text(value))}".strip()
-
-
-def _cell_text(value: Any) -> str:
-    return f"{VERDICT_COLOURS[value][0]} {value}" if value in VERDICT_COLOURS else number_text(value)
 
 
 def checked(rows: object, *columns: str) -> list[Row]:
@@ -263,13 +176,14 @@ class TimeScale(NamedTuple):
         inside = min(max(t, self.begin), self.end) - self.begin
         return self.left + (self.right - self.left) * inside / (self.end - self.begin)
 
-    def axis(self, canvas: Canvas, y: float, zero: float = 0) -> None:
+    def axis(self, canvas: Canvas, y: float, zero: float = 0, *, size: float = MIN_TEXT) -> None:
         """Ticks at `y`, with the seconds since `zero` (ms) below them."""
-        canvas.text(0.08, y + 0.16, _("seconds"), ha="left", colour=GREY)
-        ticks = [step for step in STEPS_S if (self.end - self.begin) / 1_000 / step <= MAX_TICKS]
+        canvas.text(0.08, y + 0.16, _("seconds"), size=size, ha="left", colour=GREY)
+        most = MAX_TICKS * MIN_TEXT / size
+        ticks = [step for step in STEPS_S if (self.end - self.begin) / 1_000 / step <= most]
         step = ticks[0] if ticks else STEPS_S[-1]
         first, last = math.ceil((self.begin - zero) / 1_000 / step), math.floor((self.end - zero) / 1_000 / step)
         for number in range(first, last + 1):
             x = self.x(zero + number * step * 1_000)
             canvas.line((x, x), (y, y + 0.05), GREY, 1)
-            canvas.text(x, y + 0.16, f"{number * step:g}", colour=GREY)
+            canvas.text(x, y + 0.16, f"{number * step:g}", size=size, colour=GREY)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
-from rmqlab_tools.show.canvas import WIDTH, Canvas, Shape, legend, painted, text_width
+from rmqlab_tools.show.canvas import BOLD, ROOM_TEXT, WIDTH, Canvas, Shape, legend, painted, text_width
 from rmqlab_tools.show.charts import TimeScale
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 RESETS, STOPS = _("heartbeat"), _("forgotten")  # the clock of a lane
-RISES, CLOSE_MARKS = (0, -0.17, 0.17), 0.15  # where marks go that would cover each other
+RISES, CLOSE_MARKS = (0, -0.2, 0.2), 0.18  # where marks go that would cover each other
 MARKS: tuple[tuple[Shape, str], ...] = (
     ("round", GREEN), ("cross", VERMILLION), ("down", ORANGE), ("square", BLUE), ("diamond", PURPLE), ("bar", GREY),
     ("square", YELLOW), ("round", SKY),
@@ -48,13 +48,14 @@ class ClockLanesLayout:
 
     right_edge: float = 0.25
     top: float = 0.3
-    axis: float = 0.34
-    legend: float = 0.36
-    lane: float = 0.5
-    clock: float = 0.95
-    band: float = 0.3
-    flow_left: float = 1.9
-    flow_right: float = 1.6
+    axis: float = 0.38
+    legend: float = 0.38
+    legend_line: float = 0.3
+    lane: float = 0.6
+    clock: float = 1.0
+    band: float = 0.34
+    flow_left: float = 1.3
+    flow_right: float = 1.1
     flow_top: float = 0.62
     flow_line: float = 0.34
     box: float = 0.26
@@ -109,18 +110,18 @@ def clock_lane(
     shown_kinds = list(dict.fromkeys(mark.what for mark in shown if mark.until is None))
     looks = {what: MARKS[number % len(MARKS)] for number, what in enumerate(dict.fromkeys([*kinds, *shown_kinds]))}
     reset = {mark.lane for mark in marks if mark.what == RESETS and limit_ms is not None}
-    edge = max(0.9, *(text_width(str(lane)) + 0.25 for lane in lanes))
+    edge = max(1.2, *(BOLD * text_width(str(lane), ROOM_TEXT) + 0.25 for lane in lanes))
     time = TimeScale(begin, end, edge, WIDTH - CLOCK_LANES.right_edge)
     tops, floor = {}, CLOCK_LANES.top
     for lane in lanes:
         tops[lane] = floor
         floor += CLOCK_LANES.lane + (CLOCK_LANES.clock if lane in reset else 0)
-    places, below = legend(shown_kinds, edge, WIDTH - 0.1, room=0.45)
+    places, below = legend(shown_kinds, 0.1, WIDTH - 0.1, room=0.5, line=CLOCK_LANES.legend_line, size=ROOM_TEXT)
 
     def draw(canvas: Canvas) -> None:
         for lane, top in tops.items():
             y = top + CLOCK_LANES.lane / 2
-            canvas.text(0.08, y, str(lane), ha="left", bold=True)
+            canvas.text(0.08, y, str(lane), size=ROOM_TEXT, ha="left", bold=True)
             canvas.line((edge, WIDTH - CLOCK_LANES.right_edge), (y, y), PALE, 5)
             if lane in reset:
                 _draw_clock(canvas, time, top + CLOCK_LANES.lane, _runs(marks, lane, time), limit_ms or 1)
@@ -129,17 +130,17 @@ def clock_lane(
             with canvas.saying(f"{mark.lane}, {mark.t / 1_000:g} s: {mark.what}"):
                 if mark.until is None:
                     shape, colour = looks[mark.what]
-                    canvas.spot(time.x(mark.t), y + RISES[level], 9, colour, shape=shape)
+                    canvas.spot(time.x(mark.t), y + RISES[level], 11, colour, shape=shape)
                 else:
                     _draw_band(canvas, time.x(mark.t), time.x(mark.until), y, mark.what)
         if begin <= 0 <= end:
             canvas.line((time.x(0), time.x(0)), (CLOCK_LANES.top - 0.1, floor), VERMILLION, 1.2)
-        time.axis(canvas, floor)
+        time.axis(canvas, floor, size=ROOM_TEXT)
         for what, (x, under) in zip(shown_kinds, places, strict=True):
             y = floor + CLOCK_LANES.axis + CLOCK_LANES.legend - 0.14 + under
             shape, colour = looks[what]
-            canvas.spot(x + 0.08, y, 8, colour, shape=shape)
-            canvas.text(x + 0.22, y, what, ha="left")
+            canvas.spot(x + 0.08, y, 11, colour, shape=shape)
+            canvas.text(x + 0.24, y, what, size=ROOM_TEXT, ha="left")
 
     svg = painted(WIDTH, floor + CLOCK_LANES.axis + CLOCK_LANES.legend + below - 0.1, draw)
     in_lanes = joined(
@@ -207,8 +208,8 @@ def _levels(shown: Iterable[LaneMark], time: TimeScale) -> list[tuple[LaneMark, 
 
 def _draw_band(canvas: Canvas, left: float, right: float, y: float, what: str) -> None:
     canvas.block(left, y - CLOCK_LANES.band / 2, right - left, CLOCK_LANES.band, SKY, edge=WHITE, layer=2)
-    if right - left > text_width(what) + 0.06:
-        canvas.text((left + right) / 2, y, what, colour=ink(SKY))
+    if right - left > text_width(what, ROOM_TEXT) + 0.06:
+        canvas.text((left + right) / 2, y, what, size=ROOM_TEXT, colour=ink(SKY))
 
 
 def _draw_clock(canvas: Canvas, time: TimeScale, top: float, runs: Sequence[tuple[float, float]], limit: float) -> None:
@@ -223,7 +224,7 @@ def _draw_clock(canvas: Canvas, time: TimeScale, top: float, runs: Sequence[tupl
     line = floor - tall * limit / high
     canvas.polyline([(time.left, line), (time.right, line)], VERMILLION, width=1.3, dashed=True)
     words = _("since the last heartbeat; limit {limit} s", limit=f"{limit / 1000:g}")
-    canvas.text(time.left + 0.05, line + 0.13, words, ha="left", ground=WHITE)
+    canvas.text(time.left + 0.05, line + 0.17, words, size=ROOM_TEXT, ha="left", ground=WHITE)
 
 
 def _told(marks: Sequence[LaneMark], kinds: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.language import _, joined, sentences
 from rmqlab_tools.search.expressions.answer import NOT_ASKED
-from rmqlab_tools.show.canvas import MIN_TEXT, WIDTH, cut, painted, text_width
+from rmqlab_tools.show.canvas import BOLD, MIN_TEXT, TEXT_SIZES, WIDTH, cut, fitting, painted, text_width
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import BLACK, GREY, PALE, VERDICT_COLOURS, VERMILLION, WHITE, ink
 from rmqlab_tools.show.tables import Table
@@ -56,7 +56,9 @@ def expression_tree(answer: Sql92) -> Picture:
     """
     if answer.tree is None:
         return _refused(answer)
-    root = _branch(answer.tree)
+    roots = [_branch(answer.tree, size) for size in TEXT_SIZES]
+    room = WIDTH - 2 * EXPRESSION_TREE.margin
+    root = next((root for root in roots if tree_size(root)[0] <= room), roots[-1])
     width, height = tree_size(root)
     width = max(
         width + 2 * EXPRESSION_TREE.margin, WIDTH, (min(len(answer.expression), LONGEST_TREE_LINE) + 2) * LETTER
@@ -113,16 +115,16 @@ def _verdict(answer: Sql92, root: ExpressionPart) -> tuple[str, str]:
     ), colour
 
 
-def _branch(part: ExpressionPart) -> Branch:
+def _branch(part: ExpressionPart, size: float) -> Branch:
     title, came_to = _cut(part.name), _cut(part.came_to)
-    children = [_branch(below) for below in part.parts]
+    children = [_branch(below, size) for below in part.parts]
     if part.kind == NOT_ASKED:
-        return Branch(title, (NOT_ASKED,), WHITE, faint=True, children=children)
+        return Branch(title, (NOT_ASKED,), WHITE, faint=True, size=size, children=children)
     if part.kind in VERDICT_COLOURS:
         mark, colour = VERDICT_COLOURS[part.kind]
-        return Branch(title, (f"{mark} {came_to}",), colour, children=children)
+        return Branch(title, (f"{mark} {came_to}",), colour, size=size, children=children)
     is_literal = not part.kind or part.name.startswith(came_to)
-    return Branch(title, () if is_literal else (f"= {came_to}",), PALE, children=children)
+    return Branch(title, () if is_literal else (f"= {came_to}",), PALE, size=size, children=children)
 
 
 def _walk(part: ExpressionPart) -> Iterator[ExpressionPart]:
@@ -198,23 +200,34 @@ def _cut(text: str) -> str:
 
 @dataclass(slots=True)
 class Branch:
-    """A box: its first line (bold), further lines, its colour; `faint` boxes are dashed."""
+    """A box: its first line (bold), further lines, its colour; `faint` boxes are dashed.
+
+    `size` is that of its letters, in points; `shares` (colours, and parts of 1) are drawn as a bar at its foot.
+    """
 
     title: str
     lines: tuple[str, ...] = ()
     colour: str = WHITE
     faint: bool = False
+    size: float = MIN_TEXT
+    shares: tuple[tuple[str, float], ...] = ()
     children: list[Branch] = field(default_factory=list)
 
     @property
     def width(self) -> float:
         """Inches."""
-        return max(0.3, *map(text_width, (self.title, *self.lines))) + EXPRESSION_TREE.pad
+        lines = (BOLD * text_width(self.title, self.size), *(text_width(line, self.size) for line in self.lines))
+        return max(0.3, *lines) + EXPRESSION_TREE.pad
+
+    @property
+    def line(self) -> float:
+        """Inches, from line to line."""
+        return EXPRESSION_TREE.line * self.size / MIN_TEXT
 
     @property
     def height(self) -> float:
         """Inches, of the box alone."""
-        return EXPRESSION_TREE.line * (1 + len(self.lines)) + 0.1
+        return self.line * (1 + len(self.lines) + bool(self.shares)) + 0.1
 
 
 def tree_size(root: Branch) -> tuple[float, float]:
@@ -271,8 +284,16 @@ def _box(canvas: Canvas, branch: Branch, left: float, middle: float) -> None:
         left, middle - height / 2, width, height, branch.colour, edge=edge, edge_width=1.2, dashed=branch.faint
     )
     colour = GREY if branch.faint else ink(branch.colour)
-    y = middle - height / 2 + 0.05 + EXPRESSION_TREE.line / 2
-    canvas.text(left + width / 2, y, branch.title, colour=colour, bold=True)
+    y = middle - height / 2 + 0.05 + branch.line / 2
+    canvas.text(left + width / 2, y, branch.title, size=branch.size, colour=colour, bold=True)
     for line in branch.lines:
-        y += EXPRESSION_TREE.line
-        canvas.text(left + width / 2, y, line, colour=colour)
+        y += branch.line
+        canvas.text(left + width / 2, y, line, size=branch.size, colour=colour)
+    x, inner = left + 0.06, width - 0.12
+    for share_colour, share in branch.shares:
+        words, wide = f"{share:.0%}", inner * share
+        canvas.block(x, y + branch.line / 2 + 0.02, wide, branch.line, share_colour, layer=2)
+        size = fitting(words, wide)
+        if text_width(words, size) <= wide:
+            canvas.text(x + wide / 2, y + branch.line + 0.02, words, size=size, colour=ink(share_colour))
+        x += wide

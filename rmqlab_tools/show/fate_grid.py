@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.language import _, joined
 from rmqlab.run.fates import Fate
 from rmqlab.run.run_view import RunView
-from rmqlab_tools.show.canvas import WIDTH, RunCanvas, legend
+from rmqlab_tools.show.canvas import ROOM_TEXT, WIDTH, RunCanvas, fitted, fitting, legend
 from rmqlab_tools.show.fate_sum import STRIP, draw_sum, has_sum, sum_words
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import GREY, LOOKS, UNASKED, by_fate, counted, ink, look_of, summary
@@ -28,11 +28,12 @@ class FateGridLayout:
     """Sizes of a grid of fates, in inches."""
 
     left: float = 1.1
-    headline: float = 0.36
-    top: float = 1.0
-    box: float = 0.5
+    headline: float = 0.4
+    top: float = 1.1
+    box: float = 0.58
     gap: float = 0.06
-    foot: float = 0.4
+    foot: float = 0.42
+    legend: float = 0.3
     max_column: float = 2.6
     roomy: float = 1.55  # what a column needs for all its words, and for the word "queue"
     narrow: float = 0.8
@@ -47,7 +48,7 @@ def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -
     depth = sum(_depth(row.values()) for row in cells(view).values())
     looks = by_fate(view.fates)
     words = [f"{look.mark} {counted}" for look, counted in looks]
-    places, below = legend(words, 0.08, WIDTH + 0.2, room=0.44)
+    places, below = legend(words, 0.08, WIDTH, room=0.5, line=FATE_GRID.legend, size=ROOM_TEXT)
     strip = STRIP if has_sum(view) else 0.0
     foot = strip + FATE_GRID.top + depth + FATE_GRID.foot
     canvas = RunCanvas(WIDTH, foot + below + 0.1, view)
@@ -55,10 +56,10 @@ def fate_grid(run: Run, *, group: str | None = None, topic: str | None = None) -
     if strip:
         draw_sum(canvas, FATE_GRID.headline)
     for (look, _ignored), text, (x, y) in zip(looks, words, places, strict=True):
-        canvas.block(x, foot + y, 0.16, 0.16, look.colour, hatch=look.hatch)
-        canvas.text(x + 0.24, foot + y + 0.08, text, ha="left")
+        canvas.block(x, foot + y, 0.2, 0.2, look.colour, hatch=look.hatch)
+        canvas.text(x + 0.28, foot + y + 0.1, text, size=ROOM_TEXT, ha="left")
     if not looks:
-        canvas.text(0.08, foot + 0.08, _("no message was sent"), ha="left", colour=GREY)
+        canvas.text(0.08, foot + 0.08, _("no message was sent"), size=ROOM_TEXT, ha="left", colour=GREY)
     return Picture(canvas.svg(), title=_("What became of each message"), alt=_alt(view), table=_table(view))
 
 
@@ -79,7 +80,8 @@ def _depth(stacks: Iterable[list[MessageFate]]) -> float:
 
 def _draw(canvas: RunCanvas, column: float, strip: float) -> None:
     view = canvas.view
-    canvas.text(0.08, FATE_GRID.headline / 2, headline(view), size=13, ha="left", bold=True)
+    said = headline(view)
+    canvas.text(0.08, FATE_GRID.headline / 2, said, size=fitting(said, WIDTH - 0.1, bold=True), ha="left", bold=True)
     for queue in range(view.queues):
         _header(canvas, queue, column, strip)
     y = strip + FATE_GRID.top
@@ -88,7 +90,10 @@ def _draw(canvas: RunCanvas, column: float, strip: float) -> None:
         colour = tag_colour(tag)
         canvas.block(0.05, y + FATE_GRID.gap, FATE_GRID.left - 0.15, depth - 2 * FATE_GRID.gap, colour)
         label = tag or _("no tag")
-        canvas.text(0.05 + (FATE_GRID.left - 0.15) / 2, y + depth / 2, label, size=11, colour=ink(colour), bold=True)
+        wide = FATE_GRID.left - 0.2
+        size = fitting(label, wide, bold=True)
+        label = fitted(label, wide / 1.15, size=size)
+        canvas.text(0.05 + (FATE_GRID.left - 0.15) / 2, y + depth / 2, label, size=size, colour=ink(colour), bold=True)
         for queue, stack in row.items():
             for place, fate in enumerate(stack):
                 with canvas.saying(_in_words(fate)):
@@ -102,11 +107,11 @@ def _draw(canvas: RunCanvas, column: float, strip: float) -> None:
             text = _("next offset {maximum}", maximum=maximum) if column >= FATE_GRID.roomy else str(maximum)
         else:
             text = (
-                _("offset {committed} of {maximum}: lag {behind}", committed=committed, maximum=maximum, behind=behind)
+                _("read {committed} of {maximum}, lag {behind}", committed=committed, maximum=maximum, behind=behind)
                 if column >= FATE_GRID.roomy
                 else f"{committed}/{maximum}"
             )
-        canvas.text(FATE_GRID.left + (queue + 0.5) * column, y + 0.15, text)
+        canvas.text(FATE_GRID.left + (queue + 0.5) * column, y + 0.17, text, size=fitting(text, column - 0.02))
 
 
 def _header(canvas: RunCanvas, queue: int, column: float, strip: float) -> None:
@@ -114,7 +119,7 @@ def _header(canvas: RunCanvas, queue: int, column: float, strip: float) -> None:
     owners = canvas.view.owners.get(queue, [])
     top = strip + FATE_GRID.headline
     ground = _owners_paint(canvas, owners)
-    canvas.block(x + FATE_GRID.gap / 2, top + 0.06, column - FATE_GRID.gap, 0.5, ground)
+    canvas.block(x + FATE_GRID.gap / 2, top + 0.06, column - FATE_GRID.gap, 0.58, ground)
     name = _("queue {queue}", queue=queue) if column >= FATE_GRID.narrow else f"q{queue}"
     if column < FATE_GRID.roomy:
         owned = joined(", ", owners) or _("nobody's")
@@ -126,8 +131,9 @@ def _header(canvas: RunCanvas, queue: int, column: float, strip: float) -> None:
             if owners
             else _("nobody's")
         )
-    canvas.text(x + column / 2, top + 0.21, name, on=ground, bold=True)
-    canvas.text(x + column / 2, top + 0.43, owned, on=ground)
+    canvas.text(x + column / 2, top + 0.22, name, size=fitting(name, column - 0.1, bold=True), on=ground, bold=True)
+    owned = fitted(owned, column - 0.08, size=fitting(owned, column - 0.1))
+    canvas.text(x + column / 2, top + 0.48, owned, size=fitting(owned, column - 0.08), on=ground)
 
 
 def _owners_paint(canvas: RunCanvas, owners: Sequence[str]) -> Paint:
@@ -146,8 +152,10 @@ def _box(canvas: RunCanvas, fate: MessageFate, x: float, y: float, column: float
     words = f"{look.mark} {_(_where(fate))}" if wide else look.mark
     # Letters stand on plain colour, not on hatching.
     ground = look.colour if look.hatch else None
-    canvas.text(x + column / 2, y + 0.16, body, colour=ink(look.colour), bold=True, ground=ground)
-    canvas.text(x + column / 2, y + 0.35, words, colour=ink(look.colour), ground=ground)
+    room = column - FATE_GRID.gap - 0.04
+    size = fitting(body, room, bold=True)
+    canvas.text(x + column / 2, y + 0.17, body, size=size, colour=ink(look.colour), bold=True, ground=ground)
+    canvas.text(x + column / 2, y + 0.42, words, size=fitting(words, room), colour=ink(look.colour), ground=ground)
 
 
 def _in_words(fate: MessageFate) -> str:
@@ -171,14 +179,14 @@ def _in_words(fate: MessageFate) -> str:
 
 def _where(fate: MessageFate) -> str:
     if look_of(fate) is UNASKED:
-        return _("nobody asked for it")
+        return _("not asked for")
     match fate.fate:
         case Fate.DELIVERED:
-            return _("delivered to {culprit}", culprit=fate.culprit)
+            return _("{who} gets it", who=fate.culprit)
         case Fate.DROPPED_BY_CLIENT | Fate.DROPPED_BY_HOOK:
-            return _("dropped by {culprit} itself", culprit=fate.culprit)
+            return _("{who} drops it", who=fate.culprit)
         case Fate.DROPPED_BY_BROKER_TAG | Fate.DROPPED_BY_BROKER_BITMAP | Fate.DROPPED_BY_BROKER_SQL:
-            return _("dropped by broker for {member}", member=fate.member) if fate.member else _("dropped by broker")
+            return _("broker drops it for {member}", member=fate.member) if fate.member else _("broker drops it")
         case _:
             return LOOKS[fate.fate].words
 

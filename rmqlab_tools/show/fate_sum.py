@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rmqlab.language import _, joined
 from rmqlab.run.fates import Fate
 from rmqlab.run.run_view import short
-from rmqlab_tools.show.canvas import WIDTH, text_width
-from rmqlab_tools.show.palette import BLACK, GREY, LOOKS, PALE, by_fate, ink
+from rmqlab_tools.show.canvas import BOLD, ROOM_TEXT, WIDTH, fitted, fitting, text_width
+from rmqlab_tools.show.palette import BLACK, GREY, LOOKS, PALE, UNASKED, by_fate, ink
 from rmqlab_tools.show.tag_colours import NOTHING, Paint, paint
 
 if TYPE_CHECKING:
@@ -20,15 +20,22 @@ if TYPE_CHECKING:
 CHANGED = " → "
 _Part = tuple[str, str, Paint]  # who, what it lets through, in which colours
 STRIP = 1.5  # inches high
-_NUMBER, _ARROW, _SIDE = 1.2, 0.2, 0.1  # inches: the width of a number, of what stands between, of the edges
+_NUMBER, _ARROW, _SIDE = 1.02, 0.18, 0.08  # inches: the width of a number, of what stands between, of the edges
 _GATE = (WIDTH - 3 * _NUMBER - 4 * _ARROW - 2 * _SIDE) / 2
-_BIG, _ROOM, _SMALL = 40.0, 16.5, 13.5  # points
+_BIG, _ROOM = 40.0, 16.5  # points
 _MAX_READERS = 3  # that have a place of their own
 # What became of a message before the broker gave it to anybody; all others were given out.
 _AT_BROKER = frozenset({
     Fate.DROPPED_BY_BROKER_TAG, Fate.DROPPED_BY_BROKER_BITMAP, Fate.DROPPED_BY_BROKER_SQL, Fate.SKIPPED_BY_OFFSET,
     Fate.SKIPPED_BY_POP, Fate.NO_OWNER, Fate.WAITING,
 })  # fmt: skip
+
+_DROPPED = [
+    LOOKS[fate]
+    for fate in (
+        Fate.DROPPED_BY_BROKER_TAG, Fate.DROPPED_BY_BROKER_BITMAP, Fate.DROPPED_BY_BROKER_SQL, Fate.DROPPED_BY_CLIENT
+    )
+]  # fmt: skip
 
 
 def has_sum(view: RunView) -> bool:
@@ -86,7 +93,7 @@ def _number(canvas: RunCanvas, x: float, top: float, number: int, word: str, col
     canvas.block(x, top, _NUMBER, 1.0, colour, corner=0.06)
     size = min(_BIG, _BIG * 0.8 * _NUMBER / text_width(str(number), _BIG))
     canvas.text(x + _NUMBER / 2, top + 0.38, str(number), size=size, bold=True, colour=ink(colour))
-    canvas.text(x + _NUMBER / 2, top + 0.82, word, size=_SMALL, colour=ink(colour))
+    canvas.text(x + _NUMBER / 2, top + 0.82, word, size=fitting(word, _NUMBER - 0.04), colour=ink(colour))
 
 
 def _part(word: str, expression: str) -> _Part:
@@ -102,16 +109,23 @@ def _gate(canvas: RunCanvas, x: float, top: float, parts: list[_Part], ended: li
     for number, (word, expression, ground) in enumerate(parts):
         left = x + number * width
         canvas.block(left + 0.02, top + 0.04, width - 0.04, 0.92, ground, corner=0.06)
-        canvas.text(left + width / 2, top + 0.28, word, size=_SMALL, on=ground)
-        shown = expression if text_width(expression, _ROOM) < 0.85 * width else short(expression)
-        canvas.text(left + width / 2, top + 0.66, shown, size=_ROOM, bold=True, on=ground)
+        canvas.text(left + width / 2, top + 0.28, word, size=fitting(word, width - 0.08), on=ground)
+        room = (width - 0.1) / BOLD
+        shown = expression if text_width(expression) < room else short(expression)
+        size = _ROOM if text_width(shown, _ROOM) < room else fitting(shown, room)
+        canvas.text(left + width / 2, top + 0.66, fitted(shown, room, size=size), size=size, bold=True, on=ground)
     looks = by_fate(ended)
     if not looks:
-        canvas.text(x + _GATE / 2, top + 1.2, _("nothing is lost here"), size=_SMALL, colour=GREY)
+        canvas.text(x + _GATE / 2, top + 1.2, _("nothing is lost here"), size=ROOM_TEXT, colour=GREY)
         return
-    words = joined(", ", (f"{look.mark} {counted}" for look, counted in looks))
     look = looks[0][0] if len(looks) == 1 else None
+    words = joined(", ", (f"{look.mark} {counted}" for look, counted in looks))
+    if look is UNASKED:
+        words = _("{mark} {count} not asked for", mark=look.mark, count=len(ended))
+    elif look in _DROPPED:  # whoever stands above did it
+        words = _("{mark} {count} dropped", mark=look.mark, count=len(ended))
     colour = PALE if look is None else look.colour
     canvas.block(x + 0.02, top + 1.05, _GATE - 0.04, 0.3, colour, hatch=look.hatch if look else "")
-    canvas.text(x + _GATE / 2, top + 1.2, words, size=_SMALL, bold=True, colour=ink(colour),
+    size = fitting(words, _GATE - 0.08, bold=True)
+    canvas.text(x + _GATE / 2, top + 1.2, words, size=size, bold=True, colour=ink(colour),
                 ground=colour if look and look.hatch else None)  # fmt: skip

@@ -19,7 +19,7 @@ SVG_MIME = "image/svg+xml"
 FOLDED = _("This picture in words and as a table")
 FONTS = "DejaVu Sans, Verdana, Arial, sans-serif"
 WIDEST_PX = 1100  # JupyterLab's column in a window of 1280 pixels, with its list of files folded
-LEGIBLE_PX = 900  # so wide, the smallest letters of a picture have 11 pixels
+LEGIBLE_PX = 700  # so wide, the smallest letters of a picture have 11 pixels
 # JupyterLab would show SVG in its own size, cut by a narrower column: it shrinks too, while its letters can be read.
 FIT = f"<style>.jp-RenderedSVG img {{ max-width: max(100%, {LEGIBLE_PX}px) }}</style>"
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)"')

@@ -10,8 +10,9 @@ from rmqlab.errors import BadInput
 from rmqlab.language import N_, _, joined, sentences
 from rmqlab.run.fates import Fate, fate_words
 from rmqlab_tools.show.canvas import Canvas, cut, painted
-from rmqlab_tools.show.charts import checked, heat_map
+from rmqlab_tools.show.charts import checked
 from rmqlab_tools.show.figure import Picture
+from rmqlab_tools.show.heat_maps import heat_map
 from rmqlab_tools.show.palette import GREY, LOOKS, PALE, FateStyle, ink
 from rmqlab_tools.show.tables import Table, as_rows
 
@@ -38,9 +39,9 @@ RETURNED = _("✓ returned to the client")
 class FunnelLayout:
     """Sizes of a funnel, in inches."""
 
-    left: float = 3.1
-    column: float = 1.78
-    bar: float = 0.9
+    left: float = 1.9
+    column: float = 1.5
+    bar: float = 0.75
     lane: float = 0.85
     top: float = 0.62
     gap: float = 0.26

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 from rmqlab.language import _, joined, ngettext
 from rmqlab.protocol.codes import RequestCode
-from rmqlab_tools.show.canvas import Canvas, painted
+from rmqlab.run.fates import Fate
+from rmqlab_tools.show.canvas import ROOM_TEXT, TEXT_SIZES, WIDTH, Canvas, fitting, painted
 from rmqlab_tools.show.expression_trees import Branch, draw_tree, tree_size
 from rmqlab_tools.show.figure import Picture
-from rmqlab_tools.show.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, SKY, YELLOW
+from rmqlab_tools.show.palette import BLACK, GREEN, GREY, PALE, PURPLE, SKY, WHITE, YELLOW
 from rmqlab_tools.show.tables import Table
+from rmqlab_tools.show.tag_colours import tag_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +23,9 @@ if TYPE_CHECKING:
     from rmqlab_tools.search.explorer.choice_graph import Decision
     from rmqlab_tools.search.explorer.exploration import Exploration, FoundOutcome
 
-OUTCOME_COLOURS = (ORANGE, BLUE, SKY, YELLOW)  # by number of the outcome; the most frequent one is B's
+OTHER_COLOURS = (SKY, YELLOW, PURPLE, GREY, GREEN, PALE)  # of outcomes that no tag of their own tells apart
 MAX_OUTCOMES_DRAWN = 6
-LEADS = 0.6  # an outcome that is at least so likely gives a box its colour
+LEVELS = 3  # of the tree that are drawn: a room reads no more
 _ASKS = {
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: (_("asks who is there"), _("learns who is there")),
     RequestCode.QUERY_CONSUMER_OFFSET: (_("asks for an offset"), _("learns an offset")),
@@ -39,12 +42,11 @@ _MOVE = re.compile(r"(?P<who>[^<>|]+)(?P<way>[<>])(?P<answer>re )?(?P<code>\d+)"
 class OutcomeTreeLayout:
     """Sizes of a tree of outcomes, in inches."""
 
-    bar: float = 7.3
-    row: float = 0.27
-    name: float = 2.7
-    gap: float = 0.3
+    row: float = 0.34
+    name: float = 3.75
+    gap: float = 0.34
     margin: float = 0.15
-    number: float = 1.0
+    number: float = 0.85
 
 
 OUTCOME_TREE = OutcomeTreeLayout()
@@ -55,7 +57,8 @@ def outcome_tree(explored: Exploration) -> Picture:
     shown = explored.outcomes[:MAX_OUTCOMES_DRAWN]
     texts = [outcome.words for outcome in shown]
     winners = _winners(explored)
-    root = None if explored.decisions is None else _branch(explored.decisions, _("the run begins"), winners)
+    colours = _colours(explored)
+    root = None if explored.decisions is None else _tree(explored.decisions, colours)
     width, height = (0.0, 0.0) if root is None else tree_size(root)
     counts: dict[str, list[float]] = {}
     if explored.exhausted:
@@ -66,26 +69,28 @@ def outcome_tree(explored: Exploration) -> Picture:
         name = _("{sampled} runs with times as on a network", sampled=explored.sampled)
         counts[name] = [outcome.sampled / explored.sampled for outcome in shown]
     block = OUTCOME_TREE.row * (len(counts) + 1) + OUTCOME_TREE.gap
-    total = max(width, OUTCOME_TREE.name + OUTCOME_TREE.bar + OUTCOME_TREE.number) + 2 * OUTCOME_TREE.margin
+    total = max(width + 2 * OUTCOME_TREE.margin, WIDTH)
     top = OUTCOME_TREE.margin + OUTCOME_TREE.gap + block * len(shown)
 
     def paint(canvas: Canvas) -> None:
-        canvas.text(OUTCOME_TREE.margin, OUTCOME_TREE.margin, _head(explored), ha="left", colour=GREY)
+        head = _head(explored)
+        size = fitting(head, WIDTH - 2 * OUTCOME_TREE.margin)
+        canvas.text(OUTCOME_TREE.margin, OUTCOME_TREE.margin, head, size=size, ha="left", colour=GREY)
         y = OUTCOME_TREE.margin + OUTCOME_TREE.gap
         for number, text in enumerate(texts):
-            canvas.chip(OUTCOME_TREE.margin + 0.12, y, 0.2, 0.2, _colour(number), BLACK)
+            canvas.chip(OUTCOME_TREE.margin + 0.12, y, 0.22, 0.22, colours[number], BLACK)
             lost = _("{text}: {lost} messages lost", text=text, lost=len(shown[number].lost))
-            canvas.text(OUTCOME_TREE.margin + 0.32, y, lost, ha="left", bold=True)
+            size = fitting(lost, WIDTH - 2 * OUTCOME_TREE.margin - 0.34, bold=True)
+            canvas.text(OUTCOME_TREE.margin + 0.34, y, lost, size=size, ha="left", bold=True)
             for row, (way, shares) in enumerate(counts.items(), 1):
-                _bar(canvas, y + row * OUTCOME_TREE.row, way, shares[number], _colour(number))
+                _bar(canvas, y + row * OUTCOME_TREE.row, way, shares[number], colours[number])
             y += block
         if root is not None:
-            canvas.text(
-                OUTCOME_TREE.margin, top, _("Which choices move the odds: the first ones"), ha="left", bold=True
-            )
-            draw_tree(canvas, root, OUTCOME_TREE.margin, top + 0.15)
+            words = _("What comes first, and how often it then ends so")
+            canvas.text(OUTCOME_TREE.margin, top, words, size=ROOM_TEXT, ha="left", bold=True)
+            draw_tree(canvas, root, OUTCOME_TREE.margin, top + 0.2)
 
-    svg = painted(total, top + height + 0.15 + OUTCOME_TREE.margin, paint)
+    svg = painted(total, top + height + 0.2 + OUTCOME_TREE.margin, paint)
     rows = [
         (text, *(f"{shares[number]:.1%}" for shares in counts.values()), len(outcome.lost), _schedules(outcome))
         for number, (text, outcome) in enumerate(zip(texts, shown, strict=True))
@@ -131,13 +136,32 @@ def _winners(explored: Exploration) -> list[str]:
     return [_("outcome {number}", number=number) for number in range(1, len(alone) + 1)]
 
 
-def _branch(place: Decision, title: str, winners: Sequence[str]) -> Branch:
-    children = [_branch(below, _short(below.made), winners) for below in place.branches]
-    leader = max(place.odds, key=lambda number: place.odds[number])
-    colour = _colour(leader) if place.odds[leader] >= LEADS else PALE
-    return Branch(
-        title, (_("{share} of all", share=f"{place.share:.1%}"), _odds(place, winners)), colour, children=children
-    )
+def _colours(explored: Exploration) -> list[str]:
+    """A colour for each outcome: that of the one tag that is delivered, if it distinguishes them."""
+    delivered = [{fate.tag for fate in found.run.fates if fate.fate is Fate.DELIVERED} for found in explored.outcomes]
+    colours: list[str] = []
+    others = cycle(OTHER_COLOURS)
+    for tags in delivered:
+        colour = tag_colour(next(iter(tags))) if len(tags) == 1 and delivered.count(tags) == 1 else next(others)
+        while colour in colours and len(colours) < len(OTHER_COLOURS):
+            colour = next(others)
+        colours.append(colour)
+    return colours
+
+
+def _tree(decisions: Decision, colours: Sequence[str]) -> Branch:
+    """The first choices, in the largest letters with which they have room."""
+    roots = [_branch(decisions, _("the run begins"), colours, size, LEVELS) for size in TEXT_SIZES]
+    room = WIDTH - 2 * OUTCOME_TREE.margin
+    return next((root for root in roots if tree_size(root)[0] <= room), roots[-1])
+
+
+def _branch(place: Decision, title: str, colours: Sequence[str], size: float, levels: int) -> Branch:
+    """A box with a bar: how often it ends in which way from here on."""
+    below = place.branches if levels > 1 else ()
+    children = [_branch(branch, _short(branch.made), colours, size, levels - 1) for branch in below]
+    shares = tuple((colours[number], share) for number, share in sorted(place.odds.items()))
+    return Branch(title, colour=WHITE, size=size, shares=shares, children=children)
 
 
 def _odds(place: Decision, winners: Sequence[str]) -> str:
@@ -162,13 +186,10 @@ def _words(text: str) -> str:
 
 
 def _bar(canvas: Canvas, y: float, way: str, share: float, colour: str) -> None:
-    canvas.text(OUTCOME_TREE.name, y, way, ha="right", colour=BLACK)
-    canvas.block(OUTCOME_TREE.name + 0.1, y - 0.08, OUTCOME_TREE.bar, 0.16, PALE)
-    canvas.block(OUTCOME_TREE.name + 0.1, y - 0.08, OUTCOME_TREE.bar * share, 0.16, colour)
-    canvas.text(
-        OUTCOME_TREE.name + 0.2 + OUTCOME_TREE.bar, y, f"{share:.1%}", ha="left", colour=GREY if not share else BLACK
-    )
-
-
-def _colour(number: int) -> str:
-    return OUTCOME_COLOURS[number] if number < len(OUTCOME_COLOURS) else GREEN
+    left, length = OUTCOME_TREE.name + 0.1, WIDTH - OUTCOME_TREE.name - OUTCOME_TREE.number - 0.15
+    size = fitting(way, OUTCOME_TREE.name - OUTCOME_TREE.margin)
+    canvas.text(OUTCOME_TREE.name, y, way, size=size, ha="right", colour=BLACK)
+    canvas.block(left, y - 0.12, length, 0.24, PALE)
+    canvas.block(left, y - 0.12, length * share, 0.24, colour)
+    words = f"{share:.1%}"
+    canvas.text(left + length + 0.1, y, words, size=ROOM_TEXT, ha="left", colour=BLACK if share else GREY)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
 from rmqlab.run.ownership import NOBODY, Ownership
-from rmqlab_tools.show.canvas import WIDTH, Canvas, painted, text_width
-from rmqlab_tools.show.charts import TimeScale, checked, heat_map
+from rmqlab_tools.show.canvas import BOLD, ROOM_TEXT, WIDTH, Canvas, fitting, painted, text_width
+from rmqlab_tools.show.charts import TimeScale, checked
 from rmqlab_tools.show.figure import Picture
+from rmqlab_tools.show.heat_maps import heat_map
 from rmqlab_tools.show.palette import BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION, WHITE, YELLOW, ink
 from rmqlab_tools.show.tables import Table
 
@@ -38,13 +39,13 @@ NEWCOMER = PURPLE
 class RibbonsLayout:
     """Sizes of ribbons of owners, in inches."""
 
-    left_edge: float = 1.35
+    left_edge: float = 1.7
     right_edge: float = 0.2
-    events: float = 0.36
-    told: float = 0.72
-    top: float = 0.96
-    row: float = 0.42
-    thick: float = 0.32
+    events: float = 0.42
+    told: float = 0.82
+    top: float = 1.08
+    row: float = 0.46
+    thick: float = 0.36
 
 
 RIBBONS = RibbonsLayout()
@@ -59,14 +60,26 @@ def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> 
 
     def draw(canvas: Canvas) -> None:
         _happenings(canvas, life, place, floor)
-        canvas.text(0.08, RIBBONS.told, _("told (code 40)"), ha="left")
+        canvas.text(
+            0.08,
+            RIBBONS.told,
+            _("told (code 40)"),
+            size=fitting(_("told (code 40)"), RIBBONS.left_edge - 0.14),
+            ha="left",
+        )
         for t in life.told[:MAX_TOLD]:
             canvas.line((place(t), place(t)), (RIBBONS.told - 0.09, RIBBONS.told + 0.09), ORANGE, 2)
         if not life.told:
-            canvas.text(RIBBONS.left_edge + width / 2, RIBBONS.told, _("nobody is told anything"), colour=DARK_RED)
+            canvas.text(
+                RIBBONS.left_edge + width / 2,
+                RIBBONS.told,
+                _("nobody is told anything"),
+                size=ROOM_TEXT,
+                colour=DARK_RED,
+            )
         for queue in range(life.queues):
             y = RIBBONS.top + queue * RIBBONS.row
-            canvas.text(0.08, y + RIBBONS.thick / 2, _("queue {queue}", queue=queue), ha="left")
+            canvas.text(0.08, y + RIBBONS.thick / 2, _("queue {queue}", queue=queue), size=ROOM_TEXT, ha="left")
             canvas.block(RIBBONS.left_edge, y, width, RIBBONS.thick, PALE)
         for stretch in stretches:
             words = _(
@@ -78,10 +91,11 @@ def ribbons(run: Run, *, group: str | None = None, topic: str | None = None) -> 
             with canvas.saying(words):
                 _stretch(canvas, life, stretch, place)
         _pauses(canvas, life, place)
-        time.axis(canvas, floor, life.zero)
-        canvas.text(0.08, floor + 0.52, _summary(life, stretches), ha="left", bold=True)
+        time.axis(canvas, floor, life.zero, size=ROOM_TEXT)
+        said = _summary(life, stretches)
+        canvas.text(0.08, floor + 0.56, said, size=fitting(said, WIDTH - 0.16, bold=True), ha="left", bold=True)
 
-    svg = painted(WIDTH, floor + 0.72, draw)
+    svg = painted(WIDTH, floor + 0.78, draw)
     return Picture(svg, title=_("Who owns which queue"), alt=_alt(life, stretches), table=_table(life, stretches))
 
 
@@ -93,18 +107,18 @@ def duration(ms: float) -> str:
 
 
 def _happenings(canvas: Canvas, life: Ownership, place: Callable[[float], float], floor: float) -> None:
-    canvas.text(0.08, RIBBONS.events, _("what happens"), ha="left")
+    canvas.text(0.08, RIBBONS.events, _("what happens"), size=ROOM_TEXT, ha="left")
     ends = [0.0] * LEVELS
     for event in life.events:
         x = place(event.t)
         canvas.line((x, x), (RIBBONS.events + 0.1, floor), GREY, 0.9)
         words = f"{event.who} {event.what}"
-        long = text_width(words)
+        long = BOLD * text_width(words, ROOM_TEXT)
         at = min(x, WIDTH - 0.1 - long)
         level = next((number for number, end in enumerate(ends) if end <= at), None)
         if level is not None:
             ends[level] = at + long + 0.08
-            canvas.text(at, RIBBONS.events - 0.2 * level, words, ha="left", bold=True)
+            canvas.text(at, RIBBONS.events - 0.24 * level, words, size=ROOM_TEXT, ha="left", bold=True)
 
 
 def _stretch(canvas: Canvas, life: Ownership, stretch: OwnersRecord, place: Callable[[float], float]) -> None:
@@ -113,9 +127,9 @@ def _stretch(canvas: Canvas, life: Ownership, stretch: OwnersRecord, place: Call
     if not stretch.members:
         if stretch.until - stretch.since >= SHORT_STRETCH_MS:
             canvas.block(left, y, wide, RIBBONS.thick, WHITE, edge=VERMILLION, edge_width=1.3, dashed=True, layer=2)
-            text = NOBODY if wide > text_width(NOBODY) + 0.05 else "–"
-            if wide > text_width("–") + 0.05:
-                canvas.text(left + wide / 2, y + RIBBONS.thick / 2, text, colour=DARK_RED)
+            text = NOBODY if wide > text_width(NOBODY, ROOM_TEXT) + 0.05 else "–"
+            if wide > text_width("–", ROOM_TEXT) + 0.05:
+                canvas.text(left + wide / 2, y + RIBBONS.thick / 2, text, size=ROOM_TEXT, colour=DARK_RED)
         return
     names = stretch.owners.split(" and ")
     thin = RIBBONS.thick / len(names)
@@ -123,11 +137,13 @@ def _stretch(canvas: Canvas, life: Ownership, stretch: OwnersRecord, place: Call
         colour, top = OWNER_COLOURS[life.members.index(name) % len(OWNER_COLOURS)], y + number * thin
         canvas.block(left, top, wide, thin, colour, edge=WHITE, edge_width=0.6)
         if len(names) == 1 and wide > text_width(name) + 0.04:
-            canvas.text((left + right) / 2, top + thin / 2, name, colour=ink(colour))
+            size = fitting(name, wide - 0.04)
+            canvas.text((left + right) / 2, top + thin / 2, name, size=size, colour=ink(colour))
     if len(names) > 1:
         both = " + ".join(names)
         if wide > text_width(both) + 0.1:
-            canvas.text((left + right) / 2, y + RIBBONS.thick / 2, both, ground=WHITE)
+            size = fitting(both, wide - 0.1)
+            canvas.text((left + right) / 2, y + RIBBONS.thick / 2, both, size=size, ground=WHITE)
         if stretch.until - stretch.since >= SHORT_STRETCH_MS:
             canvas.block(left, y - 0.02, wide, RIBBONS.thick + 0.04, "none", edge=VERMILLION, edge_width=2.2, layer=4)
 

@@ -35,11 +35,11 @@ class SwimlaneLayout:
     heading: float = 0.38
     top: float = 0.74
     bottom: float = 0.1
-    times: float = 1.25
-    zone: float = 3.55
-    ribbon: float = 2.55
+    times: float = 0.88
+    zone: float = 2.7
+    ribbon: float = 2.15
     lane: float = 1.05
-    edge: float = 0.5
+    edge: float = 0.45
 
 
 SWIMLANE = SwimlaneLayout()

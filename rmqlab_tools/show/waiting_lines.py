@@ -9,7 +9,7 @@ from rmqlab.language import _, joined
 from rmqlab.run.fates import Fate, fate_words
 from rmqlab.run.run_view import short
 from rmqlab.run.waiting_line import WaitingLine
-from rmqlab_tools.show.canvas import WIDTH, painted, text_width
+from rmqlab_tools.show.canvas import ROOM_TEXT, WIDTH, fitting, painted, text_width
 from rmqlab_tools.show.charts import TimeScale
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import GREY, PALE, VERMILLION, WHITE, look_of
@@ -33,13 +33,13 @@ SETTLED_MS = 1_500  # what is drawn begins so long before the first message
 class LineLayout:
     """Sizes of a line of waiters, in inches."""
 
-    left_edge: float = 1.35
+    left_edge: float = 1.75
     right_edge: float = 0.25
-    messages: float = 0.62
-    top: float = 1.3
-    row: float = 0.42
-    thick: float = 0.32
-    fates: float = 0.34
+    messages: float = 0.74
+    top: float = 1.4
+    row: float = 0.46
+    thick: float = 0.36
+    fates: float = 0.4
 
 
 LINE = LineLayout()
@@ -60,11 +60,12 @@ def waiting_line(run: Run, *, group: str | None = None, topic: str | None = None
 
     def draw(canvas: Canvas) -> None:
         canvas.heading(_("Who stands in line for {topic}", topic=line.view.topic))
-        canvas.text(0.08, LINE.messages, _("a message comes"), ha="left")
+        canvas.text(0.08, LINE.messages, _("a message"), size=ROOM_TEXT, ha="left")
         for place in range(rows):
             y = LINE.top + place * LINE.row
             label = _("first in line") if place == 0 else _("place {place}", place=place + 1)
-            canvas.text(0.08, y + LINE.thick / 2, label, ha="left", bold=place == 0)
+            size = fitting(label, LINE.left_edge - 0.16, bold=True)
+            canvas.text(0.08, y + LINE.thick / 2, label, size=size, ha="left", bold=place == 0)
             canvas.block(LINE.left_edge, y, time.right - time.left, LINE.thick, PALE)
         for stand in line.stands:
             if stand.until > begin:
@@ -73,10 +74,10 @@ def waiting_line(run: Run, *, group: str | None = None, topic: str | None = None
                 _stand(canvas, words, paint(line.view.asked[stand.who]), span, stand.place)
         for arrival in line.arrivals:
             _arrival(canvas, arrival, time.x(arrival.t), floor)
-        time.axis(canvas, floor + LINE.fates, line.zero)
-        canvas.text(0.08, floor + LINE.fates + 0.46, _summary(line), ha="left", bold=True)
+        time.axis(canvas, floor + LINE.fates, line.zero, size=ROOM_TEXT)
+        canvas.text(0.08, floor + LINE.fates + 0.54, _summary(line), size=ROOM_TEXT, ha="left", bold=True)
 
-    svg = painted(WIDTH, floor + LINE.fates + 0.66, draw)
+    svg = painted(WIDTH, floor + LINE.fates + 0.74, draw)
     return Picture(svg, title=_("The line of waiting pops"), alt=_alt(line), table=_table(line))
 
 
@@ -85,9 +86,10 @@ def _stand(canvas: Canvas, words: Sequence[str], colour: Paint, span: tuple[floa
     y = LINE.top + place * LINE.row
     left, right = span
     canvas.block(left, y, right - left, LINE.thick, colour, edge=WHITE, edge_width=0.6)
-    fitting = [text for text in words if right - left > text_width(text) + 0.04]
-    if fitting:
-        canvas.text((left + right) / 2, y + LINE.thick / 2, fitting[-1], on=colour)
+    roomy = [text for text in words if right - left > text_width(text) + 0.04]
+    if roomy:
+        size = fitting(roomy[-1], right - left - 0.04)
+        canvas.text((left + right) / 2, y + LINE.thick / 2, roomy[-1], size=size, on=colour)
 
 
 def _arrival(canvas: Canvas, arrival: Arrival, x: float, floor: float) -> None:
@@ -96,10 +98,10 @@ def _arrival(canvas: Canvas, arrival: Arrival, x: float, floor: float) -> None:
         woken = arrival.woken is not None
         canvas.arrow((x, LINE.messages + 0.12), (x, LINE.top), GREY if woken else VERMILLION, dashed=not woken)
         canvas.text(x, LINE.messages, fate.tag or "", colour=GREY if woken else DARK_RED)
-        canvas.text(x, LINE.messages - 0.2, fate.body.removeprefix("MsgStr"), bold=True)
+        canvas.text(x, LINE.messages - 0.24, fate.body.removeprefix("MsgStr"), size=ROOM_TEXT, bold=True)
         colour = DARK_RED if fate.lost else GREY
         got = fate.culprit if fate.fate is Fate.DELIVERED else None
-        canvas.text(x, floor + LINE.fates / 2, f"{look.mark}{got or ''}", colour=colour, bold=True)
+        canvas.text(x, floor + LINE.fates / 2, f"{look.mark}{got or ''}", size=ROOM_TEXT, colour=colour, bold=True)
 
 
 def _told(arrival: Arrival) -> str:

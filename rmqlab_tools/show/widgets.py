@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.language import _, joined, translate
 from rmqlab_tools.show.figure import SVG_MIME, Picture
+from rmqlab_tools.show.goals import GoalSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,36 +30,52 @@ Mode = Literal["live", "static"]
 Choices = Mapping[str, Any] | Sequence[Any] | str
 BUSY = "Computing ..."
 REFUSED_WORDS = _("That cannot be run:")
+Goals = Mapping[str, "Callable[[Any], bool]"]
+"""What is worth finding, in words, and whether something has it."""
 
 
 class Controls:
     """A picture and the controls that draw it anew. `view` is its HTML, `widgets` are the controls by name."""
 
-    def __init__(self, draw: Callable[..., Any], widgets: Mapping[str, ValueWidget], first: Any) -> None:
-        """`first` is what `draw` gave for the first values."""
+    def __init__(
+        self, draw: Callable[..., Any], widgets: Mapping[str, ValueWidget], first: Any, goals: Goals | None = None
+    ) -> None:
+        """`first` is what `draw` gave for the first values; `goals` are looked for whenever it gives something."""
         import ipywidgets
 
         self._draw = draw
-        self._first = first
+        self._first, facts = _parts(first)
+        self.search = GoalSearch(goals or {})
+        self.goals = ipywidgets.HTML()
+        self._look(facts)
         self.widgets = dict(widgets)
-        self.view = ipywidgets.HTML(_html(first))
+        self.view = ipywidgets.HTML(_html(self._first))
         self.busy = ipywidgets.HTML()
         for widget in self.widgets.values():
             widget.observe(self._changed, names="value")
         side_by_side = ipywidgets.Box(list(self.widgets.values()), layout={"flex_flow": "row wrap"})
-        self.box = ipywidgets.VBox([side_by_side, self.busy, self.view])
+        goals_view = [self.goals] if goals else []
+        self.box = ipywidgets.VBox([side_by_side, *goals_view, self.busy, self.view])
 
     def _changed(self, change: object = None) -> None:
         values = {name: widget.value for name, widget in self.widgets.items()}
         self.busy.value = f'<p role="status"><em>{_(BUSY)}</em></p>'
         try:
-            self.view.value = _html(self._draw(**values))
+            shown, facts = _parts(self._draw(**values))
+            self.view.value = _html(shown)
+            self._look(facts)
         except BadInput as error:
             self.view.value = _alert(str(error))
         except Exception as error:  # noqa: BLE001 - a reader's own code may raise anything, and a widget hides it
             self.view.value = _alert(f"{type(error).__name__}: {error}")
         finally:
             self.busy.value = ""
+
+    def _look(self, facts: Any) -> None:
+        """Look for goals in what is shown, and say which are found."""
+        if self.search.goals:
+            self.search.look(facts)
+            self.goals.value = self.search.html()
 
     def __repr__(self) -> str:
         """The words of the first picture."""
@@ -84,7 +101,8 @@ class Controls:
             nothing = ipywidgets.HTML()._repr_mimebundle_()[
                 WIDGET_VIEW_MIME
             ]  # with a kernel the words are in the view above
-            words = {"text/html": self._first.words(), "text/plain": self._first.table.text()}
+            to_find = self.search.html() if self.search.goals else ""
+            words = {"text/html": to_find + self._first.words(), "text/plain": self._first.table.text()}
             display({WIDGET_VIEW_MIME: nothing, **words}, raw=True)
 
 
@@ -110,13 +128,20 @@ class Live:
 
 
 def controls(
-    draw: Callable[..., Any], *, mode: Mode = "live", start: Mapping[str, Any] | None = None, **values: Choices
+    draw: Callable[..., Any],
+    *,
+    mode: Mode = "live",
+    start: Mapping[str, Any] | None = None,
+    goals: Goals | None = None,
+    **values: Choices,
 ) -> Any:
     """What `draw(...)` gives for the first values, with a control for each name that draws it anew.
 
     `draw` takes the names as keywords and returns a picture, a table, records, or a pandas frame. A range is a slider,
     a list a list to choose from, a dict named choices, a text a field to write in. `start` names other first values.
-    With `mode` "static" there are no controls. This line gives a slider and a field::
+    With `mode` "static" there are no controls. `goals` says what is worth finding: words, and a function that says of
+    what was drawn whether it is found (where `draw` returns a picture and something else, of that). The reader sees
+    how many are found. This line gives a slider and a field::
 
         rmqlab.show.controls(draw, queues=range(1, 9), expression="a > 3", start={"queues": 4})
 
@@ -160,8 +185,9 @@ def controls(
             )
     first = draw(**{name: begins[name] for name in values})
     if mode != LIVE:
-        return first
-    return Controls(draw, {name: _widget(name, values[name], options[name], begins[name]) for name in values}, first)
+        return _parts(first)[0]
+    widgets = {name: _widget(name, values[name], options[name], begins[name]) for name in values}
+    return Controls(draw, widgets, first, goals)
 
 
 def live(caption: str, rows: object, **options: Any) -> Live:
@@ -172,6 +198,14 @@ def live(caption: str, rows: object, **options: Any) -> Live:
     from rmqlab_tools.show.tables import table
 
     return Live(table(caption, rows, **options), caption)
+
+
+def _parts(drawn: Any) -> tuple[Any, Any]:
+    """What is shown, and what goals are looked for in: the second of two, else the same."""
+    if isinstance(drawn, tuple):
+        shown, facts = drawn
+        return shown, facts
+    return drawn, drawn
 
 
 def _options(name: str, choices: Choices) -> dict[str, Any] | None:

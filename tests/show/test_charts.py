@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab_tools.show.canvas import WIDTH, text_width
-from rmqlab_tools.show.charts import RAMP, bars, heat_map
+from rmqlab_tools.show.charts import bars
+from rmqlab_tools.show.heat_maps import ABOVE, BELOW, RAMP, heat_map
 from rmqlab_tools.show.line_charts import lines
 from rmqlab_tools.show.palette import WHITE, contrast, ink
 from rmqlab_tools.show.tables import as_rows
@@ -61,7 +62,7 @@ def test_a_heat_map_has_a_cell_for_each_pair():
 
 
 def test_letters_on_every_ground_can_be_read():
-    assert all(contrast(ink(colour), colour) >= 4.5 for colour in (*RAMP, WHITE))
+    assert all(contrast(ink(colour), colour) >= 4.5 for colour in (*RAMP, *BELOW, *ABOVE, WHITE))
 
 
 def test_lines_have_a_legend_and_a_panel_for_each_value():

@@ -58,6 +58,36 @@ def test_what_cannot_be_drawn_is_said_and_can_be_mended(text, words):
     assert "<svg" in controls.view.value
 
 
+def test_goals_are_counted_and_stay_found():
+    goals = {"more than six": lambda found: found > 6, "B <first>": lambda found: found == 1}
+    controls = rmqlab.show.controls(
+        lambda *, queues: (draw(queues=queues), queues), queues=range(2, 9), goals=goals, start={"queues": 2}
+    )
+    assert "Found 0 of 2" in controls.goals.value
+    assert controls.view.value.startswith("<figure")
+    controls.widgets["queues"].value = 7
+    assert "Found 1 of 2" in controls.goals.value
+    assert "✓ <strong>more than six</strong>" in controls.goals.value
+    controls.widgets["queues"].value = 3
+    assert "Found 1 of 2" in controls.goals.value
+    assert "✓ more than six" in controls.goals.value
+    assert "☐ B &lt;first&gt;" in controls.goals.value
+
+
+def test_goals_are_looked_for_in_what_is_drawn_and_named_without_a_kernel(monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: shown.append(bundle))
+    controls = box(goals={"four queues": lambda picture: "4" in picture.alt})
+    controls._ipython_display_()
+    assert "Found 0 of 1" in shown[1]["text/html"]
+    assert "☐ four queues" in shown[1]["text/html"]
+    controls.widgets["queues"].value = 4
+    assert "Found 1 of 1" in controls.goals.value
+    assert box(mode="static", goals={"x": lambda _: True}).alt == "t: ABx 1."
+    assert controls.goals in controls.box.children
+    assert box().goals not in box().box.children
+
+
 def test_widgets_are_plain_and_labelled():
     widgets = box().widgets
     assert [type(one) for one in widgets.values()] == [

@@ -36,10 +36,10 @@ def test_grid_shows_every_message_once(run):
     picture = fate_grid(run)
     shown = words(picture)
     assert [shown.count(f"MsgStr{number}") for number in range(8)] == [1] * 8
-    assert shown.count("✗ dropped by broker") == 4
-    assert shown.count("✗ dropped by A itself") == 2
-    assert shown.count("✓ delivered to B") == 2
-    assert shown.count("offset 2 of 2: lag 0") == 4
+    assert shown.count("✗ broker drops it") == 4
+    assert shown.count("✗ A drops it") == 2
+    assert shown.count("✓ B gets it") == 2
+    assert shown.count("read 2 of 2, lag 0") == 4
     assert shown[0] == "2 of 8 delivered, 6 lost, lag 0"
 
 
@@ -108,7 +108,7 @@ def test_grid_says_what_nobody_asked_for():
 def test_narrow_grid_has_short_labels():
     shown = words(fate_grid(EightMessages(queues=12).run()))
     assert "q11" in shown or "queue 11" in shown
-    assert "✗ dropped by broker" not in shown
+    assert "✗ broker drops it" not in shown
 
 
 @pytest.mark.row("S-77", "S-78", "S-84")
@@ -136,7 +136,7 @@ def test_pictures_stand_one_below_the_other(run):
     assert both.alt == f"{grid.alt} {slot.alt}"
     assert both.table == grid.table
     shown = words(both)
-    assert {"MsgStr4", "slot in broker", "ignored"} <= set(shown)
+    assert {"MsgStr4", "slot in broker", "✗ ignored"} <= set(shown)
     labelled = stacked("Fates, and the slot", grid, slot, labels=["The <real> one"])
     assert labelled.alt == f"The <real> one: {grid.alt} {slot.alt}"
     assert "The &lt;real&gt; one" in labelled.svg

@@ -12,8 +12,9 @@ from rmqlab.language import _, joined
 from rmqlab.run.fates import LOSING, Fate
 from rmqlab.run.run_view import short
 from rmqlab_tools.show.canvas import WIDTH, Canvas, cut, legend, painted, text_width
-from rmqlab_tools.show.charts import TimeScale, heat_map
+from rmqlab_tools.show.charts import TimeScale
 from rmqlab_tools.show.figure import Picture
+from rmqlab_tools.show.heat_maps import heat_map
 from rmqlab_tools.show.palette import GREY, LOOKS, PALE, VERMILLION, WHITE, FateStyle
 from rmqlab_tools.show.tables import Table
 from rmqlab_tools.show.tag_colours import paint

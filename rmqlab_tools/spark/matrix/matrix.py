@@ -117,7 +117,7 @@ class Matrix(Records[MatrixRow]):
         Raises:
             BadInput: the rows differ in more than receiver, version and order.
         """
-        from rmqlab_tools.show.charts import heat_map
+        from rmqlab_tools.show.heat_maps import heat_map
 
         fixed = {(row.filter, row.settled, row.failed, row.same) for row in self}
         if len(fixed) > 1:
