@@ -126,8 +126,8 @@ def test_a_member_that_pops(streams):
     "In the lesson the worst order lost six.",
 )
 def test_the_three_streams(shown, streams):
-    found = dict(re.findall(r"^(\w+) +(\d)$", shown["three"], re.MULTILINE))
-    assert found == {"push": "6", "pop_in_turn": "0", "pop_in_blocks": "6"}
+    found = dict(re.findall(r"^([a-z, ]+?) +(\d)$", shown["three"], re.MULTILINE))
+    assert found == {"push": "6", "pop, tags in turn": "0", "pop, tags in blocks": "6"}
     assert [lost(streams[name]) for name in ("push", "turn", "blocks", "worst")] == [6, 0, 6, 7]
 
 
