@@ -12,7 +12,7 @@ LEAST, OF_A_ROOM = 13, 18
 WIDEST = 1.02  # of the column: so little is shrunk that letters stay large
 # Grid, slot, truth table, clock lanes, tree of outcomes: what is shown to a room, by how their titles begin.
 FOR_A_ROOM = (
-    "What became of each message", "The group's one subscription", "Fates of the messages", "Left side: the row",
+    "What became of each message", "The group's one subscription", "Left side: the row",
     "With the guard", "One value, three literals", "A's process is killed", "A's machine is gone", "A disappears",
     "Every order", "Cost with the switch",
 )  # fmt: skip
