@@ -148,7 +148,7 @@ def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | No
 
 
 def _short_names(clients: Iterable[str]) -> dict[str, str]:
-    """Client ids without the address before the `@`, where that still tells them apart."""
+    """Client ids without the address before the `@`, if no two are then alike."""
     names = {client: client.rpartition("@")[2] or client for client in clients}
     return names if len(set(names.values())) == len(names) else {client: client for client in names}
 

@@ -14,7 +14,7 @@ import pytest
 
 from rmqlab.checkout import ROOT
 from rmqlab_tools.show.figure import LEGIBLE_PX
-from tests.browser.test_pictures import MEASURE
+from tests.browser.test_pictures import MIN_PX, measure
 
 LESSONS = (
     "02_tags", "03_sql92", "04_two_layers", "05_bloom_profile", "06_heartbeats", "07_rebalance", "08_every_schedule",
@@ -22,7 +22,6 @@ LESSONS = (
 )  # fmt: skip
 BEFORE_THE_GUESS = ("02_tags", "03_sql92", "04_two_layers", "08_every_schedule")  # their picture stands there
 FIRST_SCREEN_PX = 640  # of 720: the rest is JupyterLab's
-SCROLLS = "wider than the page"  # beside the open list of files a picture scrolls, so that its letters stay large
 CONTROLS = "rmqlab.show.controls("
 # When both members ask for all, everyone who is asked wants it; with another recording "run" makes no other picture.
 FIRST, LAST = ("everyone",), ("what",)
@@ -102,7 +101,7 @@ def test_first_picture_and_controls(name, notebook_page):
             answers[label] = min(seconds, answers.get(label, seconds))
             if answers[label] < SLOWEST_S or label in TEXTS:  # the same text again makes no other picture
                 break
-        assert [one for one in page.evaluate(MEASURE) if not one.endswith(SCROLLS)] == [], label
+        assert page.evaluate(measure(MIN_PX)) == [], label
     print(name, round(top), answers)  # noqa: T201 - seconds; -s shows them
     assert top < FIRST_SCREEN_PX or name not in BEFORE_THE_GUESS
     assert max(answers.values()) < SLOWEST_S, answers
