@@ -45,8 +45,10 @@ def write(target: Path, language: str) -> None:
     parts = [QUIZ_INTRODUCTION[language], SCRIPT.format(label=escape(SCORE[language]))]
     with patch.dict(os.environ, {SETTING: language}):
         for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+            number = path.stem.partition("_")[0]
+            if not (ROOT / "data" / "quiz" / f"{number}.json").is_file():  # 01b has none of its own
+                continue
             title = translated(read(path), path.stem, language)["cells"][0]["source"].partition("\n")[0]
-            number = path.stem[:2]
             parts.append(f"(quiz-{number})=\n## {title.lstrip('# ')}\n\n[{path.stem}]({path.name})\n\n")
             questions = (_question(number, at, question) for at, question in enumerate(quiz(number).questions, 1))
             parts.append(f"```{{raw}} html\n{''.join(questions)}\n```\n\n")
