@@ -39,9 +39,9 @@ Choices = dict[tuple[str, int], int]
 """What a run chose that is not the first option, by label and by how often the label had come before."""
 
 BUDGET = 2_000
-DRAWN = 12
-"""So many drawn runs are made, and the nearest is changed."""
-PATIENCE = 120
+DRAWN, DRAWN_SLOW = 12, 60
+"""So many drawn runs are made, and the nearest is changed; of a slow stream more, where few choices decide."""
+PATIENCE, PATIENCE_SLOW = 120, 40
 """After so many changes without a step nearer others are drawn."""
 BEFORE_MS, AFTER_MS = 500, 3_000
 """How long before the first send and after the last the choices lie that are changed most of the time."""
@@ -89,12 +89,13 @@ def chosen(chooser: Chooser) -> Choices:
     return choices
 
 
-def distance(outcome: Outcome, wanted: Outcome) -> int:
+def distance(outcome: Outcome, wanted: Outcome, *, offsets: bool = True) -> int:
     """How many messages were consumed by somebody else, or so often more or less, and how many offsets differ."""
     ours, theirs = (
         Counter({(client, body): times for client, body, times in each.consumed}) for each in (outcome, wanted)
     )
-    return (ours - theirs).total() + (theirs - ours).total() + len({*outcome.committed} - {*wanted.committed})
+    away = (ours - theirs).total() + (theirs - ours).total()
+    return away + (len({*outcome.committed} - {*wanted.committed}) if offsets else 0)
 
 
 def busy_timing(scenario: Scenario) -> Timing:
@@ -118,7 +119,10 @@ def end_of(scenario: Scenario, choices: Choices, cluster: ClusterConfig) -> Outc
 
 
 def shortened(scenario: Scenario) -> Scenario:
-    """A scenario up to the first offsets after its last send: nothing comes later unless a message comes again."""
+    """A scenario up to the first offsets after its last send: nobody gets anything later, unless it comes again.
+
+    Offsets may still move: a poll that ends passes what nobody took.
+    """
     steps = scenario.steps
     if any(isinstance(step, Start) and (step.later_times or step.change) for step in steps):
         return scenario
@@ -141,7 +145,9 @@ class OutcomeSearch:
         sends = [step.at for step in scenario.steps if isinstance(step, Send)] or [0]
         self._from, self._to = min(sends) - BEFORE_MS, max(sends) + AFTER_MS
         # In a slow stream the phases of the polls decide, which begin with the starts.
-        self._share_early = 0.5 if max(sends) - min(sends) > SLOW_MS else 0.15
+        is_slow = max(sends) - min(sends) > SLOW_MS
+        self._share_early = 0.5 if is_slow else 0.15
+        self._drawn, self._patience = (DRAWN_SLOW, PATIENCE_SLOW) if is_slow else (DRAWN, PATIENCE)
         if self._short is scenario:
             self._to = scenario.steps[-1].at
         self.runs = 0
@@ -151,8 +157,8 @@ class OutcomeSearch:
         choices: Choices = {}  # the nominal run first
         while self.runs < budget:
             passed, away = self._run(choices)
-            stale = 0 if choices else PATIENCE
-            while away and stale < PATIENCE and self.runs < budget:
+            stale = 0 if choices else self._patience
+            while away and stale < self._patience and self.runs < budget:
                 changed = self._changed(choices, passed)
                 points, now_away = self._run(changed)
                 stale = 0 if now_away < away else stale + 1
@@ -172,15 +178,17 @@ class OutcomeSearch:
     def _away(self, chooser: Chooser) -> int:
         self.runs += 1
         run = simulate(self._short, chooser=chooser, timing=self._timing, cluster=self._cluster)
-        return distance(run.outcome(), self._wanted)
+        return distance(run.outcome(), self._wanted, offsets=self._short is self._scenario)
 
     def _nearest_drawn(self) -> Choices:
         nearest: tuple[int, Choices] | None = None
-        for _ in range(DRAWN):
+        for _ in range(self._drawn):
             chooser = RaceChooser(self._random.randrange(10**6))
             away = self._away(chooser)
             if nearest is None or away < nearest[0]:
                 nearest = away, chosen(chooser)
+            if not away:
+                break
         return {} if nearest is None else nearest[1]
 
     def _changed(self, choices: Choices, passed: list[Point]) -> Choices:
