@@ -219,7 +219,7 @@ def first_who_wants(waiters, wants):
 )
 def test_the_price(shown):
     assert re.search(r"^only the first +6 +8$", shown["replace"], re.MULTILINE)
-    assert re.search(r"^everyone +0 +15$", shown["replace"], re.MULTILINE)
+    assert re.search(r"^everyone in line +0 +15$", shown["replace"], re.MULTILINE)
     asked = []
 
     def counted(waiters, wants):
@@ -247,10 +247,10 @@ def test_the_price(shown):
     "So asking everyone helps, but not enough.", "(Of a burst asking everyone still loses some: see the appendix.)"
 )
 def test_a_burst_with_everyone_asked(shown):
-    rows = re.findall(r"^pop +(\w+) +(only the first|everyone) +\d +([\d.]+) ", shown["burst"], re.MULTILINE)
+    rows = re.findall(r"^pop +(\w+) +(only the first|everyone in line) +\d +([\d.]+) ", shown["burst"], re.MULTILINE)
     means = {(order, asked): float(mean) for order, asked, mean in rows}
     for order in ("burst_blocks", "burst_turn"):
-        assert 0 < means[order, "everyone"] < means[order, "only the first"]
+        assert 0 < means[order, "everyone in line"] < means[order, "only the first"]
 
 
 @pytest.mark.claim(
