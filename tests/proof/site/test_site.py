@@ -24,6 +24,7 @@ from tests.proof.site.links import faults
 from tests.proof.workshop.times import shown as shown_times
 
 pytestmark = pytest.mark.slow
+OLD_ADDRESS = "<script>location.replace("  # a page that leads on to where it is now
 
 
 def test_every_lesson_has_its_page_in_both_languages(site):
@@ -83,6 +84,8 @@ def test_each_page_leads_to_itself_in_the_other_language(site):
         up = "../" * len(page.parts)
         for here, there in (("en", "zh"), ("zh", "en")):
             text = (site / here / page).read_text(encoding="utf-8")
+            if OLD_ADDRESS in text:
+                continue
             assert f'hreflang="{there}" href="{up}{there}/{page}"' in text, page
 
 
@@ -191,6 +194,8 @@ def test_letters_in_pictures_can_be_read(pages, width):
 def test_every_page_has_the_header_and_says_what_others_show_of_it(site):
     for path in [path for language in LANGUAGES for path in (site / language).rglob("*.html")]:
         text = path.read_text(encoding="utf-8")
+        if OLD_ADDRESS in text:
+            continue
         assert text.count('<header class="top"') == 1, path
         for name in ('rel="icon"', 'name="description"', 'property="og:image"', 'property="og:title"'):
             assert text.count(name) == 1, (path, name)
