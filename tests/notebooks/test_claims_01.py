@@ -26,10 +26,10 @@ SETTING = (
     "rules: good places to begin are is_matched_by_consume_queue (does the broker let a message pass?)",
     "The check runs the eight messages and the restarts, then tries every order of frames on one queue.",
     "Next: the tasks, or 01b The article, figure by figure.",
-    "No server runs here:",
+    "No server runs:",
     "Below, a column is a queue, a row is a tag, a box is a message.",
     "This is its way:",
-    "Ours race, too, with seed= for random delays:",
+    "Ours race, too, with random delays (seed=):",
     "RabbitMQ's consumers compete for a queue; here they do not.",
     "A queue is Kafka's partition: one reader in a group, committed offsets.",
     "But Kafka's broker filters nothing; this one drops what the group did not ask for.",
@@ -110,7 +110,7 @@ def test_the_setting(lab):
     assert Counter(owners(lab).values()) == {"A": 2, "B": 2}
 
 
-@pytest.mark.claim("Lab holds a broker and client code, and its clock moves when you say lab.run.")
+@pytest.mark.claim("Lab holds a broker and clients, and lab.run moves its clock.")
 def test_the_same_each_time(lesson):
     one, other = (lesson["experiment"](lesson["both"]) for _ in range(2))
     assert one.finish().lines() == other.finish().lines()
@@ -221,8 +221,7 @@ def test_who_asks_for_offsets(lab):
 
 
 @pytest.mark.claim(
-    "Real consumers raced on a real broker and were recorded.",
-    "Gaps are measured: a start takes time.",
+    "Consumers of a real broker were recorded.",
     "The last one mostly wins, and the lines overlap: the lab agrees with the recordings (01b looks closer).",
 )
 @pytest.mark.row("S-84")
@@ -276,9 +275,7 @@ def test_a_group_for_each_tag():
     assert not any(row.lost for row in lab.fates())
 
 
-@pytest.mark.claim(
-    "Find settings with which nobody gets anything, with which one consumer gets four, with which the first starter wins."
-)
+@pytest.mark.claim("The goals stand above the control.")
 @pytest.mark.row("S-32", "S-84", "S-86")
 def test_things_worth_finding_are_there(lesson):
     draw = lesson["draw"]
