@@ -34,8 +34,8 @@ PASSES = 20
 """How many passes over a recording are made at most."""
 POP_PASSES = 60
 """The same where something is popped: each pop may have gone about in several ways."""
-WAYS = 8
-"""How many ways of a pop are tried."""
+UNLIKELY_FIRST = (0, 7, 6, 5, 4, 3, LATE, 2, 1)
+"""The ways of a pop: the last one is tried first."""
 POP_NEAR_MS = 400.0
 """How far from the first difference of a group the pops are whose ways are tried."""
 
@@ -154,12 +154,17 @@ class OrderSearch:
             ]
             near = [one for one in near if one.expected and number_of((one.expected.ext_fields or {}).get("popTime"))]
             near.sort(key=lambda one: -abs(one.answered_at - moment))
-            for way in reversed(range(WAYS)):
-                for one in near:
+            # A pop that should have found nothing shows when its time is over: what matters is when it was asked.
+            asked = {found.exchange.line.t for found in context.differing if found.exchange and group in found.subjects}
+            waited = [
+                one
+                for one in pops.get(group, ())
+                if one.answered_at - one.line.t > POP_NEAR_MS
+                and any(0 <= at - one.line.t <= POP_NEAR_MS for at in asked)
+            ]
+            for way in UNLIKELY_FIRST:
+                for one in waited if way == LATE else near:
                     yield group, PopWay(one, way)
-            for one in pops.get(group, ()):
-                if abs(one.line.t - moment) <= POP_NEAR_MS < one.answered_at - one.line.t:
-                    yield group, PopWay(one, LATE)
 
 
 def _all(context: ReplayContext, proposals: dict[str, list[Assumption]]) -> tuple[Assumption, ...]:
