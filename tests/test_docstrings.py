@@ -15,6 +15,7 @@ RAISES = re.compile(r"\b[Rr]aises? (the )?`?([A-Z]\w*(Error|Exception|Input|Refu
 # What the docstrings of rules say is printed by the checks of lessons, whose outputs are compared.
 PRINTED = ("rmqlab/rules.py",)
 WORDS = re.compile(r"\b(nobody|told|tells|behind)\b", re.IGNORECASE)
+EXAMPLE = re.compile(r"^\s*>>>.*?(?=^\s*$|\Z)", re.MULTILINE | re.DOTALL)  # with what it prints
 QUOTED = re.compile(r'`[^`]*`|"[^"]*"')
 
 
@@ -26,7 +27,7 @@ def faults_of(docstring: str, *, of_function: bool) -> list[str]:
     prose = docstring.partition("Raises:")[0]
     if of_function and (match := RAISES.search(prose)) and not docstring.startswith("Raise "):
         found.append(f"{match[0]!r} belongs in a block 'Raises:'")
-    said = WORDS.search(QUOTED.sub("", re.sub(r"^\s*>>>.*$", "", docstring, flags=re.MULTILINE)))
+    said = WORDS.search(QUOTED.sub("", EXAMPLE.sub("", docstring)))
     return [*found, f"{said[0]!r}: a noun or a verb says it better"] if said else found
 
 

@@ -22,12 +22,14 @@ OURS = {
     "rmqlab_tools/course/check.py",
     "rmqlab_tools/course/checks_05.py",
     "rmqlab_tools/course/in_language.py",
+    "rmqlab_tools/course/article_places.py",
     "rmqlab_tools/course/quiz.py",
     "rmqlab_tools/course/rule_judge.py",
     "rmqlab_tools/doctor/decoder.py",
     "rmqlab_tools/extras.py",
     "rmqlab_tools/java_runtime.py",
     "rmqlab_tools/spark/events.py",
+    "rmqlab_tools/show/film/film.py",
     "rmqlab_tools/spark/matrix/recorded.py",
     "rmqlab_tools/spark/matrix/stored.py",
 }
@@ -40,6 +42,8 @@ REASONS = {
     "rmqlab_tools/cli/notebook.py": "a learner's own copy and Jupyter's settings",
     "rmqlab_tools/course/learner_copy.py": "a learner's own copy, which it has made",
     "rmqlab_tools/course/progress.py": "a learner's own notes, in the copy",
+    "rmqlab_tools/course/my_rules.py": "a learner's own rules, in the copy",
+    "rmqlab_tools/spark/archived/pivoted_files.py": "a file of an archive, which counts once `archive.json` names it",
     "rmqlab_tools/spark/audit_store.py": "a file of its own in a temporary folder",
     "rmqlab_tools/live/broker_startup.py": "no file: the store folder is taken",
     "rmqlab_tools/live/configuration_files.py": "a broker's own files, in the folder that it has locked",
@@ -58,6 +62,7 @@ ATOMIC = {
     "rmqlab_tools/cli/audit.py",
     "rmqlab_tools/doctor/snapshot_json.py",
     "rmqlab_tools/doctor/report.py",
+    "rmqlab_tools/spark/archived/manifest.py",
     "rmqlab_tools/course/notebooks.py",
 }
 """Modules that write a part file inside `atomic_write`."""

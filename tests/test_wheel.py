@@ -120,7 +120,7 @@ def test_the_front_door_opens_with_the_core_alone(installed):
     )  # fmt: skip
     assert "read_store(session" in told.stdout
     assert "<svg Messages: 1" in told.stdout
-    assert "07-newcomer: not yet. Where do the members' blocks begin and end" in told.stdout
+    assert "07-newcomer: not yet. 5 queues move.\nHint: Where do the members' blocks begin and end" in told.stdout
     assert "Rule: The order of the ids decides" in told.stdout
     assert told.stdout.count("BadInput the packages of rmqlab[spark] are needed: pip install") == 2
 

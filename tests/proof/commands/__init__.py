@@ -51,7 +51,7 @@ VERBS: dict[str, dict[str, Any]] = {
         "help": N_("a broker killed under load, clients that misbehave, mutated frames: is anything lost?"),
         "statuses": {0: N_("nothing was lost, nothing went wrong"), 1: N_("something was")},
         "example": "stress frames --count 1000",
-        "extras": ("notebook", "spark"),
+        "extras": ("notebook", "source", "spark"),
     },
     "rows": {
         "help": N_("the matrix of mission rows and what shows each"),
