@@ -91,9 +91,9 @@ def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> Check
     return None
 
 
-def _runs(search: OpenSearch, budget: int = ORDER_BUDGET) -> Iterator[Run]:
-    """The runs that end in a new way, as they are found."""
-    seen = 0
+def _runs(search: OpenSearch, budget: int | None = None) -> Iterator[Run]:
+    """The runs that end in a new way, as they are found; `budget` runs at most (`ORDER_BUDGET` unless given)."""
+    seen, budget = 0, budget or ORDER_BUDGET
     with gc_tuning():
         while not search.exhausted and search.runs < budget:
             search.step()

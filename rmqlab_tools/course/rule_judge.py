@@ -105,7 +105,7 @@ def first_difference(field: str, mine: Any, base: Rules = DEFAULT_RULES) -> tupl
     """How many small cases of a rule were compared with `base`, and the first that differs, in words, if any does.
 
     >>> first_difference("is_latest", lambda held, pull: held > pull)
-    (4, 'held_version=0, pull_version=0: yours False, there True')
+    (1, 'held_version=0, pull_version=0: yours False, there True')
     """
     usual, count = getattr(base, field), 0
     for count, case in enumerate(RULE_CASES.get(field, tuple)(), 1):

@@ -32,13 +32,13 @@ class GroupPictureLayout:
 
     top: float = 0.62
     row: float = 0.42
-    box: float = 3.3
-    slot_x: float = 3.75
-    slot: float = 2.6
-    queue_x: float = 6.75
-    name: float = 1.2
-    bar_x: float = 8.05
-    bar: float = 2.1
+    box: float = 2.55
+    slot_x: float = 2.75
+    slot: float = 2.1
+    queue_x: float = 5.0
+    name: float = 1.15
+    bar_x: float = 6.25
+    bar: float = 1.2
 
 
 GROUP_PICTURE = GroupPictureLayout()

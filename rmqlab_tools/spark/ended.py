@@ -7,7 +7,12 @@ from typing import Final
 from rmqlab.language import _
 
 _OF_JAVA: Final = {"Py4JNetworkError", "Py4JError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError"}
-_WORKER: Final = ("Python worker exited unexpectedly", "Cannot run program", "Python worker failed to connect back")
+_WORKER: Final = (
+    "Python worker exited unexpectedly",
+    "Cannot run program",
+    "Python worker failed to connect back",
+    "java.io.EOFException",
+)
 _EXECUTOR: Final = ("ExecutorLostFailure", "SparkContext was shut down", "cancelled because SparkContext")
 _CONNECT: Final = ("StatusCode.UNAVAILABLE", "failed to connect to all addresses")
 

@@ -32,7 +32,7 @@ def test_nothing_is_told_before_a_choice_and_the_first_one_stays(page, monkeypat
     page, language = page
     monkeypatch.setenv("RMQLAB_LANG", language)
     (question, *_) = rmqlab.quiz("01").questions
-    assert page.evaluate("document.querySelectorAll('.quiz').length") == 42
+    assert page.evaluate("document.querySelectorAll('.quiz').length") == 45
     assert page.evaluate("[...document.querySelectorAll('.quiz [role=status]')].every((one) => !one.textContent)")
     assert question.choices[0].says not in page.evaluate("document.querySelector('article').innerText")
     page.evaluate(f"{CHOICES}[0].focus()")

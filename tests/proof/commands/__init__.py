@@ -93,6 +93,6 @@ VERBS: dict[str, dict[str, Any]] = {
         "help": N_("every check: pytest, the committed notebooks, ruff and mypy"),
         "statuses": {0: N_("every check passed"), 1: N_("one did not")},
         "example": "test tests/filter -q",
-        "extras": ("completion", "doctor", "notebook", "site", "spark", "test", "tls", "workshop", "java"),
+        "extras": ("completion", "doctor", "notebook", "site", "source", "spark", "test", "tls", "workshop", "java"),
     },
 }

@@ -342,7 +342,7 @@ def test_every_exercise_has_its_tasks(known):
     assert len(known) == 15
     assert sum(len(exercise.tasks) for exercise in known.values()) > 40
     assert all(len(exercise.tasks) >= 3 for exercise in known.values())
-    assert {exercise.stem[:2] for exercise in known.values() if exercise.spark} == {"11", "12", "13"}
+    assert {exercise.stem[:2] for exercise in known.values() if exercise.spark} == {"11", "12"}
 
 
 def test_a_folder_without_notebooks_is_one_clear_error(known, tmp_path):
