@@ -67,7 +67,7 @@ RIGHT = [("03-compare", is_greater), ("03-compare", by_numpy), ("03-repair", REP
 # Each wrong answer with a piece of the hint, and one of what is wrong in it.
 WRONG = [
     ("03-compare", 5, "Give a function", ""),
-    ("03-compare", lambda text: True, "Take small texts", "your function stops"),
+    ("03-compare", lambda text: True, "Take small texts", "your function cannot be called"),
     ("03-compare", lambda text, number: ..., "Take small texts", "Ellipsis"),
     ("03-compare", lambda text, number: int(text) > number, "Take small texts", "no property a"),
     ("03-compare", no_null, "Take small texts", "Condition a > 0, message with no property a: your"),

@@ -6,7 +6,6 @@ where the last whole one ended.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,7 +13,7 @@ import msgspec
 import pyarrow.fs as pafs
 
 from rmqlab.errors import BadInput
-from rmqlab.files import atomic_write, reason_of
+from rmqlab.files import atomic_write, json_value, reason_of
 from rmqlab.language import _
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def read_contents(place: Place, where: str | Path, *, new: bool = False) -> Cont
     except OSError as error:
         raise BadInput(_("{where}: cannot be read ({reason})", where=where, reason=reason_of(error))) from error
     try:
-        found = json.loads(data)
+        found = json_value(data)
         made_by = found["format"]
         if made_by != FORMAT:
             raise BadInput(
