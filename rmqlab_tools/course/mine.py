@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.files import is_file, read_text
 from rmqlab.language import _, joined, ngettext
-from rmqlab.rules import RULES, Rules
+from rmqlab.rules import DEFAULT_VERSION, RULES, Rules
 from rmqlab_tools.course.my_rules import FILE, LADDER, STEPS, Part, parts_of, place
 from rmqlab_tools.course.rule_judge import first_difference
 from rmqlab_tools.show.tables import Table
@@ -49,7 +49,9 @@ class MyRules(Rules):
     __hash__ = Rules.__hash__
 
 
-def mine(file: str | Path | None = None, *, otherwise: str | Path | None = None, version: str = "4.8.0") -> MyRules:
+def mine(
+    file: str | Path | None = None, *, otherwise: str | Path | None = None, version: str = DEFAULT_VERSION
+) -> MyRules:
     """Your own rules, for `Lab(rules=...)`: what stands in your `my_rules.py`, and the rest from `version`.
 
     It is shown as a table: which rules are yours, whether a task found them right, where they differ from `version`,

@@ -140,7 +140,16 @@ IDS = {
     "rmqlab_tools/doctor/doctor.py": {"rmqlab doctor"},  # a thread
     "rmqlab_tools/doctor/loss_findings.py": {"dropped by the broker", "dropped by the owner"},  # of JSON
     "rmqlab_tools/doctor/watch.py": {"bold red"},
-    "rmqlab/sim/cluster.py": {"delay level", "broker uptime", "broker: {label}", "register broker"},  # labels
+    "rmqlab/sim/cluster.py": {
+        "delay level", "broker uptime", "broker: {label}", "register broker", "revive {queue_id}",
+    },
+    # names of trials and of a kind of file, shown by `_`
+    "rmqlab_tools/course/trials.py": {"a dead machine", "a rolling restart", "the eight messages"},
+    "rmqlab_tools/course/my_rules.py": {"a file of rules"},
+    # what a task calls its proposals, as code names them
+    "rmqlab_tools/course/checks_16.py": {
+        "consumer tags", "both ask for both", "every queue, by pull", "subscription by pull", "a group for each tag",
+    },
     # names of figures, shown by `_`
     "rmqlab_tools/course/articles/experiments.py": {"send results", "from ids and bodies"},
     "rmqlab_tools/doctor/explain.py": {"said by", "  said by  "},  # a key of headings
