@@ -11,6 +11,7 @@ import pytest
 from rmqlab.errors import BadInput
 from rmqlab_tools.source import files as files_module
 from rmqlab_tools.source.files import decoded
+from tests.hostile.test_without_permission import as_nobody
 
 GOOD = {
     "A.java": 'IMPORTS @RocketMQMessageListener(topic = "T", consumerGroup = "g", selectorExpression = "a") class A {}',
@@ -85,11 +86,14 @@ def test_a_source_that_is_a_loop(found, tmp_path):
         found(GOOD, sources=["x"])
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read(found, tmp_path):
+    """By a user who is not root, whom nothing is forbidden."""
     (tmp_path / "C.java").write_text("RocketMQMessageListener", encoding="ascii")
+    found(GOOD)
     (tmp_path / "C.java").chmod(0)
-    assert troubles(found, {}) == [("C.java", "cannot be read (Permission denied)")]
+    tmp_path.chmod(0o755)
+    said = as_nobody(lambda: [(file, str(why)) for file, why in found({}).base.troubles])
+    assert said == "read: [('C.java', 'cannot be read (Permission denied)')]"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gbk", "gb18030", "utf-16"])
