@@ -46,8 +46,6 @@ def run(args: Namespace) -> int:
     """
     from rmqlab.protocol.subscription_data import SQL92, TAG
     from rmqlab_tools.spark.archive_store import match, require_order
-    from rmqlab_tools.spark.archived.manifest import Place, chosen, read_contents
-    from rmqlab_tools.spark.archived.matching import Wanted
     from rmqlab_tools.spark.session import ADDRESS_SETTING, open_session, require_address
 
     on_spark = args.spark is not None or ADDRESS_SETTING in os.environ
@@ -56,15 +54,11 @@ def run(args: Namespace) -> int:
     require_order(since, until)
     kind = SQL92 if args.sql92 else TAG
     changed_kind = SQL92 if args.changed_sql92 else kind
-    chosen(read_contents(Place.of(args.archive), args.archive), args.topic)  # what is wrong is said before Spark starts
-    for text, its_kind in ((args.expression, kind), (args.changed, changed_kind)):
-        if text is not None:
-            Wanted(text, its_kind, args.version).filter()
     with Progress("match: Spark starts" if on_spark else "match"):
-        session = open_session(args.spark) if on_spark else None
         result = match(
             args.archive, args.expression, kind, changed=args.changed, changed_kind=changed_kind, topics=args.topic,
-            since=since, until=until, version=args.version, session=session,
+            since=since, until=until, version=args.version,
+            session=(lambda: open_session(args.spark)) if on_spark else None,
         )  # fmt: skip
     out = printer(args)
     out.say(*result.lines())

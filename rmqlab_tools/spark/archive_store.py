@@ -15,9 +15,8 @@ from rmqlab_tools.extras import require
 from rmqlab_tools.show.tables import table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from rmqlab_tools.show.tables import Table
@@ -159,10 +158,11 @@ def archive(store: str | Path, out: str | Path, *, session: SparkSession | None 
     """
     require("spark")
     from rmqlab_tools.recordings.store import open_store
+    from rmqlab_tools.spark import open_here
     from rmqlab_tools.spark.archived.writing import archive_store
 
     with open_store(Path(store)) as opened:
-        contents, new = archive_store(session or _own_session(), opened.store, out, Path(store).resolve())
+        contents, new = archive_store(session or open_here(), opened.store, out, Path(store).resolve())
     return _archive(str(out), contents, new)
 
 
@@ -185,13 +185,14 @@ def match(
     since: int | None = None,
     until: int | None = None,
     version: str = DEFAULT_VERSION,
-    session: SparkSession | None = None,
+    session: SparkSession | Callable[[], SparkSession] | None = None,
 ) -> Match:
     """How many messages of an archive a subscription gets, by topic, queue and hour; which a changed one would lose.
 
     `kind` is TAG (both its steps) or SQL92, `changed_kind` that of the changed one (the same unless given). `topics`:
     only these. `since` and `until` are store times, epoch ms, ends included. The answer is exact: the evaluator of the
-    broker decides each distinct value. Threads of this process count; with `session`, the workers of a cluster do.
+    broker decides each distinct value. Threads of this process count; with `session`
+    (a session, or what opens one), the workers of a cluster do.
 
     >>> import rmqlab, tempfile
     >>> lab = rmqlab.Lab(topics={"T": 2})
@@ -209,30 +210,17 @@ def match(
     """
     require("spark")
     from rmqlab_tools.spark.archived.manifest import Place, chosen, read_contents
-    from rmqlab_tools.spark.archived.matching import Span, Wanted, counted, parts_of, tasks_of
+    from rmqlab_tools.spark.archived.matching import Span, Wanted, counted, filters_of, parts_of, tasks_of
 
     place = Place.of(archive)
     files = chosen(read_contents(place, archive), topics, since, until)
     wanted = Wanted(expression, kind, version)
     other = None if changed is None else Wanted(changed, changed_kind or kind, version)
-    wanted.filter()
-    if other is not None:
-        other.filter()
-    if not files:
-        return Match(expression, changed, [])
-    work = parts_of(place, files, tasks_of(session), Span(since, until))
-    return Match(expression, changed, _rows(counted(work, wanted, other, session)))
-
-
-def _rows(counts: pa.Table) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = counts.to_pylist()
-    return rows
-
-
-def _own_session() -> SparkSession:
-    from rmqlab_tools.spark import open_here
-
-    return open_here()
+    filters_of(wanted, other)  # what is wrong is said before a session is opened
+    opened = session() if callable(session) else session
+    work = parts_of(place, files, tasks_of(opened), Span(since, until))
+    rows: list[dict[str, Any]] = counted(work, wanted, other, opened).to_pylist()
+    return Match(expression, changed, rows)
 
 
 def require_order(since: int | None, until: int | None) -> None:

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from fnmatch import fnmatch
@@ -17,6 +16,7 @@ import yaml
 
 from rmqlab.checkout import ROOT
 from tests.proof.installed import closure, make_environment
+from tests.proof.real.clusters import free_ports
 
 pytestmark = pytest.mark.slow
 
@@ -135,11 +135,6 @@ def image(tmp_path_factory):
     return folder / "env"
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 def healthy(image, *arguments):
     """What the health check says, and its status."""
     command = [image / "bin" / "python", image / "healthy.py", *arguments]
@@ -148,7 +143,7 @@ def healthy(image, *arguments):
 
 
 def test_the_images_commands_serve_and_watch_and_are_healthy(image, tmp_path):
-    namesrv, metrics = free_port(), free_port()
+    namesrv, metrics = free_ports()
     replaced = {"0.0.0.0:10911": "127.0.0.1:0", "0.0.0.0:9876": f"127.0.0.1:{namesrv}", "/store": str(tmp_path)}
     serve = [replaced.get(text, text) for text in exec_form("CMD")]
     check = instruction("HEALTHCHECK")[0].partition("CMD ")[2]

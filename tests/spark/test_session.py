@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import zipfile
@@ -26,6 +25,7 @@ from rmqlab_tools.spark.session import (
     require_modules,
     ship,
 )
+from tests.proof.real.clusters import free_ports
 
 HERE = Path(__file__).resolve().parent
 
@@ -143,12 +143,6 @@ def test_workers_get_the_package(tmp_path):
     assert told.stdout.startswith(str(path))
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 CLIENT = """
 import json, sys
 import rmqlab
@@ -237,7 +231,7 @@ def test_filters_sweeps_and_stores_over_connect(connect, tmp_path):
     "address", ["sc://127.0.0.1:{}", "sc://127.0.0.1:{}/;user_id=a", "spark://127.0.0.1:{},[::1]:{}"]
 )
 def test_nothing_at_an_address_is_told_at_once(address):
-    address = address.replace("{}", str(free_port()))
+    address = address.replace("{}", str(free_ports()[0]))
     with pytest.raises(BadInput, match=r"no Spark session at '.*127.0.0.1:\d+.*refused.*: see RMQLAB_SPARK"):
         open_session(address)
 

@@ -154,28 +154,33 @@ def counted(
         BadInput: another kind; a file of the archive is gone or damaged.
         MQFilterException: the broker refuses a condition.
     """
-    _filters(wanted, changed)
+    filters = filters_of(wanted, changed)
 
     def count(batches: Batches) -> Batches:
-        filters = _filters(wanted, changed)
+        there = filters_of(wanted, changed)  # made where it works: what is compiled is not sent
         for part in _items(batches, work):
-            yield _count(part, filters)
+            yield _count(part, there)
 
     if session is None:
-        filters = _filters(wanted, changed)
         with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-            found = pa.Table.from_batches(threads.map(lambda part: _count(part, filters), work))
+            counts = pa.Table.from_batches(threads.map(lambda part: _count(part, filters), work), _COUNT_SCHEMA)
     else:
-        found = session.range(0, len(work), 1, _tasks(session, work)).mapInArrow(count, _COUNTS).toArrow()
-    wrong = found["error"].drop_null()
+        counts = session.range(0, len(work), 1, _tasks(session, work)).mapInArrow(count, _COUNTS).toArrow()
+    wrong = counts["error"].drop_null()
     if len(wrong):
         raise BadInput(wrong[0].as_py())
-    table = found.group_by([*_PLACES]).aggregate([(name, "sum") for name in _FIGURES])
+    table = counts.group_by([*_PLACES]).aggregate([(name, "sum") for name in _FIGURES])
     table = table.rename_columns([name.removesuffix("_sum") for name in table.column_names])
     return table.sort_by([(name, "ascending") for name in _PLACES])
 
 
-def _filters(wanted: Wanted, changed: Wanted | None) -> list[ColumnFilter]:
+def filters_of(wanted: Wanted, changed: Wanted | None = None) -> list[ColumnFilter]:
+    """What decides one subscription, or two.
+
+    Raises:
+        BadInput: another kind than TAG and SQL92.
+        MQFilterException: the broker refuses a condition.
+    """
     return [wanted.filter(), *([] if changed is None else [changed.filter()])]
 
 

@@ -66,10 +66,9 @@ def with_rest(table: pa.Table, names: Iterable[str]) -> pa.Table:
     """The table with a column for each of `names` that only the map has; without that map as it is."""
     if REST not in table.column_names:
         return table
-    maps = table[REST].combine_chunks()
+    rest = [dict(items or ()) for items in table[REST].to_pylist()]
     added = table.drop_columns([REST])
     for name in names:
         if name not in added.column_names:
-            values = [dict(items or ()).get(name) for items in maps.to_pylist()]
-            added = added.append_column(name, pa.array(values, pa.string()))
+            added = added.append_column(name, pa.array([properties.get(name) for properties in rest], pa.string()))
     return added

@@ -94,7 +94,7 @@ def archive_store(session: SparkSession, store: Path, out: str | Path, known_as:
         part._replace(begin=max(low - part.file.base, 0)) if part.file else part
         for part in log_ranges(files, RANGE_BYTES, low, high)
     ]
-    rows = _written(session, ranges, out, key)
+    rows = _written(session, ranges, place.where, key)
     wrong = cut_since(files) or next((row["error"] for row in rows if row["error"]), "")
     if wrong:
         raise BadInput(wrong)
@@ -132,11 +132,10 @@ def _no_place(out: str | Path, error: OSError) -> BadInput:
     )
 
 
-def _written(session: SparkSession, ranges: Sequence[LogRange], out: str | Path, key: str) -> list[dict[str, Any]]:
+def _written(session: SparkSession, ranges: Sequence[LogRange], where: str, key: str) -> list[dict[str, Any]]:
     """What the tasks wrote: a row for each file, and one for each range with damage in it."""
     if not ranges:
         return []
-    where = str(out) if "://" in str(out) else str(Path(out).absolute())
 
     def write(parts: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
         try:
@@ -167,17 +166,20 @@ def write_ranges(parts: Sequence[LogRange], out: str, key: str) -> list[dict[str
     in_queue = pc.is_in(read["transaction"], pa.array(["none", "commit"]))
     messages = read.filter(pc.and_(sound, in_queue))
     messages = messages.append_column("day", pa.array(messages["storeTimestamp"].to_numpy() // DAY_MS))
+    groups = messages.group_by(["topic", "day"]).aggregate([("storeTimestamp", "min_max")])
     rows = []
-    for topic, day in sorted(set(zip(messages["topic"].to_pylist(), messages["day"].to_pylist(), strict=True))):
+    for group in groups.sort_by([("topic", "ascending"), ("day", "ascending")]).to_pylist():
+        topic, day, times = group["topic"], group["day"], group["storeTimestamp_min_max"]
         table = messages.filter(pc.and_(pc.equal(messages["topic"], topic), pc.equal(messages["day"], day)))
         date = datetime.fromtimestamp(day * DAY_MS / 1000, UTC).date().isoformat()
         name = f"topic={quote(topic, safe='')}/day={date}/{key}-{low:020}-{high:020}.parquet"
         _write_file(place, name, table)
-        times = pc.min_max(table["storeTimestamp"])
-        first, last = times["min"].as_py(), times["max"].as_py()
         rows.append(
-            _row(path=name, topic=topic, messages=table.num_rows, first_ms=first, last_ms=last, low=low, high=high)
-        )
+            _row(
+                path=name, topic=topic, messages=table.num_rows, first_ms=times["min"], last_ms=times["max"], low=low,
+                high=high,
+            )
+        )  # fmt: skip
     return [*rows, _row(damaged=damaged)]
 
 
