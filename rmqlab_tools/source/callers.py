@@ -57,7 +57,7 @@ def _callers(
         return
     of_unit, of_type = owner
     words = re.compile(rf"\b{re.escape(function.name)}\s*\(")
-    ends = JVM if of_unit.language in {"java", "kotlin"} else (f".{of_unit.file.rpartition('.')[2]}",)
+    ends = JVM if of_unit.of_jvm else (f".{of_unit.file.rpartition('.')[2]}",)
     for _file, unit in code.with_words(words, *ends):
         for made in unit.types.values():
             for caller in made.functions:

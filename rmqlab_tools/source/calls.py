@@ -48,9 +48,7 @@ class CallFollower(NameFollower):
             around = "" if scope.type is None else scope.type.name
             declared = self.declared_type(target, scope)
             parts = (declared,) if declared else target.parts
-            place = (
-                self.code.type_named(parts, scope.unit, around) if scope.unit.language in {"java", "kotlin"} else None
-            )
+            place = self.code.type_named(parts, scope.unit, around) if scope.unit.of_jvm else None
             places = [] if place is None else [place]
         else:
             places = []
@@ -92,7 +90,7 @@ class CallFollower(NameFollower):
         declared = self.declared_type(target, scope)
         if declared:
             return self._on_object(declared, call, scope)
-        if scope.unit.language not in {"java", "kotlin"}:
+        if not scope.unit.of_jvm:
             return None
         named = self.code.type_named(target.parts, scope.unit, around)
         if named is not None:

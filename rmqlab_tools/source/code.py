@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.language import _
 from rmqlab_tools.source.files import CODE
+from rmqlab_tools.source.go import read_go
+from rmqlab_tools.source.java import read_java
+from rmqlab_tools.source.kotlin import read_kotlin
+from rmqlab_tools.source.python import read_python
 from rmqlab_tools.source.syntax import LANGUAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rmqlab_tools.source.files import Files, SourceFile
     from rmqlab_tools.source.terms import TypeOfCode, Unit
 
 _DECLARED: Final = re.compile(r"\b(?:class|interface|enum|object|record)\s+(\w+)")
+_READERS: Final = {"java": read_java, "kotlin": read_kotlin, "go": read_go, "python": read_python}
 JVM: Final = (".java", ".kt", ".kts")
 
 
@@ -45,7 +50,7 @@ class Code:
         if source is None:
             return None
         try:
-            return _reader(LANGUAGES[file.suffix])(source, file.shown)
+            return _READERS[LANGUAGES[file.suffix]](source, file.shown)
         except RecursionError:
             self.files.troubles.append((file.shown, _("is not read: what it says is nested too deep")))
             return None
@@ -162,21 +167,3 @@ def _means(full: str, other: Unit, inner: str, unit: Unit) -> bool:
         qualified.rpartition(".")[0] == wildcard or other.package == wildcard for wildcard in unit.wildcards
     )
     return in_reach and (full == inner or qualified.endswith(f".{full}"))
-
-
-def _reader(language: str) -> Callable[[str, str], Unit]:
-    if language == "java":
-        from rmqlab_tools.source.java import read_java
-
-        return read_java
-    if language == "kotlin":
-        from rmqlab_tools.source.kotlin import read_kotlin
-
-        return read_kotlin
-    if language == "go":
-        from rmqlab_tools.source.go import read_go
-
-        return read_go
-    from rmqlab_tools.source.python import read_python
-
-    return read_python

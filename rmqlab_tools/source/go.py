@@ -5,7 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Final
 
-from rmqlab_tools.source.syntax import child, first_error, line_of, named, parse, shown, text_of, within
+from rmqlab_tools.source.syntax import (
+    TOO_DEEP,
+    child,
+    first_error,
+    line_of,
+    named,
+    parse,
+    shown,
+    summands,
+    text_of,
+    within,
+)
 from rmqlab_tools.source.terms import (
     Assign,
     Call,
@@ -33,7 +44,6 @@ if TYPE_CHECKING:
     from rmqlab_tools.source.terms import Statement, Term
 
 _SPECS: Final = ("const_spec", "var_spec")
-_TOO_DEEP: Final = 300
 
 
 def read_go(source: str, file: str) -> Unit:
@@ -74,20 +84,24 @@ def _package(path: str) -> str:
     return parts[-1] if parts else ""
 
 
+def _type_name(declared: Node) -> str:
+    """The name of the type that something is declared with, without its package and what points to it."""
+    return text_of(declared.child_by_field_name("type")).lstrip("*").rpartition(".")[2]
+
+
 def _parameters(node: Node) -> Iterator[Parameter]:
     for each in named(node.child_by_field_name("parameters"), "parameter_declaration"):
         for name in each.children_by_field_name("name"):
-            yield Parameter(text_of(name), text_of(each.child_by_field_name("type")).lstrip("*").rpartition(".")[2])
+            yield Parameter(text_of(name), _type_name(each))
 
 
 def _declared(node: Node) -> Iterator[Assign]:
     for spec in within([node]):
         if spec.type in _SPECS:
             names, values = spec.children_by_field_name("name"), named(spec.child_by_field_name("value"))
-            written = text_of(spec.child_by_field_name("type")).lstrip("*").rpartition(".")[2]
             for place, name in enumerate(each for each in names if each.type == "identifier"):
                 value = term(values[place]) if place < len(values) else None
-                yield Assign((text_of(name),), value, line_of(spec), written)
+                yield Assign((text_of(name),), value, line_of(spec), _type_name(spec))
 
 
 def _statements(body: Node | None) -> Iterator[Statement]:
@@ -121,7 +135,7 @@ def _statements(body: Node | None) -> Iterator[Statement]:
 def term(node: Node, depth: int = 0) -> Term:
     """An expression."""
     kind = node.type
-    if depth > _TOO_DEEP:
+    if depth > TOO_DEEP:
         return Unread(shown(node))
     if kind in {"interpreted_string_literal", "raw_string_literal"}:
         return Text(_string(node))
@@ -136,9 +150,8 @@ def term(node: Node, depth: int = 0) -> Term:
         before = None if operand is None else term(operand, depth + 1)
         if isinstance(before, Name):
             return Name((*before.parts, text_of(node.child_by_field_name("field"))))
-    if kind == "binary_expression" and text_of(node.child_by_field_name("operator")) == "+":
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        return Join(tuple(term(part, depth + 1) for part in (left, right) if part is not None))
+    if kind == "binary_expression" and (parts := summands(node)):
+        return Join(tuple(term(part, depth + 1) for part in parts))
     if kind == "call_expression":
         return _call(node, depth)
     if kind == "composite_literal":

@@ -6,7 +6,19 @@ import re
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
-from rmqlab_tools.source.syntax import child, first_error, line_of, named, parse, shown, text_of, within
+from rmqlab_tools.source.syntax import (
+    TOO_DEEP,
+    child,
+    first_error,
+    line_of,
+    named,
+    parse,
+    shown,
+    simple_type,
+    summands,
+    text_of,
+    within,
+)
 from rmqlab_tools.source.terms import (
     Annotation,
     Assign,
@@ -37,7 +49,6 @@ if TYPE_CHECKING:
 _TYPES: Final = {f"{kind}_declaration" for kind in ("annotation_type", "class", "enum", "interface", "record")}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " "}
 _ESCAPE: Final = re.compile(r"\\(u+[0-9a-fA-F]{4}|[0-7]{1,3}|.)", re.DOTALL)
-_TOO_DEEP: Final = 300
 
 
 def read_java(source: str, file: str) -> Unit:
@@ -131,11 +142,6 @@ def _annotations(node: Node) -> tuple[Annotation, ...]:
     return tuple(made)
 
 
-def simple_type(node: Node | None) -> str:
-    """A type's name without packages and without what it is of."""
-    return re.sub(r"<.*", "", text_of(node), flags=re.DOTALL).strip().rpartition(".")[2]
-
-
 def statements(body: Node | None) -> Iterator[Statement]:
     """What a body does; local classes are left out, blocks and lambdas are not."""
     for node in within([] if body is None else [body], frozenset(_TYPES)):
@@ -181,7 +187,7 @@ def _assign(node: Node, written: str) -> Assign:
 def term(node: Node, depth: int = 0) -> Term:
     """An expression."""
     kind = node.type
-    if depth > _TOO_DEEP:
+    if depth > TOO_DEEP:
         return Unread(shown(node))
     if kind == "string_literal":
         return Text(_string(node))
@@ -197,8 +203,8 @@ def term(node: Node, depth: int = 0) -> Term:
             return Name((*before.parts, text_of(node.child_by_field_name("field"))))
         if isinstance(before, Call):
             return Call(before, text_of(node.child_by_field_name("field")), (), line_of(node))
-    if kind == "binary_expression" and text_of(node.child_by_field_name("operator")) == "+":
-        return Join(tuple(term(part, depth + 1) for part in _summands(node)))
+    if kind == "binary_expression" and (parts := summands(node)):
+        return Join(tuple(term(part, depth + 1) for part in parts))
     if kind == "method_invocation":
         target = node.child_by_field_name("object")
         arguments = tuple(term(each, depth + 1) for each in named(node.child_by_field_name("arguments")))
@@ -216,20 +222,6 @@ def term(node: Node, depth: int = 0) -> Term:
     if kind.endswith("_literal") or kind in {"true", "false"}:
         return Text(text_of(node).rstrip("lL") if kind.endswith("integer_literal") else text_of(node))
     return Unread(shown(node))
-
-
-def _summands(node: Node) -> list[Node]:
-    """What is joined by `+`, from left to right; a loop, for generated sources join thousands."""
-    parts = []
-    left: Node | None = node
-    while (
-        left is not None and left.type == "binary_expression" and text_of(left.child_by_field_name("operator")) == "+"
-    ):
-        right = left.child_by_field_name("right")
-        parts += [] if right is None else [right]
-        left = left.child_by_field_name("left")
-    parts += [] if left is None else [left]
-    return parts[::-1]
 
 
 def _made(node: Node, depth: int) -> Term:

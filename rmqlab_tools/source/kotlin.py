@@ -6,7 +6,19 @@ import re
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
-from rmqlab_tools.source.syntax import child, first_error, line_of, named, parse, shown, text_of, within
+from rmqlab_tools.source.syntax import (
+    TOO_DEEP,
+    child,
+    first_error,
+    line_of,
+    named,
+    parse,
+    shown,
+    simple_type,
+    summands,
+    text_of,
+    within,
+)
 from rmqlab_tools.source.terms import (
     Annotation,
     Assign,
@@ -40,7 +52,6 @@ _SCOPES: Final = {"apply", "also", "let", "run"}
 _REFERENCE: Final = re.compile(r"\$([A-Za-z_]\w*)")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b"}
-_TOO_DEEP: Final = 300
 
 
 def read_kotlin(source: str, file: str) -> Unit:
@@ -83,7 +94,7 @@ def _member(unit: Unit, made: TypeOfCode, node: Node) -> None:
             name,
             value,
             line_of(node),
-            _type_name(child(variable, "user_type", "nullable_type")),
+            simple_type(child(variable, "user_type", "nullable_type")),
             _annotations(node),
             static,
         )
@@ -94,7 +105,7 @@ def _member(unit: Unit, made: TypeOfCode, node: Node) -> None:
                 _parameters(child(node, "function_value_parameters")),
                 tuple(_function_body(child(node, "function_body"))),
                 line_of(node),
-                _type_name(child(node, "user_type", "nullable_type")),
+                simple_type(child(node, "user_type", "nullable_type")),
                 _annotations(node),
             )
         )
@@ -111,7 +122,7 @@ def _type(unit: Unit, node: Node, around: str) -> None:
     unit.types[made.name] = made
     supers = within([each for each in [child(node, "delegation_specifiers")] if each])
     made.supers = tuple(
-        _type_name(each)
+        simple_type(each)
         for each in supers
         if each.type == "user_type" and each.parent is not None and each.parent.type != "type_projection"
     )
@@ -134,7 +145,7 @@ def _parameters(node: Node | None) -> tuple[Parameter, ...]:
             made.append(
                 Parameter(
                     text_of(child(each, "identifier")),
-                    _type_name(child(each, "user_type", "nullable_type")),
+                    simple_type(child(each, "user_type", "nullable_type")),
                     (*annotations, *_annotations(each)),
                     None if value is None else term(value),
                 )
@@ -155,7 +166,7 @@ def _annotations_in(modifiers: Node | None) -> tuple[Annotation, ...]:
         for argument in named(child(call, "value_arguments"), "value_argument"):
             name, value = _argument(argument)
             values[name or "value"] = value
-        made.append(Annotation(_type_name(child(call or each, "user_type")), values, line_of(each)))
+        made.append(Annotation(simple_type(child(call or each, "user_type")), values, line_of(each)))
     return tuple(made)
 
 
@@ -166,10 +177,6 @@ def _argument(node: Node) -> tuple[str, Term]:
         return "", Unread(shown(node))
     is_named = len(parts) > 1 and parts[0].type == "identifier" and "=" in text_of(node)
     return (text_of(parts[0]) if is_named else ""), term(parts[-1])
-
-
-def _type_name(node: Node | None) -> str:
-    return re.sub(r"<.*", "", text_of(node), flags=re.DOTALL).strip(" ?").rpartition(".")[2]
 
 
 def _value(node: Node) -> Term | None:
@@ -209,7 +216,7 @@ def _statements(nodes: list[Node]) -> Iterator[Statement]:
             continue
         if node.type == "property_declaration":
             variable = child(node, "variable_declaration")
-            written = _type_name(child(variable, "user_type", "nullable_type"))
+            written = simple_type(child(variable, "user_type", "nullable_type"))
             name = text_of(child(variable, "identifier"))
             value = _value(node)
             scoped = _scoped(value)
@@ -275,7 +282,7 @@ def _with_root(call: Call, start: Term) -> Call:
 def term(node: Node, depth: int = 0) -> Term:
     """An expression."""
     kind = node.type
-    if depth > _TOO_DEEP:
+    if depth > TOO_DEEP:
         return Unread(shown(node))
     if kind in {"string_literal", "multiline_string_literal"}:
         return _string(node, depth)
@@ -291,9 +298,8 @@ def term(node: Node, depth: int = 0) -> Term:
             return Name((*before.parts, *(text_of(each) for each in parts[1:])))
         if isinstance(before, Call | Make) and len(parts) > 1:
             return Call(before, text_of(parts[-1]), (), line_of(node))
-    if kind == "binary_expression" and text_of(node.child_by_field_name("operator")) == "+":
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        return Join(tuple(term(part, depth + 1) for part in (left, right) if part is not None))
+    if kind == "binary_expression" and (parts := summands(node)):
+        return Join(tuple(term(part, depth + 1) for part in parts))
     if kind == "infix_expression":
         parts = named(node)
         if len(parts) == 3 and text_of(parts[1]) == "to":

@@ -256,7 +256,7 @@ class NameFollower(ABC):
 
     def _entry(self, made: TypeOfCode, entry: str, rest: list[str], here: Scope) -> Placed | NotKnown | None:
         if not rest:
-            if here.unit.language in {"java", "kotlin"}:
+            if here.unit.of_jvm:
                 return Placed(Text(entry), here)
             return None
         if rest[0] == "name":

@@ -6,7 +6,18 @@ import ast
 import warnings
 from typing import TYPE_CHECKING, Final
 
-from rmqlab_tools.source.syntax import child, first_error, line_of, named, parse, shown, text_of, within
+from rmqlab_tools.source.syntax import (
+    TOO_DEEP,
+    child,
+    first_error,
+    line_of,
+    named,
+    parse,
+    shown,
+    summands,
+    text_of,
+    within,
+)
 from rmqlab_tools.source.terms import (
     Assign,
     Call,
@@ -33,7 +44,6 @@ if TYPE_CHECKING:
     from rmqlab_tools.source.terms import Statement, Term
 
 _DEFINED: Final = frozenset({"class_definition", "function_definition"})
-_TOO_DEEP: Final = 300
 
 
 def read_python(source: str, file: str) -> Unit:
@@ -50,9 +60,9 @@ def read_python(source: str, file: str) -> Unit:
         elif node.type == "import_statement":
             for each in node.children_by_field_name("name"):
                 name, alias = _alias(each)
-                unit.imports[alias if alias != name else name.partition(".")[0]] = (
-                    name if alias != name else name.partition(".")[0]
-                )
+                if alias == name:  # `import a.b` brings `a`
+                    name = alias = name.partition(".")[0]
+                unit.imports[alias] = name
     _body(unit, made, root)
     return unit
 
@@ -108,22 +118,11 @@ def _parameters(node: Node, *, method: bool) -> Iterator[Parameter]:
 
 def _statements(nodes: list[Node]) -> Iterator[Statement]:
     for node in within(nodes, _DEFINED):
-        if node.type == "assignment":
+        if node.type in {"assignment", "augmented_assignment", "for_statement"}:
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             target = None if left is None else term(left)
             if isinstance(target, Name) and right is not None:
-                yield Assign(target.parts, term(right), line_of(node))
-        elif node.type == "augmented_assignment":
-            left = node.child_by_field_name("left")
-            target = None if left is None else term(left)
-            if isinstance(target, Name):
-                yield Assign(target.parts, Unread(shown(node)), line_of(node))
-        elif node.type == "for_statement":
-            left = node.child_by_field_name("left")
-            target = None if left is None else term(left)
-            if isinstance(target, Name):
-                right = node.child_by_field_name("right")
-                yield Assign(target.parts, Unread(f"each of {'' if right is None else shown(right)}"), line_of(node))
+                yield Assign(target.parts, _given(node, right), line_of(node))
         elif node.type == "as_pattern":
             value, alias = next(iter(named(node)), None), child(node, "as_pattern_target")
             if value is not None and alias is not None:
@@ -137,10 +136,17 @@ def _statements(nodes: list[Node]) -> Iterator[Statement]:
                 yield Return(term(value))
 
 
+def _given(node: Node, right: Node) -> Term:
+    """What a statement gives to the name on its left."""
+    if node.type == "assignment":
+        return term(right)
+    return Unread(f"each of {shown(right)}" if node.type == "for_statement" else shown(node))
+
+
 def term(node: Node, depth: int = 0) -> Term:
     """An expression."""
     kind = node.type
-    if depth > _TOO_DEEP:
+    if depth > TOO_DEEP:
         return Unread(shown(node))
     if kind == "string":
         return _string(node, depth)
@@ -156,9 +162,8 @@ def term(node: Node, depth: int = 0) -> Term:
         before = None if target is None else term(target, depth + 1)
         if isinstance(before, Name):
             return Name((*before.parts, text_of(node.child_by_field_name("attribute"))))
-    if kind == "binary_operator" and text_of(node.child_by_field_name("operator")) == "+":
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        return Join(tuple(term(part, depth + 1) for part in (left, right) if part is not None))
+    if kind == "binary_operator" and (parts := summands(node)):
+        return Join(tuple(term(part, depth + 1) for part in parts))
     if kind == "call":
         return _call(node, depth)
     if kind == "dictionary":

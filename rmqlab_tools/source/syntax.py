@@ -15,6 +15,8 @@ LANGUAGES: Final = {".java": "java", ".kt": "kotlin", ".kts": "kotlin", ".go": "
 """Languages by the ends of file names."""
 SHOWN: Final = 60
 """Characters of a source that is not followed, as it is shown."""
+TOO_DEEP: Final = 300
+"""Expressions in one another that are read; what lies deeper was written by no person."""
 
 
 @cache
@@ -57,6 +59,27 @@ def shown(node: Node) -> str:
     """The source of a node in one line, not longer than a reader needs to find it."""
     text = " ".join(text_of(node).split())
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+
+
+def simple_type(node: Node | None) -> str:
+    """The name of a type of the JVM's languages without packages, without what it is of, without Kotlin's `?`."""
+    return text_of(node).partition("<")[0].strip().rstrip(" ?").rpartition(".")[2]
+
+
+def summands(node: Node) -> list[Node]:
+    """What is joined by `+`, from left to right; none of any other node.
+
+    A loop, for generated sources join thousands.
+    """
+    parts: list[Node] = []
+    left: Node | None = node
+    while left is not None and left.type == node.type and text_of(left.child_by_field_name("operator")) == "+":
+        right = left.child_by_field_name("right")
+        parts += [] if right is None else [right]
+        left = left.child_by_field_name("left")
+    if left is not None and left != node:
+        parts.append(left)
+    return parts[::-1]
 
 
 def named(node: Node | None, *types: str) -> list[Node]:

@@ -193,6 +193,11 @@ class Unit:
     types: dict[str, TypeOfCode] = field(default_factory=dict)
     damaged: int | None = None
 
+    @property
+    def of_jvm(self) -> bool:
+        """Whether names are looked up by packages and types."""
+        return self.language in {"java", "kotlin"}
+
 
 def chain(term: Term | None) -> list[Call]:
     """The calls of a chain such as `a.b().c()`, the first one first."""

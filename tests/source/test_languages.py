@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 
 def test_kotlin(wishes):
     files = {
@@ -146,3 +148,29 @@ def test_entities_of_xml_are_not_resolved(found):
 
 
 PUSH = 'from rocketmq.client import PushConsumer\nc = PushConsumer("g")\nc.subscribe("T", print)\n'
+
+
+IN_A_LINE = {
+    "a.go": """
+        package a
+        import "github.com/apache/rocketmq-client-go/v2/consumer"
+        func main() {
+            c, _ := rocketmq.NewPushConsumer(consumer.WithGroupName("g"))
+            c.Subscribe(TOPIC, consumer.MessageSelector{}, f)
+        }
+    """,
+    "a.kt": """
+        IMPORTS
+        fun main() {
+            val c = DefaultMQPushConsumer("g")
+            c.subscribe(TOPIC, "*")
+        }
+    """,
+    "a.py": PUSH.replace('"T"', "TOPIC"),
+}
+
+
+@pytest.mark.parametrize("name", IN_A_LINE)
+def test_thousands_of_texts_are_joined(wishes, name):
+    code = IN_A_LINE[name].replace("TOPIC", " + ".join(['"T"'] * 2000))
+    assert wishes({name: code}) == ([("g", "T" * 2000, "TAG '*'")], [])
