@@ -7,15 +7,15 @@ Sources: rocketmq-spring 2.3 `RocketMQMessageListener`, `ExtRocketMQConsumerConf
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.language import _
 from rmqlab_tools.source.code import JVM
 from rmqlab_tools.source.config_files import uniform
 from rmqlab_tools.source.drafts import Draft, DraftSubscription
 from rmqlab_tools.source.scopes import Placed, Scope
 from rmqlab_tools.source.terms import Do, Join, Name, Setting, Text
-from rmqlab_tools.source.values import Known, NotKnown
+from rmqlab_tools.source.values import Known, not_empty, or_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,9 +81,9 @@ def _draft(annotation: Annotation, unit: Unit, made: TypeOfCode) -> Draft | None
     draft.subscriptions.append(
         DraftSubscription(_filled_in(topic), _filled_in(text), annotation.line, unit.file, _constant(kind))
     )
-    for name, setting in (("messageModel", "messageModel"), ("consumeFromWhere", "consumeFromWhere")):
+    for name in ("messageModel", "consumeFromWhere"):
         if isinstance(term := values.get(name), Name):
-            draft.settings[setting] = term.parts[-1]
+            draft.settings[name] = term.parts[-1]
     draft.servers = _filled_in(
         given("endpoints" if of_five else "nameServer", _SERVERS.get(fetches, "${rocketmq.name-server:}"))
     )
@@ -127,19 +127,12 @@ def after_settings(found: FoundConsumer, settings: Settings) -> FoundConsumer | 
     `rocketmq.consumer.listeners.GROUP.TOPIC=false` does that.
     """
     if isinstance(found.group, Known):
-        found.group = settings.filled(found.group.text, found.file)
-        if found.group == Known(""):
-            found.group = NotKnown(_("its text is empty"))
+        found.group = not_empty(settings.filled(found.group.text, found.file))
     for place, subscription in enumerate(found.subscriptions[:1]):
         topic, expression = subscription.topic, subscription.expression
-        topic = settings.filled(topic.text, found.file) if isinstance(topic, Known) else topic
+        topic = not_empty(settings.filled(topic.text, found.file) if isinstance(topic, Known) else topic)
         expression = settings.filled(expression.text, found.file) if isinstance(expression, Known) else expression
-        if topic == Known(""):
-            topic = NotKnown(_("its text is empty"))
-        found.subscriptions[place] = type(subscription)(
-            topic, subscription.kind, Known("*") if expression == Known("") else expression, subscription.file,
-            subscription.line,
-        )  # fmt: skip
+        found.subscriptions[place] = replace(subscription, topic=topic, expression=or_all(expression))
         if isinstance(found.group, Known) and isinstance(topic, Known):
             name = uniform(f"rocketmq.consumer.listeners.{found.group.text}.{topic.text}")
             for application in settings.near(found.file):

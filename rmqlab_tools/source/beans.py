@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from xml.parsers import expat
 
 from rmqlab.language import _
-from rmqlab.protocol.subscription_data import SQL92, TAG
+from rmqlab.protocol.subscription_data import TAG
 from rmqlab_tools.source.drafts import FoundConsumer, FoundSubscription
-from rmqlab_tools.source.values import Known, NotKnown
+from rmqlab_tools.source.values import GROUP_KEYS, NO_GROUP, Known, NotKnown, kind_of, or_all, text_if_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ def _consumer(bean: Element, kind: str, root: Element, file: str, settings: Sett
             (
                 _value(each, file, settings)
                 for each in properties["properties"].all("prop")
-                if each.attributes.get("key") in {"GROUP_ID", "ConsumerId"}
+                if each.attributes.get("key") in GROUP_KEYS
             ),
             None,
         )
@@ -132,17 +132,15 @@ def _consumer(bean: Element, kind: str, root: Element, file: str, settings: Sett
         arguments = [each for each in bean.children if each.name == "constructor-arg"]
         group = _value(arguments[0], file, settings) if arguments else None
     name = bean.attributes.get("id") or bean.attributes.get("name") or "bean"
-    made = FoundConsumer(
-        name, file, bean.line, NotKnown(_("no group is given where it is made")) if group is None else group, kind
-    )
-    model, servers = text("messageModel"), text("namesrvAddr")
+    made = FoundConsumer(name, file, bean.line, NO_GROUP if group is None else group, kind)
+    model = text("messageModel")
     if isinstance(model, Known):
         made.settings["messageModel"] = model.text
-    made.servers = servers.text if isinstance(servers, Known) else ""
+    made.servers = text_if_known(text("namesrvAddr"))
     for each in properties["subscription"].all("entry") if "subscription" in properties else ():
         topic = settings.filled(each.attributes.get("key", ""), file)
         made.subscriptions.append(
-            FoundSubscription(topic, Known(TAG), _or_all(_value(each, file, settings)), file, each.line)
+            FoundSubscription(topic, Known(TAG), or_all(_value(each, file, settings)), file, each.line)
         )
     if "subscriptionTable" in properties:
         made.subscriptions += _table(properties["subscriptionTable"], root, file, settings)
@@ -156,10 +154,9 @@ def _table(element: Element, root: Element, file: str, settings: Settings) -> It
     keys += [bean for bean in root.all("bean") if bean.attributes.get("id") in references]
     for key in keys:
         given = {each.attributes.get("name", ""): _value(each, file, settings) for each in key.all("property")}
-        kind = given.get("type", Known(TAG))
-        kind = Known(SQL92 if kind.text.upper() in {"SQL92", "SQL"} else TAG) if isinstance(kind, Known) else kind
+        kind = kind_of(given.get("type", Known(TAG)))
         topic = given.get("topic", NotKnown(_("a subscription of the table is made elsewhere")))
-        yield FoundSubscription(topic, kind, _or_all(given.get("expression", Known("*"))), file, key.line)
+        yield FoundSubscription(topic, kind, or_all(given.get("expression", Known("*"))), file, key.line)
 
 
 def _value(element: Element, file: str, settings: Settings) -> Value:
@@ -172,7 +169,3 @@ def _value(element: Element, file: str, settings: Settings) -> Value:
     if element.text.strip() and not element.children:
         return settings.filled(element.text.strip(), file)
     return NotKnown(_("{name} is no text", name=element.attributes.get("name") or element.name))
-
-
-def _or_all(value: Value) -> Value:
-    return Known("*") if value == Known("") else value

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab_tools.source.code import Code
-    from rmqlab_tools.source.drafts import Bound, Draft, FoundConsumer
+    from rmqlab_tools.source.drafts import Draft, FoundConsumer
     from rmqlab_tools.source.follow import Follower
+    from rmqlab_tools.source.scopes import Bound
     from rmqlab_tools.source.terms import Call, Function, TypeOfCode, Unit
 
 DEEPEST: Final = 3

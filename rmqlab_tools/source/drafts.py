@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, TAG
-from rmqlab_tools.source.scopes import Placed
+from rmqlab_tools.source.scopes import Bound, Placed
 from rmqlab_tools.source.terms import Call, Do, Make, Name, Pairs, TypeOfCode, Unit, Unread
-from rmqlab_tools.source.values import Known, NotKnown, Value
+from rmqlab_tools.source.values import Known, NotKnown, Value, kind_of, or_all, text_if_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rmqlab_tools.source.follow import Follower
     from rmqlab_tools.source.terms import Function, Term
 
-Bound = tuple[tuple[tuple["Function", str], "Placed"], ...]
 _SINGLE: Final = {"singletonMap", "of", "ofEntries", "entry", "mapOf", "hashMapOf", "mutableMapOf", "linkedMapOf"}
 _MAPS: Final = {"HashMap", "LinkedHashMap", "ConcurrentHashMap", "TreeMap", "Hashtable"}
 
@@ -119,11 +118,10 @@ def worked_out(draft: Draft, follower: Follower, bound: Bound = ()) -> FoundCons
             return placed or Known("")
         return follower.text(here(placed))
 
-    servers, namespace = text(draft.servers), text(draft.namespace)
     made = FoundConsumer(
         draft.name, draft.unit.file, draft.line, text(draft.group), draft.kind, settings=dict(draft.settings),
-        servers=servers.text if isinstance(servers, Known) else "",
-        namespace=namespace.text if isinstance(namespace, Known) else "", remark=draft.remark,
+        servers=text_if_known(text(draft.servers)), namespace=text_if_known(text(draft.namespace)),
+        remark=draft.remark,
     )  # fmt: skip
     for subscription in draft.subscriptions:
         selector = None if subscription.selector is None else here(subscription.selector)
@@ -139,7 +137,7 @@ def worked_out(draft: Draft, follower: Follower, bound: Bound = ()) -> FoundCons
         for topic, chosen in listed:
             kind, expression = selected(chosen, follower)
             if subscription.kind is not None:
-                kind = _kind(follower.text(here(subscription.kind)))
+                kind = kind_of(follower.text(here(subscription.kind)))
             made.subscriptions.append(FoundSubscription(topic, kind, expression, subscription.file, subscription.line))
     return made
 
@@ -154,7 +152,7 @@ def selected(selector: Placed | None, follower: Follower) -> tuple[Value, Value]
     term = reached.term
 
     def text(of: Term | None) -> Value:
-        return Known("*") if of is None else _or_all(follower.text(replace(reached, term=of)))
+        return Known("*") if of is None else or_all(follower.text(replace(reached, term=of)))
 
     if isinstance(term, Call | Make):
         name = term.function if isinstance(term, Call) else term.type
@@ -167,7 +165,7 @@ def selected(selector: Placed | None, follower: Follower) -> tuple[Value, Value]
             of_type = named.get("filter_type") or named.get("type") or named.get("filterexpressiontype") or second
             expression = named.get("expression") or first
             return _named_kind(of_type, reached, follower), text(expression)
-    return Known(TAG), _or_all(follower.text(reached))
+    return Known(TAG), or_all(follower.text(reached))
 
 
 def _named_kind(term: Term | None, place: Placed, follower: Follower) -> Value:
@@ -176,18 +174,7 @@ def _named_kind(term: Term | None, place: Placed, follower: Follower) -> Value:
         return Known(TAG)
     if isinstance(term, Name) and term.parts[-1] in {"TAG", "SQL92", "SQL"}:
         return Known(TAG if term.parts[-1] == "TAG" else SQL92)
-    return _kind(follower.text(replace(place, term=term)))
-
-
-def _kind(value: Value) -> Value:
-    if isinstance(value, NotKnown):
-        return value
-    return Known(SQL92 if value.text.upper() in {"SQL92", "SQL"} else TAG)
-
-
-def _or_all(value: Value) -> Value:
-    """4.8.0 `FilterAPI.buildSubscriptionData`: no text is all messages."""
-    return Known("*") if isinstance(value, Known) and not value.text else value
+    return kind_of(follower.text(replace(place, term=term)))
 
 
 def pairs_of(placed: Placed, follower: Follower) -> list[tuple[Placed, Placed]] | NotKnown:

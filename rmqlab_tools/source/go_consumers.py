@@ -10,11 +10,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.language import _
 from rmqlab_tools.source.drafts import Draft, DraftSubscription
 from rmqlab_tools.source.scopes import Placed, Scope
 from rmqlab_tools.source.terms import Assign, Call, Do, Make, Name
-from rmqlab_tools.source.values import NotKnown
+from rmqlab_tools.source.values import NO_GROUP, NotKnown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +66,7 @@ def _drafts(unit: Unit, follower: Follower) -> list[Draft]:
 
 def _made(call: Call, name: str, scope: Scope, follower: Follower) -> Draft:
     """What `NewXConsumer(...)` is given: options, or a config and options."""
-    not_given = NotKnown(_("no group is given where it is made"))
-    draft = Draft(name, scope.unit, scope.type, call.line, MAKERS[call.function], not_given)
+    draft = Draft(name, scope.unit, scope.type, call.line, MAKERS[call.function], NO_GROUP)
     for argument in call.arguments:
         reached = follower.reach(Placed(argument, scope))
         if isinstance(reached, NotKnown):

@@ -15,7 +15,7 @@ from rmqlab_tools.search.lint.meaning import lint
 from rmqlab_tools.search.lint.members import MEMBER_SETTINGS, LintGroup, LintMember
 from rmqlab_tools.search.lint.modes import rules_for
 from rmqlab_tools.source.consumers import CodeBase
-from rmqlab_tools.source.values import Known, NotKnown
+from rmqlab_tools.source.values import Known, NotKnown, text_if_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -211,7 +211,7 @@ def _labels(consumers: list[FoundConsumer]) -> list[str]:
 
 def _member(label: str, consumer: FoundConsumer) -> tuple[LintMember, list[Gap]]:
     """A consumer as a member, and what is not known of it."""
-    group = consumer.group.text if isinstance(consumer.group, Known) else ""
+    group = text_if_known(consumer.group)
     gaps = [Gap(what, why, file, line, label, group) for what, why, file, line in consumer.not_known if what != "group"]
     by_topic: defaultdict[str, list[FoundSubscription]] = defaultdict(list)
     is_open = bool(consumer.remark)

@@ -10,7 +10,7 @@ from rmqlab_tools.source.code import JVM
 from rmqlab_tools.source.drafts import Draft, DraftSubscription, pairs_of
 from rmqlab_tools.source.scopes import Placed, Scope, bindings
 from rmqlab_tools.source.terms import Assign, Call, Do, Join, Make, Name, Return, Setting, Text, chain, root
-from rmqlab_tools.source.values import NotKnown
+from rmqlab_tools.source.values import GROUP_KEYS, NO_GROUP, NotKnown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,6 @@ IMPORTED: Final = {
 """Those whose names others have too: they count where they are imported from a client of RocketMQ."""
 BUILDERS: Final = {"newPushConsumerBuilder": "grpc", "newSimpleConsumerBuilder": "simple"}
 ONS_MAKERS: Final = {"createConsumer", "createOrderedConsumer", "createBatchConsumer"}
-NOT_GIVEN: Final = _("no group is given where it is made")
 
 
 def jvm_drafts(code: Code, follower: Follower) -> Iterator[Draft]:
@@ -85,7 +84,7 @@ class _Finder:
         for field in self._type.fields.values():
             kind = self._kind(field.type)
             if kind and (None, field.name) not in self._by_variable:
-                self._by_variable[None, field.name] = self._draft(field.name, field.line, kind, NotKnown(NOT_GIVEN))
+                self._by_variable[None, field.name] = self._draft(field.name, field.line, kind, NO_GROUP)
         for function in self._type.functions:
             for step in function.statements:
                 if isinstance(step, Do):
@@ -146,7 +145,7 @@ class _Finder:
     ) -> None:
         """A variable is given a value: a new consumer, or what a chain of a builder ends with."""
         if isinstance(value, Make) and (kind := self._kind(value.type)):
-            draft = self._draft(name, line, kind, NotKnown(NOT_GIVEN))
+            draft = self._draft(name, line, kind, NO_GROUP)
             self._constructed(draft, value, function)
             self._by_variable[where, name] = draft
             return
@@ -159,7 +158,7 @@ class _Finder:
             self._apply(draft, calls, function)
         elif any(call.function in BUILDERS for call in calls):
             kind = next(BUILDERS[call.function] for call in calls if call.function in BUILDERS)
-            draft = self._draft(name, line, kind, NotKnown(NOT_GIVEN))
+            draft = self._draft(name, line, kind, NO_GROUP)
             self._by_variable[where, name] = self._by_chain[calls[-1]] = draft
             self._apply(draft, calls, function)
         elif calls and calls[-1].function in ONS_MAKERS and function is not None and calls[-1].arguments:
@@ -183,7 +182,7 @@ class _Finder:
         for step in maker.statements:
             value = step.value if isinstance(step, Assign | Return) else None
             if isinstance(value, Make) and self._kind(value.type) == kind:
-                draft = self._draft(name, call.line, kind, NotKnown(NOT_GIVEN))
+                draft = self._draft(name, call.line, kind, NO_GROUP)
                 self._constructed(draft, value, maker, Scope(unit, made, maker, bindings(maker, call, scope)))
                 self._by_variable[where, name] = self._by_variable[function, name] = draft
                 return True
@@ -221,7 +220,7 @@ class _Finder:
         return isinstance(reached.term, Text | Join | Setting) or (unsure and not isinstance(reached.term, Make))
 
     def _ons_group(self, properties: Term, function: Function) -> Placed | NotKnown:
-        """ONS has the group in its properties: `PropertyKeyConst.GROUP_ID`, `ConsumerId` in older ones."""
+        """ONS has the group in its properties."""
         for step in function.statements:
             if isinstance(step, Do) and step.call.target == properties and len(step.call.arguments) == 2:
                 key, value = step.call.arguments
@@ -248,11 +247,11 @@ class _Finder:
                 return
         kind = next((BUILDERS[each.function] for each in calls if each.function in BUILDERS), "")
         if kind:
-            draft = self._draft(f"line {calls[0].line}", calls[0].line, kind, NotKnown(NOT_GIVEN))
+            draft = self._draft(f"line {calls[0].line}", calls[0].line, kind, NO_GROUP)
             self._by_chain[call] = draft
             self._apply(draft, calls, function)
         elif isinstance(start, Make) and self._kind(start.type):
-            draft = self._draft(f"line {start.line}", start.line, self._kind(start.type), NotKnown(NOT_GIVEN))
+            draft = self._draft(f"line {start.line}", start.line, self._kind(start.type), NO_GROUP)
             self._constructed(draft, start, function)
             self._apply(draft, calls, function)
 
@@ -328,5 +327,5 @@ class _Finder:
 
 def _is_group_key(term: Term) -> bool:
     if isinstance(term, Name):
-        return term.parts[-1] in {"GROUP_ID", "ConsumerId"}
-    return isinstance(term, Text) and term.value in {"GROUP_ID", "ConsumerId"}
+        return term.parts[-1] in GROUP_KEYS
+    return isinstance(term, Text) and term.value in GROUP_KEYS

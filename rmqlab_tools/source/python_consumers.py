@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.language import _
 from rmqlab_tools.source.drafts import Draft, DraftSubscription
 from rmqlab_tools.source.scopes import Placed, Scope
 from rmqlab_tools.source.terms import Assign, Call, Do, Name
-from rmqlab_tools.source.values import NotKnown
+from rmqlab_tools.source.values import NO_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +78,7 @@ def _made(call: Call, kind: str, name: str, scope: Scope) -> Draft:
         return named.get(key) or (call.arguments[place] if place < len(call.arguments) else None)
 
     group = given("group_id", 0) if kind == "push" else given("consumer_group", _GROUP_PLACE)
-    placed = NotKnown(_("no group is given where it is made")) if group is None else Placed(group, scope)
+    placed = NO_GROUP if group is None else Placed(group, scope)
     draft = Draft(name, scope.unit, scope.type, call.line, kind, placed)
     subscription = None if kind == "push" else given("subscription", 3 if kind == "grpc" else 2)
     if subscription is not None and subscription != Name(("None",)):

@@ -23,7 +23,7 @@ class Scope:
     unit: Unit
     type: TypeOfCode | None = None
     function: Function | None = None
-    bound: tuple[tuple[tuple[Function, str], Placed], ...] = ()
+    bound: Bound = ()
     entry: str = ""
 
     def given(self, function: Function, name: str) -> Placed | None:
@@ -39,7 +39,11 @@ class Placed:
     scope: Scope
 
 
-def bindings(function: Function, call: Call, scope: Scope) -> tuple[tuple[tuple[Function, str], Placed], ...]:
+Bound = tuple[tuple[tuple[Function, str], Placed], ...]
+"""What parameters of functions are given, each with where that stands."""
+
+
+def bindings(function: Function, call: Call, scope: Scope) -> Bound:
     """What a call gives to the parameters of a function."""
     named = dict(call.named)
     made = []

@@ -173,8 +173,10 @@ class Settings:
         shown = joined(", ", (repr(value) for value in list(values)[:4]))
         return NotKnown(_("{text}: the applications set it differently: {values}", text=text, values=shown))
 
-    def of(self, application: Application, given: Given) -> Value:
-        """The value of a setting of an application."""
+    def of(self, application: Application, given: Given | None, default: str) -> Value:
+        """The value of a setting of an application, or the default where it is not given."""
+        if given is None:
+            return Known(default)
         return self._filled(given.value, application, (uniform(given.name),))
 
     def _filled(self, text: str, application: Application | None, trail: tuple[str, ...]) -> Value:

@@ -8,14 +8,14 @@ rocketmq-spring `RocketMQAutoConfiguration` (`rocketmq.pull-consumer`, `rocketmq
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab_tools.source.config_files import uniform
 from rmqlab_tools.source.drafts import FoundConsumer, FoundSubscription
 from rmqlab_tools.source.settings import applications_of
-from rmqlab_tools.source.values import Known, NotKnown
+from rmqlab_tools.source.values import Known, kind_of, not_empty, or_all, text_if_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,28 +87,21 @@ def _binding(application: Application, settings: Settings, name: str) -> FoundCo
     own = f"{_STREAM}.bindings.{name}"
     topic_given = _given(application, f"{own}.destination")
     group_given = _given(application, f"{own}.group", f"{_STREAM}.default.group")
-    place = topic_given or group_given
-    if place is None:
-        return None
-    prefixes = [f"{_STREAM}.rocketmq.bindings.{name}.consumer", f"{_STREAM}.rocketmq.default.consumer"]
-    prefixes += [
-        key.partition(".environment.")[0] + f".environment.{each}"
-        for key in application.given
-        if ".environment." in key
-        for each in prefixes[:1]
-    ][:1]
+    if group_given is None:
+        return None  # an anonymous consumer: a group of its own for each process
+    of_rocketmq = f"{_STREAM}.rocketmq.bindings.{name}.consumer"
+    prefixes = [of_rocketmq, f"{_STREAM}.rocketmq.default.consumer"]
+    in_environment = next((key for key in application.given if ".environment." in key), None)
+    if in_environment is not None:
+        prefixes.append(f"{in_environment.partition('.environment.')[0]}.environment.{of_rocketmq}")
 
     def of_binder(*keys: str) -> Given | None:
         return _given(application, *(f"{prefix}.{key}" for prefix in prefixes for key in keys))
 
-    def value(given: Given | None, default: str) -> Value:
-        return Known(default) if given is None else settings.of(application, given)
-
+    value = partial(settings.of, application)
     enabled = of_binder("enabled")
     if enabled is not None and enabled.value.lower() == "false":
         return None
-    if group_given is None:
-        return None  # an anonymous consumer: a group of its own for each process
     selector_given = of_binder("subscription", "push.subscription", "tags", "sql")
     selector, kind = value(selector_given, "*"), TAG
     if isinstance(selector, Known):
@@ -117,9 +110,10 @@ def _binding(application: Application, settings: Settings, name: str) -> FoundCo
         selector = Known(selector.text.removeprefix(_SQL) or "*")
     where = selector_given or group_given
     consumer = FoundConsumer(name, group_given.file, group_given.line, value(group_given, ""), "push")
-    topics: list[Value] = []
     topic = value(topic_given, name)
-    topics = [Known(each.strip()) for each in topic.text.split(",")] if isinstance(topic, Known) else [topic]
+    topics: list[Value] = (
+        [Known(each.strip()) for each in topic.text.split(",")] if isinstance(topic, Known) else [topic]
+    )
     consumer.subscriptions = [FoundSubscription(each, Known(kind), selector, where.file, where.line) for each in topics]
     model, broadcasting = of_binder("messageModel"), of_binder("broadcasting")
     if model is not None:
@@ -127,8 +121,7 @@ def _binding(application: Application, settings: Settings, name: str) -> FoundCo
     elif broadcasting is not None and broadcasting.value.lower() == "true":
         consumer.settings["messageModel"] = "BROADCASTING"
     servers = _given(application, f"{_STREAM}.rocketmq.binder.name-server", "rocketmq.name-server")
-    servers_known = value(servers, "")
-    consumer.servers = servers_known.text if isinstance(servers_known, Known) else ""
+    consumer.servers = text_if_known(value(servers, ""))
     return consumer
 
 
@@ -143,22 +136,10 @@ def _of_starter(application: Application, settings: Settings, prefix: str, kind:
     of_type = _given(application, f"{prefix}.selector-type", f"{prefix}.filter-expression-type")
     servers = _given(application, "rocketmq.name-server" if kind == "lite" else f"{prefix}.endpoints")
 
-    def value(given: Given | None, default: str) -> Value:
-        return Known(default) if given is None else settings.of(application, given)
-
-    consumer = FoundConsumer(prefix, group.file, group.line, value(group, ""), kind)
-    if consumer.group == Known(""):
-        consumer.group = NotKnown(_("its text is empty"))
-    chosen = value(of_type, TAG)
-    if isinstance(chosen, Known):
-        chosen = Known(SQL92 if chosen.text.upper() in {"SQL92", "SQL"} else TAG)
-    expression = value(selector, "*")
+    value = partial(settings.of, application)
+    consumer = FoundConsumer(prefix, group.file, group.line, not_empty(value(group, "")), kind)
+    chosen, expression = kind_of(value(of_type, TAG)), or_all(value(selector, "*"))
     place = selector or topic
-    consumer.subscriptions.append(
-        FoundSubscription(
-            value(topic, ""), chosen, Known("*") if expression == Known("") else expression, place.file, place.line
-        )
-    )
-    known_servers = value(servers, "")
-    consumer.servers = known_servers.text if isinstance(known_servers, Known) else ""
+    consumer.subscriptions.append(FoundSubscription(value(topic, ""), chosen, expression, place.file, place.line))
+    consumer.servers = text_if_known(value(servers, ""))
     yield consumer
