@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -82,12 +83,42 @@ def shown(request):
     """What the lesson's code cells show as committed, as text by the cell's id: what a cell itself computes, and whose
     strict comparison is made by ``./lab test``, need not be computed once more.
     """
-    notebook = json.loads((NOTEBOOKS / f"{request.module.LESSON}.ipynb").read_text(encoding="utf-8"))
     return {
         cell["id"]: "\n".join("".join(out.get("text") or out["data"]["text/plain"]) for out in cell["outputs"])
-        for cell in notebook["cells"]
-        if cell["cell_type"] == "code"
+        for cell in _code_cells(f"{request.module.LESSON}.ipynb")
     }
+
+
+@pytest.fixture(scope="module")
+def lesson(request):
+    """What the lesson's code cells make when they are run here: all its names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(NOTEBOOKS)
+        return _names_made_by(f"{request.module.LESSON}.ipynb")
+
+
+@pytest.fixture(scope="module")
+def lab(lesson):
+    """The lab of a lesson that calls it `lab`."""
+    return lesson["lab"]
+
+
+@pytest.fixture(scope="module")
+def tasks(request):
+    """What the code cells of the solutions make: all their names."""
+    return _names_made_by(f"solutions/{request.module.LESSON}_tasks.ipynb")
+
+
+def _names_made_by(path: str) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    for cell in _code_cells(path):
+        exec("".join(cell["source"]), names)  # noqa: S102 - our own lesson
+    return names
+
+
+def _code_cells(path: str) -> list[dict[str, Any]]:
+    notebook = json.loads((NOTEBOOKS / path).read_text(encoding="utf-8"))
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
 @pytest.fixture

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from itertools import pairwise, product
 
 import pytest
 
 import rmqlab
-from rmqlab.checkout import ROOT
 from rmqlab.events import Restamp
 from rmqlab.run.run_view import RunView
-from rmqlab_tools.course.checks_01 import in_one_group, trial
+from rmqlab_tools.course.checks_01 import trial
+from rmqlab_tools.course.trials import in_one_group
 from rmqlab_tools.show.races import odds
 
 LESSON = "01_eight_messages"
@@ -45,38 +44,6 @@ SETTING = (
     '(help(rmqlab.RULES["4.8.0"]) has all)',
 )
 RULES = rmqlab.RULES["4.8.0"]
-
-
-def cells(path):
-    notebook = json.loads((ROOT / "notebooks" / path).read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            yield cell["id"], "".join(cell["source"])
-
-
-@pytest.fixture(scope="module")
-def lesson():
-    """What the lesson's cells made: all its names."""
-    names: dict = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT / "notebooks")
-        for _, source in cells(f"{LESSON}.ipynb"):
-            exec(source, names)  # noqa: S102 - our own lesson
-    return names
-
-
-@pytest.fixture(scope="module")
-def tasks():
-    """What the cells of the solutions made."""
-    names: dict = {}
-    for _, source in cells(f"solutions/{LESSON}_tasks.ipynb"):
-        exec(source, names)  # noqa: S102 - our own solutions
-    return names
-
-
-@pytest.fixture(scope="module")
-def lab(lesson):
-    return lesson["lab"]
 
 
 def got(lab):

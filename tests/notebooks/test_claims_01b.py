@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from rmqlab.checkout import ROOT
-from tests.notebooks.test_claims_01 import cells, fates, owners
+from tests.notebooks.test_claims_01 import fates, owners
 
 LESSON = "01b_article"
 SETTING = (
@@ -21,22 +21,6 @@ SETTING = (
     "This is the run of the first lesson:",
     '"Late together" is the share of races in which both stamps were later than usual, or both earlier (by chance: half):',
 )
-
-
-@pytest.fixture(scope="module")
-def lesson():
-    """What the lesson's cells made: all its names."""
-    names: dict = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT / "notebooks")
-        for _, source in cells(f"{LESSON}.ipynb"):
-            exec(source, names)  # noqa: S102 - our own lesson
-    return names
-
-
-@pytest.fixture(scope="module")
-def lab(lesson):
-    return lesson["lab"]
 
 
 def test_nothing_else_is_claimed(unproved):

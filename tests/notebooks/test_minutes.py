@@ -15,9 +15,9 @@ ROUNDING = 1.0  # a picture more or less does not make a new header
 def header_of(path):
     """What the head says: all, read and play, in minutes; for a person a line says what would be right."""
     text = read(path)["cells"][0]["source"]
-    found = HEADER.search(text)
-    assert found, f"{path.name}: its head has no line '| Minutes | 25 (read 15, play 10), then 30 for ...'"
-    return {name: int(number) for name, number in found.groupdict().items()}
+    minutes = HEADER.search(text)
+    assert minutes, f"{path.name}: its head has no line '| Minutes | 25 (read 15, play 10), then 30 for ...'"
+    return {name: int(number) for name, number in minutes.groupdict().items()}
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)

@@ -27,7 +27,7 @@ def codes(text):
 def test_cells_and_what_they_show(path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     shown = {cell["id"]: codes("".join(cell["source"]) + json.dumps(cell.get("outputs", []))) for cell in cells}
-    assert not {name: found for name, found in shown.items() if found}
+    assert not {name: shown_codes for name, shown_codes in shown.items() if shown_codes}
 
 
 @pytest.mark.parametrize("path", SHOWN_IN_CHINESE, ids=lambda path: path.stem)
@@ -65,7 +65,7 @@ def test_what_judges_say_of_a_task():
 def _texts(part):
     if isinstance(part, str):
         return [part]
-    return [text for one in (part.values() if isinstance(part, dict) else part) for text in _texts(one)]
+    return [text for inner in (part.values() if isinstance(part, dict) else part) for text in _texts(inner)]
 
 
 def test_the_glossary():
