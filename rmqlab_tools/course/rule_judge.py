@@ -87,13 +87,18 @@ def must_agree_in_cases(field: str, mine: object, cases: Iterable[RuleCase] | No
             answer, problem = answered(mine, args, copy.deepcopy(args), kinds)
         finally:
             sys.setprofile(before)
-        if problem or (list(answer) if isinstance(right, list) else answer) != right:
+        if problem or not _is_same(answer, right):
             text = problem or _(
                 "your function gives {answer}, 4.8.0 gives {right}.", answer=in_words(answer), right=in_words(right)
             )
             raise CheckFailed(rule=rule_text(field), problem=f"{_call_in_words(real, args)}: {text}")
     if real_calls or (isinstance(mine, FunctionElsewhere) and mine.asks_the_real_rule):
         raise CheckFailed(THEIRS)
+
+
+def _is_same(answer: Any, right: Any) -> bool:
+    """Whether an answer says what the right one says; a tuple may stand for a list."""
+    return bool((list(answer) if isinstance(right, list) else answer) == right)
 
 
 def _call_in_words(real: Any, args: tuple[Any, ...]) -> str:
@@ -111,7 +116,7 @@ def first_difference(field: str, mine: Any, base: Rules = DEFAULT_RULES) -> tupl
     for count, case in enumerate(RULE_CASES.get(field, tuple)(), 1):
         right = usual(*copy.deepcopy(case.args))
         answer, problem = answered(mine, case.args, copy.deepcopy(case.args), kinds_of(usual))
-        if problem or answer != right:
+        if problem or not _is_same(answer, right):
             given, said = _call_in_words(usual, case.args), problem or in_words(answer)
             return count, _("{given}: yours {said}, there {right}", given=given, said=said, right=in_words(right))
     return count, None

@@ -15,7 +15,14 @@ from rmqlab_tools.course import order_judge, rule_judge
 from rmqlab_tools.course.answers import BY_HAND
 from rmqlab_tools.course.check import THEIRS, CheckFailed
 from rmqlab_tools.course.order_judge import must_hold_in_every_order
-from rmqlab_tools.course.rule_judge import RULE_CASES, RuleCase, must_agree_in_cases, rule_text, vector_cases
+from rmqlab_tools.course.rule_judge import (
+    RULE_CASES,
+    RuleCase,
+    first_difference,
+    must_agree_in_cases,
+    rule_text,
+    vector_cases,
+)
 from rmqlab_tools.search.explorer.properties import no_loss
 
 RULES = rmqlab.RULES["4.8.0"]
@@ -299,6 +306,13 @@ def test_a_lab_that_is_too_large_is_named(monkeypatch):
     monkeypatch.setattr(order_judge, "ORDER_BUDGET", 5)
     with pytest.raises(ValueError, match="more orders than 5 runs can try"):
         broken_order([lab(2)], RULES.replace(client_keeps=keeps_all))
+
+
+def test_a_tuple_of_positions_is_the_same_for_the_judge_and_in_the_table():
+    def in_a_tuple(hash64, k, m):
+        return tuple(RULES.bit_positions(hash64, k, m))
+
+    assert first_difference("bit_positions", in_a_tuple)[1] is None
 
 
 def test_examples_of_docstrings():
