@@ -6,11 +6,13 @@ from itertools import product
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from rmqlab.errors import BadInput
 from rmqlab.events import Rebalance, SubscriptionChanged
 from rmqlab.lab.lab import Lab
 from rmqlab.language import _, joined, sentences
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import Fate
+from rmqlab.run.recorded_events import MessageSent
 from rmqlab.run.run_view import RunView
 from rmqlab.scenario.scenario import Send, Start
 from rmqlab_tools.course.answers import called_in_lab, differences, hunt_by_name, needs_keys
@@ -18,19 +20,19 @@ from rmqlab_tools.course.articles.eight_messages import CLIENT_IP, EightMessages
 from rmqlab_tools.course.check import OPEN_ANSWER, CheckFailed
 from rmqlab_tools.course.mutants import FUNCTIONS, broken
 from rmqlab_tools.course.order_judge import must_be_like, must_hold_in_every_order
-from rmqlab_tools.course.price import Price, added, price_of
+from rmqlab_tools.course.price import Price, added, price_of, price_of_groups
+from rmqlab_tools.course.trials import ASKED, EIGHT, TOPIC, Design, design_of, in_one_group
 from rmqlab_tools.show.evidence import line, message_trail
 from rmqlab_tools.show.swimlane import swimlane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from rmqlab.run.run import Run
+    from rmqlab_tools.course.trials import Begin
     from rmqlab_tools.show.evidence import EvidenceLine
 
-TOPIC, GROUP = "T", "G"
-ASKED = {"A": "tagA", "B": "tagB"}
-EIGHT = ("tagA",) * 4 + ("tagB",) * 4
+GROUP = "G"
 QUEUES = (2, 3, 0, 1) * 2
 FATE_NAMES = {
     "delivered": Fate.DELIVERED,
@@ -115,13 +117,9 @@ def _places(answer: Any, bodies: list[str]) -> dict[str, list[str] | int]:
     return said
 
 
-def _is_truth(value: object) -> bool:
-    return isinstance(value, bool)
-
-
 def _names(mine: Any, bodies: list[str], form: str, rule: str) -> list[str] | int:
     """Names as a list, a set or a text ("MsgStr2, MsgStr6"), also as numbers of them ([2, 6]); or how many."""
-    if isinstance(mine, Integral) and not _is_truth(mine):
+    if not isinstance(mine, bool) and isinstance(mine, Integral):
         return int(mine)
     if isinstance(mine, str):
         words = mine.replace(",", " ").split()
@@ -186,41 +184,41 @@ def rule(answer: Any) -> str:
 
 def unfair(run: Run) -> str | None:
     """What is wrong with who got what; None when each message went once to the member that asked for it."""
-    price = price_of(run, ASKED)
-    return wrong_with(price) or (_("{body} is taken twice", body=_with_tag(price.twice[0])) if price.twice else None)
+    return _wrong_with(run, price_of(run, ASKED), may_come_twice=False)
 
 
-def wrong_with(price: Price) -> str | None:
-    """What no protocol may do, the first of it: a message for whom it is not, or one that goes to no member."""
+def _wrong_with(run: Run, price: Price, *, may_come_twice: bool) -> str | None:
+    """The first thing that is wrong: a message for whom it is not, one that goes to no member, or one taken twice."""
+    tags = {fact.event.body: fact.event.tag for fact in run.recorded(MessageSent)}
+
+    def named(bodies: tuple[str, ...]) -> str:
+        return f"{bodies[0]} ({tags[bodies[0]]})"
+
     if price.unasked:
-        return _("{body} goes to who did not ask for it", body=_with_tag(price.unasked[0]))
-    missing = price.lost + price.waiting
-    return _("nobody gets {body}", body=_with_tag(missing[0])) if missing else None
+        return _("{body} goes to who did not ask for it", body=named(price.unasked))
+    if missing := price.lost + price.waiting:
+        return _("nobody gets {body}", body=named(missing))
+    return _("{body} is taken twice", body=named(price.twice)) if price.twice and not may_come_twice else None
 
 
-def _with_tag(body: str) -> str:
-    """A message of the experiment with its tag."""
-    return f"{body} ({EIGHT[int(body.removeprefix('MsgStr')) % len(EIGHT)]})"
-
-
-def in_one_group(lab: Lab, who: str, tag: str) -> None:
-    """How a member starts, unless a protocol says otherwise."""
-    lab.consumer(who, group=GROUP, subscribe={TOPIC: tag})
-
-
-def parts_of_protocol(answer: Any) -> tuple[Rules, Callable[[Lab, str, str], object]]:
-    """Rules and how a member starts; either one may be left out."""
-    parts = answer if isinstance(answer, tuple | list) else [answer]
-    rules = [part for part in parts if isinstance(part, Rules)]
-    starts = [part for part in parts if callable(part) and not isinstance(part, Rules)]
-    if len(rules) > 1 or len(starts) > 1 or not parts or len(rules) + len(starts) != len(parts):
+def _design_of(answer: Any) -> Design:
+    try:
+        return design_of("", answer)
+    except BadInput:
         raise CheckFailed(
             _('Give rules, rmqlab.RULES["4.8.0"].replace(...), or a function start(lab, who, tag), or (rules, start).')
-        )
-    return (rules or [DEFAULT_RULES])[0], (starts or [in_one_group])[0]
+        ) from None
 
 
-def begun(lab: Lab, start: Callable[[Lab, str, str], object], who: str) -> None:
+def _both_begin(lab: Lab, start: Begin, order: str = "AB") -> None:
+    """Both members start, a minute apart, and are at rest."""
+    for number, who in enumerate(order):
+        lab.run(seconds=60 * number)
+        _begins(lab, start, who)
+    lab.run(seconds=5)
+
+
+def _begins(lab: Lab, start: Begin, who: str) -> None:
     """A member starts as the learner's function does it."""
     if called_in_lab(start, lab, who, ASKED[who]) is ...:
         raise CheckFailed(OPEN_ANSWER)
@@ -228,13 +226,10 @@ def begun(lab: Lab, start: Callable[[Lab, str, str], object], who: str) -> None:
         raise CheckFailed(_("start(lab, who, tag) is to start one consumer named {who}.", who=f"{who!r}"))
 
 
-def trial(rules: Rules, start: Callable[[Lab, str, str], object], order: str, seed: int | None, again: str = "") -> Lab:
+def trial(rules: Rules, start: Begin, order: str, seed: int | None, again: str = "") -> Lab:
     """The eight messages; then, if `again` names a member, eight more while it is away, and it starts again."""
     lab = Lab(topics={TOPIC: 4}, rules=rules, seed=seed)
-    for number, who in enumerate(order):
-        lab.run(seconds=60 * number)
-        begun(lab, start, who)
-    lab.run(seconds=5)
+    _both_begin(lab, start, order)
     lab.send(TOPIC, EIGHT, queues=QUEUES)
     lab.run(seconds=25)
     if again:
@@ -242,53 +237,40 @@ def trial(rules: Rules, start: Callable[[Lab, str, str], object], order: str, se
         lab.run(seconds=1)
         lab.send(TOPIC, EIGHT, queues=QUEUES)
         lab.run(seconds=20)
-        begun(lab, start, again)
+        _begins(lab, start, again)
         lab.run(seconds=40)
     return lab
 
 
 def protocol(answer: Any) -> str:
     """Rules, and how members start, with which each message goes once to who asked, in every order and restart."""
-    rules, start = parts_of_protocol(answer)
+    rules, start = _design_of(answer)
     prices = []
     for order, seed in product(("AB", "BA"), (None, 1, 2)):
         prices.append(_judged(trial(rules, start, order, seed), order, "", seed))
     for again, seed in product("AB", (None, 1)):
         prices.append(_judged(trial(rules, start, "AB", seed, again), "AB", again, seed))
     lab = Lab(topics={TOPIC: 1}, rules=rules)
-    for number, who in enumerate("AB"):
-        lab.run(seconds=60 * number)
-        begun(lab, start, who)
-    lab.run(seconds=5)
+    _both_begin(lab, start)
     lab.send(TOPIC, ["tagA", "tagB"], queues=[0, 0])
     lab.run(seconds=25)
-    must_hold_in_every_order([lab], rules, _unfair_of_two, hint="")
+    must_hold_in_every_order([lab], rules, unfair, hint="")
     groups = {step.group for step in lab.scenario().steps if isinstance(step, Start)}
     return sentences(
         _("The eight messages arrive where they are wanted, also those that come while a member is away;"
           " on one queue two messages do so in every order of frames."),
         added(prices).words(),
-        _("The price: a group for each member, each with an offset of its own for each queue.")
-        if len(groups) > 1 else "",
+        price_of_groups(len(groups)),
     )  # fmt: skip
-
-
-def _lost_or_unasked(run: Run) -> str | None:
-    return wrong_with(price_of(run, ASKED))
-
-
-def _unfair_of_two(run: Run) -> str | None:
-    """Of two messages, the first with tagA, the second with tagB."""
-    problem = unfair(run)
-    return problem.replace("MsgStr1 (tagA)", "MsgStr1 (tagB)") if problem else None
 
 
 def _judged(lab: Lab, order: str, again: str, seed: int | None) -> Price:
     """The price of a trial in which nothing is wrong; that a message comes twice is none after a restart."""
     run = lab.finish().run
-    problem = _lost_or_unasked(run) if again else unfair(run)
+    price = price_of(run, ASKED)
+    problem = _wrong_with(run, price, may_come_twice=bool(again))
     if problem is None:
-        return price_of(run, ASKED)
+        return price
     view, sound = RunView(run), price_of(trial(DEFAULT_RULES, in_one_group, order, seed, again).finish().run, ASKED)
     body = next(fate.body for fate in view.fates if f"{fate.body} " in problem)
     where = (

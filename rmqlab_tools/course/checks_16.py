@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
@@ -12,7 +12,7 @@ from rmqlab.rules import DEFAULT_RULES, RULES
 from rmqlab.scenario.scenario import Alloc, Offsets, Send, Start, Stop
 from rmqlab_tools.course.answers import called_in_lab, needs_function
 from rmqlab_tools.course.check import OF_TASK, OPEN_ANSWER, CheckFailed
-from rmqlab_tools.course.price import price_of
+from rmqlab_tools.course.price import price_of, price_of_groups
 from rmqlab_tools.course.trials import ASKED, TOPIC, Design, Trial, design_of, in_one_group, tried
 
 if TYPE_CHECKING:
@@ -53,9 +53,10 @@ PROPOSED: Final = {
 """The proposals of the first task, as the exercise names them."""
 
 
-@lru_cache(maxsize=1)
-def _tried() -> dict[str, Trial]:
-    return {name: tried(name, design, 1) for name, design in PROPOSED.items()}
+@cache
+def _tried(name: str) -> Trial:
+    """A proposal in the four stories; of the small one only the usual order."""
+    return tried(name, PROPOSED[name], 1)
 
 
 def predict(answer: Any) -> str:
@@ -65,7 +66,8 @@ def predict(answer: Any) -> str:
     names = set(map(str, answer)) if isinstance(answer, set | frozenset | list | tuple) else None
     if names is None or not names <= set(PROPOSED):
         raise CheckFailed(_("Give a set of these names: {names}.", names=joined(", ", PROPOSED)), rule=OF_TASK)
-    for name, trial in _tried().items():
+    for name in PROPOSED:
+        trial = _tried(name)
         price = trial.total
         if (name in names) == bool(price.lost or price.waiting):
             story = next((story for story, price in trial.prices.items() if price.lost or price.waiting), "")
@@ -126,7 +128,6 @@ def protocol(answer: Any) -> str:
         trial = tried(_("your design"), design, ORDERS)
     except BadInput as error:
         raise CheckFailed(str(error)) from None
-    usual = _tried()["4.8.0"]
     for story, price in trial.prices.items():
         missing = price.lost + price.waiting
         if missing or price.unasked:
@@ -135,7 +136,8 @@ def protocol(answer: Any) -> str:
                 if missing
                 else _("In {story} {body} goes to who did not ask for it.", story=story, body=price.unasked[0])
             )
-            beside = _("4.8.0 loses {lost} of {sent} there.", lost=len(usual.prices[story].lost), sent=price.sent)
+            usual = _tried("4.8.0").prices[story]
+            beside = _("4.8.0 loses {lost} of {sent} there.", lost=len(usual.lost), sent=price.sent)
             raise CheckFailed(problem=sentences(problem, beside))
     if trial.wrong is not None:
         from rmqlab_tools.show.swimlane import story_picture
@@ -147,9 +149,7 @@ def protocol(answer: Any) -> str:
     return sentences(
         _("Nothing is lost in four stories, and the small story is {orders}.", orders=trial.orders()),
         trial.total.words(),
-        _("The price: a group for each member, each with an offset of its own for each queue.")
-        if trial.groups > 1
-        else "",
+        price_of_groups(trial.groups),
     )
 
 

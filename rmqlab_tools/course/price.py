@@ -111,6 +111,11 @@ def price_of(run: Run, asks: Mapping[str, str] | None = None) -> Price:
     )
 
 
+def price_of_groups(groups: int) -> str:
+    """What it costs that members do not share one group, in a sentence; empty if they do."""
+    return _("The price: a group for each member, each with an offset of its own for each queue.") if groups > 1 else ""
+
+
 def carried(run: Run) -> int:
     """Messages that brokers sent to clients: those that clients kept, and those that they dropped themselves."""
     kept = sum(fact.event.count for fact in run.facts.of(PullAnswered))

@@ -165,10 +165,14 @@ def small_story(design: Design) -> Lab:
 
 
 class Trial(NamedTuple):
-    """What a design came to: its price in each story, and in the small story the first order that goes wrong."""
+    """What a design came to: its price in each story, and in the small story the first order that goes wrong.
+
+    `asked`: how many messages of each story a member asks for.
+    """
 
     name: str
     prices: dict[str, Price]
+    asked: dict[str, int]
     refused: int
     groups: int
     wrong: Run | None
@@ -212,7 +216,7 @@ class Trials:
         rows = []
         for trial in self.tried.values():
             losses = [
-                _("{lost} of {asked}", lost=len(price.lost) + len(price.waiting), asked=asked_in(story))
+                _("{lost} of {asked}", lost=len(price.lost) + len(price.waiting), asked=trial.asked[story])
                 for story, price in trial.prices.items()
             ]
             rows.append((trial.name, *losses, trial.orders()))
@@ -235,7 +239,7 @@ class Trials:
             _("design"), _("came twice or more"), _("went to who did not ask"), _("for a member that was refused"),
             _("sent to clients"), _("groups"),
         )  # fmt: skip
-        asked = sum(asked_in(story) for story in STORIES)
+        asked = max(sum(trial.asked.values()) for trial in self.tried.values())  # the same for each
         return Table(_("What it costs, for {asked} messages that a member asks for", asked=asked), headers, rows)
 
     def counterexample(self, name: str) -> Picture | str:
@@ -266,13 +270,6 @@ class Trials:
         return self.table().html()
 
 
-def asked_in(story: str) -> int:
-    """How many messages of a story a member asks for."""
-    if story == _("a recorded day"):
-        return sum(message.tag in ASKED.values() for message in recorded(*DAY).messages())
-    return {"the eight messages": 8, "a dead machine": 24, "a rolling restart": 80}[story]
-
-
 def trials(designs: Mapping[str, Any], *, budget: int = BUDGET) -> Trials:
     """Try protocols against everything: four stories, and every order of frames of a small one, `budget` runs at most.
 
@@ -297,26 +294,31 @@ def trials(designs: Mapping[str, Any], *, budget: int = BUDGET) -> Trials:
 
 def tried(name: str, design: Design, budget: int = BUDGET) -> Trial:
     """One design in all stories."""
-    prices, refused, groups = {}, 0, set[str]()
+    prices, asked, refused, groups = dict[str, Price](), dict[str, int](), 0, set[str]()
     for story, play in STORIES.items():
         lab = Lab(topics={TOPIC: 4}, rules=design.rules)
         play(lab, design.start)
         run = lab.finish().run
         price = price_of(run, ASKED)
-        starts = [step for step in run.scenario.steps if isinstance(step, Start)]
-        groups |= {step.group for step in starts}
-        away = {tag for who, tag in ASKED.items() if who not in {step.who for step in starts}}
-        of_tag = {fact.event.body for fact in run.recorded(MessageSent) if fact.event.tag in away}
-        refused += len(of_tag)
-        prices[story] = price._replace(lost=tuple(body for body in price.lost if body not in of_tag))
+        groups |= {step.group for step in run.scenario.steps if isinstance(step, Start)}
+        asked[story] = sum(fact.event.tag in ASKED.values() for fact in run.recorded(MessageSent))
+        of_nobody = _of_refused_members(run)
+        refused += len(of_nobody)
+        prices[story] = price._replace(lost=tuple(body for body in price.lost if body not in of_nobody))
     lab = small_story(design)
     wrong, runs, exhausted = first_wrong(lab, _lost_or_unasked, budget)
-    return Trial(name, prices, refused, len(groups), wrong, runs, exhausted)
+    return Trial(name, prices, asked, refused, len(groups), wrong, runs, exhausted)
 
 
 def _lost_or_unasked(run: Run) -> str | None:
     """Something where a member that runs did not get its message, or got one of the other."""
-    price, names = price_of(run, ASKED), {step.who for step in run.scenario.steps if isinstance(step, Start)}
-    tags = {fact.event.body: fact.event.tag for fact in run.recorded(MessageSent)}
-    missing = [body for body in price.lost + price.waiting if tags[body] in {ASKED[who] for who in names}]
+    price, of_nobody = price_of(run, ASKED), _of_refused_members(run)
+    missing = [body for body in price.lost + price.waiting if body not in of_nobody]
     return (*price.unasked, *missing, None)[0]
+
+
+def _of_refused_members(run: Run) -> set[str]:
+    """The messages for a member that was never started."""
+    started = {step.who for step in run.scenario.steps if isinstance(step, Start)}
+    tags = {tag for who, tag in ASKED.items() if who not in started}
+    return {fact.event.body for fact in run.recorded(MessageSent) if fact.event.tag in tags}
