@@ -48,7 +48,7 @@ def places_in_words(rows: list[tuple[str, int]]) -> list[str]:
     """
     said = []
     for letter, article in ARTICLE_NAMES.items():
-        anchors = dict.fromkeys(place_of(letter, number) for found, number in sorted(rows) if found == letter)
+        anchors = dict.fromkeys(place_of(letter, number) for row_letter, number in sorted(rows) if row_letter == letter)
         if anchors:
             named = joined(", ", (_heading(anchor) for anchor in anchors))
             said.append(_("See {article}, {headings}.", article=article, headings=named))

@@ -179,7 +179,9 @@ def procedure(answer: Any) -> str:
 def _must_not_pause(lab: Lab) -> None:
     """Messages come into both queues at each half second of the change, from its first step to its last."""
     changes = [step.at for step in lab.scenario().steps if isinstance(step, CHANGES) and step.at >= BEGUN_MS]
-    for queue in range(QUEUES if changes else 0):
+    if not changes:
+        return
+    for queue in range(QUEUES):
         sent = [row.t for row in lab.messages() if row.queue == queue and row.tag in {OLD, NEW}]
         moments = [at for at in sent if at <= changes[-1]] + [changes[-1]]
         for before, after in pairwise(moments):

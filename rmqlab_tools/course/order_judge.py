@@ -72,7 +72,7 @@ def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> Check
     known = _endings(scenario, cluster) if wanted is None else set()
     reached: set[Outcome] = set()
     search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=cluster)
-    for run in _runs(search):  # those with fewer unusual choices first
+    for run in _runs(search, ORDER_BUDGET):  # those with fewer unusual choices first
         text = _ending(known, run) if wanted is None else wanted(run)
         if stopped:
             break
@@ -91,9 +91,9 @@ def _in_lab(lab: Lab, rules: Rules, wanted: Wanted, stopped: list[str]) -> Check
     return None
 
 
-def _runs(search: OpenSearch, budget: int | None = None) -> Iterator[Run]:
-    """The runs that end in a new way, as they are found; `budget` runs at most (`ORDER_BUDGET` unless given)."""
-    seen, budget = 0, budget or ORDER_BUDGET
+def _runs(search: OpenSearch, budget: int) -> Iterator[Run]:
+    """The runs that end in a new way, as they are found; `budget` runs at most."""
+    seen = 0
     with gc_tuning():
         while not search.exhausted and search.runs < budget:
             search.step()
@@ -126,7 +126,7 @@ def _endings(scenario: Scenario, cluster: ClusterConfig) -> set[Outcome]:
     if key not in _KNOWN:
         sound = dataclasses.replace(cluster, rules=DEFAULT_RULES)
         search = OpenSearch(scenario, _key, timing=search_timing(scenario, ()), cluster=sound)
-        endings = {run.outcome() for run in _runs(search)}
+        endings = {run.outcome() for run in _runs(search, ORDER_BUDGET)}
         if not search.exhausted:
             raise ValueError(f"{scenario.id} has more orders than {ORDER_BUDGET} runs can try: give a smaller lab")
         _KNOWN[key] = endings

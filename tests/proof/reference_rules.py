@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rmqlab
+from rmqlab.checkout import ROOT
 from rmqlab_tools.course import check as judging
 from rmqlab_tools.course.my_rules import FILE, LADDER
 from rmqlab_tools.course.progress import INDEX_NAME
@@ -22,7 +23,6 @@ from tests.proof.notebook_files import read
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[2]
 SOLUTIONS = ROOT / "notebooks" / "solutions"
 REFERENCE = ROOT / "data" / "tasks" / FILE
 # Tasks whose judge looks at very many orders; their own tests judge the same solutions.
