@@ -68,7 +68,7 @@ WRONG = [
     ("04-hunt", HUNT | {"rule": "is_hit"}, "who corrects it", "receives the same", "other messages", "stored before"),
     ("04-hunt", HUNT | {"rule": "bit_positions"}, "who corrects it", "receives the same", "other", "stored after"),
     ("04-hunt", HUNT | {"properties": {"a": "6"}}, "who corrects it", "receives the same", "other", "delivered"),
-    ("04-hunt", HUNT | {"condition": "a >"}, "", "", "", ""),
+    ("04-hunt", HUNT | {"condition": "a >"}, 'Encountered "<EOF>"', "", "", ""),
     ("04-settings", {}, "Give a dict", "", "", ""),
     ("04-settings", settings(0, 200), "would not start", "", "1 to 99", ""),
     ("04-settings", settings("5", 200), "would not start", "", "1 to 99", ""),

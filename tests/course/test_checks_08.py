@@ -49,7 +49,7 @@ def test_a_pasted_schedule_is_judged_by_its_run():
     for wrong, hint, problem in (
         (pasted(), "Whose version must be the highest", "ends with: B gets MsgStr6 MsgStr7"),
         (7, "Give the schedule as text: one JSON object", ""),
-        ("{}", "", ""),
+        ("{}", 'field "format" must be', ""),
         (pasted((0, ("B>38 | A>38", 1))), "", ""),
     ):
         with pytest.raises(CheckFailed) as failed:
@@ -63,7 +63,7 @@ def test_texts_of_one_meaning_are_harmless():
     for answer, words in (
         (("tagA",), "two texts"),
         (("tagA", "tagA"), "are the same"),
-        (("||", "tagA"), ""),
+        (("||", "tagA"), "no client can subscribe"),
         (("tagA", "tagA || tagB"), "loses MsgStr"),
         (("tagC", "tagD"), "Nobody gets a message"),
     ):
