@@ -52,11 +52,9 @@ def lost(result):
     return sum(fate.lost for fate in result.fates)
 
 
-@pytest.mark.parametrize(
-    ("kind", "possible"), [("pop", {5, 6, 7}), ("grpc", {5, 6, 7}), ("simple", {2, 3, 4, 5, 6, 7})]
-)
+@pytest.mark.parametrize(("kind", "possible"), [("pop", {5, 6, 7}), ("grpc", {5, 6, 7}), ("simple", {3, 4, 5, 6, 7})])
 def test_a_slow_stream_in_blocks_loses_most_and_asking_everyone_loses_none(kind, possible):
-    """Real ones: POP push 5 to 7 of 8 in 8 runs, gRPC 5 to 7 in 19, SimpleConsumer 4 to 6 in 6 (`popslow`, `slow`)."""
+    """Real ones: POP push 5 to 7 of 8 in 8 runs, gRPC 6 or 7 in 16, SimpleConsumer 4 to 6 in 6."""
     scenario = group(kind, "AAAABBBB")
     numbers = {lost(run(scenario, seed=seed)) for seed in range(8)}
     assert numbers <= possible
