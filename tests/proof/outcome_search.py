@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from rmqlab.scenario.scenario import Offsets, Send, Start
-from rmqlab.scenario.schedule import Chooser
 from rmqlab.sim.simulate import simulate
+from rmqlab_tools.search.explorer.deviations import Deviations, DeviationsChooser, ScheduleShortener, deviations_of
 from rmqlab_tools.search.explorer.timings import RaceChooser, race_timing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rmqlab.run.run import Outcome
+    from rmqlab.run.run import Outcome, Run
     from rmqlab.scenario.scenario import Scenario
-    from rmqlab.scenario.schedule import Timing
+    from rmqlab.scenario.schedule import Chooser, Timing
     from rmqlab.sim.cluster import ClusterConfig
 
 # The machine of the recordings was busy. From a send to the answer of a pop that waited, in ms (medians 1 to 6): in one
@@ -35,10 +33,8 @@ PROXIED_POP_US = (150_000,)
 # From the answer that had messages to the next pop of that client of a proxy, in ms: medians 16 to 26, one in ten above
 # 31 (slow) to 734 (grpc), the longest 2,691.
 PROXY_US = (0, 2_000, 15_000, 80_000, 300_000, 900_000, 2_700_000)
-Choices = dict[tuple[str, int], int]
-"""What a run chose that is not the first option, by label and by how often the label had come before."""
-
-BUDGET = 2_000
+BUDGET, SHORTENING = 2_000, 1_000
+"""How many runs are made to find one, and to leave out what it does not need."""
 DRAWN, DRAWN_SLOW = 12, 60
 """So many drawn runs are made, and the nearest is changed; of a slow stream more, where few choices decide."""
 PATIENCE, PATIENCE_SLOW = 120, 40
@@ -60,33 +56,17 @@ class Point(NamedTuple):
     t: float
 
 
-class ChosenByLabel(Chooser):
-    """Takes the options that are named by label and count, and else the first; `points` are those it passed."""
+class PointsChooser(DeviationsChooser):
+    """Takes the options given; `points` are those it passed, the usual ones too, each with its moment."""
 
-    def __init__(self, choices: Mapping[tuple[str, int], int]) -> None:
-        super().__init__()
-        self._choices = choices
-        self._seen: Counter[str] = Counter()
+    def __init__(self, deviations: Deviations) -> None:
+        super().__init__(deviations)
         self.points: list[Point] = []
 
     def pick(self, number: int, label: str, n: int) -> int:
-        """The named option; one that this point has not counts as the first."""
-        nth = self._seen[label]
-        self._seen[label] += 1
-        self.points.append(Point(label, nth, n, -1.0 if self.clock is None else self.clock()[0]))
-        option = self._choices.get((label, nth), 0)
-        return option if option < n else 0
-
-
-def chosen(chooser: Chooser) -> Choices:
-    """What a run has chosen, by label and count."""
-    seen: Counter[str] = Counter()
-    choices: Choices = {}
-    for made in chooser.made:
-        if made.taken:
-            choices[made.label, seen[made.label]] = made.taken
-        seen[made.label] += 1
-    return choices
+        """The option given, or the first one."""
+        self.points.append(Point(label, self._asked[label], n, -1.0 if self.clock is None else self.clock()[0]))
+        return super().pick(number, label, n)
 
 
 def distance(outcome: Outcome, wanted: Outcome, *, offsets: bool = True) -> int:
@@ -112,9 +92,9 @@ def busy_timing(scenario: Scenario) -> Timing:
     return timing
 
 
-def end_of(scenario: Scenario, choices: Choices, cluster: ClusterConfig) -> Outcome:
+def end_of(scenario: Scenario, choices: Deviations, cluster: ClusterConfig) -> Outcome:
     """How a scenario ends with these choices."""
-    run = simulate(scenario, chooser=ChosenByLabel(choices), timing=busy_timing(scenario), cluster=cluster)
+    run = simulate(scenario, chooser=DeviationsChooser(choices), timing=busy_timing(scenario), cluster=cluster)
     return run.outcome()
 
 
@@ -152,9 +132,9 @@ class OutcomeSearch:
             self._to = scenario.steps[-1].at
         self.runs = 0
 
-    def find(self, budget: int = BUDGET) -> Choices | None:
-        """The choices of a run that ends as wanted, None after so many runs without one."""
-        choices: Choices = {}  # the nominal run first
+    def find(self, budget: int = BUDGET) -> Deviations | None:
+        """The choices of a run that ends as wanted, as few as it needs; None after so many runs without one."""
+        choices: Deviations = {}  # the nominal run first
         while self.runs < budget:
             passed, away = self._run(choices)
             stale = 0 if choices else self._patience
@@ -164,34 +144,50 @@ class OutcomeSearch:
                 stale = 0 if now_away < away else stale + 1
                 if now_away <= away:
                     choices, passed, away = changed, points, now_away
-            if not away and end_of(self._scenario, choices, self._cluster) == self._wanted:
-                fewer = self._fewer(choices)
-                ends = end_of(self._scenario, fewer, self._cluster)
-                return fewer if ends == self._wanted else choices
+            if not away:
+                whole = self._whole(DeviationsChooser(choices))
+                if self._ends_as_wanted(whole):
+                    return self._needed(whole)
             choices = self._nearest_drawn()
         return None
 
-    def _run(self, choices: Choices) -> tuple[list[Point], int]:
-        chooser = ChosenByLabel(choices)
-        return chooser.points, self._away(chooser)
+    def _run(self, choices: Deviations) -> tuple[list[Point], int]:
+        chooser = PointsChooser(choices)
+        return chooser.points, self._away(self._simulate(self._short, chooser))
 
-    def _away(self, chooser: Chooser) -> int:
+    def _whole(self, chooser: Chooser) -> Run:
+        return self._simulate(self._scenario, chooser)
+
+    def _simulate(self, scenario: Scenario, chooser: Chooser) -> Run:
         self.runs += 1
-        run = simulate(self._short, chooser=chooser, timing=self._timing, cluster=self._cluster)
+        return simulate(scenario, chooser=chooser, timing=self._timing, cluster=self._cluster)
+
+    def _ends_as_wanted(self, whole: Run) -> bool:
+        return whole.outcome() == self._wanted
+
+    def _away(self, run: Run) -> int:
         return distance(run.outcome(), self._wanted, offsets=self._short is self._scenario)
 
-    def _nearest_drawn(self) -> Choices:
-        nearest: tuple[int, Choices] | None = None
+    def _needed(self, run: Run) -> Deviations:
+        shortener = ScheduleShortener(self._whole, self._ends_as_wanted, SHORTENING)
+        while True:
+            needed = deviations_of(run)
+            run = shortener.of(run)
+            if deviations_of(run) == needed:
+                return needed  # else a smaller option may make another choice needless
+
+    def _nearest_drawn(self) -> Deviations:
+        nearest: tuple[int, Deviations] | None = None
         for _ in range(self._drawn):
-            chooser = RaceChooser(self._random.randrange(10**6))
-            away = self._away(chooser)
+            run = self._simulate(self._short, RaceChooser(self._random.randrange(10**6)))
+            away = self._away(run)
             if nearest is None or away < nearest[0]:
-                nearest = away, chosen(chooser)
+                nearest = away, deviations_of(run)
             if not away:
                 break
         return {} if nearest is None else nearest[1]
 
-    def _changed(self, choices: Choices, passed: list[Point]) -> Choices:
+    def _changed(self, choices: Deviations, passed: list[Point]) -> Deviations:
         """Other choices at some of the points that a run passed."""
         draw = self._random
         open_points = [point for point in passed if point.options > 1]
@@ -206,19 +202,3 @@ class OutcomeSearch:
             point = draw.choice(of_kind.get(kind) or points)
             changed[point.label, point.nth] = draw.randrange(point.options) if draw.random() < 0.7 else 0
         return changed
-
-    def _fewer(self, choices: Choices) -> Choices:
-        """The choices without those that are not needed: halves first, then single ones."""
-        kept = list(choices)
-        size = max(len(kept) // 2, 1)
-        while True:
-            at = 0
-            while at < len(kept):
-                trial = kept[:at] + kept[at + size :]
-                if not self._run({key: choices[key] for key in trial})[1]:
-                    kept = trial
-                else:
-                    at += size
-            if size == 1:
-                return {key: choices[key] for key in kept}
-            size //= 2

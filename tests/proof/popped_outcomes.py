@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from argparse import ArgumentParser
 from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +23,14 @@ from rmqlab.rules import RULES
 from rmqlab.run.run import Outcome
 from rmqlab.scenario.scenario import Scenario, Send, read_scenarios, refusal_of
 from rmqlab.sim.cluster import ClusterConfig, settings_beside
-from tests.proof.outcome_search import BUDGET, Choices, OutcomeSearch, end_of
+from tests.proof.outcome_search import BUDGET, OutcomeSearch, end_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rmqlab_tools.search.explorer.deviations import Deviations
+
 STORED = Path(__file__).with_suffix(".jsonl")
-NOT_REACHED: dict[str, str] = {}
-"""Scenarios whose recorded outcome no run has, each with the reason."""
 
 
 class Recorded(NamedTuple):
@@ -63,7 +64,7 @@ def as_sent(scenario: Scenario, events: list[dict[str, Any]]) -> Scenario:
 
 
 def recorded(folder: Path) -> Iterator[Recorded]:
-    """The scenarios of a set that can be simulated, in order."""
+    """The scenarios of a set that can be simulated, in order; events over gRPC have fewer fields than of others."""
     events: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for _number, line in lines_of(read_text(folder / "events.jsonl.gz", "a recorded set")):
         event = json.loads(line)
@@ -77,61 +78,61 @@ def recorded(folder: Path) -> Iterator[Recorded]:
             yield Recorded(name, as_sent(scenario, mine), Outcome.of_events(mine), cluster)
 
 
-def read_stored(path: Path = STORED) -> dict[str, Choices]:
+def read_stored() -> dict[str, Deviations]:
     """The choices of the stored runs, by set and scenario."""
-    stored: dict[str, Choices] = {}
-    for line in path.read_text().splitlines() if path.is_file() else ():
-        row = json.loads(line)
-        stored[row["run"]] = {(label, nth): option for label, nth, option in row["choices"]}
-    return stored
+    rows = map(json.loads, STORED.read_text().splitlines())
+    return {row["run"]: {(label, nth): option for label, nth, option in row["choices"]} for row in rows}
 
 
-def write_stored(stored: dict[str, Choices], path: Path = STORED) -> None:
+def write_stored(stored: dict[str, Deviations]) -> None:
     """Store the choices of runs, a line for each."""
     rows = (
         {"run": name, "choices": [[*key, option] for key, option in choices.items()]}
         for name, choices in sorted(stored.items())
     )
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    STORED.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
-def reached(one: Recorded, stored: dict[str, Choices]) -> bool:
+def reached(recording: Recorded, stored: dict[str, Deviations]) -> bool:
     """Whether the stored run of a scenario ends as recorded: one run."""
-    choices = stored.get(one.name)
-    return choices is not None and end_of(one.scenario, choices, one.cluster) == one.outcome
+    choices = stored.get(recording.name)
+    return choices is not None and end_of(recording.scenario, choices, recording.cluster) == recording.outcome
+
+
+def find(recording: Recorded, budget: int) -> bool:
+    """Look for a run that ends as recorded and store it; whether there was one."""
+    search = OutcomeSearch(recording.scenario, recording.outcome, recording.cluster)
+    choices = search.find(budget)
+    _say(f"{recording.name}: {'not found' if choices is None else 'found'} in {search.runs} runs")
+    if choices is not None:
+        write_stored(read_stored() | {recording.name: choices})  # another search may have stored some meanwhile
+    return choices is not None
 
 
 def main(arguments: list[str]) -> int:
-    """Compare the sets that are named; 1 if an outcome is not reached and not known for that."""
-    finds, budget = "--find" in arguments, BUDGET
+    """Compare the sets that are named; 1 if an outcome is not reached."""
+    parser = ArgumentParser(prog="python -m tests.proof.popped_outcomes", description=__doc__)
+    parser.add_argument("sets", nargs="+", metavar="SET", help="a folder, or FOLDER:PART of the names of scenarios")
+    parser.add_argument("--find", action="store_true", help="look for the runs that are missing, and store them")
+    parser.add_argument("--budget", type=int, default=BUDGET, help="how many runs are made to find one")
+    options = parser.parse_args(arguments)
     stored = read_stored()
     missing = 0
-    for argument in arguments:
-        if argument.startswith("--"):
-            budget = int(argument.removeprefix("--budget=")) if argument.startswith("--budget=") else budget
-            continue
-        name, _colon, only = argument.partition(":")
+    for argument in options.sets:
+        folder, _colon, part = argument.partition(":")
         cells: dict[str, Counter[bool]] = {}
-        for one in recorded(Path(name)):
-            if only not in one.name:
+        for recording in recorded(Path(folder)):
+            if part not in recording.name:
                 continue
-            is_reached = reached(one, stored)
-            if not is_reached and finds and one.name not in NOT_REACHED:
-                search = OutcomeSearch(one.scenario, one.outcome, one.cluster)
-                choices = search.find(budget)
-                _say(f"{one.name}: {'not found' if choices is None else 'found'} in {search.runs} runs")
-                if choices is not None:
-                    is_reached = True
-                    stored = read_stored() | {one.name: choices}
-                    write_stored(stored)
-            elif not is_reached:
-                _say(f"{one.name} not reached: {NOT_REACHED.get(one.name, one.outcome.as_json())}")
-            missing += not is_reached and one.name not in NOT_REACHED
-            cells.setdefault(cell_of(one.scenario.id), Counter())[is_reached] += 1
+            is_reached = reached(recording, stored) or (options.find and find(recording, options.budget))
+            if not (is_reached or options.find):
+                _say(f"{recording.name} not reached: {recording.outcome.as_json()}")
+            cells.setdefault(cell_of(recording.scenario.id), Counter())[is_reached] += 1
         for cell, counts in sorted(cells.items()):
             _say(f"{cell:24s} {counts[True]} of {counts.total()}")
         total = sum(cells.values(), Counter())
-        _say(f"{name}: {total[True]} of {total.total()}")
+        _say(f"{folder}: {total[True]} of {total.total()}")
+        missing += total[False]
     return int(missing > 0)
 
 
