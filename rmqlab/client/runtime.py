@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from rmqlab.protocol.command import RemotingCommand
 
+PROXY_THREAD = "proxy"
+"""What `Runtime.late` calls the way to a proxy and its threads: they have times of their own (`Timing.proxy_us`)."""
+
 
 class RemotingError(Exception):
     """A request got no answer; the subclasses say why (`RemotingException`)."""

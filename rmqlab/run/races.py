@@ -44,7 +44,7 @@ class LagRecord(NamedTuple):
 STAMPED_MS = 1_000  # within it both have stamped anew after the last one came
 
 
-def race(run: Run, group: str | None = None, topic: str | None = None) -> Iterator[RaceRecord]:
+def race(run: Run, group: str | None = None, topic: str | None = None) -> RaceRecord:
     """The race of the two members of a group.
 
     Raises:
@@ -56,18 +56,19 @@ def race(run: Run, group: str | None = None, topic: str | None = None) -> Iterat
         raise BadInput(
             _("a race has two members; {count} were started in {group}", count=len(starts), group=view.group)
         )
-    (first, begun), (last, joined) = ((fact.event.who, fact.t) for fact in starts)
-    came = next((beat.t for beat in view.beats if beat.who == last), None)
+    (first, first_start), (last, last_start) = ((fact.event.who, fact.t) for fact in starts)
+    joined = next((beat.t for beat in view.beats if beat.who == last), None)
 
-    def stamp(who: str) -> float | None:
-        if came is None:
+    def stamp(member: str) -> float | None:
+        if joined is None:
             return None
-        stamps = [beat.version - came for beat in view.beats
-                  if beat.who == who and beat.version > came - 1 and beat.t < came + STAMPED_MS]  # fmt: skip
+        stamps = [beat.version - joined for beat in view.beats
+                  if beat.who == member and beat.version > joined - 1 and beat.t < joined + STAMPED_MS]  # fmt: skip
         return round(max(stamps), 3) if stamps else None
 
-    got = sorted({record.who for record in records.consumed(run) if record.topic == view.topic})
-    yield RaceRecord(first, last, round(joined - begun, 3), ", ".join(got), stamp(first), stamp(last))
+    receivers = sorted({record.who for record in records.consumed(run) if record.topic == view.topic})
+    gap = round(last_start - first_start, 3)
+    return RaceRecord(first, last, gap, ", ".join(receivers), stamp(first), stamp(last))
 
 
 def lags(
@@ -78,14 +79,14 @@ def lags(
     changes = [(row.t, row.queue, row.offset + 1, 0) for row in records.messages(run) if row.topic == view.topic]
     changes += [(fact.t, fact.event.queue, 0, fact.event.offset) for fact in view.facts(Commit)]
     ends: dict[int, int] = {}
-    done: dict[int, int] = {}
+    offsets: dict[int, int] = {}
     stretches: list[tuple[float, int]] = []
     for t, queue, end, committed in sorted(changes):
-        ends[queue], done[queue] = max(ends.get(queue, 0), end), max(done.get(queue, 0), committed)
-        lag = max(0, sum(ends.values()) - sum(done.values()))
+        ends[queue], offsets[queue] = max(ends.get(queue, 0), end), max(offsets.get(queue, 0), committed)
+        lag = max(0, sum(ends.values()) - sum(offsets.values()))
         if not stretches or stretches[-1][1] != lag:
             stretches.append((t, lag))
-    over = [t for t, _lag in stretches[1:]] + [view.end + view.zero]
-    for (since, lag), until in zip(stretches, over, strict=True):
+    changed_at = [t for t, _lag in stretches[1:]] + [view.end + view.zero]
+    for (since, lag), until in zip(stretches, changed_at, strict=True):
         if until - since >= shortest_ms:
             yield LagRecord(since, until, round(until - since, 3), lag)

@@ -241,7 +241,7 @@ class LabTables:
         """
         from rmqlab.run.races import race
 
-        return next(race(self._run(), group, topic))
+        return race(self._run(), group, topic)
 
     def outcome(self) -> Outcome:
         """Who consumed what, and the committed offsets."""

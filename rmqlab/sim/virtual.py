@@ -12,7 +12,7 @@ from operator import attrgetter
 from types import coroutine
 from typing import TYPE_CHECKING, Any
 
-from rmqlab.client.runtime import RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
+from rmqlab.client.runtime import PROXY_THREAD, RemotingConnectError, RemotingSendRequestError, RemotingTimeoutError
 from rmqlab.protocol.channel import C2S
 from rmqlab.protocol.codes import PULLS
 from rmqlab.protocol.command import ONEWAY, RESPONSE
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rmqlab.scenario.schedule import Chooser, Timing
 
 FIRST_PORT = 50_000
-PROXY = "proxy"  # the thread of a client of a proxy
 _IS_DONE = attrgetter("done")
 
 
@@ -189,7 +188,7 @@ class VirtualNode(Machine):
     ) -> Generator[Trap, Any, None]:
         """Go on when this machine's `thread` gets its turn; `code` and `answer` are what it waited for."""
         world, timing = self.world, self.world.timing
-        delays = (timing.proxy_us if thread == PROXY else ()) or timing.thread_us
+        delays = (timing.proxy_us if thread == PROXY_THREAD else ()) or timing.thread_us
         if len(delays) == 1:
             return
         if world.lanes is not None:

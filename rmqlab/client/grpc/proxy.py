@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.client.client_error import CALL_ERRORS, MQClientError
 from rmqlab.client.pop.pop_api import POLL_GRACE, PopStatus, ack_message, change_invisible_time, handle_of, pop_message
+from rmqlab.client.runtime import PROXY_THREAD
 from rmqlab.events import AckedByProxy
 from rmqlab.message.properties import PROPERTY_POP_CK
 from rmqlab.protocol.pop_headers import ANY_QUEUE, MAX_MSG_NUMS, ConsumeInitMode, PopMessageRequestHeader
@@ -91,7 +92,7 @@ class Proxy:
             exp_type=data.expression_type,
             exp=data.sub_string,
         )
-        await instance.runtime.late("proxy")  # the way there and the proxy's own threads
+        await instance.runtime.late(PROXY_THREAD)
         result = await pop_message(instance.api, addr, broker_name, header, poll_ms + POLL_GRACE)
         if result.pop_status is PopStatus.POLLING_FULL:
             raise MQClientError("polling full")
