@@ -13,7 +13,7 @@ from rmqlab_tools.source.terms import Assign, Call, Do, Join, Make, Name, Return
 from rmqlab_tools.source.values import GROUP_KEYS, NO_GROUP, NotKnown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rmqlab_tools.source.code import Code
     from rmqlab_tools.source.follow import Follower
@@ -43,6 +43,8 @@ IMPORTED: Final = {
 }  # fmt: skip
 """Those whose names others have too: they count where they are imported from a client of RocketMQ."""
 BUILDERS: Final = {"newPushConsumerBuilder": "grpc", "newSimpleConsumerBuilder": "simple"}
+SETTERS: Final = {"setMessageModel": "messageModel", "setConsumeFromWhere": "consumeFromWhere"}
+"""Setters of what all members of a group must have alike, by its name."""
 ONS_MAKERS: Final = {"createConsumer", "createOrderedConsumer", "createBatchConsumer"}
 
 
@@ -156,8 +158,7 @@ class _Finder:
             draft = self._by_variable[where, name]
             self._by_chain[calls[-1]] = draft
             self._apply(draft, calls, function)
-        elif any(call.function in BUILDERS for call in calls):
-            kind = next(BUILDERS[call.function] for call in calls if call.function in BUILDERS)
+        elif kind := _built(calls):
             draft = self._draft(name, line, kind, NO_GROUP)
             self._by_variable[where, name] = self._by_chain[calls[-1]] = draft
             self._apply(draft, calls, function)
@@ -229,12 +230,10 @@ class _Finder:
         return NotKnown(_("the properties of the consumer are not made here"))
 
     def _variable(self, name: Name, function: Function | None) -> Draft | None:
-        simple = name.parts[-1]
-        if name.parts[:-1] in {(), ("this",)} and (function, simple) in self._by_variable:
-            return self._by_variable[function, simple]
-        if name.parts[:-1] in {(), ("this",)}:
-            return self._by_variable.get((None, simple))
-        return None
+        *owner, simple = name.parts
+        if owner not in ([], ["this"]):
+            return None
+        return self._by_variable.get((function, simple)) or self._by_variable.get((None, simple))
 
     def _called(self, call: Call, function: Function) -> None:
         if call in self._by_chain:
@@ -245,8 +244,7 @@ class _Finder:
             if draft is not None:
                 self._apply(draft, calls, function)
                 return
-        kind = next((BUILDERS[each.function] for each in calls if each.function in BUILDERS), "")
-        if kind:
+        if kind := _built(calls):
             draft = self._draft(f"line {calls[0].line}", calls[0].line, kind, NO_GROUP)
             self._by_chain[call] = draft
             self._apply(draft, calls, function)
@@ -274,10 +272,8 @@ class _Finder:
                 draft.servers = first
             elif call.function == "setNamespace" and first:
                 draft.namespace = first
-            elif call.function == "setMessageModel" and isinstance(call.arguments[0], Name):
-                draft.settings["messageModel"] = call.arguments[0].parts[-1]
-            elif call.function == "setConsumeFromWhere" and first and isinstance(call.arguments[0], Name):
-                draft.settings["consumeFromWhere"] = call.arguments[0].parts[-1]
+            elif call.function in SETTERS and first and isinstance(first.term, Name):
+                draft.settings[SETTERS[call.function]] = first.term.parts[-1]
             elif (call.function == "setSubscriptionExpressions" and first) or (
                 call.function == "setSubscription" and first and draft.kind == "push"
             ):
@@ -288,8 +284,7 @@ class _Finder:
                 self._ons_table(draft, first, function)
             elif call.function in {"subscribe", "subscribeAndStart"} and len(arguments) >= 2:
                 if self._is_class_filter(draft, call):
-                    why = NotKnown(_("a class filter cannot be looked into"))
-                    draft.remark = draft.remark or why.why
+                    draft.remark = draft.remark or _("a class filter cannot be looked into")
                 else:
                     self._subscribes(draft, call, arguments[0], arguments[1])
             elif call.function == "subscribe" and len(arguments) == 1:
@@ -323,6 +318,11 @@ class _Finder:
                         topic, given.get("setExpression"), draft.line, self._unit.file, given.get("setType")
                     )
                 )
+
+
+def _built(calls: Iterable[Call]) -> str:
+    """How the consumer fetches whose builder a chain begins with; "" of any other chain."""
+    return next((BUILDERS[call.function] for call in calls if call.function in BUILDERS), "")
 
 
 def _is_group_key(term: Term) -> bool:

@@ -65,6 +65,7 @@ def test_annotation(wishes, values, topic, wish):
         ('c.subscribe("T", (String) null);', "TAG '*'"),
         ('Runnable r = () -> { try { c.subscribe("T", "a"); } catch (Exception e) {} };', "TAG 'a'"),
         ('c.setConsumerGroup("g"); c.subscribe("T", tags);', "TAG 'of a field'"),
+        ('c.setMessageModel(); c.setConsumeFromWhere(); c.setConsumerGroup(); c.subscribe("T", "a");', "TAG 'a'"),
         ('c.subscribe("T", """\n            a || b""");', "TAG 'a || b'"),
     ],
 )
