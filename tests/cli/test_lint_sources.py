@@ -160,7 +160,7 @@ def test_it_says_the_same_in_chinese(shop, capsys):
     with spoken("zh"):
         main(["lint", "."])
     out = capsys.readouterr().out
-    assert "不一致：成员要的消息不同" in out or "不一致" in out
+    assert "bad：不一致：成员订阅的是不同的消息。" in out
     assert "给出的代码中没有 X.Y" in out
 
 
