@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rmqlab.errors import BadInput, there_are
+from rmqlab.errors import BadInput
 from rmqlab.language import _, joined
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab_tools.cli.arguments import add_version
 from rmqlab_tools.cli.check_files import add_check_files, check_targets, give_checks
-from rmqlab_tools.cli.lint_sources import LINT_NOT_KNOWN, add_source_arguments, is_source, run_sources
+from rmqlab_tools.cli.lint_sources import LINT_NOT_KNOWN, add_source_arguments, is_source, require_group, run_sources
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
 from rmqlab_tools.doctor.evidence.lint_views import read_views
@@ -104,12 +104,7 @@ def run(args: Namespace) -> int:
     else:
         groups, views, config_damage = read_views(args.file, args.queues)
         if args.group is not None:
-            known = {**groups, **views}
-            if args.group not in known:
-                where, near = " ".join(args.file), there_are(args.group, sorted(known))
-                raise BadInput(
-                    _("--group {group}: {file} has no such group{near}", group=args.group, file=where, near=near)
-                )
+            require_group(args, groups | views)
             groups = {name: group for name, group in groups.items() if name == args.group}
             views = {name: view for name, view in views.items() if name == args.group}
     if not views and not any(member.subscriptions for group in groups.values() for member in group.members):

@@ -18,6 +18,7 @@ from rmqlab_tools.source.files import READ
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Collection
 
 LINT_NOT_KNOWN = 4
 
@@ -53,6 +54,17 @@ def is_source(name: str) -> bool:
     return path.suffix.lower() in READ
 
 
+def require_group(args: Namespace, names: Collection[str]) -> None:
+    """See to it that the group is there that `--group` names.
+
+    Raises:
+        BadInput: it is not.
+    """
+    if args.group not in names:
+        where, near = " ".join(args.file), there_are(args.group, sorted(names))
+        raise BadInput(_("--group {group}: {file} has no such group{near}", group=args.group, file=where, near=near))
+
+
 def run_sources(args: Namespace) -> int:
     """Print what was found for each group; return 1 if one is inconsistent or refused, 4 if too little is known.
 
@@ -70,17 +82,7 @@ def run_sources(args: Namespace) -> int:
     base = read_code_base(map(Path, args.file), args.profile, tests=args.tests)
     found = lint_sources(base, args.version, args.queues)
     if args.group is not None:
-        names = [group.group for group in found.groups]
-        if args.group not in names:
-            near = there_are(args.group, names)
-            raise BadInput(
-                _(
-                    "--group {group}: {file} has no such group{near}",
-                    group=args.group,
-                    file=" ".join(args.file),
-                    near=near,
-                )
-            )
+        require_group(args, [group.group for group in found.groups])
         found.groups = [group for group in found.groups if group.group == args.group]
         found.gaps = [gap for gap in found.gaps if gap.group in {"", args.group}]
     printer(args).say(*source_lines(found, verbose=args.verbose))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab_tools.source.code import JVM
 from rmqlab_tools.source.drafts import worked_out
-from rmqlab_tools.source.scopes import Scope, bindings, calls_in, fits
+from rmqlab_tools.source.scopes import Scope, bindings, calls_in, fits, of_itself
 from rmqlab_tools.source.terms import Name
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _units(draft: Draft, code: Code) -> Iterator[Unit]:
 def _is_of(call: Call, wanted: TypeOfCode, inside: TypeOfCode, scope: Scope, follower: Follower) -> bool:
     """Whether a call is of a function of a type: of its own, of what extends it, or of an object declared as it."""
     target = call.target
-    if target is None or target == Name(("this",)) or target == Name(("self",)):
+    if of_itself(call):
         return call.function == wanted.simple or inside is wanted or wanted.simple in inside.supers or not wanted.name
     if not isinstance(target, Name):
         return False

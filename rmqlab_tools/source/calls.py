@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from rmqlab.language import _
 from rmqlab_tools.source.known_calls import JVM_TEXTS, known_call
-from rmqlab_tools.source.names import SELF, NameFollower
-from rmqlab_tools.source.scopes import Placed, Scope, bindings, function_of, property_of, shown
+from rmqlab_tools.source.names import NameFollower
+from rmqlab_tools.source.scopes import Placed, Scope, bindings, function_of, of_itself, property_of, shown
 from rmqlab_tools.source.terms import Call, Join, Name, Return, Setting, Text, chain, root
 from rmqlab_tools.source.values import NotKnown
 
@@ -31,7 +31,7 @@ class CallFollower(NameFollower):
         target = call.target
         if isinstance(target, Call):
             return self._of_bound_settings(call, scope)
-        if target is None or (isinstance(target, Name) and target.parts[0] in SELF and len(target.parts) == 1):
+        if of_itself(call):
             return self._own_call(call, scope)
         if isinstance(target, Name):
             return self._call_of(target, call, scope)
@@ -42,13 +42,11 @@ class CallFollower(NameFollower):
     def called(self, call: Call, scope: Scope) -> tuple[Unit, TypeOfCode, Function] | None:
         """The function of the sources that a call is of; None where it is none, or where objects decide."""
         target = call.target
-        if target is None or target in {Name(("this",)), Name(("self",))}:
+        if of_itself(call):
             places = [*self.types_in_reach(scope)]
         elif isinstance(target, Name):
-            around = "" if scope.type is None else scope.type.name
             declared = self.declared_type(target, scope)
-            parts = (declared,) if declared else target.parts
-            place = self.code.type_named(parts, scope.unit, around) if scope.unit.of_jvm else None
+            place = self.type_named((declared,) if declared else target.parts, scope) if scope.unit.of_jvm else None
             places = [] if place is None else [place]
         else:
             places = []
@@ -64,8 +62,7 @@ class CallFollower(NameFollower):
         if not isinstance(start, Name) or any(each.arguments for each in calls):
             return None
         declared = self.declared_type(start, scope)
-        around = "" if scope.type is None else scope.type.name
-        named = self.code.type_named((declared,), scope.unit, around) if declared else None
+        named = self.type_named((declared,), scope) if declared else None
         prefix = None if named is None else self.prefix(*named)
         if prefix is None:
             return None
@@ -85,20 +82,19 @@ class CallFollower(NameFollower):
 
     def _call_of(self, target: Name, call: Call, scope: Scope) -> Placed | NotKnown | None:
         """A call of a type's function, of an enum's constant, or of an object whose type is declared here."""
-        around = "" if scope.type is None else scope.type.name
         *before, last = target.parts
         declared = self.declared_type(target, scope)
         if declared:
             return self._on_object(declared, call, scope)
         if not scope.unit.of_jvm:
             return None
-        named = self.code.type_named(target.parts, scope.unit, around)
+        named = self.type_named(target.parts, scope)
         if named is not None:
             unit, made = named
             function = function_of(made, call)
             return None if function is None else self._result(function, call, scope, Scope(unit, made, function))
         if before:
-            owner = self.code.type_named(tuple(before), scope.unit, around)
+            owner = self.type_named(tuple(before), scope)
             if owner is not None and last in owner[1].entries:
                 return self._on_entry(owner, last, call, scope)
         elif (full := scope.unit.imports.get(last, "")) and "." in full:
@@ -121,7 +117,7 @@ class CallFollower(NameFollower):
         return self.of_entry(made, entry, property_of(call.function), unit)
 
     def _on_object(self, type_: str, call: Call, scope: Scope) -> Placed | NotKnown | None:
-        named = self.code.type_named((type_,), scope.unit, "" if scope.type is None else scope.type.name)
+        named = self.type_named((type_,), scope)
         if named is None:
             return None
         unit, made = named

@@ -25,9 +25,8 @@ def checks_of(found: SourceLint) -> list[Check]:
             checks.append(Check("expression-refused", group.group, Level.ERROR, sentence, spots))
         if level is Level.WARNING and group.missing:
             continue  # its gaps say it, each at its own place
-        sentences = {place.label: difference_sentence(group, place.label) for place in places} if level else {}
         spots = tuple(
-            Spot(place.file, place.line, sentences.get(place.label, "") if level is Level.ERROR else "")
+            Spot(place.file, place.line, difference_sentence(group, place.label) if level is Level.ERROR else "")
             for place in places
         )
         text = spots[0].text if level is Level.ERROR and spots else verdict_words(group.verdict)

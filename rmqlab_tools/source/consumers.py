@@ -54,9 +54,7 @@ def read_code_base(sources: Iterable[Path], profiles: Iterable[str] = (), *, tes
         for consumer in consumers_of(draft, code, follower):
             if (kept := after_settings(consumer, settings)) is not None:
                 base.consumers.append(kept)
-    for draft in jvm_drafts(code, follower):
-        base.consumers += consumers_of(draft, code, follower)
-    for draft in (*go_drafts(code, follower), *python_drafts(code)):
+    for draft in (*jvm_drafts(code, follower), *go_drafts(code, follower), *python_drafts(code)):
         base.consumers += consumers_of(draft, code, follower)
     base.consumers += setting_consumers(settings)
     base.consumers += bean_consumers(files, settings)

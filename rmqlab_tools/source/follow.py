@@ -42,9 +42,9 @@ class Follower(CallFollower):
                 return self.settings.filled(term.text, scope.unit.file)
             case Join():
                 texts = [self.text(Placed(part, scope)) for part in term.parts]
-                missing = [value for value in texts if isinstance(value, NotKnown)]
-                if missing:
-                    return NotKnown(missing[0].why, frozenset().union(*(value.given for value in missing)))
+                unknown = [value for value in texts if isinstance(value, NotKnown)]
+                if unknown:
+                    return NotKnown(unknown[0].why, frozenset().union(*(value.given for value in unknown)))
                 return Known("".join(value.text for value in texts if isinstance(value, Known)))
             case Call():
                 return NotKnown(_("{call}() is not followed", call=shown(term)))
@@ -54,7 +54,7 @@ class Follower(CallFollower):
                 return NotKnown(_("it is no text"))
             case Unread():
                 return NotKnown(_("{text} is not followed", text=term.text))
-        return NotKnown(_("{name} is in none of the sources", name=term))
+        return NotKnown(missing(term))
 
     def reach(self, placed: Placed) -> Placed | NotKnown:
         """What a name or a call stands for: a term that is neither, or a call that is not ours."""
@@ -66,7 +66,7 @@ class Follower(CallFollower):
             cycle = [*self._trail[self._trail.index(step) :], step]
             return NotKnown(
                 _("{name} leads back to itself: {cycle}", name=shown(term),
-                  cycle=" -> ".join(shown(one[0]) for one in cycle))
+                  cycle=" -> ".join(shown(term_of) for term_of, *_place in cycle))
             )  # fmt: skip
         if len(self._trail) >= DEEPEST:
             return NotKnown(_("{name} leads through more than {most} names", name=shown(term), most=DEEPEST))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from rmqlab.language import N_, _
+from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SubscriptionSplitError, build_subscription
 from rmqlab_tools.search.lint.findings import GroupLint, LintVerdict
 from rmqlab_tools.search.lint.lint_text import refused
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rmqlab_tools.source.drafts import FoundConsumer, FoundSubscription
-
-WHAT: Final = {"group": N_("group"), "topic": N_("topic"), "expression": N_("expression")}
 
 
 @dataclass(frozen=True, slots=True)

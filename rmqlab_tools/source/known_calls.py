@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rmqlab.language import _
 from rmqlab_tools.source.terms import Call, Items, Join, Name, Setting, Text
+
+if TYPE_CHECKING:
+    from rmqlab_tools.source.terms import Term
 
 JVM_TEXTS: Final = frozenset({"strip", "toString", "trim", "trimIndent", "trimMargin", "intern"})
 """Calls that leave a text as it is, but for blanks at its ends."""
@@ -59,19 +62,19 @@ def _is_environment(call: Call) -> bool:
     return isinstance(call.target, Name) and call.target.parts[-1].lower().endswith(("env", "environment"))
 
 
-def _formatted(text: str, values: tuple[object, ...]) -> Join | None:
+def _formatted(text: str, values: tuple[Term, ...]) -> Join | None:
     """A text with `%s` for each value; any other place is not followed."""
     pieces = _PLACES.split(text)
     if len(pieces) - 1 != len(values) or any("%" in piece.replace("%%", "") for piece in pieces) or "$s" in text:
         return None
-    parts: list[object] = [Text(pieces[0].replace("%%", "%"))]
+    parts: list[Term] = [Text(pieces[0].replace("%%", "%"))]
     for value, piece in zip(values, pieces[1:], strict=True):
         parts += [value, Text(piece.replace("%%", "%"))]
-    return Join(tuple(parts))  # type: ignore[arg-type]
+    return Join(tuple(parts))
 
 
-def _joined(between: object, values: tuple[object, ...]) -> Join:
-    parts: list[object] = []
+def _joined(between: Term, values: tuple[Term, ...]) -> Join:
+    parts: list[Term] = []
     for value in values:
         parts += [between, value] if parts else [value]
-    return Join(tuple(parts))  # type: ignore[arg-type]
+    return Join(tuple(parts))

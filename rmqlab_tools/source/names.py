@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.language import _, joined
-from rmqlab_tools.source.scopes import Placed, Scope, ends, missing, prefix_of, setting_of, splits
+from rmqlab_tools.source.scopes import SELF, Placed, Scope, ends, missing, prefix_of, setting_of, splits
 from rmqlab_tools.source.terms import Assign, Make, Name, Setting, Text
 from rmqlab_tools.source.values import NotKnown
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 DEEPEST: Final = 60
 """Names that lead to one another, and types around or above one."""
-SELF: Final = frozenset({"this", "self"})
 
 
 class NameFollower(ABC):
@@ -58,22 +57,17 @@ class NameFollower(ABC):
             return None
         given = [step for step in function.statements if isinstance(step, Assign) and step.target == (name,)]
         parameter = next((each for each in function.parameters if each.name == name), None)
-        valued = [step for step in given if step.value is not None]
-        if parameter is not None and not valued:
+        values = list(dict.fromkeys(step.value for step in given if step.value is not None))
+        if parameter is not None and not values:
             return self._parameter(parameter, scope)
         if not given or (scope.type is not None and name in scope.type.fields and not any(s.type for s in given)):
             return None
-        return self._single(name, valued, scope, parameter=parameter is not None)
-
-    def _single(self, name: str, valued: list[Assign], scope: Scope, *, parameter: bool = False) -> Placed | NotKnown:
-        """The one value that a variable is given."""
-        if not valued:
+        if not values:
             return NotKnown(_("{name} is given no value here", name=name))
-        if len({step.value for step in valued}) > 1 or parameter:
-            lines = joined(", ", sorted({step.line for step in valued}))
+        if len(values) > 1 or parameter is not None:
+            lines = joined(", ", sorted({step.line for step in given if step.value is not None}))
             return NotKnown(_("{name} is set at several places (lines {lines})", name=name, lines=lines))
-        value = valued[0].value
-        return NotKnown(_("{name} is given no value here", name=name)) if value is None else Placed(value, scope)
+        return Placed(values[0], scope)
 
     def _parameter(self, parameter: Parameter, scope: Scope) -> Placed | NotKnown:
         function = scope.function
@@ -117,6 +111,10 @@ class NameFollower(ABC):
                 return NotKnown(_("{name} is a parameter of {type}", name=head, type=made.name))
         return None
 
+    def type_named(self, parts: tuple[str, ...], scope: Scope) -> tuple[Unit, TypeOfCode] | None:
+        """The type that a name means where it stands; None where no source has it."""
+        return self.code.type_named(parts, scope.unit, "" if scope.type is None else scope.type.name)
+
     def types_in_reach(self, scope: Scope) -> Iterable[tuple[Unit, TypeOfCode]]:
         """The type of a scope, those that it extends, and those around it."""
         seen: list[TypeOfCode] = []
@@ -145,7 +143,7 @@ class NameFollower(ABC):
             for function in made.functions
             for step in function.statements
             if isinstance(step, Assign)
-            and (step.target in {("this", wanted.name), ("self", wanted.name)} or step.target == (wanted.name,))
+            and step.target in {("this", wanted.name), ("self", wanted.name), (wanted.name,)}
             and not step.type
         ]
         if wanted.value is not None and not sets:
@@ -154,12 +152,10 @@ class NameFollower(ABC):
         if len(values) > 1:
             lines = joined(", ", sorted({wanted.line, *(step.line for _function, step in sets)}))
             return NotKnown(_("{name} is set at several places (lines {lines})", name=wanted.name, lines=lines))
-        if not sets:
+        function, value = (sets[0][0], sets[0][1].value) if sets else (None, None)
+        if value is None:
             return NotKnown(_("{name} is given no value in {type}", name=wanted.name, type=made.name))
-        function, step = sets[0]
-        if step.value is None:
-            return NotKnown(_("{name} is given no value in {type}", name=wanted.name, type=made.name))
-        return Placed(step.value, replace(asked if asked.function is function else here, function=function))
+        return Placed(value, replace(asked if asked.function is function else here, function=function))
 
     def _inside(self, placed: Placed, rest: list[str], declared: Field | None = None) -> Placed | NotKnown | None:
         """What lies in an object that a variable has, by the variable's declared type."""
@@ -179,7 +175,7 @@ class NameFollower(ABC):
 
     def of_declared(self, type_: str, rest: list[str], scope: Scope) -> Placed | NotKnown | None:
         """A field of an object whose type is declared; None where no source has it."""
-        named = self.code.type_named((type_,), scope.unit, scope.type.name if scope.type else "") if type_ else None
+        named = self.type_named((type_,), scope) if type_ else None
         if named is None:
             return None
         unit, made = named
@@ -199,9 +195,8 @@ class NameFollower(ABC):
         head, *rest = name.parts
         if not rest:
             return self._imported(head, unit)
-        around = "" if scope.type is None else scope.type.name
         for size in range(len(name.parts) - 1, 0, -1):
-            named = self.code.type_named(name.parts[:size], unit, around)
+            named = self.type_named(name.parts[:size], scope)
             if named is not None:
                 return self.in_type(name.parts[size:], Scope(*named))
         return None

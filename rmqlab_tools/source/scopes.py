@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rmqlab.language import _
 from rmqlab_tools.source.terms import Call, Do, Function, Make, Name, Setting, Term, Text, TypeOfCode, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rmqlab_tools.source.terms import Annotation
+
+
+SELF: Final = frozenset({"this", "self"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,12 @@ def bindings(function: Function, call: Call, scope: Scope) -> Bound:
     return tuple(made)
 
 
+def of_itself(call: Call) -> bool:
+    """Whether a function is called of the object or file in which the call stands."""
+    target = call.target
+    return target is None or (isinstance(target, Name) and len(target.parts) == 1 and target.parts[0] in SELF)
+
+
 def calls_in(function: Function) -> Iterable[Call]:
     """The calls that stand in a function."""
     return (step.call for step in function.statements if isinstance(step, Do))
@@ -73,11 +84,11 @@ def function_of(made: TypeOfCode, call: Call) -> Function | None:
     return next((function for function in made.functions if fits(function, call)), None)
 
 
-def setting_of(annotations: Iterable[object]) -> Setting | None:
+def setting_of(annotations: Iterable[Annotation]) -> Setting | None:
     """The setting that `@Value` puts into a field or a parameter."""
     for annotation in annotations:
-        value = getattr(annotation, "values", {}).get("value")
-        if getattr(annotation, "name", "") == "Value" and isinstance(value, Text):
+        value = annotation.values.get("value")
+        if annotation.name == "Value" and isinstance(value, Text):
             return Setting(value.value)
     return None
 

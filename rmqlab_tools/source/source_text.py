@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rmqlab.language import _, joined, ngettext
 from rmqlab_tools.search.lint.findings import LintVerdict
 from rmqlab_tools.search.lint.limits import named
-from rmqlab_tools.search.lint.lint_text import lint_lines, refused
+from rmqlab_tools.search.lint.lint_text import advice, holder_words, lint_lines, refused, share_words, witness_words
 from rmqlab_tools.styled import BAD, GOOD, HEAD, SOFT, WARN, Line
 
 if TYPE_CHECKING:
@@ -66,8 +66,6 @@ def _summary(found: SourceLint, bad: int) -> str:
 
 def difference_sentence(group: GroupLint, member: str) -> str:
     """For a line of code: what this member asks for, what others do, and a message that shows it."""
-    from rmqlab_tools.search.lint.lint_text import advice, holder_words, share_words, witness_words
-
     parts = []
     for topic in group.topics:
         if topic.verdict is not LintVerdict.INCONSISTENT:
@@ -87,10 +85,9 @@ def difference_sentence(group: GroupLint, member: str) -> str:
         for witness in topic.witnesses[:1]:
             parts.append(f"{witness_words(witness)}.")
             for loss in witness.losses[:1]:
-                share = share_words(loss.lost, topic.queues)
-                stuck = share_words(loss.stuck, topic.queues)
-                lost = _("lost in {share}", share=share) if loss.lost else _("waits in {share}", share=stuck)
-                parts.append(f"{holder_words([loss.holder])}: {lost}.")
+                share = share_words(loss.lost or loss.stuck, topic.queues)
+                fate = _("lost in {share}", share=share) if loss.lost else _("waits in {share}", share=share)
+                parts.append(f"{holder_words([loss.holder])}: {fate}.")
     for shared in group.shared_ids:
         parts += [*shared.lines()][:1]
     return joined(" ", [*parts, advice(group)])
