@@ -22,8 +22,9 @@ if (lesson && cells.length) {
   for (const cell of cells) seen.observe(cell);
 }
 
+const read = known();
 for (const card of document.querySelectorAll("[data-lesson]")) {
-  const share = Math.min(1, Number(known()[card.dataset.lesson]) || 0);
+  const share = Math.min(1, Number(read[card.dataset.lesson]) || 0);
   const place = card.querySelector(".lesson-progress");
   card.classList.toggle("lesson-read", share === 1);
   place.querySelector("progress").value = share;

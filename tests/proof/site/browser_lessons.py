@@ -182,8 +182,8 @@ class _Lessons:
                 for language in LANGUAGES:
                     self._write(source, folder if language == ENGLISH else folder / language, language)
                 if len(inner.parts) == 1:
-                    of = {language: self._card(source.stem, language) for language in LANGUAGES}
-                    self.known.append({"path": inner.as_posix(), **of})
+                    cards = {language: self._card(source.stem, language) for language in LANGUAGES}
+                    self.known.append({"path": inner.as_posix(), **cards})
 
     @staticmethod
     def _card(name: str, language: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab import Lab
 from tests.proof.site.lesson_cards import lessons
+from tests.proof.site.playground_pages import PAGES
 from tests.proof.site.top import words
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Home:
     """The home page in one language; `sources` are those of the site, with the film in that language."""
 
     readers = READERS
+    playgrounds = PAGES
     proofs = PROOFS
     commands = COMMANDS
 

@@ -62,7 +62,8 @@ def _context(page: str) -> Json:
     image = {"image": "preview-en.png", "image_words": texts["en"]["page"]["preview"], "locale": "en_GB", "address": ""}
     return {
         "top": PlaygroundTop(),
-        "words": {"en": texts["en"] | {page: own}},
+        "words": texts,
+        "pages": PAGES,
         "words_json": json.dumps(texts, ensure_ascii=False).replace("</", "<\\/"),
         "modules": () if page == "lessons" else MODULES,
         "preview": image | {"title": escape(f"{own['title']} · rmqlab"), "description": escape(own["lead"])},

@@ -40,6 +40,7 @@ NOT_PAGES = ("playgrounds", "locale")
 SVG = "image/svg+xml"
 _HEADING = re.compile(r"^##+ (.+)$", re.MULTILINE)
 _HEADING_LINE = re.compile(r"^(##+ .+)$", re.MULTILINE)
+_EIGHT = re.compile(r"^!\[[^\]]+\]\([./]+/data/pictures/eight_messages\.svg\)$", re.MULTILINE)
 _LINK = re.compile(r"(?P<before>\]\()(?P<path>(?:\.\./|playgrounds/)[^)#\s]*)")
 
 
@@ -70,7 +71,10 @@ def lay_out(target: Path, language: str, *, lessons: bool = True) -> None:
         _copy(picture, place)
     with spoken(language):  # the picture of README, as tests/show/test_readme_picture.py has it
         drawn, running = fate_grid(EightMessages().run()).svg, home_page.film().html(autoplay=True)
-    (target / "data" / "pictures" / "eight_messages.svg").write_text(letters_marked(drawn), encoding="utf-8")
+    (target / "data" / "pictures" / "eight_messages.svg").write_text(drawn, encoding="utf-8")
+    start = target / "start" / "index.md"
+    inside = f"```{{raw}} html\n<figure>{letters_marked(drawn)}</figure>\n```"  # as a file it has no night
+    start.write_text(_EIGHT.sub(lambda _: inside, start.read_text(encoding="utf-8")), encoding="utf-8")
     (target / home_page.FILM).write_text(running, encoding="utf-8")
     times = target / "data" / "workshop" / "times.txt"  # docs/instructors/times.md shows it
     times.parent.mkdir(parents=True, exist_ok=True)

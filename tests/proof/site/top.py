@@ -57,7 +57,6 @@ class PageTop:
     """The header of a page of Sphinx: `page` is its name, "how-to/index" for example."""
 
     main = "furo-main-content"
-    drawers = True
 
     def __init__(self, page: str, language: str) -> None:
         """`language` is the page's."""
