@@ -92,7 +92,7 @@ def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | No
         )
     members = [(client, _ask(member, topic)) for client, member in sorted(case.group.members.items())]
     slots = [(broker, _text(subscription)) for broker, subscription in sorted(case.slots(topic).items())]
-    held = {broker: paint(subscription.sub_string) for broker, subscription in case.slots(topic).items()}
+    slot_paints = {broker: paint(subscription.sub_string) for broker, subscription in case.slots(topic).items()}
     queues = _queue_rows(case, judged, topic)
     title = _("{group}, {topic}: {state}", group=case.group.name, topic=topic, state=str(judged.state))
     rows = max(min(len(members), SHOWN_MEMBERS), len(slots), min(len(queues), SHOWN_QUEUES), 1)
@@ -134,7 +134,7 @@ def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | No
                     GROUP_PICTURE.slot_x,
                     GROUP_PICTURE.top + row * GROUP_PICTURE.row,
                     GROUP_PICTURE.slot,
-                    held[broker],
+                    slot_paints[broker],
                     broker,
                     text,
                 )

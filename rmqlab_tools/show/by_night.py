@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from rmqlab_tools.show.palette import BLACK, WHITE, contrast, luminance
+from rmqlab_tools.show.canvas import CENTRE
+from rmqlab_tools.show.palette import BLACK, WHITE, contrast, light_of, luminance
 
 NIGHT = {WHITE: "#161D25", BLACK: "#F3F5F7"}  # the ground, and what is drawn on it
 ON_COLOUR = "on-colour"
 LEAST = 4.6  # contrast of coloured letters with the ground by night
-CENTRE = 0.36  # of the letters' size: so far above their line is their middle
 GREYS = 12  # red, green and blue of a grey differ by less
 _PART = re.compile(r"<(?P<name>/?g|rect|circle|text)\b(?P<rest>[^>]*)>")
 _VALUE = re.compile(r'(?<![\w-])(x|y|width|height|cx|cy|r|fill|font-size)="([^"]*)"')
@@ -107,7 +107,7 @@ def ground_by_night(colour: str) -> str:
 
 def _with_luminance(colour: str, wanted: float) -> str:
     """The colour mixed with white or black, in light and not in numbers, until it has a luminance."""
-    channels = [_linear(int(colour[at : at + 2], 16) / 255) for at in (1, 3, 5)]
+    channels = light_of(colour)
     own = luminance(colour)
     if wanted <= own:
         mixed = [channel * wanted / own for channel in channels]
@@ -115,10 +115,6 @@ def _with_luminance(colour: str, wanted: float) -> str:
         white = (wanted - own) / (1 - own)
         mixed = [channel + (1 - channel) * white for channel in channels]
     return "#" + "".join(f"{round(255 * _coded(channel)):02X}" for channel in mixed)
-
-
-def _linear(value: float) -> float:
-    return float(value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4)
 
 
 def _coded(value: float) -> float:

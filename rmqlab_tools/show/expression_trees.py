@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.language import _, joined, sentences
 from rmqlab_tools.search.expressions.answer import NOT_ASKED
-from rmqlab_tools.show.canvas import BOLD, MIN_TEXT, TEXT_SIZES, WIDTH, cut, fitting, painted, text_width
+from rmqlab_tools.show.canvas import BOLD, MIN_TEXT, WIDTH, cut, fitting, largest, painted, text_width
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import BLACK, GREY, PALE, VERDICT_COLOURS, VERMILLION, WHITE, ink
 from rmqlab_tools.show.tables import Table
@@ -56,9 +56,8 @@ def expression_tree(answer: Sql92) -> Picture:
     """
     if answer.tree is None:
         return _refused(answer)
-    roots = [_branch(answer.tree, size) for size in TEXT_SIZES]
-    room = WIDTH - 2 * EXPRESSION_TREE.margin
-    root = next((root for root in roots if tree_size(root)[0] <= room), roots[-1])
+    tree, room = answer.tree, WIDTH - 2 * EXPRESSION_TREE.margin
+    root = _branch(tree, largest(lambda size: tree_size(_branch(tree, size))[0] <= room))
     width, height = tree_size(root)
     width = max(
         width + 2 * EXPRESSION_TREE.margin, WIDTH, (min(len(answer.expression), LONGEST_TREE_LINE) + 2) * LETTER

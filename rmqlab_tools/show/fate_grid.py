@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rmqlab.language import _, joined
 from rmqlab.run.fates import Fate
 from rmqlab.run.run_view import RunView
-from rmqlab_tools.show.canvas import ROOM_TEXT, WIDTH, RunCanvas, fitted, fitting, legend
+from rmqlab_tools.show.canvas import BOLD, ROOM_TEXT, WIDTH, RunCanvas, fitted, fitting, legend
 from rmqlab_tools.show.fate_sum import STRIP, draw_sum, has_sum, sum_words
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import GREY, LOOKS, UNASKED, by_fate, counted, ink, look_of, summary
@@ -92,7 +92,7 @@ def _draw(canvas: RunCanvas, column: float, strip: float) -> None:
         label = tag or _("no tag")
         wide = FATE_GRID.left - 0.2
         size = fitting(label, wide, bold=True)
-        label = fitted(label, wide / 1.15, size=size)
+        label = fitted(label, wide / BOLD, size=size)
         canvas.text(0.05 + (FATE_GRID.left - 0.15) / 2, y + depth / 2, label, size=size, colour=ink(colour), bold=True)
         for queue, stack in row.items():
             for place, fate in enumerate(stack):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rmqlab.language import _, joined, ngettext
 from rmqlab.protocol.codes import RequestCode
 from rmqlab.run.fates import Fate
-from rmqlab_tools.show.canvas import ROOM_TEXT, TEXT_SIZES, WIDTH, Canvas, fitting, painted
+from rmqlab_tools.show.canvas import ROOM_TEXT, WIDTH, Canvas, fitting, largest, painted
 from rmqlab_tools.show.expression_trees import Branch, draw_tree, tree_size
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import BLACK, GREEN, GREY, PALE, PURPLE, SKY, WHITE, YELLOW
@@ -151,9 +151,11 @@ def _colours(explored: Exploration) -> list[str]:
 
 def _tree(decisions: Decision, colours: Sequence[str]) -> Branch:
     """The first choices, in the largest letters with which they have room."""
-    roots = [_branch(decisions, _("the run begins"), colours, size, LEVELS) for size in TEXT_SIZES]
-    room = WIDTH - 2 * OUTCOME_TREE.margin
-    return next((root for root in roots if tree_size(root)[0] <= room), roots[-1])
+
+    def of_size(size: float) -> Branch:
+        return _branch(decisions, _("the run begins"), colours, size, LEVELS)
+
+    return of_size(largest(lambda size: tree_size(of_size(size))[0] <= WIDTH - 2 * OUTCOME_TREE.margin))
 
 
 def _branch(place: Decision, title: str, colours: Sequence[str], size: float, levels: int) -> Branch:

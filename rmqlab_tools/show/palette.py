@@ -66,12 +66,17 @@ def look_of(message_fate: MessageFate | FateRecord) -> FateStyle:
     return UNASKED if fate in LOSING and not message_fate.asked else LOOKS[fate]
 
 
-def luminance(colour: str) -> float:
-    """Relative luminance of `#RRGGBB`, 0 (black) to 1 (white)."""
+def light_of(colour: str) -> list[float]:
+    """How much light red, green and blue of `#RRGGBB` are, each 0 to 1."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     low = 0.04045  # below it sRGB is linear
-    linear = [c / 12.92 if c <= low else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return [c / 12.92 if c <= low else float(((c + 0.055) / 1.055) ** 2.4) for c in channels]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `#RRGGBB`, 0 (black) to 1 (white)."""
+    red, green, blue = light_of(colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def contrast(colour: str, other: str) -> float:

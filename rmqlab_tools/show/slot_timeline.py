@@ -107,13 +107,9 @@ def _draw(canvas: RunCanvas, columns: Sequence[_Column], count: int, tags: Seque
     right = SLOT_TIMELINE.left + wide * max(len(columns), 1)
     left_out = count - len(columns)
     time = _("time, last {shown} of {count}", shown=len(columns), count=count) if left_out else _("time, s")
-    labels = {
-        _("version, s"): SLOT_TIMELINE.top / 2,
-        _("slot in broker"): ribbon + SLOT_TIMELINE.ribbon / 2,
-        time: floor + SLOT_TIMELINE.foot / 2,
-    }
-    for label, y in labels.items():
-        _label(canvas, label, y, bold=y == ribbon + SLOT_TIMELINE.ribbon / 2)
+    _label(canvas, _("version, s"), SLOT_TIMELINE.top / 2)
+    _label(canvas, _("slot in broker"), ribbon + SLOT_TIMELINE.ribbon / 2, bold=True)
+    _label(canvas, time, floor + SLOT_TIMELINE.foot / 2)
     for name, y in lanes.items():
         _label(canvas, name, y, bold=True)
         canvas.line((SLOT_TIMELINE.left, right), (y, y), PALE, 6)

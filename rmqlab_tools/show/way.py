@@ -45,7 +45,7 @@ def way_table(run: Run, body: str, *, group: str | None = None, topic: str | Non
         if (fact.event.body, fact.event.queue, fact.event.offset) == (body, fates[0].queue, fates[0].offset)
     )  # fmt: skip
     later = sorted((step for fate in fates for step in _steps(view, fate)), key=itemgetter(0, 1))
-    stored = min(sent.t - view.zero, *(step.t for step in later)) if later else sent.t - view.zero
+    stored = min([sent.t - view.zero, *(step.t for step in later)])
     told = _("stores it in queue {queue} at offset {offset}", queue=fates[0].queue, offset=fates[0].offset)
     lines = [(seconds(t), who, what) for t, _rank, who, what in dict.fromkeys([Step(stored, 0, BROKER, told), *later])]
     caption = _("The way of {body}, which has {tag}", body=body, tag=fates[0].tag or _("no tag"))

@@ -87,11 +87,10 @@ class Film:
         board = Storyboard(self.view, unusual=unusual)
         self.frames, self.messages, self.end = board.frames, board.stage.messages, board.end
         if len(self.frames) > LONGEST_FRAMES:
-            told = len(self.frames)
             raise BadInput(
                 _(
                     "the film has {told} steps, and nobody watches more than {most}; play a shorter run",
-                    told=told,
+                    told=len(self.frames),
                     most=LONGEST_FRAMES,
                 )
             )
@@ -225,8 +224,8 @@ class Film:
                 "f": {str(queue): offset for queue, offset in sorted(frame.offsets.items())},
             }
             changed = {key: value for key, value in now.items() if key != "m" and before.get(key) != value}
-            was = before.get("m", [-1] * len(boxes))
-            moved = {str(n): place for n, place in enumerate(now["m"]) if not before or was[n] != place}
+            were = before.get("m", [None] * len(self.messages))
+            moved = {str(n): place for n, place in enumerate(now["m"]) if were[n] != place}
             yield (
                 {"t": round(frame.t), "k": kinds.index(frame.step), "h": list(frame.actors), "c": list(frame.messages)}
                 | changed

@@ -47,9 +47,8 @@ class PopSteps:
         stage = self.stage
         match event := fact.event:
             case Waits(client=client, until=until):
-                is_new = client not in {who for frame in stage.frames[-1:] for who in frame.line}
                 stage.line = sorted([*stage.line, (until, client)])
-                if is_new and client not in self._seen():
+                if client not in self._seen():
                     stage.take(
                         t,
                         Step.WAIT,
