@@ -74,7 +74,7 @@ class Files:
             with open_regular(file.path) as stream:
                 data = stream.read(MOST_BYTES + 1)
         except OSError as error:
-            self.troubles.append((file.shown, _("cannot be read ({reason})", reason=error.strerror or error)))
+            self._closed(error, file.shown)
             return None
         if len(data) > MOST_BYTES:
             most = f"{MOST_BYTES:,}"
@@ -98,7 +98,7 @@ class Files:
             return
         if not os.access(source, os.R_OK | os.X_OK):
             raise BadInput(_("{path}: this folder may not be read; give one that may", path=source))
-        for folder, inner, names in os.walk(source):
+        for folder, inner, names in os.walk(source, onerror=self._closed):
             here = Path(folder)
             inner[:] = sorted(name for name in inner if not _passed_over(name))
             if not tests:
@@ -115,6 +115,11 @@ class Files:
             if len(self.files) > MOST_FILES:
                 most = f"{MOST_FILES:,}"
                 raise BadInput(_("{path}: more than {most} files; give a folder in it", path=source, most=most))
+
+    def _closed(self, error: OSError, shown: str = "") -> None:
+        """A file, or a folder in a source, that may not be read: what lies in it is missing."""
+        reason = error.strerror or error
+        self.troubles.append((shown or Path(error.filename).as_posix(), _("cannot be read ({reason})", reason=reason)))
 
     def _take(self, path: Path) -> None:
         shown = path.as_posix()

@@ -96,6 +96,14 @@ def test_a_file_that_may_not_be_read(found, tmp_path):
     assert said == "read: [('C.java', 'cannot be read (Permission denied)')]"
 
 
+def test_a_folder_that_may_not_be_read(found, tmp_path):
+    found(GOOD)
+    tmp_path.chmod(0o755)
+    (tmp_path / "closed").mkdir(mode=0)
+    said = as_nobody(lambda: [(file, str(why)) for file, why in found({}).base.troubles])
+    assert said == "read: [('closed', 'cannot be read (Permission denied)')]"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gbk", "gb18030", "utf-16"])
 def test_encodings(found, encoding):
     text = 'import org.apache.rocketmq.spring.annotation.*; /* 订单已支付 */ @RocketMQMessageListener(topic = "订单", consumerGroup = "组") class C {}'
