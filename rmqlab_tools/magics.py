@@ -48,6 +48,8 @@ def lint_magic(line: str) -> GroupLint | SourceLint:
 
     A condition is written `A:T=SQL92:a > 3`, in quotes where it has blanks.
     """
+    from rmqlab_tools.search.lint.members import split_subscription
+
     words = shlex.split(line)
     if not words:
         raise BadInput(_("%lint needs members, such as A:TopicTest=tagA B:TopicTest=tagB, or folders of code"))
@@ -55,8 +57,7 @@ def lint_magic(line: str) -> GroupLint | SourceLint:
         return verbs.lint([Path(word) for word in words])
     members: dict[str, dict[str, str]] = {}
     for word in words:
-        place, _equals, expression = word.partition("=")
-        client, _colon, topic = place.partition(":")
+        client, topic, expression = split_subscription(word, members)
         members.setdefault(client, {})[topic] = expression
     return verbs.lint(members)
 

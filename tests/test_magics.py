@@ -41,7 +41,9 @@ def test_lint_of_code(shell, tmp_path):
 @pytest.mark.parametrize(
     ("cell", "said"),
     [("%lint", "UsageError: %lint needs members"), ("%%sql92 a\na > 3", "UsageError: %%sql92: 'a' is no property"),
-     ("%lint nowhere", "UsageError: nowhere: there is no such file or folder"), ("%lint A:T=SQL92:a>", "UsageError: ")],
+     ("%lint nowhere", "UsageError: nowhere: there is no such file or folder"), ("%lint A:T=SQL92:a>", "UsageError: "),
+     ("%lint A:T=a A:T=b", "UsageError: 'A:T=b': A has a subscription of T already"),
+     ("%lint A:=a", "UsageError: 'A:=a': a subscription is CLIENT:TOPIC=EXPRESSION")],
 )  # fmt: skip
 def test_what_is_wrong_is_one_line(shell, cell, said, capsys):
     shell.run_cell(cell)

@@ -141,6 +141,30 @@ def groups_of_value(value: Any, where: str) -> Groups:
     return groups
 
 
+def split_subscription(text: str, given: Mapping[str, Mapping[str, object]]) -> tuple[str, str, str]:
+    """Client, topic and expression of a text `CLIENT:TOPIC=EXPRESSION`; `given`: by client what others before it say.
+
+    Raises:
+        BadInput: a text that is not like that, or a client's topic given twice.
+    """
+    place, equals, expression = text.partition("=")
+    client, colon, topic = place.partition(":")
+    if not (equals and colon and client and topic):
+        raise BadInput(
+            _("{text}: a subscription is CLIENT:TOPIC=EXPRESSION, such as A:TopicTest=tagA", text=f"{text!r}")
+        )
+    if topic in given.get(client, {}):
+        raise BadInput(
+            _(
+                "{text}: {client} has a subscription of {topic} already; a client has one a topic",
+                text=f"{text!r}",
+                client=client,
+                topic=topic,
+            )
+        )
+    return client, topic, expression
+
+
 def group_of(texts: Iterable[tuple[str, str]], name: str, kinds: Iterable[str] = ()) -> LintGroup:
     """A group from expression types and texts `CLIENT:TOPIC=EXPRESSION`; the client named last was heard last.
 
@@ -151,12 +175,7 @@ def group_of(texts: Iterable[tuple[str, str]], name: str, kinds: Iterable[str] =
     """
     by_client: dict[str, dict[str, SubscriptionData]] = {}
     for kind, text in texts:
-        place, equals, expression = text.partition("=")
-        client, colon, topic = place.partition(":")
-        if not (equals and colon and client and topic):
-            raise BadInput(
-                _("{text}: a subscription is CLIENT:TOPIC=EXPRESSION, such as A:TopicTest=tagA", text=f"{text!r}")
-            )
+        client, topic, expression = split_subscription(text, by_client)
         if kind == TAG and looks_like_sql92(expression):
             right = _("write --sql92 {quote} (a tag of that name can be given in a file)", quote=shlex.quote(text))
             raise BadInput(
@@ -167,17 +186,7 @@ def group_of(texts: Iterable[tuple[str, str]], name: str, kinds: Iterable[str] =
                     right=right,
                 )
             )
-        mine = by_client.setdefault(client, {})
-        if topic in mine:
-            raise BadInput(
-                _(
-                    "{text}: {client} has a subscription of {topic} already; a client has one a topic",
-                    text=f"{text!r}",
-                    client=client,
-                    topic=topic,
-                )
-            )
-        mine[topic] = build_subscription(topic, expression, kind)
+        by_client.setdefault(client, {})[topic] = build_subscription(topic, expression, kind)
     kind_of = dict.fromkeys(by_client, "push")
     for text in sorted(kinds, key=lambda kind: "=" in kind):  # what is said of one member counts more
         client, equals, kind = text.rpartition("=")
