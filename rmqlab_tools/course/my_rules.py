@@ -125,7 +125,7 @@ def keep(name: str, answer: object) -> str:
         return ""
     rules = {field: getattr(answer, field) if isinstance(answer, Rules) else answer for field in LADDER[name]}
     try:
-        text = read_text(path, "a file of rules") if is_file(path) else str(HEAD)
+        text = read_text(path, _("a file of rules")) if is_file(path) else str(HEAD)
         ast.parse(text)
         before = [*parts_of(text)]
         for field, rule in rules.items():
@@ -180,13 +180,14 @@ def _chunks(text: str) -> list[str]:
 
 def _without(chunk: str, field: str, *, all_but_rules: bool) -> tuple[str, str]:
     """The lines without those that make `field` (`all_but_rules`: but those of other rules), and what was cut."""
-    lines, places = chunk.splitlines(keepends=True), list[tuple[int, int]]()
+    lines, places, others = chunk.splitlines(keepends=True), list[tuple[int, int]](), False
     for node in ast.parse(chunk).body:
         first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
         made = _rules_made_by(node)
+        others = others or any(name != field for name in made)
         if field in made or (all_but_rules and not made):
             places.append((first - 1, node.end_lineno or node.lineno))
-    if all_but_rules and not any(field != name for node in ast.parse(chunk).body for name in _rules_made_by(node)):
+    if all_but_rules and not others:
         return "", "".join(lines[1:])
     cut = "".join("".join(lines[start:end]) for start, end in places)
     for start, end in reversed(places):
