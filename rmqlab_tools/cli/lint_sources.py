@@ -80,14 +80,14 @@ def run_sources(args: Namespace) -> int:
     from rmqlab_tools.source.source_text import source_lines
 
     base = read_code_base(map(Path, args.file), args.profile, tests=args.tests)
-    found = lint_sources(base, args.version, args.queues)
+    result = lint_sources(base, args.version, args.queues)
     if args.group is not None:
-        require_group(args, [group.group for group in found.groups])
-        found.groups = [group for group in found.groups if group.group == args.group]
-        found.gaps = [gap for gap in found.gaps if gap.group in {"", args.group}]
-    printer(args).say(*source_lines(found, verbose=args.verbose))
-    write_json(found.as_json(), args.json)
-    give_checks(args, checks_of(found), "lint")
-    if found.verdict is LintVerdict.INCONSISTENT or found.refused:
+        require_group(args, [group.group for group in result.groups])
+        result.groups = [group for group in result.groups if group.group == args.group]
+        result.gaps = [gap for gap in result.gaps if gap.group in {"", args.group}]
+    printer(args).say(*source_lines(result, verbose=args.verbose))
+    write_json(result.as_json(), args.json)
+    give_checks(args, checks_of(result), "lint")
+    if result.verdict is LintVerdict.INCONSISTENT or result.refused:
         return 1
-    return LINT_NOT_KNOWN if found.is_open and not args.allow_gaps else 0
+    return LINT_NOT_KNOWN if result.is_open and not args.allow_gaps else 0

@@ -121,22 +121,22 @@ def _prepared(draft: Draft, made: TypeOfCode, unit: Unit) -> None:
                 draft.group = arguments[0]
 
 
-def after_settings(found: FoundConsumer, settings: Settings) -> FoundConsumer | None:
+def after_settings(consumer: FoundConsumer, settings: Settings) -> FoundConsumer | None:
     """An annotated consumer with placeholders replaced in what constants gave; None of one that settings switch off.
 
     `rocketmq.consumer.listeners.GROUP.TOPIC=false` does that.
     """
-    if isinstance(found.group, Known):
-        found.group = not_empty(settings.filled(found.group.text, found.file))
-    for place, subscription in enumerate(found.subscriptions[:1]):
+    if isinstance(consumer.group, Known):
+        consumer.group = not_empty(settings.filled(consumer.group.text, consumer.file))
+    for place, subscription in enumerate(consumer.subscriptions[:1]):
         topic, expression = subscription.topic, subscription.expression
-        topic = not_empty(settings.filled(topic.text, found.file) if isinstance(topic, Known) else topic)
-        expression = settings.filled(expression.text, found.file) if isinstance(expression, Known) else expression
-        found.subscriptions[place] = replace(subscription, topic=topic, expression=or_all(expression))
-        if isinstance(found.group, Known) and isinstance(topic, Known):
-            name = uniform(f"rocketmq.consumer.listeners.{found.group.text}.{topic.text}")
-            for application in settings.near(found.file):
+        topic = not_empty(settings.filled(topic.text, consumer.file) if isinstance(topic, Known) else topic)
+        expression = settings.filled(expression.text, consumer.file) if isinstance(expression, Known) else expression
+        consumer.subscriptions[place] = replace(subscription, topic=topic, expression=or_all(expression))
+        if isinstance(consumer.group, Known) and isinstance(topic, Known):
+            name = uniform(f"rocketmq.consumer.listeners.{consumer.group.text}.{topic.text}")
+            for application in settings.near(consumer.file):
                 given = application.given.get(name)
                 if given is not None and given.value.lower() == "false":
                     return None
-    return found
+    return consumer

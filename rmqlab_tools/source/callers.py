@@ -30,10 +30,10 @@ def consumers_of(
 
     A caller whose own parameters count is asked for its callers in turn, three times at most.
     """
-    found = worked_out(draft, follower, bound)
-    given = found.given
+    consumer = worked_out(draft, follower, bound)
+    given = consumer.given
     if not given or depth >= DEEPEST:
-        return [found]
+        return [consumer]
     function = min(given, key=lambda each: (each.line, each.name))
     made: list[FoundConsumer] = []
     for unit, type_, caller, call in _callers(function, draft, code, follower):
@@ -44,7 +44,7 @@ def consumers_of(
             made.append(each)
         if len(made) >= MOST_CALLERS:
             break
-    return made or [found]
+    return made or [consumer]
 
 
 def _callers(

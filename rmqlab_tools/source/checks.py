@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from rmqlab_tools.source.groups import SourceLint
 
 
-def checks_of(found: SourceLint) -> list[Check]:
+def checks_of(result: SourceLint) -> list[Check]:
     """Groups that differ, with a line at each of their places, then groups that agree, gaps, files not read."""
     checks = []
-    for group in found.groups:
+    for group in result.groups:
         level = LEVELS[group.verdict]
-        places = found.places[group.group].values()
+        places = result.places[group.group].values()
         for members, sentence in refused(group):
             spots = tuple(Spot(place.file, place.line) for place in places if place.label in members)
             checks.append(Check("expression-refused", group.group, Level.ERROR, sentence, spots))
@@ -33,10 +33,10 @@ def checks_of(found: SourceLint) -> list[Check]:
         checks.append(Check("members-differ", group.group, level, text, spots))
     checks += [
         Check("not-known", gap.group or gap.name, Level.WARNING, gap.sentence(), (Spot(gap.file, gap.line),))
-        for gap in found.gaps
+        for gap in result.gaps
     ]
     checks += [
         Check("not-read", file, Level.WARNING, _("{file}: {why}", file=file, why=why), (Spot(file, 1),))
-        for file, why in found.base.troubles
+        for file, why in result.base.troubles
     ]
     return checks

@@ -67,11 +67,11 @@ class Code:
     @cached_property
     def _declaring(self) -> dict[str, list[SourceFile]]:
         """Files of the JVM's languages by the names of types that they declare."""
-        found: defaultdict[str, list[SourceFile]] = defaultdict(list)
+        by_name: defaultdict[str, list[SourceFile]] = defaultdict(list)
         for file in self.files.of(*JVM):
             for name in dict.fromkeys(_DECLARED.findall(self.files.text(file) or "")):
-                found[name].append(file)
-        return found
+                by_name[name].append(file)
+        return by_name
 
     def type_named(self, parts: tuple[str, ...], unit: Unit, around: str = "") -> tuple[Unit, TypeOfCode] | None:
         """The type that a name means in a unit, inside a type `around`; None where no source has it."""
@@ -114,10 +114,10 @@ class Code:
 
     @cached_property
     def _folders(self) -> dict[tuple[str, str], list[SourceFile]]:
-        found: defaultdict[tuple[str, str], list[SourceFile]] = defaultdict(list)
+        by_folder: defaultdict[tuple[str, str], list[SourceFile]] = defaultdict(list)
         for file in self.files.of(*CODE):
-            found[file.shown.rpartition("/")[0], file.suffix].append(file)
-        return found
+            by_folder[file.shown.rpartition("/")[0], file.suffix].append(file)
+        return by_folder
 
     def declaring_outside(self, name: str) -> Iterator[Unit]:
         """Files of Kotlin that declare a name outside of all types."""
@@ -155,7 +155,7 @@ class Code:
 def _shared(first: str, second: str) -> int:
     """How many folders two paths have in common, from the left."""
     pairs = zip(first.split("/"), second.split("/"), strict=False)
-    return next((place for place, (one, other) in enumerate(pairs) if one != other), len(first))
+    return next((place for place, (left, right) in enumerate(pairs) if left != right), len(first))
 
 
 def _means(full: str, other: Unit, inner: str, unit: Unit) -> bool:

@@ -36,7 +36,7 @@ def go_drafts(code: Code, follower: Follower) -> Iterator[Draft]:
 
 def _drafts(unit: Unit, follower: Follower) -> list[Draft]:
     by_variable: dict[tuple[Function | None, str], Draft] = {}
-    found: list[Draft] = []
+    drafts: list[Draft] = []
     functions = unit.types[""].functions
     for function in functions:
         scope = Scope(unit, unit.types[""], function)
@@ -49,7 +49,7 @@ def _drafts(unit: Unit, follower: Follower) -> list[Draft]:
                 and made.target is not None
             ):
                 draft = _made(made, step.target[-1], scope, follower)
-                found.append(draft)
+                drafts.append(draft)
                 by_variable[function, step.target[-1]] = by_variable[None, step.target[-1]] = draft
     for function in functions:
         scope = Scope(unit, unit.types[""], function)
@@ -61,7 +61,7 @@ def _drafts(unit: Unit, follower: Follower) -> list[Draft]:
             if draft_of is not None and len(step.call.arguments) >= 2:
                 topic, selector = (Placed(each, scope) for each in step.call.arguments[:2])
                 draft_of.subscriptions.append(DraftSubscription(topic, selector, step.call.line, unit.file))
-    return [draft for draft in found if draft.subscriptions]
+    return [draft for draft in drafts if draft.subscriptions]
 
 
 def _made(call: Call, name: str, scope: Scope, follower: Follower) -> Draft:

@@ -128,27 +128,27 @@ def lint_sources(base: CodeBase, version: str | None = None, queues: int | None 
     Raises:
         BadInput: the version has no POP, and a member pops.
     """
-    found = SourceLint(base)
-    for name, consumers in sorted(_by_group(base.consumers, found.gaps).items()):
+    result = SourceLint(base)
+    for name, consumers in sorted(_by_group(base.consumers, result.gaps).items()):
         group = LintGroup(name)
         labels = _labels(consumers)
         missing = []
         for label, consumer in zip(labels, consumers, strict=True):
             member, gaps = _member(label, consumer)
             group.hear(member)
-            found.gaps += gaps
+            result.gaps += gaps
             missing += [gap.sentence() for gap in gaps]
         if queues is not None:
             group.queues = {topic: queues for member in group.members for topic in member.subscriptions}
         missing = list(dict.fromkeys(missing))
-        result = lint(group, rules_for(group.members, version))
-        found.groups.append(replace(result, missing=tuple(missing)))
-        found.places[name] = {
+        compared = lint(group, rules_for(group.members, version))
+        result.groups.append(replace(compared, missing=tuple(missing)))
+        result.places[name] = {
             label: Place(label, consumer.name, consumer.file, consumer.line)
             for label, consumer in zip(labels, consumers, strict=True)
         }
-    found.gaps = list(dict.fromkeys(found.gaps))
-    return found
+    result.gaps = list(dict.fromkeys(result.gaps))
+    return result
 
 
 def _by_group(consumers: Iterable[FoundConsumer], gaps: list[Gap]) -> dict[str, list[FoundConsumer]]:

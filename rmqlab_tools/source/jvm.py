@@ -63,7 +63,7 @@ class _Finder:
         self._by_variable: dict[tuple[Function | None, str], Draft] = {}
         self._by_chain: dict[Call, Draft] = {}
         self._by_step: dict[int, Draft] = {}
-        self._found: list[Draft] = []
+        self._drafts: list[Draft] = []
 
     def drafts(self) -> list[Draft]:
         """All of them that subscribe something."""
@@ -95,7 +95,7 @@ class _Finder:
                     self._by_variable[function, step.target[-1]] = self._by_step[id(step)]
                 elif isinstance(step, Assign) and len(step.target) > 1 and step.value is not None:
                     self._set_property(step, function)
-        return [draft for draft in self._found if draft.subscriptions]
+        return [draft for draft in self._drafts if draft.subscriptions]
 
     @property
     def _annotated(self) -> bool:
@@ -117,7 +117,7 @@ class _Finder:
 
     def _draft(self, name: str, line: int, kind: str, group: Placed | NotKnown) -> Draft:
         draft = Draft(name, self._unit, self._type, line, kind, group)
-        self._found.append(draft)
+        self._drafts.append(draft)
         return draft
 
     def _assigned(self, step: Assign, function: Function) -> None:

@@ -60,7 +60,7 @@ class NameFollower(ABC):
         values = list(dict.fromkeys(step.value for step in given if step.value is not None))
         if parameter is not None and not values:
             return self._parameter(parameter, scope)
-        if not given or (scope.type is not None and name in scope.type.fields and not any(s.type for s in given)):
+        if not given or (scope.type is not None and name in scope.type.fields and not any(step.type for step in given)):
             return None
         if not values:
             return NotKnown(_("{name} is given no value here", name=name))
@@ -130,14 +130,14 @@ class NameFollower(ABC):
             waiting.append((unit, unit.types.get(around) if around else None))
             waiting.append((unit, unit.types.get("")))
 
-    def _field(self, wanted: Field, made: TypeOfCode, here: Scope, asked: Scope) -> Placed | NotKnown:
+    def _field(self, wanted: Field, made: TypeOfCode, here: Scope, asking: Scope) -> Placed | NotKnown:
         setting = setting_of(wanted.annotations)
         if setting is not None:
             return Placed(setting, here)
         prefix = self.prefix(here.unit, made)
         if prefix is not None and not wanted.static:
             default = "" if not isinstance(wanted.value, Text) else f":{wanted.value.value}"
-            return Placed(Setting(f"${{{prefix}.{wanted.name}{default}}}"), asked)
+            return Placed(Setting(f"${{{prefix}.{wanted.name}{default}}}"), asking)
         sets = [
             (function, step)
             for function in made.functions
@@ -155,7 +155,7 @@ class NameFollower(ABC):
         function, value = (sets[0][0], sets[0][1].value) if sets else (None, None)
         if value is None:
             return NotKnown(_("{name} is given no value in {type}", name=wanted.name, type=made.name))
-        return Placed(value, replace(asked if asked.function is function else here, function=function))
+        return Placed(value, replace(asking if asking.function is function else here, function=function))
 
     def _inside(self, placed: Placed, rest: list[str], declared: Field | None = None) -> Placed | NotKnown | None:
         """What lies in an object that a variable has, by the variable's declared type."""
@@ -208,9 +208,9 @@ class NameFollower(ABC):
             owner, _dot, constant = full.rpartition(".")
             named = self.code.type_named(tuple(owner.split(".")), unit) if owner else None
             if named is not None:
-                found = self.in_type((constant,), Scope(*named))
-                if found is not None:
-                    return found
+                value = self.in_type((constant,), Scope(*named))
+                if value is not None:
+                    return value
         if unit.language == "kotlin":
             packages = {full.rpartition(".")[0] for full in wanted} | {unit.package}
             for other in self.code.declaring_outside(name if not wanted else wanted[0].rpartition(".")[2]):

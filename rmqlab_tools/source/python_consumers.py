@@ -33,14 +33,14 @@ def python_drafts(code: Code) -> Iterator[Draft]:
 
 def _drafts(unit: Unit, made: TypeOfCode) -> list[Draft]:
     by_variable: dict[tuple[Function | None, str], Draft] = {}
-    found: list[Draft] = []
+    drafts: list[Draft] = []
     for function in made.functions:
         scope = Scope(unit, made, function)
         for step in function.statements:
             value = step.value if isinstance(step, Assign) else None
             if isinstance(step, Assign) and isinstance(value, Call) and (kind := _kind(value, unit)):
                 draft = _made(value, kind, step.target[-1], scope)
-                found.append(draft)
+                drafts.append(draft)
                 where = None if step.target[0] == "self" else function
                 by_variable[where, step.target[-1]] = draft
     for function in made.functions:
@@ -52,7 +52,7 @@ def _drafts(unit: Unit, made: TypeOfCode) -> list[Draft]:
             draft_of = by_variable.get((function, name)) or by_variable.get((None, name))
             if draft_of is not None:
                 _called(draft_of, step.call, scope)
-    return [draft for draft in found if draft.subscriptions]
+    return [draft for draft in drafts if draft.subscriptions]
 
 
 def _kind(call: Call, unit: Unit) -> str:

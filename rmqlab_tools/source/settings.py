@@ -70,12 +70,12 @@ class Application:
 
     def elsewhere(self, name: str) -> dict[str, list[Given]]:
         """What a setting is in documents that do not count now, by their profiles."""
-        found: dict[str, list[Given]] = {}
+        by_profile: dict[str, list[Given]] = {}
         for document in self.documents:
             given = document.settings.get(name)
             if given is not None and document.profiles is not None and self.given.get(name) != given:
-                found.setdefault(document.profiles.strip("()"), []).append(given)
-        return found
+                by_profile.setdefault(document.profiles.strip("()"), []).append(given)
+        return by_profile
 
 
 def holds(expression: str, active: Iterable[str]) -> bool:

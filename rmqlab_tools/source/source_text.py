@@ -17,51 +17,51 @@ if TYPE_CHECKING:
     from rmqlab_tools.source.groups import SourceLint
 
 
-def source_lines(found: SourceLint, *, verbose: bool = False) -> Iterator[str]:
+def source_lines(result: SourceLint, *, verbose: bool = False) -> Iterator[str]:
     """Line by line. With `verbose` also what is compared in groups whose members agree."""
-    bad = [group for group in found.groups if group.verdict is LintVerdict.INCONSISTENT]
-    good = [group for group in found.groups if group.verdict is LintVerdict.CONSISTENT and not refused(group)]
-    for group in found.groups:
+    bad = [group for group in result.groups if group.verdict is LintVerdict.INCONSISTENT]
+    good = [group for group in result.groups if group.verdict is LintVerdict.CONSISTENT and not refused(group)]
+    for group in result.groups:
         if verbose or group in bad or refused(group) or (group.verdict is LintVerdict.UNDECIDED and not group.missing):
             yield from lint_lines(group)
-            yield from _place_lines(found, group)
-    if found.gaps:
+            yield from _place_lines(result, group)
+    if result.gaps:
         yield Line((_("Not known:"), HEAD))
-        for gap in found.gaps:
+        for gap in result.gaps:
             yield Line(f"  {gap.file}:{gap.line}: ", (gap.sentence(), WARN))
-    if found.base.troubles:
+    if result.base.troubles:
         yield Line((_("Not read:"), HEAD))
-        for file, why in found.base.troubles:
+        for file, why in result.base.troubles:
             yield Line(f"  {file}: ", (why, WARN))
     if good and not verbose:
         names = joined(", ", (f"{group.group} ({len(group.members)})" for group in good))
         yield Line((_("Consistent, with their places: {names}", names=names), GOOD))
-    for note in found.base.notes:
+    for note in result.base.notes:
         yield Line((_("note: {note}", note=note), SOFT))
-    yield _summary(found, len(bad))
+    yield _summary(result, len(bad))
 
 
-def _place_lines(found: SourceLint, group: GroupLint) -> Iterator[str]:
+def _place_lines(result: SourceLint, group: GroupLint) -> Iterator[str]:
     yield Line("  ", (_("Places"), HEAD))
-    for place in found.places[group.group].values():
+    for place in result.places[group.group].values():
         yield f"     {place.label}: {place.file}:{place.line} ({place.name})"
 
 
-def _summary(found: SourceLint, bad: int) -> str:
-    base = found.base
-    groups = ngettext("{count} group", "{count} groups", len(found.groups))
-    members = ngettext("{count} place", "{count} places", sum(len(group.members) for group in found.groups))
+def _summary(result: SourceLint, bad: int) -> str:
+    base = result.base
+    groups = ngettext("{count} group", "{count} groups", len(result.groups))
+    members = ngettext("{count} place", "{count} places", sum(len(group.members) for group in result.groups))
     files = ngettext("{count} file", "{count} files", base.files)
     parts = [_("{groups} at {members} in {files}", groups=groups, members=members, files=files)]
     if bad:
         parts.append(_("{count} inconsistent", count=bad))
-    if found.refused:
-        parts.append(_("{count} refused", count=len(found.refused)))
-    if found.gaps:
-        parts.append(_("{count} not known", count=len(found.gaps)))
+    if result.refused:
+        parts.append(_("{count} refused", count=len(result.refused)))
+    if result.gaps:
+        parts.append(_("{count} not known", count=len(result.gaps)))
     if base.tests:
         parts.append(_("{count} files of tests left out (--tests reads them)", count=base.tests))
-    return Line((joined("; ", parts), BAD if bad or found.refused else WARN if found.is_open else GOOD))
+    return Line((joined("; ", parts), BAD if bad or result.refused else WARN if result.is_open else GOOD))
 
 
 def difference_sentence(group: GroupLint, member: str) -> str:

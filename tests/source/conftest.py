@@ -43,7 +43,7 @@ def tree(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def found(tree):
+def linted(tree):
     """What is found in files: by group, topic and expression of each consumer, and what is not known."""
     from pathlib import Path
 
@@ -58,11 +58,11 @@ def found(tree):
 
 
 @pytest.fixture
-def wishes(found):
-    """As `found`, of each consumer: (group, topic, kind and text), or what is not known and why."""
+def wishes(linted):
+    """As `linted`, of each consumer: (group, topic, kind and text), or what is not known and why."""
 
     def read(files, *profiles, **options):
-        lint = found(files, *profiles, **options)
+        lint = linted(files, *profiles, **options)
         known = [
             (group.group, topic.topic, str(wish))
             for group in lint.groups

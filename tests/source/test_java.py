@@ -99,13 +99,13 @@ def test_subscribe(wishes, body, wish):
         ('for (String t : all()) c.subscribe(t, "a");', "each of all() is not followed"),
     ],
 )
-def test_what_is_not_known_is_said(found, body, why):
+def test_what_is_not_known_is_said(linted, body, why):
     files = {
         "C.java": consumer(body),
         "X.java": "package shop; class X { static final String A = Y.B; }",
         "Y.java": "package shop; class Y { static final String B = X.A; }",
     }
-    lint = found(files)
+    lint = linted(files)
     assert why in "".join(str(gap.why) for gap in lint.gaps)
     assert lint.verdict == "not decided"
     assert lint.groups[0].topics == ()
@@ -145,7 +145,7 @@ def test_builders_of_grpc(wishes):
     ]  # fmt: skip
 
 
-def test_a_function_that_makes_consumers_has_a_member_for_each_caller(found):
+def test_a_function_that_makes_consumers_has_a_member_for_each_caller(linted):
     files = {
         "F.java": """
             package shop; IMPORTS
@@ -155,7 +155,7 @@ def test_a_function_that_makes_consumers_has_a_member_for_each_caller(found):
         "A.java": 'package shop; class A { void a() { F.make("g", "T", "a"); } }',
         "B.java": 'package shop; class B { void b(String tag) { F.make("g", "T", tag); } void all() { b("b"); b("c"); } }',
     }
-    lint = found(files)
+    lint = linted(files)
     (group,) = lint.groups
     assert [str(wish) for wish in group.topics[0].wishes] == ["TAG 'a'", "TAG 'b'", "TAG 'c'"]
     assert [(place.file, place.line) for place in lint.places["g"].values()] == [
@@ -181,7 +181,7 @@ def test_a_consumer_that_a_function_gives_back(wishes):
     assert wishes(files) == ([("g", "T", "TAG 'a'")], [])
 
 
-def test_other_libraries_are_left_alone(found):
+def test_other_libraries_are_left_alone(linted):
     from rmqlab.errors import BadInput
 
     files = {
@@ -191,7 +191,7 @@ def test_other_libraries_are_left_alone(found):
         """,
     }
     with pytest.raises(BadInput, match="no consumer of RocketMQ is made in these 1 files"):
-        found(files)
+        linted(files)
 
 
 def test_same_constants_in_modules_that_are_copies(wishes):

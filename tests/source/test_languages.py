@@ -138,9 +138,9 @@ def test_xml(wishes):
     )  # fmt: skip
 
 
-def test_entities_of_xml_are_not_resolved(found):
+def test_entities_of_xml_are_not_resolved(linted):
     bomb = '<!DOCTYPE b [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>\n' + XML.partition("\n")[2].partition("\n")[2]
-    lint = found({"beans.xml": bomb.replace("${shop.group}", "&b;"), "C.py": PUSH})
+    lint = linted({"beans.xml": bomb.replace("${shop.group}", "&b;"), "C.py": PUSH})
     assert [(file, str(why)) for file, why in lint.base.troubles] == [
         ("beans.xml", "does not parse: it declares entities, which are not resolved")
     ]

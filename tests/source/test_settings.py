@@ -61,18 +61,18 @@ def test_code_without_settings_of_its_own_asks_all_applications(wishes):
     assert wishes(files) == ([("g", "T", "TAG '*'")], [])
 
 
-def test_another_profile_that_differs_is_noted(found):
+def test_another_profile_that_differs_is_noted(linted):
     files = {CODE: LISTENER, SETTINGS + ".yml": "shop: {topic: T}", SETTINGS + "-dev.yml": "shop: {topic: D}"}
-    (note,) = found(files).base.notes
+    (note,) = linted(files).base.notes
     assert str(note).startswith(f"the profile dev sets shop.topic to 'D', not 'T' ({SETTINGS}-dev.yml:1)")
 
 
-def test_a_profile_that_is_not_there(found):
+def test_a_profile_that_is_not_there(linted):
     files = {CODE: LISTENER, SETTINGS + "-prod.yml": "shop: {topic: T}"}
     with pytest.raises(
         BadInput, match="--profile prd: no application of the sources has this profile; did you mean prod"
     ):
-        found(files, "prd")
+        linted(files, "prd")
 
 
 def test_a_listener_that_settings_switch_off(wishes):
@@ -120,10 +120,10 @@ def test_bindings_of_stream(wishes, consumer, wish):
     assert wishes({SETTINGS + ".yml": text}) == ([("g", "T", wish)], [])
 
 
-def test_bindings_of_other_binders_are_left_alone(found):
+def test_bindings_of_other_binders_are_left_alone(linted):
     text = STREAM.format(binders="binders: {k: {type: kafka}}", consumer="{}")
     with pytest.raises(BadInput, match="no consumer of RocketMQ"):
-        found({SETTINGS + ".yml": text})
+        linted({SETTINGS + ".yml": text})
 
 
 def test_pull_consumer_of_the_starter(wishes):
