@@ -48,7 +48,7 @@ class Verb(NamedTuple):
         if any(text.partition("=")[0] in self.bare_options for text in arguments):
             return set()
         is_asked = any(argument.partition("=")[0] in self.options for argument in arguments)
-        of_code = self.code_extras if any(map(_is_code, arguments)) else ()
+        of_code = self.code_extras if self.code_extras and any(map(_is_code, arguments)) else ()
         return {*self.extras, *(self.option_extras if is_asked else ()), *of_code}
 
 
