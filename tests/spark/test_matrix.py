@@ -70,8 +70,10 @@ def test_same_arguments_give_the_same_cell():
 
 
 def test_a_searched_cell_says_so():
-    searched = matrix_cell("lite_assign", version="4.8.0", runs=2, budget=1_000)
-    assert (searched["explored"], searched["low"], searched["high"]) == (True, 0, 0)
+    drawn = matrix_cell("lite", "burst_blocks", version="4.8.0", runs=2)
+    searched = matrix_cell("lite", "burst_blocks", version="4.8.0", runs=2, budget=1_000)
+    assert (drawn["explored"], drawn["low"], drawn["high"]) == (False, 2, 2)
+    assert (searched["explored"], searched["low"], searched["high"]) == (True, 2, 4)
     assert matrix_cell("push_own", version="4.8.0", runs=2, budget=5)["explored"] is False
 
 
