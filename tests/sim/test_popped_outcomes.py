@@ -76,11 +76,11 @@ def test_a_search_keeps_only_choices_that_are_needed():
     usual = end_of(scenario, {}, cluster)
     drawn = (run(scenario, seed=seed).outcome() for seed in range(60))
     wanted = next(outcome for outcome in drawn if outcome.consumed != usual.consumed)
-    found = OutcomeSearch(scenario, wanted, cluster).find(budget=400)
-    assert found is not None
-    assert end_of(scenario, found, cluster) == wanted
-    for key in found:
-        fewer = {other: option for other, option in found.items() if other != key}
+    choices = OutcomeSearch(scenario, wanted, cluster).find(budget=400)
+    assert choices is not None
+    assert end_of(scenario, choices, cluster) == wanted
+    for key in choices:
+        fewer = {other: option for other, option in choices.items() if other != key}
         assert end_of(scenario, fewer, cluster) != wanted
 
 

@@ -47,7 +47,7 @@ def no_loss(run: Run) -> str | None:
     lost = [fate for fate in run.fates if fate.lost]
     if not lost:
         return None
-    named = (_("{body} {told}", body=fate.body, told=fate.sentence) for fate in lost)
+    named = (_("{body} {fate}", body=fate.body, fate=fate.sentence) for fate in lost)
     return _("{lost} lost: {body}", lost=len(lost), body=joined(", ", named))
 
 
