@@ -176,3 +176,19 @@ def test_every_control_has_a_name(page):
     controls = f"[...{ROOT}.querySelectorAll('button, input, select')]"
     named = "(one) => one.getAttribute('aria-label') || one.textContent.trim()"
     assert page.evaluate(f"{controls}.length > 10 && {controls}.every({named})")
+
+
+def test_a_film_that_is_made_anew_watches_the_light_once(page):
+    """A playground sets another film with every change; one that is gone watches nothing."""
+    page.evaluate(
+        "window.watching = 0;"
+        "for (const [name, more] of [['addEventListener', 1], ['removeEventListener', -1]])"
+        " MediaQueryList.prototype[name] = function (...rest) {"
+        " window.watching += more; return EventTarget.prototype[name].apply(this, rest); }"
+    )
+    again = f"void ({FILM}.film = {{ data: {FILM}.data, steps: {FILM}.steps }})"
+    for _ in range(3):
+        page.evaluate(again)
+    assert page.evaluate("window.watching") == 0
+    page.evaluate(f"{FILM}.remove()")
+    assert page.evaluate("window.watching") == -1

@@ -67,6 +67,7 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
   };
   const attribute = (element, name, on) => element.toggleAttribute(name, Boolean(on));
   const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const night = matchMedia("(prefers-color-scheme: dark)");
   const OF_BROKER = (name) => !["unsent", "waiting", "no_owner"].includes(name.split(":")[0]);
 
   class RmqlabFilm extends HTMLElement {
@@ -79,7 +80,7 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
 
     disconnectedCallback() {
       this.pause();
-      this.themes?.disconnect();
+      this.unlit();
     }
 
     // Another film in the same place: what `Film.data()` and `Film.steps()` gave.
@@ -112,6 +113,9 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
       return this.data.words[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
     }
 
+    // Nothing is watched before the film is lit; then this ends the watching.
+    unlit() {}
+
     // The page's ground decides between light and dark, whoever made it so.
     lit() {
       const look = () => {
@@ -123,14 +127,16 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
         }
         const [r, g, b] = colour.match(/[\d.]+/g).map(Number);
         const none = /, 0\)$|transparent/.test(colour);
-        const dark = none ? getComputedStyle(this).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches : 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
+        const dark = none ? getComputedStyle(this).colorScheme.includes("dark") && night.matches : 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
         attribute(this, "data-dark", dark);
       };
       look();
-      this.themes?.disconnect();
-      this.themes = new MutationObserver(() => setTimeout(look, 50));
+      this.unlit();
+      const changed = () => setTimeout(look, 50);
+      this.themes = new MutationObserver(changed);
       for (const root of [document.documentElement, document.body]) this.themes.observe(root, { attributes: true });
-      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(look, 50));
+      night.addEventListener("change", changed);
+      this.unlit = () => (this.themes.disconnect(), night.removeEventListener("change", changed));
     }
 
     onSight() {
