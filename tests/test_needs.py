@@ -32,7 +32,7 @@ _RUNNING = {"tests.proof.notebook_files:execute", "tests.proof.notebook_files:pa
 _ARCHIVE = {
     "rmqlab_tools.java_runtime:archive_path", "rmqlab_tools.spark.session:_start_quietly",
     "rmqlab_tools.spark.session:open_session",
-    "rmqlab_tools.spark.session:say_what_is_waited_for", "tests.proof.class_archive:_train",
+    "rmqlab_tools.spark.session:running_session", "tests.proof.class_archive:_train",
 }  # fmt: skip
 NOT_CALLED = {"site": _RUNNING, "catalogue": _RUNNING, "notebook": _ARCHIVE}
 

@@ -109,17 +109,19 @@ def run(args: Namespace) -> int:
 
 @contextmanager
 def opened_session(address: str | None) -> Iterator[SparkSession | None]:
-    """A session at an address, closed at the end; None where it says that none is wanted."""
+    """A session at an address; None where it says that none is wanted. At the end it is stopped if it began here."""
     if address == PLAIN:
         yield None
         return
-    from rmqlab_tools.spark.session import open_session
+    from rmqlab_tools.spark.session import open_session, running_session
 
+    others = running_session()  # of a program that called the verb
     session = open_session(address)
     try:
         yield session
     finally:
-        session.stop()
+        if session is not others:
+            session.stop()
 
 
 def _axes(given: list[str], rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

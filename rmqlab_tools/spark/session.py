@@ -233,14 +233,20 @@ def say_what_is_waited_for(address: str | None = None) -> None:
     in_notebook = "ipykernel" in sys.modules
     if not in_notebook and not sys.stderr.isatty():
         return
-    if "pyspark.sql" in sys.modules:
-        from pyspark.sql import SparkSession
-
-        if SparkSession.getActiveSession() is not None:
-            return
+    if running_session() is not None:
+        return
     text = set_address(address)
     where = _("on this machine: that takes some seconds") if text.startswith("local") else _("elsewhere: it is asked")
     print(str(_("Spark starts {where}.", where=where)), file=sys.stdout if in_notebook else sys.stderr, flush=True)
+
+
+def running_session() -> SparkSession | None:
+    """The session that this process has by now, if any."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
 
 
 def knock(address: str) -> None:

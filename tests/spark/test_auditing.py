@@ -159,14 +159,27 @@ def test_a_session_is_silent_and_the_running_one(spark, capfd):
 
 
 ALONE = """
-import doctest, rmqlab_tools.spark.audit_store
-raise SystemExit(doctest.testmod(rmqlab_tools.spark.audit_store).failed)
+import doctest, rmqlab, rmqlab_tools.spark.audit_store
+from rmqlab_tools.spark.audit.kept_frames import has_ended, release
+
+assert doctest.testmod(rmqlab_tools.spark.audit_store).failed == 0
+session = rmqlab.spark()
+found = rmqlab.audit("data/golden/broker-4.8.0/audit", groups=["G_p-audit-006"])
+kept = session.range(1).persist()
+assert found.groups and found._audit.rows.storageLevel.useDisk
+release(kept)
+assert not kept.storageLevel.useDisk and not has_ended(session)
+session.sparkContext._jsc.sc().stop()  # Spark itself, which PySpark is not told of
+assert has_ended(session)
+found.close()
+session.stop()
+release(kept)
 """
 
 
-def test_the_example_runs_in_a_process_that_has_no_session_yet(root):
+def test_the_example_runs_in_a_process_that_has_no_session_yet_and_closes_after_its_end(root):
     if "JAVA_HOME" not in os.environ and find_java(os.environ) is None:
         pytest.skip("no Java 17 or newer here: ./lab test installs one")
     command = [sys.executable, "-c", ALONE]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,7 +16,9 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from rmqlab.errors import BadInput
 from rmqlab.language import SETTING as LANGUAGE
+from rmqlab_tools.cli.sweep import opened_session
 from rmqlab_tools.spark import session as module
+from rmqlab_tools.spark.audit.kept_frames import has_ended
 from rmqlab_tools.spark.session import (
     knock,
     open_session,
@@ -36,6 +38,12 @@ def test_a_running_session_is_used_again_and_answers_depend_on_few_settings(spar
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
     assert spark.sparkContext.master == "local[2]"
+
+
+def test_a_verb_stops_no_session_that_was_there_before_it(spark):
+    with opened_session("local[2]") as used:
+        assert used is spark
+    assert not has_ended(spark)
 
 
 def test_a_java_that_does_not_start_is_told_in_its_own_words(monkeypatch):

@@ -27,6 +27,7 @@ from rmqlab_tools.spark.audit import scan as audit_scan
 from rmqlab_tools.spark.audit.delivery_evidence import DeliveryEvidence, evidence_topics, with_evidence
 from rmqlab_tools.spark.audit.fate_codes import Answer, UnknownReason
 from rmqlab_tools.spark.audit.fate_inference import FateInference
+from rmqlab_tools.spark.audit.kept_frames import release
 from rmqlab_tools.spark.audit.log_extent import (
     IN_MEMORY_PERCENT,
     begins_at_first,
@@ -346,7 +347,7 @@ class Audit:
     def close(self) -> None:
         """Let go of what Spark keeps on disk."""
         if "rows" in self.__dict__:
-            self.__dict__.pop("rows").unpersist()
+            release(self.__dict__.pop("rows"))
         self._evidence.close()
         self._pops.close()
 

@@ -21,6 +21,7 @@ from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREF
 from rmqlab.run.fates import Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
 from rmqlab_tools.spark.audit.fate_codes import ASKED_WORDS, CERTAINTIES, WHY, Answer, CertaintyCode, UnknownReason
+from rmqlab_tools.spark.audit.kept_frames import release
 from rmqlab_tools.spark.audit.subscriptions import flag_field, json_lines, reason, text_field
 from rmqlab_tools.spark.files.commit_log_files import RecordFilter
 from rmqlab_tools.spark.files.log_reader import LogReader
@@ -224,7 +225,7 @@ class DeliveryEvidence:
     def close(self) -> None:
         """Let go of what Spark keeps on disk."""
         if "best" in self.__dict__:
-            self.__dict__.pop("best").unpersist()
+            release(self.__dict__.pop("best"))
 
 
 def with_evidence(frame: DataFrame, evidence: DataFrame) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark'
 from rmqlab.run.fates import Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
 from rmqlab_tools.spark.audit.fate_codes import ASKED_WORDS, CERTAINTIES, Answer, CertaintyCode
+from rmqlab_tools.spark.audit.kept_frames import release
 from rmqlab_tools.spark.audit.pop_log import (
     AGAIN_SCHEMA,
     POP_SCHEMA,
@@ -126,4 +127,4 @@ class PopEvidence:
     def close(self) -> None:
         """Let go of what Spark keeps on disk."""
         if "_records" in self.__dict__:
-            self.__dict__.pop("_records").unpersist()
+            release(self.__dict__.pop("_records"))
