@@ -1,20 +1,15 @@
-"""Consumers that beans of XML are: `DefaultMQPushConsumer` with its properties, and `ConsumerBean` of ONS.
-
-No entity is ever resolved: a file that declares one is not read, and external ones are not fetched, so that a file
-of a stranger can neither grow without end nor reach what lies elsewhere.
-"""
+"""Consumers that beans of XML are: `DefaultMQPushConsumer` with its properties, and `ConsumerBean` of ONS."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from xml.parsers import expat
 
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import TAG
 from rmqlab_tools.source.drafts import FoundConsumer, FoundSubscription
 from rmqlab_tools.source.values import GROUP_KEYS, NO_GROUP, Known, NotKnown, kind_of, or_all, text_if_known
+from rmqlab_tools.source.xml_files import DamagedXmlError, Element, parse_document, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,65 +23,6 @@ KINDS: Final = {
     "DefaultMQPushConsumer": "push", "DefaultLitePullConsumer": "lite", "ConsumerBean": "push",
     "OrderConsumerBean": "push", "BatchConsumerBean": "push",
 }  # fmt: skip
-DEEPEST: Final = 200
-
-
-class DamagedXmlError(Exception):
-    """A file that is no XML, or one that declares entities; the text says where and why."""
-
-
-@dataclass(slots=True)
-class Element:
-    """An element: name without its namespace, attributes, line, what lies in it."""
-
-    name: str
-    attributes: dict[str, str]
-    line: int
-    children: list[Element] = field(default_factory=list)
-    text: str = ""
-
-    def all(self, name: str) -> Iterator[Element]:
-        """Those within that are called so."""
-        for child in self.children:
-            if child.name == name:
-                yield child
-            yield from child.all(name)
-
-
-def parse_xml(text: str) -> Element:
-    """The root of a document.
-
-    Raises:
-        DamagedXmlError: it is no XML, declares an entity, or is nested deeper than a person writes.
-    """
-    parser = expat.ParserCreate()
-    top = Element("", {}, 0)
-    open_: list[Element] = [top]
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        if len(open_) > DEEPEST:
-            raise DamagedXmlError(_("what it says is nested deeper than {most}", most=DEEPEST))
-        made = Element(name.rpartition(":")[2], attributes, parser.CurrentLineNumber)
-        open_[-1].children.append(made)
-        open_.append(made)
-
-    def end(_name: str) -> None:
-        open_.pop()
-
-    def data(characters: str) -> None:
-        open_[-1].text += characters
-
-    def entity(*_about: object) -> None:
-        raise DamagedXmlError(_("it declares entities, which are not resolved"))
-
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, data
-    parser.EntityDeclHandler = entity
-    try:
-        parser.Parse(text.encode(), True)
-    except expat.ExpatError as error:
-        why = expat.ErrorString(error.code)
-        raise DamagedXmlError(_("line {line}: {error}", line=error.lineno, error=why)) from error
-    return top
 
 
 def bean_consumers(files: Files, settings: Settings) -> Iterator[FoundConsumer]:
@@ -96,8 +32,7 @@ def bean_consumers(files: Files, settings: Settings) -> Iterator[FoundConsumer]:
         if text is None or not WORDS.search(text) or "<bean" not in text:
             continue
         try:
-            # the text is decoded already, whatever encoding the file names
-            root = parse_xml(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
+            root = parse_document(text)
         except DamagedXmlError as error:
             files.troubles.append((file.shown, _("does not parse: {error}", error=error)))
             continue
@@ -105,8 +40,9 @@ def bean_consumers(files: Files, settings: Settings) -> Iterator[FoundConsumer]:
             kind = KINDS.get(bean.attributes.get("class", "").rpartition(".")[2])
             if kind:
                 consumer = _consumer(bean, kind, root, file.shown, settings)
-                if consumer.subscriptions or isinstance(consumer.group, NotKnown):
-                    yield consumer
+                if not consumer.subscriptions:
+                    consumer.remark = _("the bean has no subscriptions: code adds them")
+                yield consumer
 
 
 def _consumer(bean: Element, kind: str, root: Element, file: str, settings: Settings) -> FoundConsumer:
@@ -160,12 +96,7 @@ def _table(element: Element, root: Element, file: str, settings: Settings) -> It
 
 
 def _value(element: Element, file: str, settings: Settings) -> Value:
-    """The value of a property, an entry or an argument: its attribute, or what its `value` says."""
-    if "value" in element.attributes:
-        return settings.filled(element.attributes["value"], file)
-    inner = next((child for child in element.children if child.name == "value"), None)
-    if inner is not None:
-        return settings.filled(inner.text.strip(), file)
-    if element.text.strip() and not element.children:
-        return settings.filled(element.text.strip(), file)
-    return NotKnown(_("{name} is no text", name=element.attributes.get("name") or element.name))
+    text = value_text(element)
+    if text is None:
+        return NotKnown(_("{name} is no text", name=element.attributes.get("name") or element.name))
+    return settings.filled(text, file)

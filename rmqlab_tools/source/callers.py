@@ -9,6 +9,7 @@ from rmqlab_tools.source.code import JVM
 from rmqlab_tools.source.drafts import worked_out
 from rmqlab_tools.source.scopes import Scope, bindings, calls_in, fits, of_itself
 from rmqlab_tools.source.terms import Name
+from rmqlab_tools.source.values import NotKnown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,26 +37,38 @@ def consumers_of(
         return [consumer]
     function = min(given, key=lambda each: (each.line, each.name))
     made: list[FoundConsumer] = []
-    for unit, type_, caller, call in _callers(function, draft, code, follower):
+    owner = _owner(function, draft, code)
+    if owner is None or not function.name:
+        return [consumer]
+    for bean, of_bean in code.beans.bindings(*owner):
+        for each in consumers_of(draft, code, follower, (*of_bean, *bound), depth + 1):
+            if each.line == draft.line and each.file == draft.unit.file:
+                each.file, each.line = bean.file, bean.line
+            made.append(each)
+    for unit, type_, caller, call in _callers(function, owner, code, follower):
         more = bindings(function, call, Scope(unit, type_, caller, bound))
         for each in consumers_of(draft, code, follower, (*more, *bound), depth + 1):
             if each.line == draft.line and each.file == draft.unit.file:
-                each.name, each.file, each.line = draft.name, unit.file, call.line
+                each.name = draft.name if draft.name.isidentifier() else f"{function.name}()"
+                each.file, each.line = unit.file, call.line
             made.append(each)
         if len(made) >= MOST_CALLERS:
             break
+    if not draft.subscriptions and all(isinstance(each.group, NotKnown) for each in made):
+        return [consumer]  # nothing is known of it wherever it is called from: it is said once
     return made or [consumer]
 
 
-def _callers(
-    function: Function, draft: Draft, code: Code, follower: Follower
-) -> Iterator[tuple[Unit, TypeOfCode, Function, Call]]:
-    owner = next(
+def _owner(function: Function, draft: Draft, code: Code) -> tuple[Unit, TypeOfCode] | None:
+    return next(
         ((unit, made) for unit in _units(draft, code) for made in unit.types.values() if function in made.functions),
         None,
     )
-    if owner is None or not function.name:
-        return
+
+
+def _callers(
+    function: Function, owner: tuple[Unit, TypeOfCode], code: Code, follower: Follower
+) -> Iterator[tuple[Unit, TypeOfCode, Function, Call]]:
     of_unit, of_type = owner
     words = re.compile(rf"\b{re.escape(function.name)}\s*\(")
     ends = JVM if of_unit.of_jvm else (f".{of_unit.file.rpartition('.')[2]}",)
@@ -77,11 +90,31 @@ def _units(draft: Draft, code: Code) -> Iterator[Unit]:
 def _is_of(call: Call, wanted: TypeOfCode, inside: TypeOfCode, scope: Scope, follower: Follower) -> bool:
     """Whether a call is of a function of a type: of its own, of what extends it, or of an object declared as it."""
     target = call.target
+
+    def is_wanted(*written: str) -> bool:  # two modules may each have a type of this name
+        named = follower.type_named(written, scope) if scope.unit.of_jvm else None
+        return named[1] is wanted if named is not None else written[0] not in scope.unit.imports
+
     if of_itself(call):
-        return call.function == wanted.simple or inside is wanted or wanted.simple in inside.supers or not wanted.name
+        if inside is wanted or not wanted.name:
+            return True
+        if call.function == wanted.simple or wanted.simple in inside.supers:
+            return is_wanted(wanted.simple)
+        return scope.unit.of_jvm and any(
+            named[1] is wanted for named in _imported_statically(call.function, scope, follower)
+        )
     if not isinstance(target, Name):
         return False
     if target.parts[-1] == wanted.simple:
-        return True
+        return is_wanted(*target.parts)
     declared = follower.declared_type(target, scope)
-    return declared == wanted.simple or (not wanted.name and not declared)
+    return is_wanted(declared) if declared == wanted.simple else not wanted.name and not declared
+
+
+def _imported_statically(function: str, scope: Scope, follower: Follower) -> Iterator[tuple[Unit, TypeOfCode]]:
+    """The types that `import static` may bring a function from."""
+    full = scope.unit.imports.get(function)
+    for owner in [full.rpartition(".")[0]] if full else scope.unit.wildcards:
+        named = follower.code.type_named(tuple(owner.split(".")), scope.unit) if owner else None
+        if named is not None:
+            yield named

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.language import _
+from rmqlab_tools.source.bean_settings import Beans
 from rmqlab_tools.source.files import CODE
 from rmqlab_tools.source.go import read_go
 from rmqlab_tools.source.java import read_java
@@ -32,6 +33,7 @@ class Code:
     def __init__(self, files: Files) -> None:
         """`files` gives the texts, and takes what is said of a file that cannot be parsed."""
         self.files = files
+        self.beans = Beans(files)
         self._units: dict[str, Unit | None] = {}
 
     def unit(self, file: SourceFile) -> Unit | None:

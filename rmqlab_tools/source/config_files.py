@@ -57,8 +57,8 @@ def uniform(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
 
 
-def documents(text: str, file: str) -> list[Document]:
-    """The documents of a configuration file, the last one the heaviest.
+def documents(text: str, file: str, *, by_location: bool = False) -> list[Document]:
+    """The documents of a configuration file, the last one the heaviest; lighter those of one that is named elsewhere.
 
     Raises:
         DamagedConfigError: it is not what its name says.
@@ -73,7 +73,8 @@ def documents(text: str, file: str) -> list[Document]:
         profiles = " & ".join(f"({'|'.join(part.split(','))})" for part in parts) if parts else None
         # bootstrap's are the lightest, then application's; a profile's file is heavier, properties beat YAML
         weight = (kind == "application", profile is not None, not is_yaml, number)
-        made.append(Document(file, profiles, tuple(map(int, weight)), settings))
+        lightest = (-1,) if by_location else ()
+        made.append(Document(file, profiles, (*lightest, *map(int, weight)), settings))
     return made
 
 

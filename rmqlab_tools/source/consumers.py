@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _
+from rmqlab.language import _, ngettext
 from rmqlab_tools.source.annotations import after_settings, annotated_drafts
 from rmqlab_tools.source.beans import bean_consumers
 from rmqlab_tools.source.callers import consumers_of
@@ -18,7 +18,7 @@ from rmqlab_tools.source.go_consumers import go_drafts
 from rmqlab_tools.source.jvm import jvm_drafts
 from rmqlab_tools.source.python_consumers import python_drafts
 from rmqlab_tools.source.settings import Settings
-from rmqlab_tools.source.stream import setting_consumers
+from rmqlab_tools.source.stream import output_names, setting_consumers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +56,7 @@ def read_code_base(sources: Iterable[Path], profiles: Iterable[str] = (), *, tes
                 base.consumers.append(kept)
     for draft in (*jvm_drafts(code, follower), *go_drafts(code, follower), *python_drafts(code)):
         base.consumers += consumers_of(draft, code, follower)
-    base.consumers += setting_consumers(settings)
+    base.consumers += setting_consumers(settings, output_names(code, follower))
     base.consumers += bean_consumers(files, settings)
     base.troubles = files.troubles
     base.troubles += [
@@ -72,6 +72,15 @@ def read_code_base(sources: Iterable[Path], profiles: Iterable[str] = (), *, tes
                 "{sources}: no consumer of RocketMQ is made in what could be read; {count} of {files} files could not, "
                 "such as {file}: {why}",
                 sources=" ".join(map(str, named)), count=len(base.troubles), files=base.files, file=file, why=why,
+            )
+        )  # fmt: skip
+    if not base.consumers and base.tests:
+        left = ngettext("{count} file of tests is left out", "{count} files of tests are left out", base.tests)
+        raise BadInput(
+            _(
+                "{sources}: no consumer of RocketMQ is made in these {count} files of Java, Kotlin, Go, Python, YAML, "
+                "properties and XML; {left}, which --tests reads",
+                sources=" ".join(map(str, named)), count=base.files, left=left,
             )
         )  # fmt: skip
     if not base.consumers:

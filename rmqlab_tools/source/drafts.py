@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 from rmqlab.language import _
 from rmqlab.protocol.subscription_data import SQL92, TAG
 from rmqlab_tools.source.scopes import Bound, Placed
-from rmqlab_tools.source.terms import Call, Do, Make, Name, Pairs, TypeOfCode, Unit, Unread
+from rmqlab_tools.source.terms import Call, Do, Function, Make, Name, Pairs, TypeOfCode, Unit, Unread
 from rmqlab_tools.source.values import Known, NotKnown, Value, kind_of, or_all, text_if_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rmqlab_tools.source.follow import Follower
-    from rmqlab_tools.source.terms import Function, Term
+    from rmqlab_tools.source.terms import Term
 
 _SINGLE: Final = {"singletonMap", "of", "ofEntries", "entry", "mapOf", "hashMapOf", "mutableMapOf", "linkedMapOf"}
 _MAPS: Final = {"HashMap", "LinkedHashMap", "ConcurrentHashMap", "TreeMap", "Hashtable"}
@@ -92,7 +92,11 @@ class DraftSubscription:
 
 @dataclass(slots=True)
 class Draft:
-    """A consumer of which terms are known."""
+    """A consumer of which terms are known.
+
+    `is_made`: an object is made here, by `maker` if that is a function. `takes_queues`: it names its queues itself, so
+    its heartbeats have no topic.
+    """
 
     name: str
     unit: Unit
@@ -105,6 +109,19 @@ class Draft:
     servers: Placed | None = None
     namespace: Placed | None = None
     remark: str = ""
+    is_made: bool = False
+    maker: Function | None = None
+    takes_queues: bool = False
+
+
+def subscribing(draft: Draft) -> bool:
+    """Whether a draft is a consumer of its own; one that is made, and subscribes nowhere in sight, has a remark."""
+    if draft.subscriptions or draft.takes_queues:
+        return True
+    if not draft.is_made:
+        return False
+    draft.remark = draft.remark or _("no subscribe() is found for it")
+    return True
 
 
 def worked_out(draft: Draft, follower: Follower, bound: Bound = ()) -> FoundConsumer:

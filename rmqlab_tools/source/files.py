@@ -6,6 +6,7 @@ Links to folders are not followed, so a loop of them ends nothing; a file is rea
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,10 @@ PASSED_OVER: Final = frozenset({
 })  # fmt: skip
 """Folders of what tools and others made; so is each whose name begins with a dot."""
 TEST_FOLDERS: Final = frozenset({"androidTest", "integrationTest", "test", "testFixtures", "testing", "tests"})
+_OF_PACKAGES: Final = re.compile(
+    r"(?:^|/)src/(?:(?!test|androidTest|integrationTest)\w+/(?:java|kotlin|resources)|com|org|cn|io|net)(?:/|$)"
+)
+"""Folders below which a folder is a package: `src/main/java/org/test` holds no tests."""
 MOST_BYTES: Final = 4 << 20
 """Bytes of a source; what holds more was written by no person."""
 MOST_FILES: Final = 200_000
@@ -101,7 +106,7 @@ class Files:
         for folder, inner, names in os.walk(source, onerror=self._closed):
             here = Path(folder)
             inner[:] = sorted(name for name in inner if not _passed_over(name))
-            if not tests:
+            if not tests and not _OF_PACKAGES.search(here.as_posix()):
                 self.tests += sum(
                     1 for name in inner if name in TEST_FOLDERS for each in (here / name).rglob("*") if _is_code(each)
                 )

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rmqlab_tools.source.drafts import Draft, DraftSubscription
+from rmqlab_tools.source.drafts import Draft, DraftSubscription, subscribing
 from rmqlab_tools.source.scopes import Placed, Scope
 from rmqlab_tools.source.terms import Assign, Call, Do, Make, Name
 from rmqlab_tools.source.values import NO_GROUP, NotKnown
@@ -49,19 +49,24 @@ def _drafts(unit: Unit, follower: Follower) -> list[Draft]:
                 and made.target is not None
             ):
                 draft = _made(made, step.target[-1], scope, follower)
+                draft.is_made = True
                 drafts.append(draft)
                 by_variable[function, step.target[-1]] = by_variable[None, step.target[-1]] = draft
     for function in functions:
         scope = Scope(unit, unit.types[""], function)
         for step in function.statements:
-            if not isinstance(step, Do) or step.call.function != "Subscribe" or not isinstance(step.call.target, Name):
+            if not isinstance(step, Do) or not isinstance(step.call.target, Name):
+                continue
+            if step.call.function not in {"Subscribe", "Assign"}:
                 continue
             name = step.call.target.parts[-1]
             draft_of = by_variable.get((function, name)) or by_variable.get((None, name))
             if draft_of is not None and len(step.call.arguments) >= 2:
                 topic, selector = (Placed(each, scope) for each in step.call.arguments[:2])
-                draft_of.subscriptions.append(DraftSubscription(topic, selector, step.call.line, unit.file))
-    return [draft for draft in drafts if draft.subscriptions]
+                # consumer/pull_consumer.go `Assign`: unlike Java's, its heartbeats have the topic, all messages of it
+                asked = selector if step.call.function == "Subscribe" else None
+                draft_of.subscriptions.append(DraftSubscription(topic, asked, step.call.line, unit.file))
+    return [draft for draft in drafts if subscribing(draft)]
 
 
 def _made(call: Call, name: str, scope: Scope, follower: Follower) -> Draft:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from collections import defaultdict
+from typing import TYPE_CHECKING
 
 from rmqlab.language import _
 from rmqlab_tools.source.code import JVM
-from rmqlab_tools.source.drafts import Draft, DraftSubscription, pairs_of
+from rmqlab_tools.source.drafts import Draft, DraftSubscription, pairs_of, subscribing
+from rmqlab_tools.source.jvm_names import (
+    BUILDERS,
+    IMPORTED,
+    KINDS,
+    ONS_MAKERS,
+    OURS,
+    OWN_PACKAGES,
+    REGISTER,
+    SETTERS,
+    TAKE_QUEUES,
+    WORDS,
+)
 from rmqlab_tools.source.scopes import Placed, Scope, bindings
 from rmqlab_tools.source.terms import Assign, Call, Do, Join, Make, Name, Return, Setting, Text, chain, root
 from rmqlab_tools.source.values import GROUP_KEYS, NO_GROUP, NotKnown
@@ -19,54 +31,32 @@ if TYPE_CHECKING:
     from rmqlab_tools.source.follow import Follower
     from rmqlab_tools.source.terms import Function, Term, TypeOfCode, Unit
 
-WORDS: Final = re.compile(
-    r"DefaultMQPushConsumer|LitePullConsumer|MQPushConsumer|setSubscriptionExpressions|ConsumerBuilder|PushConsumer\b|"
-    r"SimpleConsumer\b|com\.aliyun\.openservices|ONSFactory"
-)
-OURS: Final = (
-    "org.apache.rocketmq",
-    "com.alibaba.rocketmq",
-    "com.aliyun.openservices",
-    "com.aliyun.mq",
-    "io.openmessaging",
-)
-KINDS: Final = {
-    "DefaultMQPushConsumer": "push", "MQPushConsumer": "push",
-    "DefaultLitePullConsumer": "lite", "LitePullConsumer": "lite",
-}  # fmt: skip
-"""Classes of the client by how they fetch; no other library has one of these names."""
-IMPORTED: Final = {
-    "PushConsumer": "grpc", "PushConsumerBuilder": "grpc",
-    "SimpleConsumer": "simple", "SimpleConsumerBuilder": "simple",
-    "Consumer": "push", "OrderConsumer": "push", "BatchConsumer": "push",
-    "ConsumerBean": "push", "OrderConsumerBean": "push", "BatchConsumerBean": "push",
-}  # fmt: skip
-"""Those whose names others have too: they count where they are imported from a client of RocketMQ."""
-BUILDERS: Final = {"newPushConsumerBuilder": "grpc", "newSimpleConsumerBuilder": "simple"}
-SETTERS: Final = {"setMessageModel": "messageModel", "setConsumeFromWhere": "consumeFromWhere"}
-"""Setters of what all members of a group must have alike, by its name."""
-ONS_MAKERS: Final = {"createConsumer", "createOrderedConsumer", "createBatchConsumer"}
-
 
 def jvm_drafts(code: Code, follower: Follower) -> Iterator[Draft]:
     """The consumers of all files of Java and Kotlin that name a class of the client."""
+    drafts: list[Draft] = []
+    followed: set[Function] = set()
     for _file, unit in code.with_words(WORDS, *JVM):
-        for made in unit.types.values():
-            yield from _Finder(unit, made, follower).drafts()
+        for made in unit.types.values() if unit.package not in OWN_PACKAGES else ():
+            finder = _Finder(unit, made, follower, followed)
+            drafts += finder.drafts()
+    # what a function makes for its callers subscribes where these are
+    return (draft for draft in drafts if draft.subscriptions or draft.maker not in followed)
 
 
 class _Finder:
     """The consumers that one type makes, by the variables that hold them."""
 
-    def __init__(self, unit: Unit, made: TypeOfCode, follower: Follower) -> None:
-        self._unit, self._type, self._follower = unit, made, follower
+    def __init__(self, unit: Unit, made: TypeOfCode, follower: Follower, followed: set[Function]) -> None:
+        self._unit, self._type, self._follower, self._followed = unit, made, follower, followed
         self._by_variable: dict[tuple[Function | None, str], Draft] = {}
         self._by_chain: dict[Call, Draft] = {}
         self._by_step: dict[int, Draft] = {}
+        self._by_name: defaultdict[tuple[Function | None, str], list[Draft]] = defaultdict(list)
         self._drafts: list[Draft] = []
 
     def drafts(self) -> list[Draft]:
-        """All of them that subscribe something."""
+        """All of them that subscribe something, or are made here."""
         for field in self._type.fields.values():
             if isinstance(field.value, Make | Call):
                 self._made(field.value, None, field.name, field.line)
@@ -95,7 +85,20 @@ class _Finder:
                     self._by_variable[function, step.target[-1]] = self._by_step[id(step)]
                 elif isinstance(step, Assign) and len(step.target) > 1 and step.value is not None:
                     self._set_property(step, function)
-        return [draft for draft in self._drafts if draft.subscriptions]
+        for drafts in self._by_name.values():
+            self._alternatives(drafts)
+        return [draft for draft in self._drafts if subscribing(draft)]
+
+    def _alternatives(self, drafts: list[Draft]) -> None:
+        """`c = new X("a")` or else `c = new X("b")`, then `c.subscribe(...)`: what follows is said of both."""
+        for draft, after in zip(drafts[-2::-1], drafts[:0:-1], strict=True):
+            if draft.subscriptions or not after.subscriptions:
+                continue
+            if NO_GROUP in {draft.group, after.group} or draft.group == after.group:
+                self._drafts.remove(draft)
+                after.group = draft.group if after.group == NO_GROUP else after.group
+            else:
+                draft.subscriptions, draft.servers, draft.settings = after.subscriptions, after.servers, after.settings
 
     @property
     def _annotated(self) -> bool:
@@ -137,9 +140,13 @@ class _Finder:
             if isinstance(step.value, Call) and self._made_elsewhere(step.value, function, name, where, kind):
                 return
             start = root(step.value)
-            shown = getattr(start, "text", str(start or ""))
-            call = step.value.function if isinstance(step.value, Call) else shown
-            why = _("{name} is made by {call}, which is not followed", name=name, call=call or "...")
+            given = {parameter.name for parameter in function.parameters}
+            if isinstance(step.value, Name) and step.value.parts[-1] in given:
+                why = _("{name} is a parameter of {function}()", name=step.value.parts[-1], function=function.name)
+            else:
+                shown = getattr(start, "text", str(start or ""))
+                call = step.value.function if isinstance(step.value, Call) else shown
+                why = _("{name} is made by {call}, which is not followed", name=name, call=call or "...")
             self._by_variable[where, name] = self._draft(name, step.line, kind, NotKnown(why))
 
     def _made(
@@ -148,8 +155,10 @@ class _Finder:
         """A variable is given a value: a new consumer, or what a chain of a builder ends with."""
         if isinstance(value, Make) and (kind := self._kind(value.type)):
             draft = self._draft(name, line, kind, NO_GROUP)
+            draft.is_made, draft.maker, draft.takes_queues = True, function, value.type in TAKE_QUEUES
             self._constructed(draft, value, function)
             self._by_variable[where, name] = draft
+            self._by_name[where, name].append(draft)
             return
         calls = chain(value) if isinstance(value, Call) else []
         start = root(value)
@@ -160,6 +169,7 @@ class _Finder:
             self._apply(draft, calls, function)
         elif kind := _built(calls):
             draft = self._draft(name, line, kind, NO_GROUP)
+            draft.is_made, draft.maker = True, function
             self._by_variable[where, name] = self._by_chain[calls[-1]] = draft
             self._apply(draft, calls, function)
         elif calls and calls[-1].function in ONS_MAKERS and function is not None and calls[-1].arguments:
@@ -184,6 +194,8 @@ class _Finder:
             value = step.value if isinstance(step, Assign | Return) else None
             if isinstance(value, Make) and self._kind(value.type) == kind:
                 draft = self._draft(name, call.line, kind, NO_GROUP)
+                draft.is_made, draft.maker, draft.takes_queues = True, function, value.type in TAKE_QUEUES
+                self._followed.add(maker)
                 self._constructed(draft, value, maker, Scope(unit, made, maker, bindings(maker, call, scope)))
                 self._by_variable[where, name] = self._by_variable[function, name] = draft
                 return True
@@ -287,6 +299,13 @@ class _Finder:
                     draft.remark = draft.remark or _("a class filter cannot be looked into")
                 else:
                     self._subscribes(draft, call, arguments[0], arguments[1])
+            elif call.function == "assign" and first and draft.kind == "lite":
+                draft.takes_queues = True
+            elif (call.function == "bindTopic" and first) or (
+                call.function in REGISTER and first and draft.takes_queues
+            ):
+                # of a lite push consumer: it has lite topics of that topic, all messages of each
+                self._subscribes(draft, call, first, None)
             elif call.function == "subscribe" and len(arguments) == 1:
                 self._subscribes(draft, call, arguments[0], None)
 

@@ -89,7 +89,7 @@ class NameFollower(ABC):
         """A field or a constant of the type, of those around it, or of those that it extends."""
         head, *rest = parts
         for unit, made in self.types_in_reach(scope):
-            here = Scope(unit, made, entry=scope.entry if made is scope.type else "")
+            here = Scope(unit, made, bound=scope.bound, entry=scope.entry if made is scope.type else "")
             if head in made.entries:
                 return self._entry(made, head, rest, here)
             if scope.entry and made is scope.type and (of_entry := self.of_entry(made, scope.entry, head, unit)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rmqlab_tools.source.drafts import Draft, DraftSubscription
+from rmqlab_tools.source.drafts import Draft, DraftSubscription, subscribing
 from rmqlab_tools.source.scopes import Placed, Scope
 from rmqlab_tools.source.terms import Assign, Call, Do, Name
 from rmqlab_tools.source.values import NO_GROUP
@@ -40,6 +40,7 @@ def _drafts(unit: Unit, made: TypeOfCode) -> list[Draft]:
             value = step.value if isinstance(step, Assign) else None
             if isinstance(step, Assign) and isinstance(value, Call) and (kind := _kind(value, unit)):
                 draft = _made(value, kind, step.target[-1], scope)
+                draft.is_made = True
                 drafts.append(draft)
                 where = None if step.target[0] == "self" else function
                 by_variable[where, step.target[-1]] = draft
@@ -52,7 +53,7 @@ def _drafts(unit: Unit, made: TypeOfCode) -> list[Draft]:
             draft_of = by_variable.get((function, name)) or by_variable.get((None, name))
             if draft_of is not None:
                 _called(draft_of, step.call, scope)
-    return [draft for draft in drafts if draft.subscriptions]
+    return [draft for draft in drafts if subscribing(draft)]
 
 
 def _kind(call: Call, unit: Unit) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.errors import BadInput, there_are
 from rmqlab.language import _, joined
+from rmqlab_tools.source.bean_settings import named_settings
 from rmqlab_tools.source.config_files import NAMES, DamagedConfigError, Document, documents, uniform
 from rmqlab_tools.source.files import YAML, module_of
 from rmqlab_tools.source.values import Known, NotKnown, Value
@@ -133,6 +135,13 @@ class Settings:
                     by_folder[module_of(file.shown)] += [] if text is None else documents(text, file.shown)
                 except DamagedConfigError as error:
                     files.troubles.append((file.shown, _("does not parse: {error}", error=error)))
+        for file, naming in named_settings(files):
+            if not NAMES.fullmatch(file.path.name) and module_of(naming.shown) == module_of(file.shown):
+                text = files.text(file)
+                with suppress(DamagedConfigError):
+                    by_folder[module_of(naming.shown)] += (
+                        [] if text is None else documents(text, file.shown, by_location=True)
+                    )
         active = tuple(profiles)
         self.applications = {folder: Application(folder, read, active) for folder, read in by_folder.items()}
         known = {name for application in self.applications.values() for name in application.profiles}

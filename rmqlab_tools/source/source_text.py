@@ -60,7 +60,8 @@ def _summary(result: SourceLint, bad: int) -> str:
     if result.gaps:
         parts.append(_("{count} not known", count=len(result.gaps)))
     if base.tests:
-        parts.append(_("{count} files of tests left out (--tests reads them)", count=base.tests))
+        left = ngettext("{count} file of tests left out", "{count} files of tests left out", base.tests)
+        parts.append(_("{left} (--tests reads them)", left=left))
     return Line((joined("; ", parts), BAD if bad or result.refused else WARN if result.is_open else GOOD))
 
 

@@ -12,16 +12,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.protocol.subscription_data import SQL92, TAG
+from rmqlab_tools.source.code import JVM
 from rmqlab_tools.source.config_files import uniform
 from rmqlab_tools.source.drafts import FoundConsumer, FoundSubscription
+from rmqlab_tools.source.scopes import Placed, Scope, calls_in
 from rmqlab_tools.source.settings import applications_of
+from rmqlab_tools.source.terms import Name, Text
 from rmqlab_tools.source.values import Known, kind_of, not_empty, or_all, text_if_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rmqlab_tools.source.code import Code
     from rmqlab_tools.source.config_files import Given
+    from rmqlab_tools.source.follow import Follower
     from rmqlab_tools.source.settings import Application, Settings
+    from rmqlab_tools.source.terms import Function, Term
     from rmqlab_tools.source.values import Value
 
 _STREAM: Final = "spring.cloud.stream"
@@ -30,12 +36,36 @@ _BINDING: Final = re.compile(
 )
 _OUTPUT: Final = re.compile(r".*out\d+|output\d*", re.IGNORECASE)
 _SQL: Final = "sql:"
+_CODE: Final = re.compile(r"@(?:Output|Input)\b|\bStreamBridge\b")
 
 
-def setting_consumers(settings: Settings) -> Iterator[FoundConsumer]:
-    """The consumers of all applications whose settings make some."""
+def output_names(code: Code, follower: Follower) -> frozenset[str]:
+    """Bindings that code sends by: those of `@Output`, and what `StreamBridge.send` names; less those of `@Input`."""
+    names: dict[str, set[str]] = {"Output": set(), "Input": set()}
+    for _file, unit in code.with_words(_CODE, *JVM):
+        for made in unit.types.values():
+            for function in made.functions:
+                scope = Scope(unit, made, function)
+                for kind, written in _bound(function, scope, follower):
+                    names[kind].add(uniform(text_if_known(follower.text(Placed(written, scope)))))
+    return frozenset(names["Output"] - names["Input"])
+
+
+def _bound(function: Function, scope: Scope, follower: Follower) -> Iterator[tuple[str, Term]]:
+    """The names of bindings that a function has: of its annotation, or of what it sends by."""
+    for annotation in function.annotations:
+        if annotation.name in {"Output", "Input"}:
+            yield annotation.name, annotation.values.get("value", Text(function.name))
+    for call in calls_in(function):
+        is_sent = call.function == "send" and len(call.arguments) > 1
+        if is_sent and isinstance(call.target, Name) and follower.declared_type(call.target, scope) == "StreamBridge":
+            yield "Output", call.arguments[0]
+
+
+def setting_consumers(settings: Settings, outputs: frozenset[str] = frozenset()) -> Iterator[FoundConsumer]:
+    """The consumers of all applications whose settings make some; `outputs` are bindings that code sends by."""
     for application in applications_of(settings):
-        yield from _bindings(application, settings)
+        yield from _bindings(application, settings, outputs)
         for prefix, kind in (("rocketmq.pull-consumer", "lite"), ("rocketmq.simple-consumer", "simple")):
             yield from _of_starter(application, settings, prefix, kind)
 
@@ -44,14 +74,14 @@ def _given(application: Application, *names: str) -> Given | None:
     return next((given for name in names if (given := application.given.get(uniform(name))) is not None), None)
 
 
-def _bindings(application: Application, settings: Settings) -> Iterator[FoundConsumer]:
+def _bindings(application: Application, settings: Settings, outputs: frozenset[str]) -> Iterator[FoundConsumer]:
     names: dict[str, str] = {}
     for given in application.given.values():
         match = _BINDING.fullmatch(given.name)
         if match:
             names.setdefault(uniform(match[1]), match[1])
     for name in names.values():
-        if _is_input(application, name) and _is_rocketmq(application, name):
+        if uniform(name) not in outputs and _is_input(application, name) and _is_rocketmq(application, name):
             consumer = _binding(application, settings, name)
             if consumer is not None:
                 yield consumer
