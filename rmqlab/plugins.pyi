@@ -31,6 +31,7 @@ from rmqlab_tools.show.figure import Picture as Picture
 from rmqlab_tools.show.film.film import Film as Film
 from rmqlab_tools.show.film.film import film as film
 from rmqlab_tools.show.link import Link as Link
+from rmqlab_tools.show.readers import readers as readers
 from rmqlab_tools.show.ribbons import ribbons as ribbons
 from rmqlab_tools.show.rule_differences import rules_between as rules_between
 from rmqlab_tools.show.run_tables import fate_counts as fate_counts

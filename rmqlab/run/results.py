@@ -292,6 +292,12 @@ class LabTables:
 
         return ribbons(self._run(), group=group, topic=topic)
 
+    def readers(self, sends: Sequence[str] = (), *, group: str | None = None, topic: str | None = None) -> Picture:
+        """The situation before anything happens: who reads which queue, and `sends`, tags in the order to be sent."""
+        from rmqlab.plugins import readers
+
+        return readers(self._run(), sends, group=group, topic=topic)
+
     def waiting_line(self, *, group: str | None = None, topic: str | None = None) -> Picture:
         """The line of pops that wait: who stood first when each message came, who was woken, what was skipped."""
         from rmqlab.plugins import waiting_line

@@ -17,7 +17,7 @@ from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import Printer, printer
 from rmqlab_tools.course.learner_copy import (
     COPY_FOLDER,
-    INDEX_NOTEBOOK,
+    first_to_open,
     folder_in,
     install_kernels,
     learner_folder,
@@ -60,6 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.epilog = _(
         "Your copy, {folder}/, has no outputs and asks for a guess first; what you have there is never written over.\n"
+        "Lesson 01 opens until you have run a cell of it, and from then on the list of lessons, 00_index.ipynb.\n"
         "Every other argument goes to JupyterLab: --no-browser, --port 8899, --allow-root, ...",
         folder=COPY_FOLDER,
     )
@@ -102,7 +103,7 @@ def _archive() -> AbstractContextManager[None]:
 
 
 def _copy(args: Namespace, notebooks: Path) -> Path:
-    """Make the copies of all languages and their kernels; return the index in the reader's language."""
+    """Make the copies of all languages and their kernels; return what to open first in the reader's language."""
     first = language()
     around = notebooks.parent if is_checkout() and not args.copy else Path.cwd()
     folders = {
@@ -127,7 +128,7 @@ def _copy(args: Namespace, notebooks: Path) -> Path:
         if of_copy == first:
             printer(args).say(f"your lessons: {copied.folder} ({len(copied.written)} new files)")
     install_kernels(Path(sys.prefix))
-    return folders[first] / INDEX_NOTEBOOK
+    return first_to_open(folders[first])
 
 
 def _write(args: Namespace, notebooks: Path) -> int:

@@ -1,5 +1,8 @@
 """A learner's copy of the lessons: without outputs, guesses still open, in a folder of its own that git does not see.
 
+One picture is there before a cell is run: that of a cell tagged `setting` stands below the lesson's question.
+It tells nothing of what comes out.
+
 What a learner has there is never written over. An index lesson, 00_index.ipynb, leads to the lessons. Each language has
 a folder, my-lessons and my-lessons-zh, side by side. The first cell of a lesson leads to the same lesson in the other
 one. What lessons link to, the glossary and the page of the articles, lies in the copy. Code cells are the same; the
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import html
 import json
 import re
 import shutil
@@ -23,11 +27,12 @@ from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES, SETTING, _, spoken, translate
 from rmqlab_tools.course.in_language import translated
 from rmqlab_tools.course.notebooks import KERNEL, Notebook, clean, code_cell, made_of, read, tags, text_cell, write
+from rmqlab_tools.show.figure import SVG_MIME
 
 COPY_FOLDER = "my-lessons"
 INDEX_NOTEBOOK = "00_index.ipynb"
 IGNORED = "*\n"
-GUESS = "guess"
+GUESS, SETTING_CELL = "guess", "setting"
 LANGUAGE_NAMES = {ENGLISH: "English", "zh": "中文"}
 STATE = "import rmqlab\n\nrmqlab.progress()"
 ABOUT_COPY = (
@@ -90,7 +95,9 @@ def make_copy(notebooks: Path, folder: Path, language: str = ENGLISH) -> Copied:
     for source in [*sorted(notebooks.glob("*.ipynb")), *sorted((notebooks / "exercises").glob("*.ipynb"))]:
         path = folder / source.relative_to(notebooks)
         if not path.exists():
-            mine = linked(learners(in_language(source, language)), len(source.relative_to(notebooks).parts))
+            lesson = in_language(source, language)
+            mine = linked(learners(lesson), len(source.relative_to(notebooks).parts))
+            begin_with_setting(mine, lesson, path)
             write(path, switchable(mine, path, folder, language))
             written.append(path)
     for source, name in (
@@ -105,6 +112,27 @@ def make_copy(notebooks: Path, folder: Path, language: str = ENGLISH) -> Copied:
         mine["metadata"]["rmqlab"] = {"made_of": digest(mine)}
         write(index, mine)
     return Copied(folder, written)
+
+
+def first_to_open(folder: Path) -> Path:
+    """The first lesson of a copy until it is begun (a cell of it was run), from then on the index."""
+    lessons = (path for path in sorted(folder.glob("*.ipynb")) if path.name != INDEX_NOTEBOOK)
+    index = folder / INDEX_NOTEBOOK
+    first = next(lessons, index)
+    return index if any(cell.get("execution_count") for cell in read(first)["cells"]) else first
+
+
+def begin_with_setting(mine: Notebook, lesson: Notebook, path: Path) -> None:
+    """Show the picture of the lesson's setting, if it has one, between the question and the table of its first cell."""
+    cells = (cell for cell in lesson["cells"] if cell["cell_type"] == "code" and SETTING_CELL in tags(cell))
+    drawn = ("".join(out.get("data", {}).get(SVG_MIME, "")) for cell in cells for out in cell["outputs"])
+    svg = next(filter(None, drawn), None)
+    if svg is not None:
+        file = path.with_suffix(".svg")
+        file.write_text(svg, encoding="utf-8")
+        words = re.sub(r"[][]", "", html.unescape(_first(r"<desc[^>]*>([^<]*)</desc>", svg)))
+        question, line, table = mine["cells"][0]["source"].partition("\n\n|")
+        mine["cells"][0]["source"] = f"{question}\n\n![{words}]({quote(file.name)}){line}{table}"
 
 
 def linked(mine: Notebook, depth: int) -> Notebook:

@@ -37,7 +37,7 @@ def focus(page, label, inner):
 
 
 def test_every_cell_ran_without_error(page):
-    assert page.evaluate("panel.content.widgets.length") > 30
+    assert page.evaluate("panel.content.widgets.length") == 30
     errors = "[...document.querySelectorAll('.jp-RenderedText[data-mime-type$=error], .jp-OutputArea-error')].length"
     assert page.evaluate(errors) == 0
 

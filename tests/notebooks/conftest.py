@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from IPython.display import display
 
 from rmqlab.checkout import ROOT
 
@@ -110,7 +111,7 @@ def tasks(request):
 
 
 def _names_made_by(path: str) -> dict[str, Any]:
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"display": display}  # as in a notebook
     for cell in _code_cells(path):
         exec("".join(cell["source"]), names)  # noqa: S102 - our own lesson
     return names

@@ -15,6 +15,8 @@ SETTING = (
     "How many of a hundred printed figures come out the same?",
     "Each is a short question to the lab.",
     "These are all requests that A sends and gets:",
+    "Is the one slot to blame?",
+    "Let the broker keep what every member asks for, or let clients keep everything.",
     "A third way begins at the rule by which the broker serves a pull.",
     "Let the broker serve only the version that it holds, and compare all ways:",
     "Can a protocol lose nothing, and give each message only to a consumer that asked?",
@@ -92,6 +94,8 @@ def test_ids_as_texts_decide(lesson):
 
 @pytest.mark.claim(
     "A broker that keeps all tags still loses half: each queue has one owner.",
+    "A broker that keeps all tags drops nothing, and still half is lost:",
+    "each lost message lies in a queue whose owner does not want it.",
     "A slot that is newer than the pull serves it in silence.",
     "That is how A got nothing.",
     "With the last rule the messages in the queues of A wait for ever: A has another version than the slot,",
@@ -100,6 +104,8 @@ def test_replaced_rules(lesson):
     runs = lesson["runs"]
     kept = runs["the broker keeps all tags"]
     assert fates(kept) == {"delivered": 4, "dropped_by_client": 4}
+    lost, asked = kept.fates().where(lost=True), {"A": "tagA", "B": "tagB"}
+    assert all(row.tag != asked[owners(kept)[row.queue]] for row in lost)
     assert fates(runs["both"]) == {"delivered": 8}
     assert {row.code for row in runs["4.8.0"].pulls().where(who="A")} == {0, 19, 20}  # none was refused
     last = runs["only the version held is served"]

@@ -64,6 +64,21 @@ def test_a_copy_has_open_guesses_and_no_outputs(tree):
     assert (tree / "my-lessons" / "glossary.md").exists()
 
 
+def test_lesson_01_begins_with_a_picture_of_its_setting_that_tells_no_outcome(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    shutil.copy(ROOT / "notebooks" / "01_eight_messages.ipynb", tmp_path / "notebooks")
+    for language in ("en", "zh"):
+        folder = folder_in(language, tmp_path / "mine")
+        make_copy(tmp_path / "notebooks", folder, language)
+        mine = read(folder / "01_eight_messages.ipynb")
+        assert not any(cell.get("outputs") for cell in mine["cells"])
+        words, name = re.search(r"^!\[([^]]+)\]\(([^)]+)\)$", mine["cells"][0]["source"], re.MULTILINE).groups()
+        svg = (folder / name).read_text(encoding="utf-8")
+        assert f">{words}</desc>" in svg
+        assert {"tagA", "tagB"} <= set(re.findall(r">([^<]+)</text>", svg))
+        assert not re.search("lost|delivered|drop|丢|送达", svg)
+
+
 def test_what_a_learner_has_is_never_written_over(tree):
     path = tree / "my-lessons" / "01_eight.ipynb"
     make_copy(tree / "notebooks", path.parent)

@@ -78,7 +78,7 @@ def test_a_copy_alone_opens_nothing(tree, commands, capsys):
 def test_the_address_of_a_folder_with_a_space_is_whole(tree, commands):
     assert main(["notebook", "--folder", "my lessons"]) == 3
     (command,) = commands
-    assert "--LabApp.default_url=/lab/tree/my%20lessons/00_index.ipynb" in command
+    assert "--LabApp.default_url=/lab/tree/my%20lessons/01.ipynb" in command
 
 
 def test_a_broken_file_of_a_copy_is_named_with_what_to_do(tree, commands, capsys):
@@ -126,13 +126,23 @@ def test_what_containers_and_binder_run_is_a_verb_with_arguments_that_it_knows(f
         assert known.copy or set(rest) <= {"--no-browser", "--allow-root"}
 
 
-def test_jupyterlab_opens_the_index_of_a_trusted_copy(tree, commands):
+def test_jupyterlab_opens_the_first_lesson_of_a_trusted_copy(tree, commands):
     assert main(["notebook", "--port", "8899"]) == 3
-    root, opened = f"--ServerApp.root_dir={tree.parent}", "--LabApp.default_url=/lab/tree/my-lessons/00_index.ipynb"
+    root, opened = f"--ServerApp.root_dir={tree.parent}", "--LabApp.default_url=/lab/tree/my-lessons/01.ipynb"
     workspaces = f"--LabApp.workspaces_dir={sys.prefix}/share/jupyter/rmqlab-workspaces"
     assert commands[0][1:] == ["-P", "-m", "jupyterlab", root, opened, workspaces, *verb.QUIET, "--port", "8899"]
     for name in ("00_index.ipynb", "01.ipynb"):
         assert NotebookNotary().check_signature(proof_read(tree.parent / "my-lessons" / name))
+
+
+def test_it_opens_the_index_once_the_first_lesson_is_begun(tree, commands):
+    assert main(["notebook"]) == 3
+    path = tree.parent / "my-lessons" / "01.ipynb"
+    mine = read(path)
+    mine["cells"][0]["execution_count"] = 1
+    write(path, mine)
+    assert main(["notebook"]) == 3
+    assert [command[5].rpartition("/")[2] for command in commands] == ["01.ipynb", "00_index.ipynb"]
 
 
 def test_the_list_of_files_is_folded_the_first_time_alone(tree, commands):
@@ -146,7 +156,7 @@ def test_the_list_of_files_is_folded_the_first_time_alone(tree, commands):
 
 def test_jupyterlab_opens_another_folder_or_what_ran(tree, commands):
     assert main(["notebook", "--folder", "class"]) == 3
-    assert commands[0][5] == "--LabApp.default_url=/lab/tree/class/00_index.ipynb"
+    assert commands[0][5] == "--LabApp.default_url=/lab/tree/class/01.ipynb"
     assert main(["notebook", "--read"]) == 3
     assert commands[1][5] == "--LabApp.default_url=/lab/tree/notebooks/01.ipynb"
     assert NotebookNotary().check_signature(proof_read(tree / "01.ipynb"))
