@@ -25,6 +25,7 @@ _MASK32 = 0xFFFFFFFF
 _BMP_END = 0xFFFF
 _LONG_DIGITS = 19
 _SURE_INT, _SURE_LONG = 9, 18  # so many digits always fit
+_VARIED = 8
 _REMEMBERED = 64
 """Longest text whose hash code is remembered: what others send must not fill the memory."""
 _TRIMMED = "".join(map(chr, range(0x21)))
@@ -115,6 +116,17 @@ def boolean_text(value: bool) -> str:
 def string_hash(text: str) -> int:
     """`String.hashCode()` of `text`, a signed 32-bit number over its UTF-16 units."""
     return _short_hash(text) if len(text) <= _REMEMBERED else _hash(utf16_units(text))
+
+
+def hash_of_varied_end(text: str) -> int:
+    """`string_hash(text)` for texts that differ in their last characters only: what comes before is remembered."""
+    tail = text[-_VARIED:]
+    if len(text) > _REMEMBERED or not tail.isascii():
+        return string_hash(text)
+    result = _short_hash(text[:-_VARIED])
+    for unit in tail.encode():
+        result = 31 * result + unit
+    return to_int32(result)
 
 
 @lru_cache(maxsize=8192)

@@ -158,15 +158,17 @@ class CommitLog:
         """
         msg.store_timestamp = now
         msg.body_crc = body_crc(msg.body)
-        if msg.sys_flag & TRANSACTION_MASK in QUEUED_TYPES:
+        is_queued = msg.sys_flag & TRANSACTION_MASK in QUEUED_TYPES
+        if is_queued:
             level = msg.delay_time_level
             if level > 0:
                 self._delay(msg, level)
         # Java makes the file and the queue's number before it looks whether the message is too large
-        self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
+        mapped_file = self.mapped_file_queue.last_mapped_file_or_new(self.base_offset)
         if ":" in msg.store_host.ip:
             _check_host(msg, msg.store_host, STOREHOST_V6_FLAG)
-        self.topic_queue_table.setdefault(f"{msg.topic}-{msg.queue_id}", 0)
+        key = f"{msg.topic}-{msg.queue_id}"
+        queue_offset = self.topic_queue_table.setdefault(key, 0)
         properties = b"" if msg.properties_string is None else to_utf8(msg.properties_string)
         if len(properties) > MAX_PROPERTIES_LENGTH:
             return _too_large(AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED)
@@ -174,11 +176,30 @@ class CommitLog:
         size = message_length(msg.sys_flag, len(body), len(topic), len(properties))
         if size > self.config.max_message_size:
             return _too_large(AppendMessageStatus.MESSAGE_SIZE_EXCEEDED)
-        result = self._append(msg, [pack_record(msg, size, body, topic, properties)], is_batch=False)
-        if result.append_status is AppendMessageStatus.PUT_OK:
-            msg.queue_offset, msg.commit_log_offset = result.logics_offset, result.wrote_offset
-            msg.store_size = size
-        return result
+        position = mapped_file.wrote_position
+        if size > mapped_file.file_size - position - END_FILE_MIN_BLANK_LENGTH or ":" in msg.born_host.ip:
+            result = self._append(msg, [pack_record(msg, size, body, topic, properties)], is_batch=False)
+            if result.append_status is AppendMessageStatus.PUT_OK:
+                msg.queue_offset, msg.commit_log_offset = result.logics_offset, result.wrote_offset
+                msg.store_size = size
+            return result
+        # it fits, as most do: its record is made once, with its offsets
+        offset = mapped_file.file_from_offset + position
+        msg.queue_offset = queue_offset if is_queued else 0
+        msg.commit_log_offset, msg.store_size = offset, size
+        mapped_file.append(pack_record(msg, size, body, topic, properties))
+        if is_queued:
+            self.topic_queue_table[key] = queue_offset + 1
+        mapped_file.last_modified = now
+        return PutMessageResult(
+            PutMessageStatus.PUT_OK,
+            AppendMessageStatus.PUT_OK,
+            offset,
+            size,
+            create_message_id(msg.store_host, offset),
+            now,
+            msg.queue_offset,
+        )
 
     def put_messages(self, batch: MessageExt, now: int) -> PutMessageResult:
         """Append the messages in the body of `batch`; all go into one file and into the queue of `batch`.

@@ -37,7 +37,7 @@ FLUSH_FILTERS_MS = 10_000
 DISK_CHECK_MS = 10_000
 FIRST_CLEAN_MS = 60_000
 RETRY_DISPATCH_MS = 1_000
-WRITE_INDEX_MS = 1_000
+WRITE_INDEX_MS = 200
 
 
 class DurableStore:
@@ -135,7 +135,7 @@ class DurableStore:
         try:
             store.dispatch()
             if self._index is not None:
-                self._index.write()
+                self._index.write_all()
             persisted = [self._persist(name) for name in self._tables]
             folder.segments.flush()
             self._note_flushed()

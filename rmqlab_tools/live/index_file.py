@@ -6,11 +6,14 @@ the last entry whose key's hash leads to it, an entry the number of the one befo
 
 from __future__ import annotations
 
+import sys
+from array import array
 from contextlib import suppress
+from itertools import groupby
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from rmqlab.message.java import to_int32
+from rmqlab.message.java import INT_MAX, LONG_MAX, to_int32
 from rmqlab.store.mapped_file_queue import SegmentError
 from rmqlab_tools.live.store.index_service import Key, QueryOffsetResult, key_hash, keys_of, overlaps, seconds_since
 
@@ -25,6 +28,9 @@ DIRECTORY = "index"
 _HEADER = Struct(">qqqqii")
 _SLOT = Struct(">i")
 _ENTRY = Struct(">iqii")
+_PAGE_SLOTS = 1024
+"""Slots that are read and written at once."""
+_INT32 = "i"
 
 
 class IndexFile:
@@ -36,6 +42,8 @@ class IndexFile:
         self._max = index_num
         self._entries_at = _HEADER.size + hash_slot_num * _SLOT.size
         segment.truncate(file_size(hash_slot_num, index_num))
+        self._pages: dict[int, array[int]] = {}
+        self._unwritten: set[int] = set()
         header: tuple[int, ...] = _HEADER.unpack(segment.read(0, _HEADER.size))
         self.begin_timestamp, self.end_timestamp, self.begin_phy_offset, self.end_phy_offset, *counts = header
         # a damaged header may count what has no room in the file
@@ -52,45 +60,65 @@ class IndexFile:
             self.begin_phy_offset = self.end_phy_offset = end_phy_offset
         if end_timestamp > 0:
             self.begin_timestamp = self.end_timestamp = end_timestamp
-        self.segment.overwrite(0, self._header())
+        self.segment.overwrite(0, _HEADER.pack(*self._counts))
 
     def put_keys(self, keys: Sequence[Key]) -> int:
-        """Write as many keys as fit and return how many that were.
+        """Write as many keys as fit and return how many that were; their slots are written by `write_slots`.
 
-        Entries go first, then slots, then the header: whoever reads in between finds what the header counts.
+        Entries go first, then the header: whoever reads in between finds what the header counts.
 
         Raises:
             SegmentError: a file of the store cannot be read or written.
         """
         keys = keys[: self._max - self.index_count]
-        entries: list[bytes] = []
-        slots: dict[int, int] = {}
-        first = self.index_count
-        for number, (hashed, phy_offset, store_timestamp) in enumerate(keys, start=first):
-            slot = hashed % self._slots
-            before = slots.get(slot)
-            if before is None:
-                before = self._slot(slot)
-                self.hash_slot_count = to_int32(self.hash_slot_count + (before == 0))
-            if number <= 1:
-                self.begin_phy_offset, self.begin_timestamp = phy_offset, store_timestamp
-            entries.append(
-                _ENTRY.pack(hashed, phy_offset, seconds_since(self.begin_timestamp, store_timestamp), before)
-            )
-            slots[slot] = number
         if not keys:
             return 0
-        segment = self.segment
-        segment.overwrite(self._entries_at + first * _ENTRY.size, b"".join(entries))
-        for slot, number in slots.items():
-            segment.overwrite(_HEADER.size + slot * _SLOT.size, _SLOT.pack(number))
+        first, before_all = self.index_count, self._counts
+        if first <= 1:
+            self.begin_phy_offset, self.begin_timestamp = keys[0].phy_offset, keys[0].store_timestamp
+        slots, begin, pack = self._slots, self.begin_timestamp, _ENTRY.pack
+        used, entries = 0, []
+        taken: dict[int, int] = {}
+        for number, (hashed, phy_offset, store_timestamp) in enumerate(keys, start=first):
+            slot = hashed % slots
+            before = taken.get(slot) or self._slot(slot)
+            used += before == 0
+            entries.append(pack(hashed, phy_offset, seconds_since(begin, store_timestamp), before))
+            taken[slot] = number
+        self.hash_slot_count = to_int32(self.hash_slot_count + used)
         self.index_count = first + len(keys)
         self.end_phy_offset, self.end_timestamp = keys[-1].phy_offset, keys[-1].store_timestamp
-        segment.overwrite(0, self._header())
+        try:
+            self.segment.overwrite(self._entries_at + first * _ENTRY.size, b"".join(entries))
+            self.segment.overwrite(0, _HEADER.pack(*self._counts))
+        except SegmentError:
+            self._counts = before_all
+            raise
+        for slot, number in taken.items():
+            page, place = divmod(slot, _PAGE_SLOTS)
+            self._pages[page][place] = number
+            self._unwritten.add(page)
         return len(keys)
 
-    def _header(self) -> bytes:
-        return _HEADER.pack(
+    def write_slots(self) -> None:
+        """Write the slots that changed: when the file is full, and in an orderly end. After another it is made anew.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
+        unwritten = sorted(self._unwritten)
+        for _, row in groupby(enumerate(unwritten), lambda numbered: numbered[1] - numbered[0]):
+            pages = [page for _, page in row]
+            numbers = array(_INT32, b"".join(self._pages[page] for page in pages))
+            self.segment.overwrite(_HEADER.size + pages[0] * _PAGE_SLOTS * _SLOT.size, _swapped(numbers).tobytes())
+            self._unwritten.difference_update(pages)
+        if self.is_write_full:
+            self._pages.clear()
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        """What the header holds."""
+        return (
             self.begin_timestamp,
             self.end_timestamp,
             self.begin_phy_offset,
@@ -99,9 +127,31 @@ class IndexFile:
             self.index_count,
         )
 
+    @_counts.setter
+    def _counts(self, counts: tuple[int, ...]) -> None:
+        (
+            self.begin_timestamp,
+            self.end_timestamp,
+            self.begin_phy_offset,
+            self.end_phy_offset,
+            self.hash_slot_count,
+            self.index_count,
+        ) = counts
+
     def _slot(self, slot: int) -> int:
-        number = int.from_bytes(self.segment.read(_HEADER.size + slot * _SLOT.size, _SLOT.size), signed=True)
+        page, place = divmod(slot, _PAGE_SLOTS)
+        numbers = self._pages.get(page)
+        if numbers is None:
+            numbers = self._read_page(page)
+            if not self.is_write_full:
+                self._pages[page] = numbers
+        number = numbers[place]
         return number if 0 < number < self.index_count else 0
+
+    def _read_page(self, page: int) -> array[int]:
+        first = page * _PAGE_SLOTS
+        count = min(_PAGE_SLOTS, self._slots - first)
+        return _swapped(array(_INT32, self.segment.read(_HEADER.size + first * _SLOT.size, count * _SLOT.size)))
 
     def select_phy_offset(self, offsets: list[int], hashed: int, max_num: int, begin: int, end: int) -> None:
         """Add offsets of messages with that key hash, the newest first, until there are `max_num`."""
@@ -119,13 +169,23 @@ class IndexFile:
             number = before
 
 
+def _swapped(numbers: array[int]) -> array[int]:
+    """Numbers between this machine's order of bytes and the files'."""
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return numbers
+
+
 def file_size(hash_slot_num: int, index_num: int) -> int:
     """Bytes of a file."""
     return _HEADER.size + hash_slot_num * _SLOT.size + index_num * _ENTRY.size
 
 
 class FileIndexService:
-    """The index in files. Messages wait in memory until `write` or a query puts their keys into a file.
+    """The index in files.
+
+    Messages wait in memory until `write` or a query puts their keys into a file; slots wait there until `write_all`, or
+    until their file is full.
 
     `file_number` names a new file: the time as yyyyMMddHHmmssSSS. After a crash (`last_exit_ok` False) the last file
     is made anew: its slots may lead nowhere.
@@ -163,8 +223,16 @@ class FileIndexService:
 
     def build_index(self, request: DispatchRequest) -> None:
         """Enter a message, unless the files have it; its keys are hashed when they are written."""
-        if request.commit_log_offset > self._loaded_end:
+        if request.commit_log_offset >= self._loaded_end:
             self._waiting.append(request)
+
+    def _is_missing(self, key: Key) -> bool:
+        """Whether no file has a key: of the last message before a lost file, some may be in the file that is left."""
+        if key.phy_offset != self._loaded_end:
+            return True
+        offsets: list[int] = []
+        self.files[-1].select_phy_offset(offsets, key.hashed, INT_MAX, 0, LONG_MAX)
+        return key.phy_offset not in offsets
 
     def write(self) -> None:
         """Put what waits into files.
@@ -172,16 +240,28 @@ class FileIndexService:
         Raises:
             SegmentError: ; what was not written waits on.
         """
-        self._keys += [key for request in self._waiting for key in keys_of(request)]
+        self._keys += [key for request in self._waiting for key in keys_of(request) if self._is_missing(key)]
         self._waiting.clear()
         while self._keys:
             written = self._last_file().put_keys(self._keys)
             del self._keys[:written]
 
+    def write_all(self) -> None:
+        """Put what waits into files, and bring the last one in order: nothing is left in memory.
+
+        Raises:
+            SegmentError: a file of the store cannot be read or written.
+        """
+        self.write()
+        for file in self.files[-1:]:
+            file.write_slots()
+
     def _last_file(self) -> IndexFile:
         before = self.files[-1] if self.files else None
         if before is not None and not before.is_write_full:
             return before
+        if before is not None:
+            before.write_slots()
         config = self._config
         self._last_number = max(self._file_number(), self._last_number + 1)
         segment = self._segments(

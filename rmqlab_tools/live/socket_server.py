@@ -49,6 +49,8 @@ TLS_OFF = TlsConfig(mode="disabled")
 _TURN_BYTES = 64 * 1024
 TURN_SECONDS = 0.02
 """Ours: how long the requests of one connection are served before the others have their turn."""
+ANSWER_SECONDS = 0.0005
+"""Ours: how long an answer waits for those of the requests behind it, so that client and server work at once."""
 _GOODBYE_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0
 _LONGEST_WAIT_MS = 5_000
@@ -162,9 +164,10 @@ class SocketChannel(asyncio.Protocol):
         return not (is_waiting or self._server.is_stopped or self.closed_because is not None)
 
     def _process(self) -> None:
-        """Serve the frames that are there; answers of one turn leave together."""
+        """Serve the frames that are there; answers that are ready at about the same time leave together."""
         self._outbox = []
-        until = self._server.loop.time() + TURN_SECONDS
+        began = self._server.loop.time()
+        until, leave = began + TURN_SECONDS, began + ANSWER_SECONDS
         try:
             while self._is_served:
                 frame = self._decoder.next()
@@ -176,13 +179,16 @@ class SocketChannel(asyncio.Protocol):
                     self._server.later(self._serve_prepared(command))
                     break
                 self._server.serve(self, command)
-                if self._server.loop.time() > until:
+                now = self._server.loop.time()
+                if now > until:
                     self._rest("others have their turn")
                     self._server.loop.call_soon(self._rested)
                     break
-                if self._outbox_bytes > _TURN_BYTES:  # let the write buffer say whether this is too much
+                # the write buffer says whether many bytes are too much
+                if now > leave or self._outbox_bytes > _TURN_BYTES:
                     self._flush_outbox()
                     self._outbox = []
+                    leave = self._server.loop.time() + ANSWER_SECONDS
         except (BadFrame, FrameError) as error:
             self.abort(str(error))
         finally:

@@ -270,6 +270,24 @@ def test_flipped_bytes_in_queues_and_index(opened, tmp_path):
         again.kill()
 
 
+@pytest.mark.parametrize("ends", ["stop", "kill"])
+def test_every_key_is_found_again_in_a_row_of_index_files(opened, tmp_path, ends):
+    """Slots wait in memory until a file is full or the broker stops; killed before, it makes the last file anew."""
+    settings = {"max_index_num": 30, "max_hash_slot_num": 4096}
+    one = filled(opened, count=20, **settings)
+    one.durable._write_index(0)
+    for number in range(20, 50):
+        one.put("T", b"%03d" % number, keys=f"k{number}")
+    one.durable._write_index(0)
+    assert len(list((tmp_path / "store" / "index").iterdir())) == 4
+    keys = [f"k{number}" for number in range(50)]
+    before = [one.by_key("T", key) for key in keys]
+    assert [int(body[:3]) for (body,) in before] == list(range(50))
+    getattr(one, ends)()
+    again = opened(**settings)
+    assert [again.by_key("T", key) for key in keys] == before
+
+
 def test_a_long_log_is_not_read_whole_after_an_orderly_end(opened, monkeypatch):
     monkeypatch.setattr(recovery, "CHECKED_WHOLE_BYTES", 0)
     one = filled(opened, count=200)

@@ -13,6 +13,11 @@ from rmqlab.message import java
 anything = st.text(st.characters(exclude_categories=()))  # lone surrogates included
 
 
+@given(anything)
+def test_a_hash_that_remembers_how_a_text_begins_is_no_other(text):
+    assert java.hash_of_varied_end(text) == java.string_hash(text)
+
+
 def test_string_hash():
     assert java.string_hash("") == 0
     assert java.string_hash("hello world") == 1794106052

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rmqlab.message.java import NumberFormatError
 from rmqlab.message.message import Host, Message
-from rmqlab.message.record import RecordError, decode_record, decode_records
+from rmqlab.message.record import RecordError, body_crc, decode_record, decode_records, encode_record
 from rmqlab.message.sysflag import (
     BORNHOST_V6_FLAG,
     STOREHOST_V6_FLAG,
@@ -274,3 +274,21 @@ def test_records_lie_one_behind_the_other_and_files_end_blank(make_store_of, siz
             offsets.append(request.consume_queue_offset)
             position += request.msg_size
     assert offsets == list(range(len(sizes)))
+
+
+def test_a_record_that_fits_is_made_at_once_and_is_no_other(make_store, message):
+    """Most puts take a short way; the long one, which batches and the ends of files take, writes the same bytes."""
+    stores = make_store(), make_store()
+    for number in range(12):
+        fields = {"sys_flag": TRANSACTION_PREPARED_TYPE if number == 5 else 0, "queue_id": number % 3}
+        short, long = (message(b"body %d" % number, **fields) for _ in stores)
+        result = stores[0].commit_log.put_message(short, 1_000 + number)
+        long.store_timestamp, long.body_crc = 1_000 + number, body_crc(long.body)
+        assert stores[1].commit_log._append(long, [encode_record(long)], is_batch=False) == result
+        assert (short.queue_offset, short.commit_log_offset) == (result.logics_offset, result.wrote_offset)
+        assert short.store_size == result.wrote_bytes
+    logs = [store.commit_log for store in stores]
+    assert logs[0].get_data(0) == logs[1].get_data(0)
+    assert logs[0].topic_queue_table == logs[1].topic_queue_table
+    times = {log.mapped_file_queue.last_mapped_file().last_modified for log in logs}
+    assert times == {1_011}

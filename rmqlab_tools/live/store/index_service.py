@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.message.java import INT_MAX, INT_MIN, split, string_hash
+from rmqlab.message.java import INT_MAX, INT_MIN, hash_of_varied_end, split
 from rmqlab.message.properties import KEY_SEPARATOR
 from rmqlab.message.sysflag import TRANSACTION_MASK, TRANSACTION_ROLLBACK_TYPE
 from rmqlab_tools.live.store.log_scan import LogScan
@@ -80,7 +80,7 @@ def overlaps(first: int, last: int, begin: int, end: int) -> bool:
 
 def key_hash(topic: str, key: str) -> int:
     """What a key is known by: the hash code of "topic#key" without its sign."""
-    hashed = string_hash(f"{topic}#{key}")
+    hashed = hash_of_varied_end(f"{topic}#{key}")
     return 0 if hashed == INT_MIN else abs(hashed)
 
 

@@ -21,9 +21,46 @@ if TYPE_CHECKING:
 
 def write(command: CommandFields) -> bytes:
     """The header's text; null values are left out, `extFields` come in java.util.HashMap order."""
+    ext_fields = command.all_ext_fields()
+    return _write_plain(command, ext_fields) or _write_with_care(command, ext_fields)
+
+
+class _WrittenHeader(msgspec.Struct, rename="camel"):
+    """A header in the order in which its fields are written."""
+
+    code: int
+    ext_fields: dict[str, str | None] | msgspec.UnsetType
+    flag: int
+    language: str | msgspec.UnsetType
+    opaque: int
+    remark: str | msgspec.UnsetType
+    serialize_type: str = msgspec.field(name="serializeTypeCurrentRPC")
+    version: int
+
+
+def _write_plain(command: CommandFields, ext_fields: Mapping[str, str | None] | None) -> bytes | None:
+    """The header's text when no character of it is escaped, as in nearly all; None for another, and with nulls."""
+    unset = msgspec.UNSET
+    fields: dict[str, str | None] | msgspec.UnsetType = unset
+    if ext_fields is not None:
+        fields = {name: ext_fields[name] for name, _ in _labels(ext_fields)}
+    language, remark = command.language, command.remark
+    try:
+        text = _ENCODE(
+            _WrittenHeader(
+                int(command.code), fields, command.flag, unset if language is None else language, command.opaque,
+                unset if remark is None else remark, "JSON", command.version,
+            )
+        )  # fmt: skip
+    except UnicodeEncodeError:  # half a character
+        return None
+    is_plain = text.isascii() and b"\\" not in text and b":null" not in text and b"\x7f" not in text
+    return text if is_plain else None
+
+
+def _write_with_care(command: CommandFields, ext_fields: Mapping[str, str | None] | None) -> bytes:
     quoted = fastjson.quoted
     text = f'{{"code":{command.code:d},'
-    ext_fields = command.all_ext_fields()
     if ext_fields is not None:
         fields = [
             label + quoted(value) for name, label in _labels(ext_fields) if (value := ext_fields[name]) is not None
@@ -53,6 +90,7 @@ def _labels_of(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 _usual_labels = lru_cache(maxsize=1024)(_labels_of)
 _REMEMBERED_NAMES = 16
 _REMEMBERED_LENGTH = 256
+_ENCODE: Final = msgspec.json.Encoder().encode
 _SERIALIZE_TYPES: Final = ("JSON", "ROCKETMQ")
 
 

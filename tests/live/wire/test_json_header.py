@@ -175,3 +175,19 @@ def test_plain_headers_are_read_quickly_and_others_not_otherwise(edits):
     if not edits:
         assert quick.ext_fields["i"] == "TAGS\x01\x02x"
     assert json_header._read_plain(RemotingCommand(), PLAIN) is False  # a quote in a text
+
+
+TEXTS = st.one_of(st.text(max_size=6), st.sampled_from(["", "true", 'a"b', "a\\b", "\x7f", ":null", "é", "\ud83d"]))
+
+
+@given(
+    st.none() | st.dictionaries(TEXTS, st.none() | TEXTS, max_size=8),
+    st.none() | TEXTS, st.none() | st.sampled_from(["JAVA", "GO"]), st.integers(-(2**31), 2**31 - 1),
+)  # fmt: skip
+def test_plain_headers_are_written_quickly_and_others_not_otherwise(fields, remark, language, number):
+    """The quick way writes a header only when the careful one writes the same."""
+    command = RemotingCommand(number, language, 373, number, 1, remark, fields)
+    quick = json_header._write_plain(command, fields)
+    assert quick in (None, json_header._write_with_care(command, fields))
+    if json_header._write_with_care(command, fields).isascii() and not fields and remark is None:
+        assert quick is not None
