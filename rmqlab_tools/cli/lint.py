@@ -82,7 +82,12 @@ def run(args: Namespace) -> int:
     if args.queues is not None and args.queues < 1:
         raise BadInput(_("--queues is {queues}; a topic has 1 queue or more", queues=args.queues))
     if bool(args.given) == bool(args.file):
-        raise BadInput(_("give either a FILE or members, such as --member A:TopicTest=tagA --member B:TopicTest=tagB"))
+        raise BadInput(
+            _(
+                "give a FILE, the folder of a code base, or members, such as "
+                "--member A:TopicTest=tagA --member B:TopicTest=tagB"
+            )
+        )
     if args.kinds and not args.given:
         raise BadInput(_("--kind is of members that --member names; a file has kind beside client"))
     check_targets(args)

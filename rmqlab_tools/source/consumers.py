@@ -74,21 +74,22 @@ def read_code_base(sources: Iterable[Path], profiles: Iterable[str] = (), *, tes
                 sources=" ".join(map(str, named)), count=len(base.troubles), files=base.files, file=file, why=why,
             )
         )  # fmt: skip
+    read = ngettext("{count} file", "{count} files", base.files)
     if not base.consumers and base.tests:
         left = ngettext("{count} file of tests is left out", "{count} files of tests are left out", base.tests)
         raise BadInput(
             _(
-                "{sources}: no consumer of RocketMQ is made in these {count} files of Java, Kotlin, Go, Python, YAML, "
+                "{sources}: no consumer of RocketMQ is made in {read} of Java, Kotlin, Go, Python, YAML, "
                 "properties and XML; {left}, which --tests reads",
-                sources=" ".join(map(str, named)), count=base.files, left=left,
+                sources=" ".join(map(str, named)), read=read, left=left,
             )
         )  # fmt: skip
     if not base.consumers:
         raise BadInput(
             _(
-                "{sources}: no consumer of RocketMQ is made in these {count} files of Java, Kotlin, Go, Python, YAML, "
+                "{sources}: no consumer of RocketMQ is made in {read} of Java, Kotlin, Go, Python, YAML, "
                 "properties and XML; give the folder of the code whose groups shall be compared",
-                sources=" ".join(map(str, named)), count=base.files,
+                sources=" ".join(map(str, named)), read=read,
             )
         )  # fmt: skip
     base.consumers.sort(key=lambda consumer: (consumer.file, consumer.line))

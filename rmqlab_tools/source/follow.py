@@ -28,9 +28,22 @@ class Follower(CallFollower):
         """See `NameFollower`."""
         super().__init__(code, settings)
         self._trail: list[tuple[object, ...]] = []
+        self._texts: list[tuple[object, ...]] = []
 
     def text(self, placed: Placed) -> Value:
         """The text that a term comes to."""
+        step = _step(placed)
+        if step in self._texts:  # by way of a text that is joined of others
+            return NotKnown(_circle(self._texts, step))
+        if len(self._texts) >= DEEPEST:
+            return NotKnown(_("{name} leads through more than {most} names", name=shown(placed.term), most=DEEPEST))
+        self._texts.append(step)
+        try:
+            return self._text(placed)
+        finally:
+            self._texts.pop()
+
+    def _text(self, placed: Placed) -> Value:
         reached = self.reach(placed)
         if isinstance(reached, NotKnown):
             return reached
@@ -61,13 +74,9 @@ class Follower(CallFollower):
         term, scope = placed.term, placed.scope
         if not isinstance(term, Name | Call):
             return placed
-        step = (term, scope.unit.file, None if scope.type is None else scope.type.name, scope.function, scope.entry)
+        step = _step(placed)
         if step in self._trail:
-            cycle = [*self._trail[self._trail.index(step) :], step]
-            return NotKnown(
-                _("{name} leads back to itself: {cycle}", name=shown(term),
-                  cycle=" -> ".join(shown(term_of) for term_of, *_place in cycle))
-            )  # fmt: skip
+            return NotKnown(_circle(self._trail, step))
         if len(self._trail) >= DEEPEST:
             return NotKnown(_("{name} leads through more than {most} names", name=shown(term), most=DEEPEST))
         self._trail.append(step)
@@ -80,3 +89,16 @@ class Follower(CallFollower):
             return self.reach(next_)
         finally:
             self._trail.pop()
+
+
+def _step(placed: Placed) -> tuple[object, ...]:
+    scope = placed.scope
+    type_ = None if scope.type is None else scope.type.name
+    return placed.term, scope.unit.file, type_, scope.function, scope.entry
+
+
+def _circle(trail: list[tuple[object, ...]], step: tuple[object, ...]) -> str:
+    """That a name leads back to itself, and by which others."""
+    names = [term for term, *_place in [*trail[trail.index(step) :], step] if isinstance(term, Name | Call)]
+    cycle = " -> ".join(map(shown, names))
+    return _("{name} leads back to itself: {cycle}", name=shown(step[0]), cycle=cycle)

@@ -109,7 +109,7 @@ def test_arguments_that_do_not_go_together(tmp_path, capsys):
     assert main(["lint", str(tmp_path)]) == 2
     assert main(["lint", str(GOLDEN / "base" / "scenarios.jsonl#nothing")]) == 2
     assert main(["lint", str(GOLDEN / "lite"), "--group", "G"]) == 2
-    assert "give either a FILE or members" in capsys.readouterr().err
+    assert "give a FILE, the folder of a code base, or members" in capsys.readouterr().err
 
 
 CPP = (  # the C++ client 1.2 sent this to a broker of ours, asking for tagA: its code is 3552231

@@ -33,7 +33,7 @@ def test_a_path_that_is_not_there(linted):
 
 @pytest.mark.parametrize("text", ["", "class A {}", 'print("rocketmq")', "consumer.subscribe(topic, tag);"])
 def test_code_without_rocketmq(linted, text):
-    with pytest.raises(BadInput, match="no consumer of RocketMQ is made in these 2 files"):
+    with pytest.raises(BadInput, match="no consumer of RocketMQ is made in 2 files of Java"):
         linted({"A.java": text, "b.py": text})
 
 
@@ -177,3 +177,28 @@ def test_a_socket_is_no_source(linted, tmp_path):
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("S.java") if len(str(tmp_path)) > 80 else listening.bind(str(tmp_path / "S.java"))
         assert troubles(linted, {}) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'static final String A = B + "x"; static final String B = A;',
+        'static final String A = "x" + B; static final String B = "y" + A;',
+        'static final String A = String.format("%s", A);',
+        'static final String A = b() + "x"; static String b() { return A; }',
+    ],
+)
+def test_a_constant_that_is_joined_of_itself(wishes, body):
+    """Not a name alone, but a text with it in it, leads back."""
+    listener = 'IMPORTS @RocketMQMessageListener(topic = K.A, consumerGroup = "g") class L {}'
+    known, gaps = wishes({"L.java": listener, "K.java": f"class K {{ {body} }}"})
+    assert known == []
+    assert "leads back to itself" in gaps[0]
+
+
+def test_texts_that_are_joined_of_more_others_than_a_person_writes(wishes):
+    body = " ".join(f'static final String A{n} = A{n + 1} + "x";' for n in range(2000))
+    listener = 'IMPORTS @RocketMQMessageListener(topic = K.A0, consumerGroup = "g") class L {}'
+    known, gaps = wishes({"L.java": listener, "K.java": f"class K {{ {body} }}"})
+    assert known == []
+    assert "leads through more than 60 names" in gaps[0]

@@ -190,7 +190,7 @@ def test_other_libraries_are_left_alone(linted):
             class K { void k(Consumer<String, String> consumer) { consumer.subscribe("T", "x"); flux.subscribe(a, b); } }
         """,
     }
-    with pytest.raises(BadInput, match="no consumer of RocketMQ is made in these 1 files"):
+    with pytest.raises(BadInput, match="no consumer of RocketMQ is made in 1 file of Java"):
         linted(files)
 
 

@@ -22,7 +22,7 @@ def test_a_package_that_is_called_test_is_no_folder_of_tests(linted, path, is_co
     if is_code:
         assert linted({path: LISTENER}).base.tests == 0
     else:
-        with pytest.raises(BadInput, match=r"in these 0 files .*; 1 file of tests is left out, which --tests reads$"):
+        with pytest.raises(BadInput, match=r"in 0 files of .*; 1 file of tests is left out, which --tests reads$"):
             linted({path: LISTENER})
 
 

@@ -204,7 +204,7 @@ def group_of(texts: Iterable[tuple[str, str]], name: str, kinds: Iterable[str] =
 
 
 def _values(path: Path) -> list[tuple[str, Any]]:
-    text = read_text(path, _("a file of JSON: members, heartbeats or scenarios"))
+    text = read_text(path, _("a file of JSON (members, heartbeats or scenarios), or the folder of a code base"))
     try:
         return [(str(path), json_value(text))]
     except ValueError:
