@@ -362,12 +362,11 @@ def reproduce(*only: str) -> list[Result]:
     Raises:
         BadInput: there is no such experiment.
     """
-    from rmqlab_tools.course.articles.experiments import chosen, read_manifest
-    from rmqlab_tools.course.articles.experiments import reproduce as run
+    from rmqlab_tools.course.articles.experiments import chosen, read_manifest, reproduced
 
     for name in only:
         _require_text(_("an experiment's name"), name)
-    return [run(experiment) for experiment in chosen(list(only) or None, read_manifest())]
+    return list(reproduced(chosen(list(only) or None, read_manifest())))
 
 
 def replay(folder: str | Path, *, rules: Rules | None = None) -> Any:

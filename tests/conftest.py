@@ -219,7 +219,7 @@ def _keep_ports_of_kernels_apart() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Set thousands of tests and all modules apart: the collector walks them over and over, a tenth of the time."""
-    from rmqlab_tools.search.explorer.open_search import OBJECTS
+    from rmqlab_tools.gc_tuning import OBJECTS
 
     if any(item.get_closest_marker("fast") is None for item in session.items):
         _keep_ports_of_kernels_apart()

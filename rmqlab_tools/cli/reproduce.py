@@ -10,9 +10,8 @@ from rmqlab.checkout import checkout_path, part
 from rmqlab.language import _
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import Printer, printer
-from rmqlab_tools.course.articles.experiments import chosen, read_manifest, reproduce
+from rmqlab_tools.course.articles.experiments import chosen, read_manifest, reproduced
 from rmqlab_tools.course.articles.report_text import SCREEN, all_lines, short_lines, summary, verdict
-from rmqlab_tools.extras import require
 from rmqlab_tools.styled import BAD, GOOD, Line
 
 if TYPE_CHECKING:
@@ -37,13 +36,15 @@ def run(args: Namespace) -> int:
     """
     experiments = chosen(args.only, read_manifest())
     if args.report is not None:
+        from rmqlab_tools.extras import require  # it looks into what is installed, which takes a while
+
         checkout_path("notebooks")
         require("notebook", "spark")
     out = printer(args, translated=True)
     results = []
-    for experiment in experiments:
-        results.append(reproduce(experiment))
-        out.say(*(all_lines if args.verbose else short_lines)(results[-1], out.width or SCREEN))
+    for result in reproduced(experiments):
+        results.append(result)
+        out.say(*(all_lines if args.verbose else short_lines)(result, out.width or SCREEN))
     agree = all(result.agrees for result in results)
     out.say(Line((verdict(results, verbose=args.verbose), GOOD if agree else BAD)))
     out.say(*(f"  {line}" for line in summary(results)))

@@ -14,8 +14,9 @@ from rmqlab_tools.course.answers import BY_HAND
 from rmqlab_tools.course.check import CheckFailed
 from rmqlab_tools.course.mutants import FUNCTIONS
 from rmqlab_tools.course.rule_judge import answered, kinds_of, must_agree_in_cases, rule_text
+from rmqlab_tools.gc_tuning import gc_tuning
 from rmqlab_tools.search.explorer.explanation import blame, deviation
-from rmqlab_tools.search.explorer.open_search import OpenSearch, gc_tuning
+from rmqlab_tools.search.explorer.open_search import OpenSearch
 from rmqlab_tools.search.explorer.timings import search_timing
 from rmqlab_tools.show.swimlane import story_picture
 

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from rmqlab_tools.search.explorer.open_search import gc_tuning
+from rmqlab_tools.gc_tuning import gc_tuning
 
 
 class _Stopped(Exception):

@@ -11,7 +11,8 @@ import json
 import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,6 +23,7 @@ from rmqlab.run.run import Run
 from rmqlab.scenario.scenario import parse_scenario
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import Simulation
+from rmqlab_tools.beside import Beside
 from rmqlab_tools.course.articles.e1_actual import figure_of
 from rmqlab_tools.course.articles.e1_expected import (
     NOT_PRINTED,
@@ -37,6 +39,10 @@ from rmqlab_tools.course.articles.e1_expected import (
     set_up,
 )
 from rmqlab_tools.course.articles.eight_messages import EightMessages
+from rmqlab_tools.gc_tuning import gc_tuning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 AT_LEAST = ">="
 BETWEEN = ".."  # "120..130": above the first, up to the second
@@ -206,6 +212,21 @@ def reproduce(experiment: Experiment) -> Result:
         figures["conclusions"] = conclusions(run)
         figures["from ids and bodies"] = derived(simulation)
     return Result(experiment, run, figures)
+
+
+def reproduced(experiments: Sequence[Experiment]) -> Iterator[Result]:
+    """Run experiments, in their order; one of many runs is at work beside the others."""
+    with gc_tuning():
+        many = {
+            each.id: Beside(partial(reproduce, each)) for each in experiments if each.seeds and len(experiments) > 1
+        }
+        try:
+            for experiment in experiments:
+                beside = many.get(experiment.id)
+                yield reproduce(experiment) if beside is None else beside.result()
+        finally:
+            for beside in many.values():
+                beside.end()
 
 
 def _seeded(name: str, value: object, kind: FigureKind, runs: list[Run]) -> list[Figure]:

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput, whole_number
 from rmqlab.language import _
 from rmqlab.sim.simulate import simulate
+from rmqlab_tools.gc_tuning import gc_tuning
 from rmqlab_tools.search.defaults import RUN_BUDGET, SAMPLES, SHORTENING_BUDGET
 from rmqlab_tools.search.explorer.choice_graph import decisions
 from rmqlab_tools.search.explorer.deviations import MAX_RUNS, ScheduleShortener, replay_schedule
 from rmqlab_tools.search.explorer.exploration import Exploration, FoundOutcome, PropertyVerdict
-from rmqlab_tools.search.explorer.open_search import OpenSearch, gc_tuning
+from rmqlab_tools.search.explorer.open_search import OpenSearch
 from rmqlab_tools.search.explorer.properties import PropertyKind, RunProperty, usual_properties
 from rmqlab_tools.search.explorer.timings import (
     ALL_ASSUMED,

@@ -8,10 +8,8 @@ schedule needs.
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rmqlab.scenario.schedule import Chooser, Timing
 from rmqlab.sim.simulate import Simulation
@@ -20,7 +18,7 @@ from rmqlab_tools.search.explorer.fingerprint import Fingerprint
 from rmqlab_tools.search.partial_order_reduction import PartialOrderReduction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from rmqlab.run.run import Run
     from rmqlab.scenario.scenario import Scenario
@@ -173,26 +171,3 @@ class _Pathfinder(Chooser):
     def _open(self) -> bool:
         open_from_ms = self._search.open_from_ms
         return not open_from_ms or self.now_is_from(open_from_ms)
-
-
-OBJECTS: Final = 5_000  # that came and stayed before it looks; Python's own number is 700
-
-
-@contextmanager
-def gc_tuning() -> Iterator[None]:
-    """For work of many runs: a fifth less time. What was there before is set apart, and afterwards all is as it was.
-
-    Inside another one, or where somebody has switched the collector off or slowed it down, nothing changes.
-    """
-    before = gc.get_threshold()
-    if not gc.isenabled() or not 0 < before[0] < OBJECTS or gc.get_freeze_count():
-        yield
-        return
-    gc.collect(1)  # what is garbage now is not to be kept
-    gc.freeze()
-    gc.set_threshold(OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()

@@ -22,10 +22,11 @@ from rmqlab.language import _, joined
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import TOPICS_SETTLE_MS, simulate
+from rmqlab_tools.gc_tuning import gc_tuning
 from rmqlab_tools.search.defaults import SCHEDULE_BUDGET
 from rmqlab_tools.search.explorer.deviations import ScheduleShortener, replay_schedule
 from rmqlab_tools.search.explorer.explore import NotRepeatedError
-from rmqlab_tools.search.explorer.open_search import OpenSearch, gc_tuning
+from rmqlab_tools.search.explorer.open_search import OpenSearch
 from rmqlab_tools.search.explorer.timings import LATE_TIMING, RaceChooser
 from rmqlab_tools.search.plan.change import Change, change_between, parse_subscription
 from rmqlab_tools.search.plan.procedures import PROCEDURES, Procedure, Producers, Setting, course
