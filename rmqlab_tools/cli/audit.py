@@ -99,7 +99,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_version(parser, _("that which the store shows"))
     parser.add_argument("--no-crc", action="store_true", help=_("do not compare bodies with their checksums"))
     parser.add_argument(
-        "--spark", metavar="ADDRESS", help=_("a master URL or sc://HOST:PORT (RMQLAB_SPARK, else local[*])")
+        "--spark",
+        metavar="ADDRESS",
+        help=_("Spark does the work: a master URL or sc://HOST:PORT (RMQLAB_SPARK, else this process does it)"),
     )
 
 
@@ -111,8 +113,7 @@ def run(args: Namespace) -> int:
     """
     from rmqlab.message.topics import TRACE_TOPIC
     from rmqlab_tools.spark.audit_store import open_audit
-    from rmqlab_tools.spark.files.tasks import reporting_tasks
-    from rmqlab_tools.spark.session import open_session, require_address
+    from rmqlab_tools.spark.session import is_set, open_session, require_address
 
     require_address(args.spark)
     audit = open_audit(
@@ -120,7 +121,7 @@ def run(args: Namespace) -> int:
         subscriptions=args.subscriptions,
         delivered=args.delivered,
         groups=args.group,
-        session=lambda: open_session(args.spark),
+        session=(lambda: open_session(args.spark)) if is_set(args.spark) else None,
         each_message=False,
         conf=args.conf,
         since=store_time(args.since),
@@ -131,12 +132,12 @@ def run(args: Namespace) -> int:
     )
     try:
         make_folder(args.out, "--out")
-        with Progress("audit: Spark starts") as progress:
+        with Progress("audit: Spark starts" if is_set(args.spark) else "audit") as progress:
 
             def report(done: int, tasks: int) -> None:
                 progress.now(f"audit: {done} of {tasks} tasks")
 
-            with reporting_tasks(audit.session, report):
+            with audit.reporting(report):
                 audit.compute()
         printer(args).say(*audit.lines())
         if args.out:

@@ -10,7 +10,7 @@ import math
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.show.figure import Picture
     from rmqlab_tools.show.tables import Table
     from rmqlab_tools.spark.audit.audit import Audit
+    from rmqlab_tools.spark.audit.engine import Engine
     from rmqlab_tools.spark.audit.subscriptions import Subscriptions
 
     Rows = Iterable[Mapping[str, Any]]
@@ -56,7 +57,8 @@ def audit(
     says who asked for what: a file, rows such as `{"group": "G", "topic": "T", "expr": "tagA", "client": "A"}`, a
     DataFrame of them, or what `Lab.finish()` gives. `delivered` says what consumers got, all of it: files, rows such
     as `{"group": "G", "msgId": "7F00..."}`, or what `Lab.finish()` gives. `groups`: only these. `session` is a Spark
-    session (`rmqlab.spark()` unless given). `version` is the broker's: without it that which the store's files show.
+    session that does the work; without one this process does it, unless RMQLAB_SPARK names a Spark. `version` is the
+    broker's: without it that which the store's files show.
     What a group that pops got is read from the check points and acks that a 5.x broker stores.
 
     >>> import rmqlab, tempfile
@@ -99,7 +101,7 @@ def open_audit(
     subscriptions: Given | None = None,
     delivered: Given | Sequence[str | Path] | None = None,
     groups: Sequence[str] = (),
-    session: SparkSession | Callable[[], SparkSession] | None = None,
+    session: Engine | SparkSession | Callable[[], SparkSession] | None = None,
     each_message: bool | None = None,
     conf: Path | None = None,
     version: str | None = None,
@@ -155,7 +157,7 @@ def open_audit(
             )
             if is_known
         ]
-        done = Audit(session or _own_session, folder, chosen)
+        done = Audit(session or _own_session(), folder, chosen)
         return AuditResult(done, joined(" and ", known) or _("the store alone"), stack.pop_all(), writer)
 
 
@@ -185,6 +187,10 @@ class AuditResult:
             raise
         self._audit.require_whole()
 
+    def reporting(self, report: Callable[[int, int], None]) -> AbstractContextManager[None]:
+        """While the block runs, `report` is told now and then how many tasks are done, and of how many."""
+        return self._audit.engine.reporting(report)
+
     @property
     def groups(self) -> dict[str, dict[str, dict[str, Any]]]:
         """By group and topic: sent, delivered, lost, unknown, by_fate, lost_ids and more, as `rmqlab audit --json`."""
@@ -212,22 +218,20 @@ class AuditResult:
     @cached_property
     def messages(self) -> DataFrame:
         """A row for each message and group, in the log's order: fate, certainty, reason, was it asked for."""
-        if not self._audit.options.each_message:
-            self._audit = self._again(each_message=True)
-        return self._audit.message_rows
+        return self._each_message().message_rows
 
-    def _again(self, **options: Any) -> Audit:
+    def _each_message(self) -> Audit:
         from rmqlab_tools.spark.audit.audit import Audit
 
-        self._audit.close()
-        return Audit(self._audit.session, self._audit.root, replace(self._audit.options, **options))
+        if not self._audit.options.each_message:
+            self._audit.close()
+            self._audit = Audit(self._audit.engine, self._audit.root, replace(self._audit.options, each_message=True))
+        return self._audit
 
     @property
     def lost(self) -> DataFrame:
         """The messages that are lost, a row for each message and group."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        return self._audit.lost.where((F.col("certainty") != "unknown") & (F.col("asked") == "yes"))
+        return self._audit.lost.where("certainty <> 'unknown' AND asked = 'yes'")
 
     def plan(self, group: str) -> dict[str, Any]:
         """What must be sent again for a group, and how many other groups would get twice; nothing is sent.
@@ -281,17 +285,12 @@ class AuditResult:
         Raises:
             BadInput: the audit knows no such group.
         """
-        from pyspark.sql import functions as F  # noqa: N812
-
         from rmqlab_tools.spark.audit.pictures import loss_by_second
 
         topic = topic_of(self.groups, group)
         history = self._audit.options.subscriptions.broker_subscriptions.get((group, topic), [])
-        rows = self.messages.where((F.col("group") == group) & (F.col("topic") == topic))
-        messages, slots = (
-            rows.toArrow().to_pylist(),
-            [(subscription.since, subscription.expression) for subscription in history],
-        )
+        messages = self._each_message().messages_of(group, topic).to_pylist()
+        slots = [(subscription.since, subscription.expression) for subscription in history]
         return loss_by_second(self.known, group, self.groups[group][topic], messages, slots)
 
     def as_json(self) -> dict[str, Any]:
@@ -314,7 +313,7 @@ class AuditResult:
         return [says] if says else []
 
     def close(self) -> None:
-        """Let go of what Spark keeps on disk, and of what was unpacked."""
+        """Let go of what is kept on disk, and of what was unpacked."""
         self._audit.close()
         self._close()
 
@@ -326,10 +325,12 @@ class AuditResult:
         return self.table().html()
 
 
-def _own_session() -> SparkSession:
+def _own_session() -> Callable[[], SparkSession] | None:
+    """What opens the session that is set by RMQLAB_SPARK or by spark-submit; None where neither is."""
     from rmqlab_tools.spark import open_here
+    from rmqlab_tools.spark.session import is_set
 
-    return open_here()
+    return open_here if is_set() else None
 
 
 def _subscriptions(given: Given, rules: Rules) -> Subscriptions:

@@ -142,6 +142,11 @@ def set_address(address: str | None = None) -> str:
     return address or os.environ.get(ADDRESS_SETTING) or ("" if SUBMITTED in os.environ else DEFAULT)
 
 
+def is_set(address: str | None = None) -> bool:
+    """Whether somebody says which Spark it should be: the argument, RMQLAB_SPARK or spark-submit."""
+    return bool(address or os.environ.get(ADDRESS_SETTING) or SUBMITTED in os.environ)
+
+
 def require_address(address: str | None = None) -> None:
     """Raise `BadInput` for what is no address of Spark; a verb asks before it begins to work."""
     text = set_address(address)

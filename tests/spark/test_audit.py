@@ -67,8 +67,8 @@ def truth(recorded):
 
 
 @pytest.fixture(scope="session")
-def with_subscriptions(spark, recorded):
-    audit = Audit(spark, recorded[0], AuditOptions(subscriptions=read_subscriptions(recorded[1])))
+def with_subscriptions(recorded):
+    audit = Audit(None, recorded[0], AuditOptions(subscriptions=read_subscriptions(recorded[1])))
     yield audit
     audit.close()
 
@@ -93,20 +93,20 @@ def test_given_subscriptions_delivered_is_what_the_events_show(with_subscription
         assert 0 <= len(truth.consumed[group]) - one["delivered"] <= one["unknown"], group
 
 
-def test_a_delivery_log_of_another_store_proves_nothing(spark, recorded, tmp_path):
+def test_a_delivery_log_of_another_store_proves_nothing(recorded, tmp_path):
     """It turned eight messages of which nothing is known into `skipped_by_offset (implied)`."""
     store, _ = recorded
     log = tmp_path / "other.jsonl"
     log.write_text('{"group": "G_p-audit-000", "msgId": "ANOTHER"}\n')
-    audit = Audit(spark, store, AuditOptions(groups=("G_p-audit-000",), delivered=(str(log),)))
+    audit = Audit(None, store, AuditOptions(groups=("G_p-audit-000",), delivered=(str(log),)))
     with pytest.raises(BadInput, match="none of them is in the store: ANOTHER; is it the log of another store"):
         _ = audit.summary
 
 
-def test_given_a_delivery_log_too_everything_is_what_the_events_show(spark, recorded, truth):
+def test_given_a_delivery_log_too_everything_is_what_the_events_show(recorded, truth):
     store, events = recorded
     options = AuditOptions(subscriptions=read_subscriptions(events), delivered=(str(events),))
-    audit = Audit(spark, store, options)
+    audit = Audit(None, store, options)
     for group in truth.groups():
         (one,) = audit.summary[group].values()
         assert one["delivered"] == len(truth.consumed[group]), group
@@ -123,8 +123,8 @@ def test_given_a_delivery_log_too_everything_is_what_the_events_show(spark, reco
     audit.close()
 
 
-def test_with_the_store_alone_only_what_is_known_is_called_certain(spark, recorded, truth):
-    audit = Audit(spark, recorded[0], AuditOptions(groups=("G_p-audit-004", "H_p-audit-004")))
+def test_with_the_store_alone_only_what_is_known_is_called_certain(recorded, truth):
+    audit = Audit(None, recorded[0], AuditOptions(groups=("G_p-audit-004", "H_p-audit-004")))
     for group in ("G_p-audit-004", "H_p-audit-004"):
         (one,) = audit.summary[group].values()
         # One consumer, and it wrote a trace. Nobody says what it asked for, so nothing says that the rest is lost.
@@ -136,21 +136,21 @@ def test_with_the_store_alone_only_what_is_known_is_called_certain(spark, record
     audit.close()
 
 
-def test_one_group_asked_for_is_told_what_the_others_of_its_topic_got(spark, recorded, with_subscriptions):
+def test_one_group_asked_for_is_told_what_the_others_of_its_topic_got(recorded, with_subscriptions):
     """Who else got a message decides how many duplicates sending it again would make."""
     lost = with_subscriptions.lost_table.to_pylist()
     group = next(row["group"] for row in lost if row["elsewhere"])
     options = AuditOptions(groups=(group,), subscriptions=read_subscriptions(recorded[1]))
-    audit = Audit(spark, recorded[0], options)
+    audit = Audit(None, recorded[0], options)
     assert audit.lost_table.to_pylist() == [row for row in lost if row["group"] == group]
     assert set(audit.summary) == {group}
     assert set(audit.counts["group"].to_pylist()) == {group}
     audit.close()
 
 
-def test_the_result_does_not_depend_on_the_number_of_tasks(spark, recorded, with_subscriptions):
+def test_the_result_does_not_depend_on_the_number_of_tasks(recorded, with_subscriptions):
     options = AuditOptions(subscriptions=read_subscriptions(recorded[1]), split_bytes=100_000)
-    audit = Audit(spark, recorded[0], options)
+    audit = Audit(None, recorded[0], options)
     assert audit.counts.equals(with_subscriptions.counts)
     assert audit.lost_table.equals(with_subscriptions.lost_table)
     audit.close()
@@ -186,7 +186,7 @@ def subscriptions(folder, *lines):
     return read_subscriptions(path)
 
 
-def test_a_store_without_a_trace_is_judged_by_subscriptions(spark, tmp_path):
+def test_a_store_without_a_trace_is_judged_by_subscriptions(tmp_path):
     store_of(tmp_path, ["tagA", "tagB", None, "tagA", "tagB", "tagB"], 5)
     given = subscriptions(
         tmp_path,
@@ -195,7 +195,7 @@ def test_a_store_without_a_trace_is_judged_by_subscriptions(spark, tmp_path):
         {"expr": "tagA", "held": True},
         {"expr": "tagB", "held": True, "from": 150_000},
     )
-    one = Audit(spark, tmp_path, AuditOptions(subscriptions=given)).summary["G"]["T"]
+    one = Audit(None, tmp_path, AuditOptions(subscriptions=given)).summary["G"]["T"]
     # What passed the broker met one of two members, and nothing says which; nobody asked for the one without a tag.
     # The second may have waited for the broker's second subscription: no line says who was there.
     assert one["by_certainty"] == {
@@ -211,7 +211,7 @@ def test_a_store_without_a_trace_is_judged_by_subscriptions(spark, tmp_path):
     assert one["asked_for"] == ["tagA", "tagB"]
 
 
-def test_a_message_that_was_sent_back_says_nothing_of_those_that_were_not(spark, tmp_path):
+def test_a_message_that_was_sent_back_says_nothing_of_those_that_were_not(tmp_path):
     """A group without a trace, and a single failure in it: what went well left no record."""
     log = LogMaker(4096)
     for number in range(4):
@@ -221,7 +221,7 @@ def test_a_message_that_was_sent_back_says_nothing_of_those_that_were_not(spark,
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable": {"T@G": {"0": 4}}}')
     (tmp_path / "consumequeue" / "%RETRY%G").mkdir(parents=True)
-    audit = Audit(spark, tmp_path, AuditOptions(subscriptions=subscriptions(tmp_path, {"expr": "tagA"})))
+    audit = Audit(None, tmp_path, AuditOptions(subscriptions=subscriptions(tmp_path, {"expr": "tagA"})))
     one = audit.summary["G"]["T"]
     assert one["by_fate"] == {"delivered": 3, "retrying": 1}
     assert one["lost"] == 0
@@ -234,7 +234,7 @@ def test_a_message_that_was_sent_back_says_nothing_of_those_that_were_not(spark,
         assert told.to_pylist() == [{"group": "G", "key": "M1", "rank": rank, "client": None}]
 
 
-def test_what_a_trace_does_not_name_is_likely_lost_and_not_certainly(spark, tmp_path):
+def test_what_a_trace_does_not_name_is_likely_lost_and_not_certainly(tmp_path):
     """Not every consumer writes a trace, and queues change hands: a real one got what another's trace did not name."""
     log = LogMaker(4096)
     for number in range(3):
@@ -248,7 +248,7 @@ def test_what_a_trace_does_not_name_is_likely_lost_and_not_certainly(spark, tmp_
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable": {"T@G": {"0": 3}}}')
     (tmp_path / "consumequeue" / TRACE_TOPIC).mkdir(parents=True)
-    audit = Audit(spark, tmp_path, AuditOptions(subscriptions=subscriptions(tmp_path, {"expr": "tagA"})))
+    audit = Audit(None, tmp_path, AuditOptions(subscriptions=subscriptions(tmp_path, {"expr": "tagA"})))
     one = audit.summary["G"]["T"]
     assert one["by_certainty"] == {"proved": {"delivered": 2}, "unknown": {"passed": 1}}
     assert one["unknown_because"] == {"the subscription lets it pass, and the evidence names no delivery": 1}
@@ -257,7 +257,7 @@ def test_what_a_trace_does_not_name_is_likely_lost_and_not_certainly(spark, tmp_
     audit.close()
 
 
-def test_flipped_bytes_and_a_cut_tail_are_told_and_the_rest_is_audited(spark, tmp_path):
+def test_flipped_bytes_and_a_cut_tail_are_told_and_the_rest_is_audited(tmp_path):
     log = store_of(tmp_path, ["tagA"] * 40, 40)
     path = min((tmp_path / "commitlog").iterdir())
     data = bytearray(path.read_bytes())
@@ -266,19 +266,19 @@ def test_flipped_bytes_and_a_cut_tail_are_told_and_the_rest_is_audited(spark, tm
     path.write_bytes(data)
     last = max((tmp_path / "commitlog").iterdir())
     last.write_bytes(last.read_bytes()[: log.offsets[-1] % 4096 + 50])
-    audit = Audit(spark, tmp_path, AuditOptions(subscriptions=subscriptions(tmp_path, {"expr": "*"})))
+    audit = Audit(None, tmp_path, AuditOptions(subscriptions=subscriptions(tmp_path, {"expr": "*"})))
     assert [one["physicalOffset"] for one in audit.damage] == [log.offsets[3], log.offsets[5], log.offsets[-1]]
     one = audit.summary["G"]["T"]
     assert (one["sent"], one["delivered"], one["lost"]) == (38, 38, 0)
 
 
-def test_only_messages_of_a_time_window(spark, tmp_path):
+def test_only_messages_of_a_time_window(tmp_path):
     store_of(tmp_path, ["tagA"] * 10, 10)
-    audit = Audit(spark, tmp_path, AuditOptions(since=120_000, until=300_000))
+    audit = Audit(None, tmp_path, AuditOptions(since=120_000, until=300_000))
     assert audit.summary["G"]["T"]["sent"] == 4
 
 
-def test_the_verb_reads_a_recorded_set_and_writes_tables_and_plan(spark, recorded, tmp_path, capsys):
+def test_the_verb_reads_a_recorded_set_and_writes_tables_and_plan(recorded, tmp_path, capsys):
     found = tmp_path / "found.json"
     folder = str(recorded[1].parent)
     assert (
@@ -292,7 +292,7 @@ def test_the_verb_reads_a_recorded_set_and_writes_tables_and_plan(spark, recorde
     assert "279 dropped by the broker" in capsys.readouterr().out
 
 
-def test_the_verb_says_0_where_nothing_was_lost_and_2_for_what_is_no_store(spark, tmp_path, capsys):
+def test_the_verb_says_0_where_nothing_was_lost_and_2_for_what_is_no_store(tmp_path, capsys):
     store_of(tmp_path, ["tagA"] * 3, 3)
     (tmp_path / "s.jsonl").write_text('{"group": "G", "topic": "T", "expr": "tagA"}')
     assert main(["audit", str(tmp_path), "--subscriptions", str(tmp_path / "s.jsonl")]) == 0

@@ -26,13 +26,13 @@ def store(golden, tmp_path):
     return found
 
 
-def test_offsets_with_old_bytes_behind_them_are_not_believed(spark, store):
-    whole = audit(store, subscriptions=WISHES, session=spark)
+def test_offsets_with_old_bytes_behind_them_are_not_believed(store):
+    whole = audit(store, subscriptions=WISHES)
     assert sum(sum(row["by_certainty"].get("implied", {}).values()) for row in rows(whole)) > 0
     assert whole.config_damage == []
     path = store / "config" / "consumerOffset.json"
     path.write_text(path.read_text("utf-8") + OLD_BYTES, "utf-8")
-    found = audit(store, subscriptions=WISHES, session=spark)
+    found = audit(store, subscriptions=WISHES)
     (says,) = found.config_damage
     assert "consumerOffset.json is damaged at line " in says
     assert says.endswith("consumerOffset.json.bak is missing: 4.8.0 starts with an empty table")
@@ -59,8 +59,7 @@ def test_where_nothing_is_named_any_more_it_is_said_what_is_damaged(store, capsy
     assert "give --subscriptions" in line
 
 
-def test_with_subscriptions_it_goes_on_and_the_status_is_that_too_little_is_known(spark, store, tmp_path, capsys):
-    del spark  # it makes the session that the verb takes
+def test_with_subscriptions_it_goes_on_and_the_status_is_that_too_little_is_known(store, tmp_path, capsys):
     whole = json.loads((store / "config" / "topics.json").read_text("utf-8"))["topicConfigTable"]
     topic = next(name for name in whole if name.startswith("T_"))
     (store / "config" / "consumerOffset.json").write_bytes(bytes(100))
@@ -72,8 +71,8 @@ def test_with_subscriptions_it_goes_on_and_the_status_is_that_too_little_is_know
     assert found["config_damage"]
 
 
-def test_where_4_8_0_would_not_start_the_audit_goes_on_too(spark, store):
+def test_where_4_8_0_would_not_start_the_audit_goes_on_too(store):
     for name in ("consumerOffset.json", "consumerOffset.json.bak"):
         (store / "config" / name).write_text('{"offsetTable":{"TopicOfOld@G":{0:', "utf-8")
     with pytest.raises(BadInput, match="does not start"):
-        audit(store, session=spark, groups=["Nobody"])
+        audit(store, groups=["Nobody"])

@@ -34,8 +34,8 @@ def store(golden, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(spark, store):
-    audited = rmqlab.audit(store, session=spark)
+def found(store):
+    audited = rmqlab.audit(store)
     yield audited
     audited.close()
 
@@ -104,8 +104,8 @@ def test_no_version_is_guessed(tmp_path, files, versions):
     assert written_by(tmp_path).versions == versions
 
 
-def test_another_version_is_said(spark, store):
-    audited = rmqlab.audit(store, groups=[GROUP], session=spark, version="4.8.0")
+def test_another_version_is_said(store):
+    audited = rmqlab.audit(store, groups=[GROUP], version="4.8.0")
     assert audited.lines()[1] == "It is judged by the rules of 4.8.0."
     audited.close()
     with pytest.raises(BadInput, match=r"no rules of version '5\.9\.9'; there are those of 4\.8\.0, 5\.3\.3, 5\.5\.0"):
@@ -113,10 +113,10 @@ def test_another_version_is_said(spark, store):
 
 
 @pytest.mark.parametrize(("version", "lost"), [(None, 3), ("4.8.0", 0)])
-def test_a_condition_has_the_words_of_the_version(spark, store, version, lost):
+def test_a_condition_has_the_words_of_the_version(store, version, lost):
     """Four have tagA, and one of them was consumed in the end; to 4.8.0, which knows no CONTAINS, nobody asked."""
     wish = {"group": GROUP, "topic": TOPIC, "type": "SQL92", "expr": "TAGS CONTAINS 'A'"}
-    audited = rmqlab.audit(store, subscriptions=[wish], groups=[GROUP], session=spark, version=version)
+    audited = rmqlab.audit(store, subscriptions=[wish], groups=[GROUP], version=version)
     assert audited.groups[GROUP][TOPIC]["lost"] == lost
     audited.close()
 
@@ -130,7 +130,7 @@ def test_a_condition_has_the_words_of_the_version(spark, store, version, lost):
         ({"subscriptions": "reset"}, UnknownReason.OFFSETS_SET),
     ],
 )
-def test_what_speaks_against_a_check_point_for_each_pop_leaves_it_unknown(spark, store, options, reason):
+def test_what_speaks_against_a_check_point_for_each_pop_leaves_it_unknown(store, options, reason):
     """What check points name is proved all the same."""
     nothing = Subscriptions({}, {}, frozenset(), {})
     given = {
@@ -138,7 +138,7 @@ def test_what_speaks_against_a_check_point_for_each_pop_leaves_it_unknown(spark,
         "reset": of_lines([("", {"group": GROUP, "topic": TOPIC, "reset": 1 << 50})], ""),
     }
     options = {name: given.get(value, value) for name, value in options.items()}
-    audit = Audit(spark, store, AuditOptions(groups=(GROUP,), each_message=True, **options))
+    audit = Audit(None, store, AuditOptions(groups=(GROUP,), each_message=True, **options))
     rows = audit.message_rows.toArrow().to_pylist()
     audit.close()
     assert {row["reason"] for row in rows if row["fate"] == Fate.PASSED} == {WHY[reason]}
@@ -146,14 +146,14 @@ def test_what_speaks_against_a_check_point_for_each_pop_leaves_it_unknown(spark,
     assert sum((row["fate"], row["certainty"]) == (Fate.DELIVERED, "proved") for row in rows) == 2
 
 
-def test_a_group_whose_mode_is_pop_and_that_no_check_point_names_is_unknown(spark, tmp_path):
+def test_a_group_whose_mode_is_pop_and_that_no_check_point_names_is_unknown(tmp_path):
     """It may have pulled before, or its pops found nothing: neither rule may be applied."""
     LogMaker().add(properties={"TAGS": "tagA"}).write(tmp_path)
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable":{"T@G":{0:1}}}')
     modes = {"T": {"G": {"topic": "T", "consumerGroup": "G", "mode": "POP", "popShareQueueNum": 0}}}
     (tmp_path / "config" / "messageRequestMode.json").write_text(json.dumps({"messageRequestModeMap": modes}))
-    audited = rmqlab.audit(tmp_path, subscriptions=[{"group": "G", "topic": "T", "expr": "tagA"}], session=spark)
+    audited = rmqlab.audit(tmp_path, subscriptions=[{"group": "G", "topic": "T", "expr": "tagA"}])
     assert audited.groups["G"]["T"]["unknown_because"] == {WHY[UnknownReason.POP_MODE_ALONE]: 1}
     audited.close()
 
@@ -184,7 +184,7 @@ def ack(pop_time, start, offset, topic="T"):
     return "ack", {"t": topic, "pt": pop_time, "so": start, "ao": offset}
 
 
-def test_every_way_of_a_message_through_pops(spark, tmp_path):
+def test_every_way_of_a_message_through_pops(tmp_path):
     """Acked, handed out, made invisible anew, given again (twice), passed over, waiting; AaAa and BBBB are twins."""
     again = "%RETRY%G+T"  # the second form of its name, and no ORIGIN_GROUP: only check points tell whose it is
     messages = [("T", offset, "AaAa" if offset == 3 else "BBBB", f"K{offset}") for offset in range(10)]
@@ -197,7 +197,7 @@ def test_every_way_of_a_message_through_pops(spark, tmp_path):
     ]  # fmt: skip
     store = pop_store(tmp_path, messages, revive, {"T": 9, again: 3})
     wishes = [{"group": "G", "topic": "T", "expr": "BBBB"}]
-    audited = rmqlab.audit(store, subscriptions=wishes, session=spark)
+    audited = rmqlab.audit(store, subscriptions=wishes)
     fates = {row["key"]: (row["fate"], row["certainty"]) for row in audited.messages.collect()}
     assert fates == {
         "K0": (Fate.DELIVERED, "proved"),

@@ -40,9 +40,9 @@ def incident(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(spark, incident):
+def found(incident):
     result, store = incident
-    audited = rmqlab.audit(store, subscriptions=result, session=spark)
+    audited = rmqlab.audit(store, subscriptions=result)
     yield audited
     audited.close()
 
@@ -52,6 +52,7 @@ def ids_of(result, **values):
     return sorted(sent[one.topic, one.queue, one.offset] for one in result.fates().where(**values))
 
 
+@pytest.mark.usefixtures("spark")  # it makes the session that frames take
 def test_it_finds_what_the_lab_knows(found, incident):
     result, _ = incident
     figures = found.groups["G"]["T"]
@@ -89,23 +90,23 @@ def test_subscriptions_and_deliveries_in_each_form(spark, incident, tmp_path):
     wishes = [{"group": "G", "topic": "T", "expr": "tagA || tagB", "client": who} for who in "AB"]
     (tmp_path / "wishes.jsonl").write_text("".join(json.dumps(one) + "\n" for one in wishes))
     told = [
-        rmqlab.audit(store, subscriptions=given, session=spark).groups
+        rmqlab.audit(store, subscriptions=given).groups
         for given in (wishes, tmp_path / "wishes.jsonl", spark.createDataFrame(wishes))
     ]
     assert told[0] == told[1] == told[2]
     group_of = {"A": "G", "B": "G"}
     log = [{"group": group_of[one.who], "msgId": one.msg_id} for one in result.consumed()]
-    with_log = rmqlab.audit(store, subscriptions=wishes, delivered=log, session=spark)
+    with_log = rmqlab.audit(store, subscriptions=wishes, delivered=log)
     assert with_log.total("delivered") == len(ids_of(result, fate=str(Fate.DELIVERED)))
     assert with_log.known == "subscriptions and deliveries"
-    of_result = rmqlab.audit(store, subscriptions=result, delivered=result, session=spark)
+    of_result = rmqlab.audit(store, subscriptions=result, delivered=result)
     assert of_result.groups["G"]["T"]["lost_ids"] == with_log.groups["G"]["T"]["lost_ids"]
 
 
 def test_messages_of_a_big_log_are_read_when_they_are_asked_for(spark, incident, monkeypatch):
     result, store = incident
     monkeypatch.setattr("rmqlab_tools.spark.audit_store.KEPT_BYTES", 1)
-    found = rmqlab.audit(store, subscriptions=result, session=spark)
+    found = rmqlab.audit(store, subscriptions=result)
     assert not found._audit.options.each_message
     assert found.messages.count() == 32
 
@@ -119,30 +120,31 @@ def test_messages_of_a_big_log_are_read_when_they_are_asked_for(spark, incident,
         ({"delivered": [{"group": "G"}]}, "it has no 'msgId'"),
     ],
 )
-def test_what_cannot_be_used_is_told(spark, incident, arguments, said):
+def test_what_cannot_be_used_is_told(incident, arguments, said):
     with pytest.raises(BadInput, match=said):
-        rmqlab.audit(incident[1], session=spark, **arguments)
+        rmqlab.audit(incident[1], **arguments)
 
 
-def test_no_store_is_told(spark, tmp_path):
+def test_no_store_is_told(tmp_path):
     with pytest.raises(BadInput, match="no store directory"):
-        rmqlab.audit(tmp_path, session=spark)
+        rmqlab.audit(tmp_path)
     (tmp_path / "something").touch()
     with pytest.raises(BadInput, match="name a new folder"):
         rmqlab.Lab(topics={"T": 1}).write_store(tmp_path)
 
 
 @pytest.mark.parametrize("module", ["rmqlab_tools.spark.audit_store", "rmqlab_tools.spark"])
-def test_the_examples(module, spark):
+@pytest.mark.usefixtures("spark")
+def test_the_examples(module):
     tried = doctest.testmod(importlib.import_module(module))
     assert tried.attempted > 5
     assert tried.failed == 0
 
 
-def test_the_audit_of_the_recording_agrees_with_the_frames_on_the_wire(spark, golden):
+def test_the_audit_of_the_recording_agrees_with_the_frames_on_the_wire(golden):
     """Two ways that share nothing but the rules: the files of the broker, and what went over its connections."""
     recording = golden / "broker-4.8.0" / "audit"
-    found = rmqlab.audit(recording, session=spark)
+    found = rmqlab.audit(recording)
     told = Counter(f"{fate.group}_{one.scenario.id}" for one in read_runs(recording) for fate in one.fates if fate.lost)
     lost = {group: one["lost"] for group, topics in found.groups.items() for one in topics.values() if one["lost"]}
     assert lost == dict(told)

@@ -107,9 +107,9 @@ def test_what_the_cleaner_deletes_under_an_audit_is_damage_and_proves_nothing(st
     audit.require_whole()
 
 
-def test_an_audit_of_a_log_that_is_cut_under_it_is_refused(spark, store):
+def test_an_audit_of_a_log_that_is_cut_under_it_is_refused(store):
     root, _ = store
-    audit = Audit(spark, root, AuditOptions(subscriptions=GIVEN))
+    audit = Audit(None, root, AuditOptions(subscriptions=GIVEN))
     file = log_files(root)[1]
     os.truncate(file.path, 300)
     with pytest.raises(BadInput, match=r"it was cut from 700 to 300 bytes while it was read, so nothing is known"):

@@ -2,20 +2,18 @@
 
 The commit log is read once, in tasks that infer the fate of each message where they read it and send back counts; rows
 travel only for what may be lost, and, for groups whose consumers wrote a trace (or of which a log is given), for what
-must be looked up in it. Memory does not grow with the store. The tasks read the files themselves, not through the data
-source: from there every row would go to Spark and back to Python, which costs more than inferring its fate.
+must be looked up in it. Memory does not grow with the store. Tasks are threads of this process, or Spark's: `engine`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from pyspark import StorageLevel
-from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
+import pyarrow as pa
 
 from rmqlab.errors import BadInput
 from rmqlab.files import contents, is_dir
@@ -25,9 +23,9 @@ from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import LOSING, Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
 from rmqlab_tools.spark.audit.delivery_evidence import DeliveryEvidence, evidence_topics, with_evidence
+from rmqlab_tools.spark.audit.engine import engine_of
 from rmqlab_tools.spark.audit.fate_codes import Answer, UnknownReason
 from rmqlab_tools.spark.audit.fate_inference import FateInference
-from rmqlab_tools.spark.audit.kept_frames import release
 from rmqlab_tools.spark.audit.log_extent import (
     IN_MEMORY_PERCENT,
     begins_at_first,
@@ -46,14 +44,14 @@ from rmqlab_tools.spark.audit.totals import totals
 from rmqlab_tools.spark.files.commit_log_files import cut_since, log_files, log_ranges
 from rmqlab_tools.spark.files.log_reader import log_end
 from rmqlab_tools.spark.files.store_tables import StoreConfig
-from rmqlab_tools.spark.files.tasks import TASK_BYTES, over_ranges
+from rmqlab_tools.spark.files.tasks import TASK_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+    from rmqlab_tools.spark.audit.engine import Engine, Rows
     from rmqlab_tools.spark.audit.subscriptions import Key
 
 _SPLIT: Final = 1 << 30
@@ -93,15 +91,17 @@ class AuditOptions:
 
 
 class Audit:
-    """The result. Everything is computed once, when first asked for, and kept on disk by Spark until `close`."""
+    """The result. Everything is computed once, when first asked for, and kept by its engine until `close`."""
 
     def __init__(
         self,
-        session: SparkSession | Callable[[], SparkSession] | None,
+        session: Engine | SparkSession | Callable[[], SparkSession] | None,
         root: str | Path,
         options: AuditOptions | None = None,
     ) -> None:
-        """Look at what is there: files, `config/`, what is given; a function opens `session` when it is needed first.
+        """Look at what is there: files, `config/`, what is given.
+
+        A function opens `session` when it is needed first; without any the threads of this process do the work.
 
         Raises:
             BadInput: what cannot be read, and where there is nothing to audit: no whole message, none in the time that
@@ -109,8 +109,8 @@ class Audit:
         """
         self.options = options or AuditOptions()
         self.root = root
-        opens = session if callable(session) else lambda: session
-        self._open = cast("Callable[[], SparkSession]", cache(opens))
+        self.engine = engine_of(session)
+        self._scanned: Rows = None
         self._config = StoreConfig(root)
         # A broker may be running: the offsets come first, then what was stored by now, and last the evidence of it.
         self._committed = self._config.offsets()
@@ -127,7 +127,7 @@ class Audit:
         require_queues(Path(root))
         self._at_first = begins_at_first(self._files, self.options.in_memory_percent)
         total = sum(file.size for file in self._files)
-        split = self.options.split_bytes or max(TASK_BYTES, min(_SPLIT, -(-total // 8)))
+        split = self.options.split_bytes or max(TASK_BYTES, min(_SPLIT, -(-total // self.engine.tasks)))
         self._ranges = log_ranges(self._files, split)
         retried = {
             (topic, queue): offset
@@ -135,9 +135,9 @@ class Audit:
             if topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
             for queue, offset in offsets.items()
         }
-        self._pops = PopEvidence(self._open, self._ranges, topics, self._committed)
+        self._pops = PopEvidence(self.engine, self._ranges, topics, self._committed)
         self._evidence = DeliveryEvidence(
-            self._open,
+            self.engine,
             self._ranges,
             evidence_topic_names,
             self.options.trace_topic,
@@ -264,65 +264,95 @@ class Audit:
         )
 
     @cached_property
-    def rows(self) -> DataFrame:
-        """Counts, lost messages and damage, kept on disk: the one pass over the log."""
-        frame = over_ranges(self.session, self._ranges, self.scan.run, audit_scan.SCAN_SCHEMA)
+    def rows(self) -> Rows:
+        """Counts, lost messages and damage, kept: the one pass over the log."""
+        scan = self.scan  # first: it reads the evidence
+        rows = self.engine.kept(self.engine.read(self._ranges, scan.run, audit_scan.SCAN_SCHEMA))
+        decided = rows
         if self.groups_with_evidence:
-            frame = with_evidence(frame, self._evidence.best)
+            decided = with_evidence(self.engine, decided, self._evidence.best)
         if self._pops.starts:
-            frame = self._pops.decide(frame)
-        return frame.persist(StorageLevel.DISK_ONLY)
+            decided = self._pops.decide(decided)
+        if decided is rows:
+            return rows
+        self._scanned = rows
+        return self.engine.kept(decided)
+
+    def _select(self, columns: str, kinds: tuple[str, ...], rest: str = "", **rows: Rows) -> Rows:
+        """Columns of those rows `r` that have one of these kinds and are of the groups asked for."""
+        where = f"r.kind IN ({_texts(kinds)})"
+        if self.options.groups:
+            rows["asked"] = self._asked_groups
+            where += " AND r.group IN (SELECT a.group FROM {asked} a)"
+        sql = f"SELECT {columns} WHERE {where} {rest}"
+        return self.engine.query(sql, rows=self.rows, **rows)
+
+    @cached_property
+    def _asked_groups(self) -> Rows:
+        return self.engine.given(pa.table({"group": list(self.options.groups)}))
 
     @cached_property
     def counts(self) -> pa.Table:
         """Messages by group, topic, queueId, tag, minute, fate, certainty, asked, reason; minute: epoch ms / 60,000."""
-        rows = self.rows  # first: without a session there are no columns
-        names = ["group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked", "reason"]
-        kinds = F.col("kind").isin(audit_scan.COUNT, audit_scan.DETAIL)
-        counted = rows.where(kinds & self._is_asked_for()).groupBy(*names).agg(F.sum("messages").alias("messages"))
-        table = counted.toArrow()
-        return table.sort_by([(name, "ascending") for name in names])
-
-    def _is_asked_for(self) -> Column:
-        return F.col("group").isin(*self.options.groups) if self.options.groups else F.expr("true")
+        names = ("group", "topic", "queueId", "tag", "minute", "fate", "certainty", "asked", "reason")
+        columns = ", ".join(f"r.{name}" for name in names)
+        counted = self._select(
+            f"{columns}, CAST(sum(r.messages) AS BIGINT) AS messages FROM {{rows}} r",
+            (audit_scan.COUNT, audit_scan.DETAIL),
+            f"GROUP BY {columns}",
+        )
+        return self.engine.table(counted).sort_by([(name, "ascending") for name in names])
 
     @cached_property
+    def _lost(self) -> Rows:
+        losing = f"r.fate IN ({_texts(map(str, (*sorted(LOSING), Fate.PASSED)))}) AND r.asked <> 'no'"
+        others = self.engine.query(_OTHERS, rows=self.rows)
+        columns = ", ".join(
+            "coalesce(r.elsewhere, 0) + coalesce(o.others, 0) AS elsewhere" if name == "elsewhere" else f"r.{name}"
+            for name in LOST_COLUMNS
+        )
+        return self._select(
+            f"{columns} FROM {{rows}} r LEFT JOIN {{others}} o ON r.physicalOffset = o.physicalOffset",
+            (audit_scan.LOST_ROW, audit_scan.DETAIL),
+            f"AND {losing} ORDER BY r.physicalOffset, r.group",
+            others=others,
+        )
+
+    @property
     def lost(self) -> DataFrame:
         """One row for each message and group that is lost, or may be (certainty or asked: unknown), in the log's order.
 
         Of what may be lost those are left out that nothing is known of but offsets: `counts` has them. `elsewhere` is
         how many other groups got the message for certain.
         """
-        rows = self.rows  # first: without a session there are no columns
-        losing = F.col("fate").isin(*map(str, (*sorted(LOSING), Fate.PASSED))) & (F.col("asked") != "no")
-        kinds = F.col("kind").isin(audit_scan.LOST_ROW, audit_scan.DETAIL)
-        losses = rows.where(kinds & losing & self._is_asked_for()).drop("kind", "messages", "covered")
-        if self.groups_with_evidence or self._pops.starts or self.options.each_message:
-            got = rows.where((F.col("kind") == audit_scan.DETAIL) & (F.col("fate") == str(Fate.DELIVERED)))
-            others = got.groupBy("physicalOffset").agg(F.count(F.lit(1)).alias("others"))
-            losses = losses.join(others, "physicalOffset", "left").withColumn(
-                "elsewhere", F.coalesce("elsewhere", F.lit(0)) + F.coalesce("others", F.lit(0))
-            )
-            losses = losses.drop("others")
-        return losses.select(*LOST_COLUMNS).orderBy("physicalOffset", "group")
+        return self.engine.frame(self._lost)
 
     @cached_property
     def lost_table(self) -> pa.Table:
         """`lost` as a table in memory."""
-        return self.lost.toArrow()
+        return self.engine.table(self._lost)
+
+    @cached_property
+    def messages(self) -> Rows:
+        """Every message of every group with its fate, in the log's order, if `AuditOptions.each_message` keeps them."""
+        columns = ", ".join(f"r.{name}" for name in MESSAGE_COLUMNS)
+        return self._select(f"{columns} FROM {{rows}} r", (audit_scan.DETAIL,), "ORDER BY r.physicalOffset, r.group")
+
+    def messages_of(self, group: str, topic: str) -> pa.Table:
+        """`messages` of one group and topic, in memory."""
+        rows = self.engine.given(pa.table({"group": [group], "topic": [topic]}))
+        return self.engine.table(self.engine.query(_OF_TOPIC, rows=self.messages, key=rows))
 
     @property
     def message_rows(self) -> DataFrame:
-        """Every message of every group with its fate, in the log's order, if `AuditOptions.each_message` keeps them."""
-        details = self.rows.where((F.col("kind") == audit_scan.DETAIL) & self._is_asked_for())
-        return details.select(*MESSAGE_COLUMNS).orderBy("physicalOffset", "group")
+        """`messages` as a frame."""
+        return self.engine.frame(self.messages)
 
     @cached_property
     def damage(self) -> list[dict[str, Any]]:
         """The damaged parts of the log: physicalOffset, size (bytes), reason, and the message where it is known."""
-        columns = ("physicalOffset", "size", "reason", "topic", "queueId", "queueOffset")
-        damaged = self.rows.where(F.col("kind") == audit_scan.DAMAGE).select(*columns).orderBy("physicalOffset")
-        return [row.asDict() for row in damaged.collect()]
+        damaged: pa.Table = self.engine.table(self.engine.query(_DAMAGED, rows=self.rows))
+        return list(damaged.to_pylist())
 
     @cached_property
     def summary(self) -> dict[str, dict[str, dict[str, Any]]]:
@@ -331,8 +361,7 @@ class Audit:
         figures = totals(self.keys, self.counts.to_pylist(), lost.to_pylist())
         if (self.options.since, self.options.until) == (LONG_MIN, LONG_MAX):
             # deliveries outside the time asked for would be none of these messages
-            details = self.rows.where(F.col("kind") == audit_scan.DETAIL)
-            require_logs_of(details, self._evidence.named, {group for group, _ in self.keys})
+            require_logs_of(self.engine, self.rows, self._evidence.named, {group for group, _ in self.keys})
         for key in self._subscriptions.complete.intersection(self.keys):
             figures[key[0]][key[1]]["asked_for"] = sorted(
                 {subscription.text for subscription in self._subscriptions.client_subscriptions[key]}
@@ -342,16 +371,33 @@ class Audit:
     @property
     def session(self) -> SparkSession:
         """The session, opened when this is asked for first."""
-        return self._open()
+        return self.engine.session
 
     def close(self) -> None:
-        """Let go of what Spark keeps on disk."""
+        """Let go of what is kept."""
         if "rows" in self.__dict__:
-            release(self.__dict__.pop("rows"))
+            self.engine.release(self.__dict__.pop("rows"))
+        if self._scanned is not None:
+            self.engine.release(self._scanned)
+            self._scanned = None
         self._evidence.close()
         self._pops.close()
+        self.engine.close()
 
 
+def _texts(words: Iterable[str]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
+
+
+# Of messages that travelled one by one it is known only now who else got them.
+_OTHERS: Final = f"""
+SELECT r.physicalOffset, count(*) AS others FROM {{rows}} r
+WHERE r.kind = '{audit_scan.DETAIL}' AND r.fate = '{Fate.DELIVERED}' GROUP BY r.physicalOffset"""  # noqa: S608
+_OF_TOPIC: Final = """
+SELECT r.* FROM {rows} r JOIN {key} k ON r.group = k.group AND r.topic = k.topic ORDER BY r.physicalOffset"""
+_DAMAGED: Final = f"""
+SELECT r.physicalOffset, r.size, r.reason, r.topic, r.queueId, r.queueOffset FROM {{rows}} r
+WHERE r.kind = '{audit_scan.DAMAGE}' ORDER BY r.physicalOffset, r.topic, r.queueId, r.queueOffset"""  # noqa: S608
 MESSAGE_COLUMNS: Final = (
     "group", "topic", "queueId", "queueOffset", "physicalOffset", "offsetMsgId", "key", "keys", "tag", "storeTimestamp",
     "fate", "certainty", "reason", "asked",

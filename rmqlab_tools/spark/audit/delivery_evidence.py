@@ -6,14 +6,12 @@ that a listener is about to get a message, `SubAfter` how that went.
 
 from __future__ import annotations
 
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import StorageLevel
-from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
@@ -21,18 +19,15 @@ from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREF
 from rmqlab.run.fates import Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
 from rmqlab_tools.spark.audit.fate_codes import ASKED_WORDS, CERTAINTIES, WHY, Answer, CertaintyCode, UnknownReason
-from rmqlab_tools.spark.audit.kept_frames import release
 from rmqlab_tools.spark.audit.subscriptions import flag_field, json_lines, reason, text_field
 from rmqlab_tools.spark.files.commit_log_files import RecordFilter
 from rmqlab_tools.spark.files.log_reader import LogReader
-from rmqlab_tools.spark.files.tasks import over_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
-
+    from rmqlab_tools.spark.audit.engine import Engine, Rows
     from rmqlab_tools.spark.files.commit_log_files import LogRange
 
 BEGUN, FAILED, DEAD, CONSUMED = 1, 2, 3, 4
@@ -161,7 +156,7 @@ class DeliveryEvidence:
 
     def __init__(
         self,
-        session: Callable[[], SparkSession],
+        engine: Engine,
         ranges: Sequence[LogRange],
         topics: tuple[str, ...],
         trace_topic: str,
@@ -174,7 +169,7 @@ class DeliveryEvidence:
         `retried` has the committed offsets of retry topics, by topic and queue. `of_pop` says which of the topics are
         retry topics of pops, of which check points tell more.
         """
-        self._session, self._ranges, self._retried, self._of_pop = session, ranges, retried, of_pop
+        self._engine, self._ranges, self._retried, self._of_pop = engine, ranges, retried, of_pop
         self._topics, self._trace_topic = topics, trace_topic
         logs = (pa.Table.from_batches(read_log(path), EVIDENCE_SCHEMA) for path in delivered)
         self._given = pa.concat_tables([EVIDENCE_SCHEMA.empty_table(), *logs])
@@ -187,19 +182,17 @@ class DeliveryEvidence:
         return self._given.filter(pc.not_equal(self._given["key"], "")).select(["group", "key"])
 
     @cached_property
-    def best(self) -> DataFrame:
+    def best(self) -> Rows:
         """What is known of deliveries: one row a group and message, with the best that is known of it as `rank`."""
-        # Spark Connect makes no frame of a table without rows
-        frames = [self._session().createDataFrame(self._given)] if self._given.num_rows else []
-        if self._topics or not frames:
+        engine = self._engine
+        found = [engine.given(self._given)] if self._given.num_rows else []
+        if self._topics or not found:
             of_pop = self._of_pop()
             topics = tuple(topic for topic in self._topics if topic not in of_pop)
             ranges = self._ranges if topics else []
             work = partial(read_evidence, topics=topics, trace_topic=self._trace_topic, retried=self._retried)
-            frames.append(over_ranges(self._session(), ranges, work, EVIDENCE_SCHEMA))
-        frame = reduce(lambda left, other: left.unionByName(other), frames)
-        ranked = frame.groupBy("group", "key").agg(F.max("rank").alias("rank"), F.max("client").alias("client"))
-        return ranked.persist(StorageLevel.DISK_ONLY)
+            found.append(engine.read(ranges, work, EVIDENCE_SCHEMA))
+        return engine.kept(engine.query(_BEST, first=found[0], second=found[-1]))
 
     @cached_property
     def clients(self) -> dict[str, tuple[str, ...]]:
@@ -207,7 +200,7 @@ class DeliveryEvidence:
         if not self._topics and not self._given.num_rows:
             return {}
         by_group: dict[str, set[str]] = {}
-        for row in self.best.select("group", "client").distinct().collect():
+        for row in self._engine.table(self._engine.query(_CLIENTS, best=self.best)).to_pylist():
             by_group.setdefault(row["group"], set()).update({row["client"]} - {None})
         # A log that is given tells of all members; of a trace one knows only whose it is.
         return {
@@ -223,56 +216,55 @@ class DeliveryEvidence:
         return Answer.MAYBE if self.clients[group] else Answer.NO
 
     def close(self) -> None:
-        """Let go of what Spark keeps on disk."""
+        """Let go of what is kept."""
         if "best" in self.__dict__:
-            release(self.__dict__.pop("best"))
+            self._engine.release(self.__dict__.pop("best"))
 
 
-def with_evidence(frame: DataFrame, evidence: DataFrame) -> DataFrame:
-    """Decide what the evidence (`EVIDENCE_SCHEMA`, one row a group and key) says about the details of a scan."""
-    waiting = F.col("fate").isin(str(Fate.WAITING), str(Fate.NO_OWNER))
-    fate_of = {
-        CONSUMED: (F.lit(str(Fate.DELIVERED)), F.lit("proved")),
-        DEAD: (F.lit(str(Fate.DEAD_LETTER)), F.lit("proved")),
-        FAILED: (F.lit(str(Fate.RETRYING)), F.lit("proved")),
-        # The listener got it; how that went nobody wrote down, but the group went on.
-        BEGUN: (
-            F.when(waiting, F.lit(str(Fate.RETRYING))).otherwise(F.lit(str(Fate.DELIVERED))),
-            F.lit("implied"),
-        ),
-    }
-    fate, certainty = F.col("fate"), F.col("certainty")
-    reason = F.when(F.col("rank").isNull() | (F.col("rank") == 0), F.col("reason"))
-    for rank, (what, how) in fate_of.items():
-        fate = F.when(F.col("rank") == rank, what).otherwise(fate)
-        certainty = F.when(F.col("rank") == rank, how).otherwise(certainty)
-    named = evidence.select("group", "key", "rank")
-    # A delivery log may name messages by their offsetMsgId although they have a UNIQ_KEY.
-    by_place = named.withColumnsRenamed({"key": "offsetMsgId", "rank": "place"})
-    detail = frame.where(F.col("kind") == audit_scan.DETAIL)
-    joined = detail.join(named, ["group", "key"], "left").join(by_place, ["group", "offsetMsgId"], "left")
-    joined = _covered(joined.withColumn("rank", F.greatest("rank", "place")))
-    decided = joined.withColumns({"fate": fate, "certainty": certainty, "reason": reason}).select(*frame.columns)
-    return frame.where(F.col("kind") != audit_scan.DETAIL).unionByName(decided)
+# A log and a store may both tell; where only one does, it is named twice, which changes no maximum.
+_BEST: Final = """
+SELECT e.group, e.key, max(e.rank) AS rank, max(e.client) AS client
+FROM (SELECT * FROM {first} UNION ALL SELECT * FROM {second}) e GROUP BY e.group, e.key"""
+_CLIENTS: Final = "SELECT DISTINCT b.group, b.client FROM {best} b"
 
 
-def _covered(joined: DataFrame) -> DataFrame:
-    """Decide where it is not known who owned a queue: one in which no traced client got anything is not covered.
+def with_evidence(engine: Engine, rows: Rows, evidence: Rows) -> Rows:
+    """Decide what the evidence (`EVIDENCE_SCHEMA`, one row a group and key) says about the details of a scan.
 
-    Queues change hands, and not every client writes a trace: what should have been delivered in a covered queue, and is
-    not named, is likely lost, and not certainly.
+    A delivery log may name messages by their offsetMsgId although they have a UNIQ_KEY. Where it is not known who owned
+    a queue, one in which no traced client got anything is not covered: queues change hands, and not every client writes
+    a trace. What should have been delivered in a covered queue, and is not named, is likely lost, and not certainly.
     """
-    got = joined.where(F.col("rank").isin(BEGUN, CONSUMED))
-    queues = got.select("group", "topic", "queueId").distinct().withColumn("queueCovered", F.lit(True))
-    both = joined.join(F.broadcast(queues), ["group", "topic", "queueId"], "left")
-    untold = (
-        (F.col("covered") == ASKED_WORDS[Answer.MAYBE]) & F.col("rank").isNull() & F.col("queueCovered").isNotNull()
+    decided = {
+        "fate": f"CASE WHEN k.contrary THEN '{Fate.PASSED}' WHEN k.rank = {CONSUMED} THEN '{Fate.DELIVERED}'"
+        f" WHEN k.rank = {DEAD} THEN '{Fate.DEAD_LETTER}' WHEN k.rank = {FAILED} THEN '{Fate.RETRYING}'"
+        # The listener got it; how that went nobody wrote down, but the group went on.
+        f" WHEN k.rank = {BEGUN} AND k.fate IN ('{Fate.WAITING}', '{Fate.NO_OWNER}') THEN '{Fate.RETRYING}'"
+        f" WHEN k.rank = {BEGUN} THEN '{Fate.DELIVERED}' ELSE k.fate END",
+        "certainty": f"CASE WHEN k.contrary THEN '{CERTAINTIES[CertaintyCode.UNKNOWN]}'"
+        f" WHEN k.rank IN ({CONSUMED}, {DEAD}, {FAILED}) THEN '{CERTAINTIES[CertaintyCode.PROVED]}'"
+        f" WHEN k.rank = {BEGUN} THEN '{CERTAINTIES[CertaintyCode.IMPLIED]}' ELSE k.certainty END",
+        "reason": f"CASE WHEN k.contrary THEN '{WHY[UnknownReason.NO_EVIDENCE]}' WHEN k.rank > 0 THEN NULL"
+        " ELSE k.reason END",
+    }
+    details = engine.query(_KNOWN, rows=rows, evidence=evidence)
+    return engine.query(
+        f"SELECT {audit_scan.columns_of('r')} FROM {{rows}} r WHERE r.kind <> '{audit_scan.DETAIL}' UNION ALL"  # noqa: S608
+        f" SELECT {audit_scan.columns_of('k', decided)} FROM {{details}} k",
+        rows=rows,
+        details=details,
     )
-    contrary = untold & (F.col("fate") == str(Fate.DELIVERED))
-    return both.withColumns(
-        {
-            "fate": F.when(contrary, F.lit(str(Fate.PASSED))).otherwise(F.col("fate")),
-            "certainty": F.when(contrary, F.lit(CERTAINTIES[CertaintyCode.UNKNOWN])).otherwise(F.col("certainty")),
-            "reason": F.when(contrary, F.lit(WHY[UnknownReason.NO_EVIDENCE])).otherwise(F.col("reason")),
-        }
-    ).drop("queueCovered")
+
+
+_KNOWN: Final = f"""
+WITH named AS (
+  SELECT d.*, greatest(k.rank, p.rank) AS rank FROM {{rows}} d
+  LEFT JOIN {{evidence}} k ON d.group = k.group AND d.key = k.key
+  LEFT JOIN {{evidence}} p ON d.group = p.group AND d.offsetMsgId = p.key
+  WHERE d.kind = '{audit_scan.DETAIL}'
+), covered AS (
+  SELECT DISTINCT n.group, n.topic, n.queueId FROM named n WHERE n.rank IN ({BEGUN}, {CONSUMED})
+)
+SELECT n.*, n.covered = '{ASKED_WORDS[Answer.MAYBE]}' AND n.rank IS NULL AND c.queueId IS NOT NULL
+  AND n.fate = '{Fate.DELIVERED}' AS contrary
+FROM named n LEFT JOIN covered c ON n.group = c.group AND n.topic = c.topic AND n.queueId = c.queueId"""  # noqa: S608

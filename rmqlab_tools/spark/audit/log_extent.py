@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
+    from rmqlab_tools.spark.audit.engine import Engine, Rows
     from rmqlab_tools.spark.audit.subscriptions import Key
     from rmqlab_tools.spark.files.commit_log_files import LogFile
 
@@ -160,21 +160,16 @@ def require_topics(known: Collection[str], named_keys: Iterable[Key]) -> None:
             )
 
 
-def require_logs_of(details: DataFrame, logs: pa.Table, groups: Iterable[str]) -> None:
+def require_logs_of(engine: Engine, rows: Rows, logs: pa.Table, groups: Iterable[str]) -> None:
     """Raise `BadInput` if delivery logs name messages of one of the groups and none of them is in the store.
 
-    `details` are the audit's rows of single messages, `logs` has columns group and key. A log names all deliveries,
-    so one of another store would prove every message undelivered.
+    `rows` are the audit's, `logs` has columns group and key. A log names all deliveries, so one of another store would
+    prove every message undelivered.
     """
     if not len(logs):
         return
-    named = details.sparkSession.createDataFrame(logs)
-    here = {
-        row["group"]
-        for column in ("key", "offsetMsgId")
-        for row in details.join(named.withColumnRenamed("key", column), ["group", column], "left_semi")
-        .select("group").distinct().collect()
-    }  # fmt: skip
+    found = engine.query(_NAMED, rows=rows, named=engine.given(logs))
+    here = {row["group"] for row in engine.table(found).to_pylist()}
     of_group, keys = logs["group"].to_pylist(), logs["key"].to_pylist()
     for group in sorted(set(groups).intersection(of_group) - here):
         names = {key for owner, key in zip(of_group, keys, strict=True) if owner == group}
@@ -186,6 +181,12 @@ def require_logs_of(details: DataFrame, logs: pa.Table, groups: Iterable[str]) -
                 some=_some(names),
             )
         )
+
+
+_NAMED: Final = """
+SELECT d.group FROM {rows} d JOIN {named} n ON d.group = n.group AND d.key = n.key WHERE d.kind = 'detail'
+UNION SELECT d.group FROM {rows} d JOIN {named} n ON d.group = n.group AND d.offsetMsgId = n.key
+WHERE d.kind = 'detail'"""
 
 
 def _some(names: Iterable[str]) -> str:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
-
-from pyspark import StorageLevel
-from pyspark.sql import functions as F  # noqa: N812 - as everywhere in PySpark's own texts
+from typing import TYPE_CHECKING, Final
 
 from rmqlab.run.fates import Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
 from rmqlab_tools.spark.audit.fate_codes import ASKED_WORDS, CERTAINTIES, Answer, CertaintyCode
-from rmqlab_tools.spark.audit.kept_frames import release
 from rmqlab_tools.spark.audit.pop_log import (
     AGAIN_SCHEMA,
     POP_SCHEMA,
@@ -22,13 +18,11 @@ from rmqlab_tools.spark.audit.pop_log import (
     retry_groups,
     revive_topics,
 )
-from rmqlab_tools.spark.files.tasks import over_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
-
+    from rmqlab_tools.spark.audit.engine import Engine, Rows
     from rmqlab_tools.spark.audit.subscriptions import Key
     from rmqlab_tools.spark.files.commit_log_files import LogRange
 
@@ -36,23 +30,23 @@ _PLACE = ["group", "topic", "queueId", "queueOffset"]
 
 
 class PopEvidence:
-    """The pops of one store. They are read when first asked for, and kept on disk by Spark until `close`."""
+    """The pops of one store. They are read when first asked for, and kept until `close`."""
 
     def __init__(
         self,
-        session: Callable[[], SparkSession],
+        engine: Engine,
         ranges: Sequence[LogRange],
         topics: Collection[str],
         committed: Mapping[Key, Mapping[int, int]],
     ) -> None:
         """`topics` are all of the store, `committed` the next offsets by (group, topic) and queue."""
-        self._session, self._ranges, self._topics, self._committed = session, ranges, topics, committed
+        self._engine, self._ranges, self._topics, self._committed = engine, ranges, topics, committed
         self._revive_topics = revive_topics(topics)
 
     @cached_property
-    def _records(self) -> DataFrame:
+    def _records(self) -> Rows:
         work = partial(read_pops, topics=self._revive_topics)
-        return over_ranges(self._session(), self._ranges, work, POP_SCHEMA).persist(StorageLevel.DISK_ONLY)
+        return self._engine.kept(self._engine.read(self._ranges, work, POP_SCHEMA))
 
     @cached_property
     def starts(self) -> dict[Key, dict[int, int]]:
@@ -60,8 +54,7 @@ class PopEvidence:
         if not self._revive_topics:
             return {}
         starts: dict[Key, dict[int, int]] = {}
-        queues = self._records.groupBy("group", "topic", "queueId")
-        for row in queues.agg(F.coalesce(F.min("start"), F.min("queueOffset")).alias("start")).collect():
+        for row in self._engine.table(self._engine.query(_STARTS, pops=self._records)).to_pylist():
             topic = first_topic(row["group"], row["topic"])
             begun = starts.setdefault((row["group"], topic), {})
             if topic == row["topic"]:
@@ -74,57 +67,82 @@ class PopEvidence:
         return retry_groups(self.starts, self._topics)
 
     @cached_property
-    def _states(self) -> DataFrame:
+    def _states(self) -> Rows:
         """A row for each message that was handed out: what became of the last pop that did so."""
-        last = F.max(F.struct("popTime", "state")).alias("last")
-        return self._records.groupBy(*_PLACE).agg(last).select(*_PLACE, F.col("last.state").alias("popState"))
+        return self._engine.query(_STATES, pops=self._records)
 
     @cached_property
-    def _again(self) -> DataFrame:
+    def _again(self) -> Rows:
         """A row for each message that came again: an ack of any of its copies, else what the last one came to."""
         work = partial(read_again, groups=self.retry_groups, committed=self._committed)
-        copies = over_ranges(self._session(), self._ranges if self.retry_groups else [], work, AGAIN_SCHEMA)
-        judged = copies.join(self._states, _PLACE, "left").withColumn("copyState", F.coalesce("popState", "untaken"))
-        last = F.max(F.struct("physicalOffset", "copyState")).alias("last")
-        best = judged.groupBy("group", "key").agg(last, F.max("copyState").alias("best"))
-        acked = F.col("best") == PopState.ACKED
-        return best.select(
-            "group", "key", F.when(acked, F.col("best")).otherwise(F.col("last.copyState")).alias("again")
-        )
+        copies = self._engine.read(self._ranges if self.retry_groups else [], work, AGAIN_SCHEMA)
+        return self._engine.query(_AGAIN, copies=copies, states=self._states)
 
-    def decide(self, frame: DataFrame) -> DataFrame:
+    def decide(self, rows: Rows) -> Rows:
         """Decide what pops say about the details of a scan (`SCAN_SCHEMA`), unless a consumption is proved."""
-        decided = F.col("fate").isin(str(Fate.DELIVERED), str(Fate.DEAD_LETTER)) & (
-            F.col("certainty") == CERTAINTIES[CertaintyCode.PROVED]
+        details = self._engine.query(_SAID, rows=rows, states=self._states, again=self._again)
+        proved, implied, _ = CERTAINTIES
+        decided = {
+            "fate": f"CASE WHEN NOT p.known THEN p.fate WHEN p.dropped THEN '{Fate.DROPPED_BY_CLIENT}'"
+            f" WHEN p.acked THEN '{Fate.DELIVERED}' WHEN p.passed THEN '{Fate.SKIPPED_BY_POP}'"
+            f" ELSE '{Fate.RETRYING}' END",
+            "certainty": "CASE WHEN NOT p.known THEN p.certainty"
+            f" WHEN p.dropped OR p.passed THEN '{implied}' ELSE '{proved}' END",
+            "reason": "CASE WHEN NOT p.known THEN p.reason END",
+        }
+        return self._engine.query(
+            f"SELECT {audit_scan.columns_of('r')} FROM {{rows}} r WHERE r.kind <> '{audit_scan.DETAIL}' UNION ALL"  # noqa: S608
+            f" SELECT {audit_scan.columns_of('p', decided)} FROM {{details}} p",
+            rows=rows,
+            details=details,
         )
-        own, again = F.coalesce("popState", F.lit(int(PopState.WAITS))), F.col("again")
-        acked = F.coalesce((own == PopState.ACKED) | (again == PopState.ACKED), F.lit(False))
-        # The broker hands out by hash code: what the text of a tag refuses is acked by the client, or by the proxy.
-        dropped = acked & (F.col("asked") == ASKED_WORDS[Answer.NO])
-        passed = F.coalesce(again == PopState.PASSED, F.lit(False)) & ~acked
-        # handed out, and neither acked nor given up
-        open_again = again.isNotNull() | (own == PopState.TAKEN)
-        proved, implied, unknown = CERTAINTIES
-        # Where it is unknown who got what is passed, that goes for what came again, too.
-        known = ~decided & (acked | open_again) & ~(passed & (F.col("certainty") == unknown))
-        fate = (
-            F.when(dropped, F.lit(str(Fate.DROPPED_BY_CLIENT)))
-            .when(acked, F.lit(str(Fate.DELIVERED)))
-            .when(passed, F.lit(str(Fate.SKIPPED_BY_POP)))
-            .otherwise(F.lit(str(Fate.RETRYING)))
-        )
-        certainty = F.when(dropped | passed, F.lit(implied)).otherwise(F.lit(proved))
-        detail = frame.where(F.col("kind") == audit_scan.DETAIL)
-        joined = detail.join(self._states, _PLACE, "left").join(self._again, ["group", "key"], "left")
-        known = F.coalesce(known, F.lit(False))
-        with_pops = joined.withColumns({
-            "fate": F.when(known, fate).otherwise(F.col("fate")),
-            "certainty": F.when(known, certainty).otherwise(F.col("certainty")),
-            "reason": F.when(known, F.lit(None).cast("string")).otherwise(F.col("reason")),
-        })  # fmt: skip
-        return frame.where(F.col("kind") != audit_scan.DETAIL).unionByName(with_pops.select(*frame.columns))
 
     def close(self) -> None:
-        """Let go of what Spark keeps on disk."""
+        """Let go of what is kept."""
         if "_records" in self.__dict__:
-            release(self.__dict__.pop("_records"))
+            self._engine.release(self.__dict__.pop("_records"))
+
+
+_STARTS: Final = """
+SELECT p.group, p.topic, p.queueId, coalesce(min(p.start), min(p.queueOffset)) AS start
+FROM {pops} p GROUP BY p.group, p.topic, p.queueId"""
+_STATES: Final = """
+SELECT s.group, s.topic, s.queueId, s.queueOffset, s.state AS popState
+FROM (
+  SELECT p.*, row_number() OVER (
+    PARTITION BY p.group, p.topic, p.queueId, p.queueOffset ORDER BY p.popTime DESC, p.state DESC
+  ) AS place FROM {pops} p
+) s WHERE s.place = 1"""
+_AGAIN: Final = f"""
+WITH judged AS (
+  SELECT c.group, c.key, c.physicalOffset, coalesce(s.popState, c.untaken) AS copyState
+  FROM {{copies}} c LEFT JOIN {{states}} s
+  ON c.group = s.group AND c.topic = s.topic AND c.queueId = s.queueId AND c.queueOffset = s.queueOffset
+), ranked AS (
+  SELECT j.*, max(j.copyState) OVER (PARTITION BY j.group, j.key) AS best, row_number() OVER (
+    PARTITION BY j.group, j.key ORDER BY j.physicalOffset DESC, j.copyState DESC
+  ) AS place FROM judged j
+)
+SELECT r.group, r.key, CASE WHEN r.best = {PopState.ACKED:d} THEN r.best ELSE r.copyState END AS again
+FROM ranked r WHERE r.place = 1"""  # noqa: S608
+# The broker hands out by hash code: what the text of a tag refuses is acked by the client, or by the proxy. Known is
+# what was acked, or handed out and neither acked nor given up (and, where it is unknown who got what is passed, that
+# goes for what came again, too).
+_SAID: Final = f"""
+WITH said AS (
+  SELECT d.*, coalesce(s.popState, {PopState.WAITS:d}) AS own, a.again AS again FROM {{rows}} d
+  LEFT JOIN {{states}} s
+  ON d.group = s.group AND d.topic = s.topic AND d.queueId = s.queueId AND d.queueOffset = s.queueOffset
+  LEFT JOIN {{again}} a ON d.group = a.group AND d.key = a.key
+  WHERE d.kind = '{audit_scan.DETAIL}'
+), acks AS (
+  SELECT s.*, s.own = {PopState.ACKED:d} OR coalesce(s.again, -1) = {PopState.ACKED:d} AS acked FROM said s
+), passes AS (
+  SELECT k.*, k.acked AND k.asked = '{ASKED_WORDS[Answer.NO]}' AS dropped,
+    coalesce(k.again, -1) = {PopState.PASSED:d} AND NOT k.acked AS passed FROM acks k
+)
+SELECT p.*,
+  NOT (p.fate IN ('{Fate.DELIVERED}', '{Fate.DEAD_LETTER}') AND p.certainty = '{CERTAINTIES[CertaintyCode.PROVED]}')
+  AND (p.acked OR p.again IS NOT NULL OR p.own = {PopState.TAKEN:d})
+  AND NOT (p.passed AND p.certainty = '{CERTAINTIES[CertaintyCode.UNKNOWN]}') AS known
+FROM passes p"""  # noqa: S608

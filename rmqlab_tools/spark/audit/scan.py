@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -32,7 +33,7 @@ from rmqlab_tools.spark.files.log_reader import LogReader
 from rmqlab_tools.spark.files.store_tables import filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,6 +68,13 @@ SCAN_SCHEMA: Final = pa.schema(
         ("covered", _TEXT),
     ]
 )
+
+
+def columns_of(table: str, other: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The columns of a scan for a query over `table`; `other` has an expression where one is not as it was."""
+    return ", ".join(f"{other.get(name, f'{table}.{name}')} AS {name}" for name in SCAN_SCHEMA.names)
+
+
 MINUTE_OF_COUNTS_MS: Final = 60_000
 _COLUMNS: Final = (
     "physicalOffset", "size", "topic", "queueId", "queueOffset", "tags", "keys", "uniqKey", "offsetMsgId",
