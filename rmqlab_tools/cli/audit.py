@@ -101,7 +101,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--spark",
         metavar="ADDRESS",
-        help=_("Spark does the work: a master URL or sc://HOST:PORT (RMQLAB_SPARK, else this process does it)"),
+        help=_("a master URL or sc://HOST:PORT (RMQLAB_SPARK, else this process alone)"),
     )
 
 

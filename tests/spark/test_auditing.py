@@ -166,7 +166,7 @@ from rmqlab_tools.spark.audit.kept_frames import has_ended, release
 
 assert doctest.testmod(rmqlab_tools.spark.audit_store).failed == 0
 session = rmqlab.spark()
-found = rmqlab.audit("data/golden/broker-4.8.0/audit", groups=["G_p-audit-006"])
+found = rmqlab.audit("data/golden/broker-4.8.0/audit", groups=["G_p-audit-006"], session=session)
 kept = session.range(1).persist()
 assert found.groups and found._audit.rows.storageLevel.useDisk
 release(kept)
