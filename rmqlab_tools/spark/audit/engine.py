@@ -16,10 +16,11 @@ from functools import cached_property
 from itertools import count
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from uuid import uuid4
 
 import pyarrow as pa
 
-from rmqlab_tools.spark.audit.kept_frames import release
+from rmqlab_tools.spark.audit.kept_frames import has_ended, release
 from rmqlab_tools.spark.files.commit_log_files import together
 from rmqlab_tools.spark.files.tasks import TASK_BYTES, over_ranges, reporting_tasks
 
@@ -88,6 +89,7 @@ class SparkEngine:
     def __init__(self, opens: Callable[[], SparkSession]) -> None:
         """`opens` is asked for a session when one is needed first."""
         self._opens = opens
+        self._views: dict[int, tuple[str, DataFrame]] = {}
 
     @cached_property
     def session(self) -> SparkSession:
@@ -104,7 +106,14 @@ class SparkEngine:
 
     def query(self, sql: str, **rows: Any) -> DataFrame:
         """A frame that is computed when it is needed."""
-        return self.session.sql(sql, **rows)
+        return self.session.sql(sql.format(**{name: self._view(frame) for name, frame in rows.items()}))
+
+    def _view(self, frame: DataFrame) -> str:
+        # Given to `sql` itself a frame is a view for that one query, and what it kept goes when Spark drops that.
+        if id(frame) not in self._views:
+            self._views[id(frame)] = f"rmqlab_{uuid4().hex}", frame
+            frame.createOrReplaceTempView(self._views[id(frame)][0])
+        return self._views[id(frame)][0]
 
     def kept(self, rows: DataFrame) -> DataFrame:
         """The frame, which keeps its rows on disk once they are computed."""
@@ -129,7 +138,11 @@ class SparkEngine:
         return reporting_tasks(self.session, report)
 
     def close(self) -> None:
-        """Nothing of its own is to be let go."""
+        """Drop the views."""
+        for name, frame in self._views.values():
+            if not has_ended(frame.sparkSession):
+                frame.sparkSession.catalog.dropTempView(name)
+        self._views.clear()
 
 
 class LocalEngine:
