@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.show.figure import Picture
     from rmqlab_tools.show.tables import Table
     from rmqlab_tools.spark.audit.audit import Audit
-    from rmqlab_tools.spark.audit.engine import Engine
+    from rmqlab_tools.spark.audit.engine import Engine, LocalEngine
     from rmqlab_tools.spark.audit.subscriptions import Subscriptions
 
     Rows = Iterable[Mapping[str, Any]]
@@ -157,7 +157,7 @@ def open_audit(
             )
             if is_known
         ]
-        done = Audit(session or _own_session(), folder, chosen)
+        done = Audit(session or _own_engine(), folder, chosen)
         return AuditResult(done, joined(" and ", known) or _("the store alone"), stack.pop_all(), writer)
 
 
@@ -188,7 +188,7 @@ class AuditResult:
         self._audit.require_whole()
 
     def reporting(self, report: Callable[[int, int], None]) -> AbstractContextManager[None]:
-        """While the block runs, `report` is told now and then how many tasks are done, and of how many."""
+        """While the block runs, `report` is called now and then: how many tasks are done, and of how many."""
         return self._audit.engine.reporting(report)
 
     @property
@@ -325,12 +325,13 @@ class AuditResult:
         return self.table().html()
 
 
-def _own_session() -> Callable[[], SparkSession] | None:
-    """What opens the session that is set by RMQLAB_SPARK or by spark-submit; None where neither is."""
+def _own_engine() -> LocalEngine | Callable[[], SparkSession]:
+    """This process, or what opens the session that is set by RMQLAB_SPARK or by spark-submit."""
     from rmqlab_tools.spark import open_here
+    from rmqlab_tools.spark.audit.engine import LocalEngine
     from rmqlab_tools.spark.session import is_set
 
-    return open_here if is_set() else None
+    return open_here if is_set() else LocalEngine(open_here)
 
 
 def _subscriptions(given: Given, rules: Rules) -> Subscriptions:

@@ -2,8 +2,8 @@
 
 For one machine and its own files no Spark is needed: a gigabyte is judged in less time than a JVM takes to start. Rows
 that must be kept lie in DuckDB, which puts on disk what is more than `MEMORY`. Spark is for a cluster, and for whoever
-gives a session. Queries are of the SQL that both have: a reserved name such as `group` stands behind its table's, and
-tables are named in braces.
+gives a session. Queries are of the SQL that both have: a reserved name such as `group` follows its table's (`r.group`),
+and tables are named in braces.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Engine(Protocol):
         """Rows as a frame of Spark."""
 
     def reporting(self, report: Callable[[int, int], None]) -> AbstractContextManager[None]:
-        """While the block runs, `report` is told how many tasks are done, and of how many."""
+        """While the block runs, `report` is called with how many tasks are done, and of how many."""
 
     @property
     def session(self) -> SparkSession:
@@ -257,11 +257,13 @@ def _cores() -> int:
 
 
 def engine_of(session: Engine | SparkSession | Callable[[], SparkSession] | None) -> Engine:
-    """The engine for a session, or for what opens one when it is needed; this process's own for None."""
+    """The engine for a session, or for what opens one when it is needed; this process's own, without frames, for None."""
     if session is None:
-        from rmqlab_tools.spark import open_here
-
-        return LocalEngine(open_here)
+        return LocalEngine(_no_session)
     if isinstance(session, LocalEngine | SparkEngine):
         return session
     return SparkEngine(cast("Callable[[], SparkSession]", session if callable(session) else lambda: session))
+
+
+def _no_session() -> SparkSession:
+    raise RuntimeError("frames need a session, and none was given")
