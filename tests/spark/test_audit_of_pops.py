@@ -139,7 +139,7 @@ def test_what_speaks_against_a_check_point_for_each_pop_leaves_it_unknown(store,
     }
     options = {name: given.get(value, value) for name, value in options.items()}
     audit = Audit(None, store, AuditOptions(groups=(GROUP,), each_message=True, **options))
-    rows = audit.message_rows.toArrow().to_pylist()
+    rows = audit.engine.table(audit.messages).to_pylist()
     audit.close()
     assert {row["reason"] for row in rows if row["fate"] == Fate.PASSED} == {WHY[reason]}
     assert Fate.SKIPPED_BY_POP not in {row["fate"] for row in rows}

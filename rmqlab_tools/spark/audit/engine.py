@@ -257,7 +257,7 @@ def _cores() -> int:
 
 
 def engine_of(session: Engine | SparkSession | Callable[[], SparkSession] | None) -> Engine:
-    """The engine for a session, or for what opens one when it is needed; this process's own, without frames, for None."""
+    """The engine for a session, or for what opens one when it is needed; for None this process, without frames."""
     if session is None:
         return LocalEngine(_no_session)
     if isinstance(session, LocalEngine | SparkEngine):
