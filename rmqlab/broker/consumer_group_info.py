@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
+from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.channel import Channel
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from rmqlab.protocol.subscription_data import SubscriptionData
@@ -38,6 +39,7 @@ class ConsumerGroupInfo:
     subscription_table: dict[str | None, SubscriptionData] = field(default_factory=dict)
     channel_info_table: dict[Channel, ClientChannelInfo] = field(default_factory=dict)
     _client_ids: tuple[str, ...] | None = None
+    _client_list: bytes | None = None
 
     def __repr__(self) -> str:
         """The group, its members, and the one subscription of each topic."""
@@ -65,7 +67,16 @@ class ConsumerGroupInfo:
         """The client ids of all members; kept until one comes or goes, for each asks again and again."""
         if self._client_ids is None:
             self._client_ids = tuple(info.client_id for info in self.channel_info_table.values())
+            self._client_list = None
         return self._client_ids
+
+    @property
+    def client_list(self) -> bytes:
+        """The client ids as the answer to GET_CONSUMER_LIST_BY_GROUP has them; kept as long as they are."""
+        client_ids = self.client_ids
+        if self._client_list is None:
+            self._client_list = GetConsumerListByGroupResponseBody(consumer_id_list=list(client_ids)).encode()
+        return self._client_list
 
     def do_channel_close_event(self, channel: Channel) -> ClientChannelInfo | None:
         """Forget the member on a connection; return it, None when there was none."""

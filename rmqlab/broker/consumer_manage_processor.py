@@ -6,7 +6,6 @@ Source: `ClientManageProcessor`, `ConsumerManageProcessor`, `ConsumerOffsetManag
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.broker.broker_config import BrokerConfig
@@ -23,7 +22,6 @@ from rmqlab.message.topics import retry_topic
 from rmqlab.protocol.bodies import (
     CheckClientRequestBody,
     ConsumerOffsetSerializeWrapper,
-    GetConsumerListByGroupResponseBody,
 )
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
@@ -158,12 +156,11 @@ class ConsumerManageProcessor:
         group = command.decode_header(GetConsumerListByGroupRequestHeader).consumer_group
         header = CommandHeader()
         info = self.consumers.get_consumer_group_info(group)
-        client_ids = () if info is None else info.client_ids
-        if not client_ids:
+        if info is None or not info.client_ids:
             return RemotingCommand.response(
                 ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {group}", header=header
             )
-        return success(_list_of(client_ids), header)
+        return success(info.client_list, header)
 
     def _update_consumer_offset(self, channel: Channel, command: RemotingCommand, _now: int) -> RemotingCommand:
         """Commit one offset."""
@@ -198,12 +195,6 @@ class ConsumerManageProcessor:
                 )
             offset = without
         return success(header=WithOffset(offset=offset))
-
-
-@lru_cache(maxsize=256)
-def _list_of(client_ids: tuple[str, ...]) -> bytes:
-    """Members ask for the list again and again, and it hardly ever changes."""
-    return GetConsumerListByGroupResponseBody(consumer_id_list=list(client_ids)).encode()
 
 
 @dataclass(slots=True, eq=False)

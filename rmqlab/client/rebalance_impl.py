@@ -72,6 +72,7 @@ class RebalanceImpl(ABC):
         self.instance = consumer.instance
         self.group = consumer.group_name
         self.process_queue_table = consumer.process_queue_table
+        self._sorted: dict[str, tuple[list[MessageQueue], list[MessageQueue]]] = {}
 
     @abstractmethod
     async def message_queue_changed(self, topic: str, all_queues: list[MessageQueue], ours: list[MessageQueue]) -> None:
@@ -161,7 +162,7 @@ class RebalanceImpl(ABC):
             return None
         if all_queues is None or answer.body is None:
             return None
-        client_ids, queues = list(_consumer_ids_of(answer.body)), list(_in_order(tuple(all_queues)))
+        client_ids, queues = list(_consumer_ids_of(answer.body)), self._in_order(topic, all_queues)
         strategy, client_id = self.consumer.allocate_strategy, instance.client_id
         try:
             return strategy.allocate(self.group, client_id, queues, client_ids) or []
@@ -169,6 +170,13 @@ class RebalanceImpl(ABC):
             if instance.rules.allocate is not DEFAULT_RULES.allocate:  # whoever writes a rule is told
                 raise
             return None
+
+    def _in_order(self, topic: str, queues: list[MessageQueue]) -> list[MessageQueue]:
+        """All queues of a topic sorted, as a new list; a list of a route never changes, so each is sorted once."""
+        known = self._sorted.get(topic)
+        if known is None or known[0] is not queues:
+            known = self._sorted[topic] = (queues, sorted(queues))
+        return list(known[1])
 
     async def _update_process_queue_table(self, topic: str, ours: list[MessageQueue]) -> bool:
         changed, now = False, self.instance.runtime.now()
@@ -338,8 +346,3 @@ class RebalancePushImpl(RebalanceImpl):
 def _consumer_ids_of(body: bytes) -> tuple[str, ...]:
     """The members in Java's order of texts."""
     return tuple(sorted(GetConsumerListByGroupResponseBody.decode(body).consumer_id_list, key=utf16_key))
-
-
-@lru_cache(maxsize=256)
-def _in_order(queues: tuple[MessageQueue, ...]) -> tuple[MessageQueue, ...]:
-    return tuple(sorted(queues))

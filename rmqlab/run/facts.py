@@ -6,8 +6,9 @@ checks and tables are read from facts, never from the inside of broker or client
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from msgspec import Struct
 
 from rmqlab.events import Event
 
@@ -22,8 +23,7 @@ E = TypeVar("E", bound=Event)
 E_co = TypeVar("E_co", bound=Event, covariant=True)
 
 
-@dataclass(slots=True)
-class Fact(Generic[E_co]):
+class Fact(Struct, Generic[E_co]):
     """An event, `t` ms since the run began; `source` is "broker", a client's name, or "scenario"."""
 
     t: float

@@ -291,6 +291,13 @@ class _Drop(NamedTuple):
         return cls(t, source, Fate.DROPPED_BY_CLIENT, event.subscription, event.version)
 
 
+# Most facts of a run tell nothing of a fate.
+_TOLD_OF_FATES: frozenset[type[Event]] = frozenset({
+    Filtered, ClientFiltered, SkippedByPop, AckedByProxy, Given, Popped, Revived, Consumed, DeadLetter, Commit,
+    TopicDeleted, SubscriptionChanged,
+})  # fmt: skip
+
+
 class FateClassifier:
     """Sorts the facts of a run by message, then decides each fate."""
 
@@ -307,6 +314,8 @@ class FateClassifier:
         self._deleted: dict[str, list[float]] = defaultdict(list)
         self._ends: dict[tuple[str, int, float], int] = {}
         for fact in facts:
+            if fact.event.__class__ not in _TOLD_OF_FATES:
+                continue
             match event := fact.event:
                 case Filtered() | ClientFiltered() | SkippedByPop() | AckedByProxy():
                     drop = _Drop.of(fact.t, fact.source, event)

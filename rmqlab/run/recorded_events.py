@@ -42,9 +42,15 @@ class Recorded(Event, frozen=True):
 
     def record(self) -> dict[str, Any]:
         """Its fields under their names in JSON, without those that are UNSET."""
-        spelled = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
-        values = ((column, getattr(self, name)) for name, column in spelled if name not in self.unrecorded)
+        values = [(column, getattr(self, name)) for name, column in _spelling(self.__class__)]
         return {column: value for column, value in values if value is not UNSET}
+
+
+@cache
+def _spelling(kind: type[Recorded]) -> list[tuple[str, str]]:
+    """The fields that recordings have too, each with its name in JSON."""
+    spelled = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    return [(name, column) for name, column in spelled if name not in kind.unrecorded]
 
 
 class OfConsumer(Recorded, frozen=True):

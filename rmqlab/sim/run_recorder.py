@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -26,6 +27,12 @@ VIEW_FACTS = frozenset({"register", "unregister", "expired", "subscription"})
 # The fields of an event that carry the scenario's id on the wire.
 RECORDED_NAMES = ("client", "who", "group", "topic", "retry_topic")
 NOT_ONLINE: GroupView = {"offline": 206}
+
+
+@cache
+def _names_in(kind: type[Event]) -> list[str]:
+    """The fields of an event of this kind that carry the scenario's id."""
+    return [name for name in RECORDED_NAMES if name in kind.__struct_fields__]
 
 
 class RunRecorder:
@@ -81,16 +88,21 @@ class RunRecorder:
 
         return observe
 
-    def _shortened(self, event: Event) -> Event:
-        named = ((name, getattr(event, name, None)) for name in RECORDED_NAMES)
-        return replace(event, **{name: value.removesuffix(self._suffix) for name, value in named if value})
+    def _shortened(self, event: Event, client: str | None = None) -> Event:
+        """The event with short names, and with this client in the place of its own."""
+        named = [(name, getattr(event, name)) for name in _names_in(event.__class__)]
+        short = {name: value.removesuffix(self._suffix) for name, value in named if value}
+        if client is not None:
+            short["client"] = client.removesuffix(self._suffix)
+        return replace(event, **short)
 
     def _at_broker(self, event: Event) -> None:
         client = getattr(event, "client", None)
-        if client is not None:
-            event = replace(event, client=self._names.get(client) or self._started_as(client))
+        name = None if client is None else self._names.get(client) or self._started_as(client)
         if self._suffix:
-            event = self._shortened(event)
+            event = self._shortened(event, name)
+        elif name is not None:
+            event = replace(event, client=name)
         self._facts.append(Fact(self._scheduler.now_us / US_PER_MS, BROKER, event))
         if event.kind in VIEW_FACTS and not self._view_pending:
             self._view_pending = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -51,7 +50,7 @@ class LikelyDroppers:
             case SubscriptionChanged(group=group, topic=str(topic), old=SubscriptionData() as old):
                 self._before[group, topic] = old
             case Filtered() as drop:
-                return replace(fact, event=self._anew(drop))
+                return structs.replace(fact, event=self._anew(drop))
         return fact
 
     def _anew(self, drop: Filtered) -> Filtered:

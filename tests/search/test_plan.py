@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 import pytest
 
 from rmqlab.errors import BadInput
+from rmqlab.rules import RULES
 from rmqlab.scenario.scenario import Send, Start, parse_scenario
 from rmqlab.scenario.schedule import Schedule
 from rmqlab.sim.cluster import default_settings
@@ -14,12 +16,14 @@ from rmqlab.sim.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab_tools.search.consistency import lets_pass
 from rmqlab_tools.search.explorer.deviations import replay_schedule
 from rmqlab_tools.search.explorer.open_search import OpenSearch
+from rmqlab_tools.search.plan import planner
 from rmqlab_tools.search.plan.change import MessageKind, change_between, data_of, parse_subscription, text_of
 from rmqlab_tools.search.plan.checklist import asks_of_producers, checklist
 from rmqlab_tools.search.plan.plan_text import plan_lines
 from rmqlab_tools.search.plan.planner import plan
 from rmqlab_tools.search.plan.procedures import NEW_TOPIC, PROCEDURES, Producers, Setting, course
 from rmqlab_tools.search.plan.run_cost import cost_of
+from rmqlab_tools.side_by_side import side_by_side
 from tests.proof.bench.entries import benchmarks
 
 pytestmark = pytest.mark.slow
@@ -327,3 +331,31 @@ def test_a_limit_of_time_ends_the_plan_and_is_said():
     assert all(one.searched <= 2 and one.drawn == 1 for one in found.tried)
     assert found.as_json()["out_of_time"]
     assert "the limit of time came before the budget was used up" in repr(found)
+
+
+def test_plan_in_several_processes_is_the_plan_of_one(monkeypatch):
+    def made():
+        return plan(
+            "tagA", "tagB", setting=Setting(2, 2, every_ms=1_000), budget=2, procedures=["stop-all", "new-topic"]
+        )
+
+    alone = made()
+    monkeypatch.setattr(planner, "WORTH_HELPERS", 1)
+    monkeypatch.setattr(planner, "processors", lambda: 2)
+    asked = []
+    monkeypatch.setattr(planner, "side_by_side", lambda *what: asked.append(what) or side_by_side(*what))
+    together = made()
+    assert len(asked) == 1
+    assert json.dumps(together.as_json()) == json.dumps(alone.as_json())
+    for one, other in zip(together.tried, alone.tried, strict=True):
+        assert (one.course, one.cost, one.losses) == (other.course, other.cost, other.losses)
+        assert one.worst.lines() == other.worst.lines()
+        assert one.worst.scenario.to_json() == other.worst.scenario.to_json()
+
+
+def test_rules_of_ones_own_stay_in_this_process():
+    """A helper could not read them: they may be functions of a notebook."""
+    task = planner._Task(PROCEDURES[0], change("a", "b"), Setting(), KEEP, RULES["4.8.0"], 600, 0)
+    own = task._replace(rules=RULES["4.8.0"].replace(scan_period_ms=1))
+    assert planner._is_worth_helpers([task, task]) == (planner.processors() > 1)
+    assert not planner._is_worth_helpers([own, own])

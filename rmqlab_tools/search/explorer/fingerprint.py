@@ -67,7 +67,8 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
     "MQClientInstance": ("heartbeats_sent", "observe", "unique_ids"),  # a count for the log; a hook; names of messages
     "ScheduledExecutor": ("_count",),  # as the broker's timers
     "ClientChannelInfo": ("language", "version"),
-    "ConsumerGroupInfo": ("_client_ids",),  # kept from the table of channels
+    "ConsumerGroupInfo": ("_client_ids", "_client_list"),  # kept from the table of channels
+    "RebalanceImpl": ("_sorted",),  # kept from the lists of queues
 }  # fmt: skip
 FIXED = (
     BrokerConfig, MessageStoreConfig, MessageStore, Timing, PushConsumerConfig, LitePullConsumerConfig, ProducerConfig,

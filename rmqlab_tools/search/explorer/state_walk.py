@@ -11,6 +11,7 @@ import gc
 from collections import deque
 from enum import Enum
 from functools import partial
+from operator import attrgetter
 from types import (
     BuiltinMethodType,
     CellType,
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     Way = Callable[["Walk", Any], "Canonical"]
-    Attributes = tuple[str, tuple[str, ...], frozenset[str], bool]  # class, slots, names left out, has a dictionary
+    # class, slots, all of them at once, names left out, has a dictionary
+    Attributes = tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]] | None, frozenset[str], bool]
 
 Canonical = Any  # None, bool, int, float, str, bytes, or a tuple of these
 _PLAIN = frozenset({int, str, bytes, bool, float, type(None)})
@@ -69,7 +71,10 @@ class Reader(dict[type, "Way"]):
         """What is read of an instance of `kind`, found once."""
         if kind not in self.known:
             without = frozenset(name for base in kind.__mro__ for name in self._left_out.get(base.__name__, ()))
-            self.known[kind] = (kind.__name__, self._slots(kind, without), without, bool(kind.__dictoffset__))
+            slots = self._slots(kind, without)
+            # of a single name it would give the value alone
+            at_once = attrgetter(*slots) if len(slots) > 1 else None
+            self.known[kind] = (kind.__name__, slots, at_once, without, bool(kind.__dictoffset__))
         return self.known[kind]
 
     def _slots(self, kind: type, without: frozenset[str]) -> tuple[str, ...]:
@@ -116,19 +121,17 @@ class Walk:
     def instance(self, thing: Any) -> Canonical:
         """The attributes of `thing`, whether it was met before or not."""
         ways, kind = self.ways, type(thing)
-        name, slots, without, more = ways.known.get(kind) or ways.attributes(kind)
+        name, slots, at_once, without, more = ways.known.get(kind) or ways.attributes(kind)
+        try:
+            values = at_once(thing) if at_once else [getattr(thing, slot) for slot in slots]
+        except AttributeError:  # one that was never set counts as None
+            values = [getattr(thing, slot, None) for slot in slots]
         state: list[Canonical] = [name]
-        add = state.append
-        for name in slots:
-            value = getattr(thing, name, None)
-            kind = type(value)
-            add(value if kind in _PLAIN else ways[kind](self, value))
+        state += [value if type(value) in _PLAIN else ways[type(value)](self, value) for value in values]
         if more:
             for name, value in thing.__dict__.items():
                 if name not in without:
-                    add(name)
-                    kind = type(value)
-                    add(value if kind in _PLAIN else ways[kind](self, value))
+                    state += (name, value if type(value) in _PLAIN else ways[type(value)](self, value))
         return tuple(state)
 
 
@@ -170,6 +173,11 @@ def _coroutine(walk: Walk, thing: Any) -> Canonical:
     return tuple(state)
 
 
+def _method(walk: Walk, thing: MethodType) -> Canonical:
+    owner = thing.__self__
+    return ("method", thing.__func__.__qualname__, walk.ways[type(owner)](walk, owner))
+
+
 def _cell(walk: Walk, thing: CellType) -> Canonical:
     try:
         return walk.of(thing.cell_contents)
@@ -204,7 +212,7 @@ _WAYS: tuple[tuple[type, Way], ...] = (
     *((view, lambda walk, thing: ("view", *map(walk.of, thing))) for view in _VIEWS),
     *((kind, lambda walk, thing: ("set", *sorted(map(repr, map(walk.of, thing))))) for kind in (set, frozenset)),
     (FunctionType, lambda walk, thing: ("function", thing.__qualname__, *map(walk.of, thing.__closure__ or ()))),
-    (MethodType, lambda walk, thing: ("method", thing.__func__.__qualname__, walk.of(thing.__self__))),
+    (MethodType, _method),
     (BuiltinMethodType, lambda _, thing: ("builtin", thing.__name__)),
     (partial, lambda walk, thing: ("partial", *map(walk.of, (thing.func, thing.args, thing.keywords)))),
     (CellType, _cell),

@@ -11,15 +11,16 @@ whoever asks for a limit of time learns that it cut the search.
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import product
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean, whole_number
 from rmqlab.language import _, joined
-from rmqlab.rules import DEFAULT_RULES
+from rmqlab.rules import DEFAULT_RULES, RULES, Rules
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab_tools.gc_tuning import gc_tuning
@@ -32,11 +33,11 @@ from rmqlab_tools.search.plan.change import Change, change_between, parse_subscr
 from rmqlab_tools.search.plan.procedures import PROCEDURES, Procedure, Producers, Setting, course
 from rmqlab_tools.search.plan.results import Plan, ProcedureResult
 from rmqlab_tools.search.plan.run_cost import RunCost, cost_of
+from rmqlab_tools.side_by_side import processors, side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rmqlab.rules import Rules
     from rmqlab.run.run import Run
     from rmqlab.scenario.schedule import Chooser
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 DRAWN = 20  # runs drawn beside a search that came to its end
 ALONE = 10  # where it does not, one in so many of the budget is drawn, if that is more
 LOOK = 40  # after so many runs it is clear enough whether a search can end within its budget
+WORTH_HELPERS = 1_000  # runs of all searches together; a helper takes as long to start as some tens of runs
 SCHEDULES_PER_REPORT = 10  # runs between two reports of progress
 SHORTENING_RUNS = 60  # runs spent on a shorter schedule of a loss that only drawn runs reach
 
@@ -69,7 +71,7 @@ class _Trial:
         change: Change,
         setting: Setting,
         producers: Producers,
-        progress: Callable[[str], None] | None,
+        progress: Callable[[str], None],
         until: float,
         rules: Rules,
     ) -> None:
@@ -128,7 +130,7 @@ class _Trial:
 
     def _ran(self) -> None:
         self._runs += 1
-        if self._progress is not None and self._runs % SCHEDULES_PER_REPORT == 1:
+        if self._runs % SCHEDULES_PER_REPORT == 1:
             self._progress(
                 _(
                     "{name}, producers {producers}, {runs} runs",
@@ -226,15 +228,59 @@ def plan(
     until, cut = math.inf if seconds is None else monotonic() + seconds, False
     if not producers:
         raise BadInput(_("name how the producers behave: {Producers}", Producers=joined(", ", Producers)))
-    tried: list[ProcedureResult] = []
     chosen = procedures_named(procedures)
-    for behaviour, procedure in product((kind for kind in Producers if kind in producers), chosen):
-        trial = _Trial(procedure, change, setting, behaviour, progress, until, rules)
-        equal = next((earlier for earlier in tried if earlier.course == trial.course), None)
-        if equal is None:
-            with gc_tuning():
-                tried.append(trial.run(budget, seed))
-            cut = cut or trial.cut
-        else:
-            tried.append(replace(equal, procedure=procedure, producers=behaviour))
+    kinds = list(product((kind for kind in Producers if kind in producers), chosen))
+    courses = [course(procedure, change, setting, behaviour) for behaviour, procedure in kinds]
+    firsts = [number for number, written in enumerate(courses) if courses.index(written) == number]
+    tasks = [_Task(kinds[number][1], change, setting, kinds[number][0], rules, budget, seed) for number in firsts]
+    hear = progress or _unheard
+    if seconds is None and _is_worth_helpers(tasks):
+        found = side_by_side(_try, tasks, hear)
+        for number, result in zip(firsts, found, strict=True):
+            result.course = courses[number]
+            result.worst.scenario = result.course.scenario
+    else:
+        trials = [(task, task.trial(hear, until)) for task in tasks]
+        found = [task.run(trial) for task, trial in trials]
+        cut = any(trial.cut for _ignored, trial in trials)
+    by_course = dict(zip(firsts, found, strict=True))
+    tried = [
+        replace(by_course[courses.index(written)], procedure=procedure, producers=behaviour)
+        for written, (behaviour, procedure) in zip(courses, kinds, strict=True)
+    ]
     return Plan(change, setting, budget, seed, tried, cut)
+
+
+class _Task(NamedTuple):
+    """One procedure to be tried."""
+
+    procedure: Procedure
+    change: Change
+    setting: Setting
+    producers: Producers
+    rules: Rules
+    budget: int
+    seed: int
+
+    def trial(self, progress: Callable[[str], None], until: float) -> _Trial:
+        return _Trial(self.procedure, self.change, self.setting, self.producers, progress, until, self.rules)
+
+    def run(self, trial: _Trial) -> ProcedureResult:
+        with gc_tuning():
+            return trial.run(self.budget, self.seed)
+
+
+def _try(task: _Task, progress: Callable[[str], None]) -> ProcedureResult:
+    """In another process. What a scenario leaves out because it is the default is known by identity (msgspec)."""
+    task = task._replace(setting=replace(task.setting, kind=sys.intern(task.setting.kind)))
+    return task.run(task.trial(progress, math.inf))
+
+
+def _is_worth_helpers(tasks: Sequence[_Task]) -> bool:
+    """Whether there is enough to do for other processors; rules that somebody wrote stay in this process."""
+    enough = len(tasks) > 1 and sum(task.budget for task in tasks) >= WORTH_HELPERS
+    return enough and processors() > 1 and all(task.rules in RULES.values() for task in tasks)
+
+
+def _unheard(_text: str) -> None:
+    """Nobody wants to hear how far it is."""
