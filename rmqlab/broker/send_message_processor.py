@@ -174,9 +174,10 @@ class SendMessageProcessor:
         message.body = command.body
         message.flag = header.flag
         properties = string_to_properties(header.properties)
-        values = self._told_properties()
-        for name in self._wire.stored_properties:
-            properties[name] = values[name]
+        if self._wire.stored_properties:
+            values = self._told_properties()
+            for name in self._wire.stored_properties:
+                properties[name] = values[name]
         properties[PROPERTY_CLUSTER] = self._config.broker_cluster_name
         message.properties = in_hash_map_order(properties, self._wire.property_capacity)
         message.born_timestamp = header.born_timestamp
@@ -212,9 +213,10 @@ class SendMessageProcessor:
             message.topic, message.queue_id = dead_letter_place(group, self._topics, self._choose, self._rules)
 
     def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:
-        code = _CODE_OF_STORED.get(result.status)
+        status = result.status
+        code = ResponseCode.SUCCESS if status is PutMessageStatus.PUT_OK else _CODE_OF_STORED.get(status)
         if code is None:
-            return self._answer(*_REFUSAL_OF_STATUS[result.status])
+            return self._answer(*_REFUSAL_OF_STATUS[status])
         return self._answer(code, None, self.stored(message, result, queue_id, now))
 
     def stored(

@@ -240,7 +240,7 @@ def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
 def in_hash_map_order(table: Mapping[Key, T], capacity: int = 16) -> dict[Key, T]:
     """A table in the order in which a `java.util.HashMap` with its keys iterates, as real ones are written."""
     order = hash_map_order(table, capacity)
-    return dict(zip(order, map(table.__getitem__, order), strict=True))
+    return {key: table[key] for key in order}
 
 
 def in_number_map_order(table: Mapping[int, T]) -> dict[int, T]:

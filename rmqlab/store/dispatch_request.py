@@ -22,7 +22,15 @@ from rmqlab.message.properties import (
     PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
     string_to_properties,
 )
-from rmqlab.message.record import BLANK_MAGIC_CODE, MESSAGE_MAGIC_CODE, body_crc, layout_at, message_length
+from rmqlab.message.record import (
+    BLANK_MAGIC_CODE,
+    LAYOUTS,
+    MESSAGE_MAGIC_CODE,
+    RECORD_FIELDS,
+    body_crc,
+    layout_at,
+    message_length,
+)
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOST_V6_FLAG
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.consume_queue_ext import is_ext_addr
@@ -36,6 +44,13 @@ _SIZE_AND_MAGIC = struct.Struct(">ii")
 _PROPERTIES_LENGTH = struct.Struct(">h")
 _TAGS = f"{PROPERTY_TAGS}{NAME_VALUE_SEPARATOR}".encode()
 _SEPARATOR = PROPERTY_SEPARATOR.encode()
+_LATER_TAGS = _SEPARATOR + _TAGS
+_SCHEDULE_TOPIC = SCHEDULE_TOPIC.encode()
+_FIXED_FIELDS = list(RECORD_FIELDS).index("sys_flag") + 1
+# the fields that lie at the same places in all layouts
+_BEFORE_ADDRESSES = struct.Struct(">" + "".join(list(RECORD_FIELDS.values())[:_FIXED_FIELDS]))
+_BODY_LENGTH = struct.Struct(">i")
+_PLAIN = LAYOUTS[4, 4]
 _V6_FLAGS = BORNHOST_V6_FLAG | STOREHOST_V6_FLAG
 
 
@@ -169,27 +184,37 @@ def is_sound(record: bytes, topic: bytes, queue_id: int, queue_offset: int, entr
     """
     offset, size, tags_code = entry
     try:
-        layout = layout_at(record)
-        total, magic, crc, stored_queue, _, stored_offset, phy_offset, *_, body_length = layout.fields.unpack_from(
-            record
-        )
+        total, magic, crc, stored_queue, _, stored_offset, phy_offset, sys_flag = _BEFORE_ADDRESSES.unpack_from(record)
+        layout = _PLAIN if not sys_flag & _V6_FLAGS else layout_at(record)
+        (body_length,) = _BODY_LENGTH.unpack_from(record, layout.size - 4)
         cursor = layout.size + body_length
-        body = record[layout.size : cursor]
         properties_at = cursor + 1 + record[cursor]
         (properties_length,) = _PROPERTIES_LENGTH.unpack_from(record, properties_at)
     except (struct.error, IndexError):
         return False
-    if (magic, total, phy_offset) != (MESSAGE_MAGIC_CODE, size, offset) or len(record) != size:
+    if (
+        magic != MESSAGE_MAGIC_CODE
+        or total != size
+        or phy_offset != offset
+        or len(record) != size
+        or stored_queue != queue_id
+        or stored_offset != queue_offset
+        or record[cursor + 1 : properties_at] != topic
+        or body_length < 0
+        or body_crc(record[layout.size : cursor]) != crc
+    ):
         return False
-    if (stored_queue, stored_offset) != (queue_id, queue_offset) or record[cursor + 1 : properties_at] != topic:
-        return False
-    if body_length < 0 or body_crc(body) != crc:
-        return False
-    if is_ext_addr(tags_code) or topic == SCHEDULE_TOPIC.encode():
+    if is_ext_addr(tags_code) or topic == _SCHEDULE_TOPIC:
         return True
     properties = record[properties_at + 2 : properties_at + 2 + properties_length]
-    _, tags, value = (_SEPARATOR + properties).partition(_SEPARATOR + _TAGS)
-    return tags_code == (string_hash(from_utf8(value.partition(_SEPARATOR)[0])) if tags else 0)
+    if properties.startswith(_TAGS):
+        begin = len(_TAGS)
+    else:
+        begin = properties.find(_LATER_TAGS) + len(_LATER_TAGS)
+        if begin < len(_LATER_TAGS):
+            return tags_code == 0
+    end = properties.find(_SEPARATOR, begin)
+    return tags_code == string_hash(from_utf8(properties[begin : len(properties) if end < 0 else end]))
 
 
 class AppendMessageStatus(Enum):

@@ -200,6 +200,7 @@ class BrokerStartup:
         handler = BrokerHandler(self.broker, durable)
         self._broker_server = SocketServer(
             handler,
+            log=durable,
             barrier=durable if is_sync else None,
             after_answers=self.broker.message_store.dispatch,
             idle_seconds=config.idle_seconds,

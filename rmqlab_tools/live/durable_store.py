@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rmqlab.broker.broker import Broker
     from rmqlab_tools.live.store_folder import StoreFolder
 
+    _Group = list[tuple[float, Callable[[bool], None]]]
+
 logger = logging.getLogger(__name__)
 
 FLUSH_FILTERS_MS = 10_000
@@ -43,8 +45,8 @@ WRITE_INDEX_MS = 200
 class DurableStore:
     """Ties a broker, made with the folder's segments, to the folder.
 
-    Use: `load`, then `start` on the loop, then `stop`. It is the socket server's barrier: with SYNC_FLUSH
-    answers wait until the log is on disk, those of one moment together.
+    Use: `load`, then `start` on the loop, then `stop`. Before an answer leaves, the system has what was stored for it
+    (`write_held`); with SYNC_FLUSH answers wait until the log is on disk, those of one moment together.
     """
 
     def __init__(self, folder: StoreFolder, broker: Broker, *, used: Callable[[Path], float] = disk_used) -> None:
@@ -59,8 +61,9 @@ class DurableStore:
         self._flushing: dict[str, Future[None]] = {}
         self._versions = (-1, -1)
         self._seen_requests = 0
-        self._next_commit: asyncio.Future[bool] | None = None
-        self._commit_running = self._is_stopped = False
+        self._next_group: _Group = []
+        self._committing: asyncio.Task[None] | None = None
+        self._is_stopped = False
         self._thorough = {"commitlog": 0, "consumequeue": 0}
         self._checkpoint = Checkpoint()
 
@@ -124,7 +127,7 @@ class DurableStore:
         every("persist filters", FLUSH_FILTERS_MS, lambda _: self._persist("consumerFilter.json"))
         every("persist delays", config.flush_delay_offset_interval, lambda _: self._persist("delayOffset.json"))
         every("write index", WRITE_INDEX_MS, self._write_index)
-        every("dispatch again", RETRY_DISPATCH_MS, lambda _: self._store.dispatch())  # a full disk kept it back
+        every("dispatch again", RETRY_DISPATCH_MS, self._try_again)
         every("disk space", DISK_CHECK_MS, self._note_disk_space, 1_000)
         every("clean files", config.clean_resource_interval, self._clean, FIRST_CLEAN_MS)
 
@@ -137,6 +140,7 @@ class DurableStore:
             if self._index is not None:
                 self._index.write_all()
             persisted = [self._persist(name) for name in self._tables]
+            folder.segments.release()
             folder.segments.flush()
             self._note_flushed()
             in_order = all(persisted) and store.running_flags.is_writeable and store.dispatch_behind_bytes() == 0
@@ -146,7 +150,31 @@ class DurableStore:
             self._executor.shutdown()
             folder.release(in_order=in_order)
 
-    # the barrier of SYNC_FLUSH
+    # what answers wait for
+
+    @property
+    def held_records(self) -> int:
+        """Grows with every record that `write_held` has to write before it is acknowledged."""
+        return self._folder.segments.held_records
+
+    def hold(self) -> None:
+        """Have what is stored from now on written at once, by `write_held`."""
+        self._folder.segments.hold()
+
+    def write_held(self) -> bool:
+        """Give the system what was stored. False when it does not take it: nothing more is stored until it does."""
+        try:
+            self._folder.segments.write_held()
+        except SegmentError as error:
+            self._store.running_flags.is_writeable = False
+            logger.error("write: %s", error)  # noqa: TRY400
+            return False
+        return True
+
+    def release(self) -> None:
+        """Have what is stored from now on written by itself again."""
+        self._folder.segments.is_holding = False
+        self.write_held()
 
     def pending(self) -> bool:
         """Whether the command just handled wrote something that must be on disk before it is answered."""
@@ -154,40 +182,62 @@ class DurableStore:
         wanted, self._seen_requests = requests != self._seen_requests, requests
         return wanted
 
-    async def passed(self) -> bool:
-        """Wait until the log is on disk; False when it is not within `syncFlushTimeout`."""
+    def when_flushed(self, then: Callable[[bool], None]) -> None:
+        """Call `then(is the log on disk)`: True when it is, False when it is not within `syncFlushTimeout`."""
         loop = asyncio.get_running_loop()
-        if self._next_commit is None:
-            self._next_commit = loop.create_future()
-            if not self._commit_running:
-                self._commit_running = True
-                loop.call_soon(loop.create_task, self._group_commit())
-        waiting, began = self._next_commit, loop.time()
-        try:
-            return await asyncio.wait_for(asyncio.shield(waiting), self._store.config.sync_flush_timeout / 1000)
-        except TimeoutError:
-            return False
-        finally:
-            if (ms := int((loop.time() - began) * 1000)) > 0:
-                self._store.store_stats_service.note_put(ms)
+        self._next_group.append((loop.time(), then))
+        if len(self._next_group) == 1:
+            timeout = self._store.config.sync_flush_timeout / 1000
+            loop.call_later(timeout, self._give_up, self._next_group, timeout)
+        if self._committing is None:
+            self._committing = loop.create_task(self._group_commit())
+
+    async def flushed(self) -> None:
+        """Wait until nobody waits for the disk."""
+        while self._committing is not None:
+            await asyncio.wait({self._committing})
 
     async def _group_commit(self) -> None:
         """Flush for all who wait, then for those who came meanwhile."""
         loop = asyncio.get_running_loop()
-        while self._next_commit is not None:
-            group, self._next_commit = self._next_commit, None
-            if self._is_stopped:  # `stop` has flushed, or said why not
-                group.set_result(False)
-                continue
-            try:
-                await loop.run_in_executor(self._executor, self._folder.segments.flush, "commitlog")
-                group.set_result(True)
-            except SegmentError as error:
-                logger.error("flush: %s", error)  # noqa: TRY400
-                group.set_result(False)
-        self._commit_running = False
+        try:
+            while self._next_group:
+                await asyncio.sleep(0)  # who has sent something by now is of the same group
+                group, self._next_group = self._next_group, []
+                is_on_disk = False
+                if not self._is_stopped and self.write_held():  # else `stop` has flushed, or said why not
+                    try:
+                        await loop.run_in_executor(self._executor, self._folder.segments.flush, "commitlog")
+                        is_on_disk = True
+                    except SegmentError as error:
+                        logger.error("flush: %s", error)  # noqa: TRY400
+                self._tell(group, len(group), is_on_disk)
+        finally:
+            self._committing = None
+
+    def _give_up(self, group: _Group, timeout: float) -> None:
+        """Tell those of a group that have waited for too long, and look again when the next will have."""
+        loop = asyncio.get_running_loop()
+        since = loop.time() - timeout
+        self._tell(group, sum(began <= since for began, _ in group), is_on_disk=False)
+        if group:
+            loop.call_at(group[0][0] + timeout, self._give_up, group, timeout)
+
+    def _tell(self, group: _Group, count: int, is_on_disk: bool) -> None:
+        """Tell the first `count` of a group, and forget them."""
+        now, waited = asyncio.get_running_loop().time(), group[:count]
+        del group[:count]
+        for began, then in waited:
+            if (ms := int((now - began) * 1000)) > 0:
+                self._store.store_stats_service.note_put(ms)
+            then(is_on_disk)
 
     # what the timers do
+
+    def _try_again(self, _now: int) -> None:
+        """Do what a full disk kept back."""
+        self._store.dispatch()
+        self.write_held()
 
     def persist_changed(self) -> None:
         """Write topics and groups if they changed: before the request that changed them is answered."""
@@ -247,7 +297,7 @@ class DurableStore:
             "consumequeue", now, config.flush_consume_queue_least_pages, config.flush_consume_queue_thorough_interval
         )
         last = self._last_store_time()
-        is_whole = pages == 0 and self._store.dispatch_behind_bytes() == 0
+        is_whole = pages == 0 and self._store.dispatch_behind_bytes() == 0 and not self._folder.segments.held
 
         def note() -> None:
             if is_whole:

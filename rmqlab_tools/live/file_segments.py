@@ -1,7 +1,8 @@
 """The store's segments as files, laid out as 4.8.0 lays them out: `commitlog/00000000000000000000` and so on.
 
 Files are as large as their segment from the beginning and sparse. Bytes are written with `pwrite`, not through a
-mapping: a full disk is an error to answer then, where a mapping would end the process.
+mapping: a full disk is an error to answer then, where a mapping would end the process. While they are held back
+(`FileSegments.hold`), those of many appends are written at once.
 """
 
 from __future__ import annotations
@@ -24,29 +25,77 @@ if TYPE_CHECKING:
 MAX_OPEN_FILES = 2_000
 PAGE = 4096
 _LONGEST_NAME = 255  # bytes
+_RESERVED_BYTES = 1024 * 1024
+_fallocate = getattr(os, "posix_fallocate", None)
 _fdatasync = getattr(os, "fdatasync", os.fsync)
 
 
 class FileSegment:
-    """One file."""
+    """One file. With `reserves` nothing is held back that the disk may have no room for."""
 
-    def __init__(self, files: FileSegments, path: Path, capacity: int) -> None:
+    def __init__(self, files: FileSegments, path: Path, capacity: int, *, reserves: bool = False) -> None:
         self._files = files
+        self.reserves = reserves
         self._fd: int | None = None
         self.path = path
         self.capacity = capacity
         self.size = 0
         self.flushed = 0
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._reserved = 0
+
+    @property
+    def written(self) -> int:
+        """Bytes that the system has: they survive the end of this process, however it ends."""
+        return self.size - self._held_bytes
 
     def append(self, data: bytes) -> None:
-        """Write `data` after what is there.
+        """Write `data` after what is there, or hold it back until `FileSegments.write_held`.
 
         Raises:
             SegmentError: and then the segment is as before.
         """
-        self._write(data, self.size)
-        self.size += len(data)
-        self._files.dirty.add(self)
+        size, files = self.size, self._files
+        if files.is_holding and (not self.reserves or self._has_room(size + len(data))):
+            self._held.append(data)
+            self._held_bytes += len(data)
+            files.held.add(self)
+            files.held_records += self.reserves
+        else:
+            self.write_held()
+            self._write(data, size)
+        self.size = size + len(data)
+        files.dirty.add(self)
+
+    def write_held(self) -> None:
+        """Write what is held back.
+
+        Raises:
+            SegmentError: it is held back still.
+        """
+        if self._held:
+            self._write(self._held[0] if len(self._held) == 1 else b"".join(self._held), self.written)
+            self._held.clear()
+            self._held_bytes = 0
+        self._files.held.discard(self)
+
+    def _has_room(self, size: int) -> bool:
+        """Whether the disk keeps room for the first `size` bytes; it is asked for more than that.
+
+        What is held back will be acknowledged, so a disk that is full has to say so before.
+        """
+        if size <= self._reserved:
+            return True
+        if _fallocate is None:
+            return False
+        wanted = min(-(-size // _RESERVED_BYTES) * _RESERVED_BYTES, self.capacity)
+        try:
+            _fallocate(self.fd(), self.size, wanted - self.size)
+        except OSError:  # whether what is to be written now fits is found by writing it
+            return False
+        self._reserved = wanted
+        return True
 
     def read(self, position: int, length: int) -> bytes:
         """`length` bytes from `position`, fewer when the written part ends before.
@@ -57,6 +106,8 @@ class FileSegment:
         length = min(length, self.size - position)
         if length <= 0:
             return b""
+        if self._held and position + length > self.written:
+            self.write_held()
         try:
             return os.pread(self.fd(), length, position)
         except OSError as error:
@@ -68,6 +119,7 @@ class FileSegment:
         Raises:
             SegmentError: a file of the store cannot be read or written.
         """
+        self.write_held()
         self._write(data, position)
         self.flushed = min(self.flushed, position)
         self._files.dirty.add(self)
@@ -79,6 +131,7 @@ class FileSegment:
             SegmentError: a file of the store cannot be read or written.
         """
         if size < self.size:
+            self.write_held()
             with _named(self.path):
                 self._blank_from(size)
         self.size = size
@@ -92,6 +145,7 @@ class FileSegment:
         """
         self.close()
         self._files.dirty.discard(self)
+        self._files.held.discard(self)
         with _named(self.path):
             self.path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
@@ -124,12 +178,17 @@ class FileSegment:
             raise SegmentError(f"{self.path}: {error.strerror}") from error
 
     def _blank_from(self, size: int) -> None:
+        self._reserved = 0
         os.ftruncate(self.fd(), size)
         os.ftruncate(self.fd(), self.capacity)
 
 
 class FileSegments(Segments):
     """Makes and finds segments below a folder. `dirty` are those with bytes that are not on disk for sure.
+
+    Between `hold` and `release` appended bytes may wait in memory, those of the log where the disk has room for them:
+    whoever wants to be sure of them calls `write_held`. `held` are the segments that have some, `held_records` counts
+    what was ever held back of the log.
 
     `commit_log` is the folder of the commit log, when that is elsewhere (`storePathCommitLog`).
     """
@@ -138,6 +197,9 @@ class FileSegments(Segments):
         self.root = root
         self.commit_log = commit_log or root / "commitlog"
         self.dirty: set[FileSegment] = set()
+        self.held: set[FileSegment] = set()
+        self.is_holding = False
+        self.held_records = 0
         self._open: dict[int, FileSegment] = {}
 
     def __call__(self, directory: str, file_from_offset: int, capacity: int) -> Segment:
@@ -147,7 +209,7 @@ class FileSegments(Segments):
             SegmentCreateError: the file cannot be made.
         """
         path = self.folder(directory) / f"{file_from_offset:0{_digits(directory)}d}"
-        segment = FileSegment(self, path, capacity)
+        segment = FileSegment(self, path, capacity, reserves=directory == "commitlog")
         if directory != "commitlog" and not all(map(is_file_name, directory.split("/"))):
             raise SegmentCreateError(f"{directory!r}: no folder in the store can have this name")
         with _named(path, SegmentCreateError):
@@ -185,7 +247,7 @@ class FileSegments(Segments):
                     f"{path} has {state.st_size} bytes, the settings say {capacity}: {_setting(directory)} must be as "
                     "it was when the file was made"
                 )
-            segment = FileSegment(self, path, capacity)
+            segment = FileSegment(self, path, capacity, reserves=directory == "commitlog")
             with _named(path):
                 if state.st_size < capacity:
                     os.ftruncate(segment.fd(), capacity)
@@ -208,6 +270,28 @@ class FileSegments(Segments):
         folder = self.root / directory
         return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
+    def hold(self) -> None:
+        """Let appended bytes wait in memory from now on."""
+        self.is_holding = True
+
+    def release(self) -> None:
+        """Let nothing wait any more.
+
+        Raises:
+            SegmentError: as `write_held`.
+        """
+        self.is_holding = False
+        self.write_held()
+
+    def write_held(self) -> None:
+        """Write what waits in memory, each file at once.
+
+        Raises:
+            SegmentError: a file cannot be written; what it does not take waits on.
+        """
+        for segment in list(self.held):
+            segment.write_held()
+
     def flush(self, directory: str | None = None, least_pages: int = 0) -> None:
         """Bring what was written to disk; may be called on another thread than the one that appends.
 
@@ -221,7 +305,7 @@ class FileSegments(Segments):
         for segment in list(self.dirty):
             if folder is not None and not segment.path.is_relative_to(folder):
                 continue
-            size = segment.size
+            size = segment.written
             if size // PAGE - segment.flushed // PAGE < least_pages and size < segment.capacity:
                 continue
             _sync_file(segment.path)

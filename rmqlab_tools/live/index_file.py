@@ -195,7 +195,6 @@ class FileIndexService:
         self._config = config
         self._segments = segments
         self._file_number = file_number
-        self._waiting: list[DispatchRequest] = []
         self._keys: list[Key] = []
         self._loaded_end = -1
         self._last_number = 0
@@ -222,14 +221,14 @@ class FileIndexService:
         return self.files[-1].end_phy_offset if self.files and self.files[-1].index_count > 1 else -1
 
     def build_index(self, request: DispatchRequest) -> None:
-        """Enter a message, unless the files have it; its keys are hashed when they are written."""
-        if request.commit_log_offset >= self._loaded_end:
-            self._waiting.append(request)
+        """Enter a message, unless the files have it."""
+        if request.commit_log_offset > self._loaded_end:
+            self._keys.extend(keys_of(request))
+        elif request.commit_log_offset == self._loaded_end:
+            self._keys.extend(filter(self._is_missing, keys_of(request)))
 
     def _is_missing(self, key: Key) -> bool:
         """Whether no file has a key: of the last message before a lost file, some may be in the file that is left."""
-        if key.phy_offset != self._loaded_end:
-            return True
         offsets: list[int] = []
         self.files[-1].select_phy_offset(offsets, key.hashed, INT_MAX, 0, LONG_MAX)
         return key.phy_offset not in offsets
@@ -240,8 +239,6 @@ class FileIndexService:
         Raises:
             SegmentError: ; what was not written waits on.
         """
-        self._keys += [key for request in self._waiting for key in keys_of(request) if self._is_missing(key)]
-        self._waiting.clear()
         while self._keys:
             written = self._last_file().put_keys(self._keys)
             del self._keys[:written]

@@ -43,14 +43,14 @@ USUAL_LENGTH: Final = 512
 TURN_S: Final = 0.001
 """Seconds that a thread which compiles goes on when the event loop wants its turn; Python gives 5 ms."""
 
+_BRING_EXPRESSIONS: Final = frozenset((RequestCode.HEART_BEAT, RequestCode.CHECK_CLIENT_CONFIG, *PULLS))
 _turns: Final = Lock()
 _compiling, _usual_s = 0, sys.getswitchinterval()
 
 
 def is_large(command: RemotingCommand, frame_length: int) -> bool:
     """Whether a request of `frame_length` bytes may bring expressions that take long."""
-    kinds = {RequestCode.HEART_BEAT, RequestCode.CHECK_CLIENT_CONFIG, *PULLS}
-    return frame_length > LARGE_BYTES and command.code in kinds and not command.is_response
+    return frame_length > LARGE_BYTES and command.code in _BRING_EXPRESSIONS and not command.is_response
 
 
 def prepare(command: RemotingCommand, is_over: Callable[[], bool], sql92: Version) -> Prepared:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rmqlab.errors import BadInput
@@ -70,6 +71,7 @@ class SocketChannel(asyncio.Protocol):
         self._waits_for: str | None = None
         self._outbox: list[bytes] | None = None
         self._outbox_bytes = 0
+        self.acknowledges = False
         self._aborted = False
         self.remote_address = "unknown"
         self.closed_because: str | None = None
@@ -165,8 +167,11 @@ class SocketChannel(asyncio.Protocol):
 
     def _process(self) -> None:
         """Serve the frames that are there; answers that are ready at about the same time leave together."""
-        self._outbox = []
-        began = self._server.loop.time()
+        self._outbox = self._outbox or []
+        server = self._server
+        if server.log is not None:
+            server.log.hold()
+        began = server.loop.time()
         until, leave = began + TURN_SECONDS, began + ANSWER_SECONDS
         try:
             while self._is_served:
@@ -174,30 +179,37 @@ class SocketChannel(asyncio.Protocol):
                 if frame is None:
                     break
                 command = _decode(frame)
-                if self._server.compiles_aside and long_expressions.is_large(command, len(frame)):
+                if server.compiles_aside and long_expressions.is_large(command, len(frame)):
                     self._rest("its expressions are compiled")
-                    self._server.later(self._serve_prepared(command))
+                    server.later(self._serve_prepared(command))
                     break
-                self._server.serve(self, command)
-                now = self._server.loop.time()
+                server.serve(self, command)
+                now = server.loop.time()
                 if now > until:
                     self._rest("others have their turn")
-                    self._server.loop.call_soon(self._rested)
+                    server.loop.call_soon(self._rested)
                     break
                 # the write buffer says whether many bytes are too much
                 if now > leave or self._outbox_bytes > _TURN_BYTES:
                     self._flush_outbox()
                     self._outbox = []
-                    leave = self._server.loop.time() + ANSWER_SECONDS
+                    leave = server.loop.time() + ANSWER_SECONDS
         except (BadFrame, FrameError) as error:
             self.abort(str(error))
         finally:
             self._flush_outbox()
-            self._server.settle()
+            server.settle()
+            if server.log is not None:
+                server.log.release()
 
     def _flush_outbox(self) -> None:
+        """Let the answers leave; what they acknowledge, the system has before."""
         frames, self._outbox, self._outbox_bytes = self._outbox, None, 0
-        if frames:
+        acknowledges, self.acknowledges = self.acknowledges, False
+        log = self._server.log
+        if acknowledges and log is not None and not log.write_held():
+            self.abort("what it sent cannot be written to the log")
+        elif frames:
             self._write(b"".join(frames))
 
     def _write(self, data: bytes) -> None:
@@ -223,6 +235,13 @@ class SocketChannel(asyncio.Protocol):
             self._outbox_bytes += len(frame)
         else:
             self._write(frame)
+
+    def send_soon(self, command: RemotingCommand) -> None:
+        """Send an answer together with others that are sent at this moment."""
+        if self._outbox is None:
+            self._outbox = []
+            self._server.loop.call_soon(self._flush_outbox)
+        self.send(command)
 
     @property
     def unsent_bytes(self) -> int:
@@ -252,16 +271,17 @@ class SocketChannel(asyncio.Protocol):
 class SocketServer:
     """Serves a handler on one port. Everything runs on the loop that started it.
 
-    `barrier` is what answers wait for: the disk, under SYNC_FLUSH. `after_answers` is called when the answers of a turn
-    have left. With `compiles_aside`, the version whose SQL92 they have, large requests wait for their expressions, not
-    everybody. Why a connection ended
-    stands in `channel.closed_because`.
+    `log` is written to before the answers of a turn leave; `barrier` is what single answers wait for: the disk, under
+    SYNC_FLUSH. `after_answers` is called when the answers of a turn have left. With `compiles_aside`, the version whose
+    SQL92 they have, large requests wait for their expressions, not everybody. Why a connection ended stands in
+    `channel.closed_because`.
     """
 
     def __init__(
         self,
         handler: Server,
         *,
+        log: DurableStore | None = None,
         barrier: DurableStore | None = None,
         after_answers: Callable[[], None] | None = None,
         idle_seconds: float = SERVER_IDLE_SECONDS,
@@ -276,6 +296,7 @@ class SocketServer:
         self.channels: set[SocketChannel] = set()
         self.slow: set[SocketChannel] = set()
         self.idle_seconds = idle_seconds
+        self.log = log
         self._barrier = barrier
         self._after_answers = after_answers
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
@@ -321,6 +342,8 @@ class SocketServer:
         self.is_stopped = True
         for server in self._servers:
             server.close()
+        if self._barrier is not None:
+            await self._barrier.flushed()
         while self._waiting:
             await asyncio.wait(self._waiting)
         if self._compiler is not None:
@@ -364,16 +387,19 @@ class SocketServer:
 
     def serve(self, channel: SocketChannel, command: RemotingCommand) -> None:
         """Hand one command to the handler and send what it answers; a bug in a rule ends this connection only."""
+        held = 0 if self.log is None else self.log.held_records
         try:
             answer = channel.handle(channel, command, epoch_ms())
         except Exception:
             logger.exception("request %s of %s", command.code, channel.remote_address)
             channel.abort(f"request {command.code} broke a rule of ours, see the log")
             return
-        barrier = self._barrier
+        log, barrier = self.log, self._barrier
+        if log is not None and log.held_records != held:
+            channel.acknowledges = True
         if barrier is not None and barrier.pending():
             if answer is not None:
-                self.later(self._answer_when_flushed(channel, answer, barrier))
+                barrier.when_flushed(partial(_answer_when_flushed, channel, answer))
         elif answer is not None:
             channel.send(answer)
 
@@ -391,13 +417,6 @@ class SocketServer:
         return await self.loop.run_in_executor(
             self._compiler, long_expressions.prepare, command, lambda: self.is_stopped, version
         )
-
-    async def _answer_when_flushed(
-        self, channel: SocketChannel, answer: RemotingCommand, barrier: DurableStore
-    ) -> None:
-        if not await barrier.passed():
-            answer.code = ResponseCode.FLUSH_DISK_TIMEOUT
-        channel.send(answer)
 
     def settle(self) -> None:
         """Do what the answers that have left did not wait for."""
@@ -437,6 +456,12 @@ class SocketServer:
         for channel in [idle for idle in self.channels if idle.last_active < since]:
             channel.abort(f"nothing read or written for {self.idle_seconds:g} s")
         self._sweeper = self.loop.call_later(_SWEEP_SECONDS, self._sweep)
+
+
+def _answer_when_flushed(channel: SocketChannel, answer: RemotingCommand, is_on_disk: bool) -> None:
+    if not is_on_disk:
+        answer.code = ResponseCode.FLUSH_DISK_TIMEOUT
+    channel.send_soon(answer)
 
 
 def _decode(frame: bytes) -> RemotingCommand:

@@ -266,14 +266,23 @@ def test_a_reset_is_noticed(net, echo):
 def test_answers_wait_for_the_disk_and_requests_go_on(net, echo):
     class Disk:
         def __init__(self):
-            self.flushed, self.result = asyncio.Event(), True
+            self.waiting, self.result = [], True
 
         def pending(self):
             return echo.handled[-1][1].code == 10
 
-        async def passed(self):
-            await self.flushed.wait()
-            return self.result
+        def when_flushed(self, then):
+            self.waiting.append(then)
+            if not self.result:
+                self.flush()
+
+        def flush(self):
+            for then in self.waiting:
+                then(self.result)
+            self.waiting.clear()
+
+        async def flushed(self):
+            assert not self.waiting
 
     async def run():
         disk = Disk()
@@ -282,7 +291,7 @@ def test_answers_wait_for_the_disk_and_requests_go_on(net, echo):
             await net.soon(lambda: echo.handled)
             assert (await runtime.invoke(address, RemotingCommand.request(11), 3000)).code == 0
             assert not send.done()
-            disk.flushed.set()
+            disk.flush()
             assert (await send).code == 0
             disk.result = False
             assert (await runtime.invoke(address, RemotingCommand.request(10), 3000)).code == 10

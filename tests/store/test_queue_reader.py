@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from rmqlab.message.java import string_hash
 from rmqlab.message.record import decode_record
 from rmqlab.rules import is_the_batch_full
+from rmqlab.store import queue_reader
 from rmqlab.store.clean_service import CleanService
 from rmqlab.store.config import BrokerRole, MessageStoreConfig
-from rmqlab.store.queue_reader import GetMessageStatus
+from rmqlab.store.queue_reader import GetMessageStatus, QueueReader
 
 NOW = 1_609_459_200_000
 TAG_A, TAG_B = string_hash("TagA"), string_hash("TagB")
@@ -337,3 +338,26 @@ def test_queues_whose_messages_are_all_gone_are_deleted_and_empty_ones_stay(fill
     assert store.commit_log.mapped_file_queue.delete_first(1) == 1  # the three of T
     CleanService(store).clean_expired_consume_queues()
     assert {topic: set(queues) for topic, queues in store.consume_queue_table.items()} == {"U": {0, 1}}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400)), min_size=1, max_size=60),
+    st.integers(1, 40), st.integers(0, 30), st.sampled_from([1, 2, 16]),
+)  # fmt: skip
+def test_records_read_at_once_are_those_read_one_by_one(make_store_of, sizes, wanted, offset, at_once):
+    """Whatever lies between a queue's messages: other queues', the ends of files, files that are gone."""
+    store = make_store_of(2_048, 400, 1 << 30)
+    for queue, size in sizes:
+        store.put_message(make_store_of.message(b"x" * size, queue_id=queue), NOW)
+    if len(store.commit_log.mapped_file_queue.mapped_files) > 2:
+        store.commit_log.mapped_file_queue.delete_first(1)
+    store.queue_reader.verify_reads = at_once == 2
+    found = []
+    for number in (at_once, 0):
+        with pytest.MonkeyPatch.context() as patched:
+            if number == 0:
+                patched.setattr(QueueReader, "_read_ahead", lambda *_: b"")
+            else:
+                patched.setattr(queue_reader, "AT_ONCE", number)
+            found.append(store.get_message("G", "T", 0, offset, wanted, None))
+    assert found[0] == found[1]

@@ -12,8 +12,6 @@ from rmqlab.message.sysflag import TRANSACTION_MASK, TRANSACTION_ROLLBACK_TYPE
 from rmqlab_tools.live.store.log_scan import LogScan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rmqlab.store.commit_log import CommitLog
     from rmqlab.store.dispatch_request import DispatchRequest
     from rmqlab.store.message_store import MessageStore
@@ -38,13 +36,15 @@ class Key(NamedTuple):
     store_timestamp: int
 
 
-def keys_of(request: DispatchRequest) -> Iterator[Key]:
+def keys_of(request: DispatchRequest) -> list[Key]:
     """What a message is found by: its unique key and each of its keys, nothing for a rollback."""
     if request.sys_flag & TRANSACTION_MASK == TRANSACTION_ROLLBACK_TYPE:
-        return
-    for key in (request.uniq_key, *(filter(None, split(request.keys, KEY_SEPARATOR)) if request.keys else ())):
-        if key is not None:
-            yield Key(key_hash(request.topic, key), request.commit_log_offset, request.store_timestamp)
+        return []
+    texts = [] if request.uniq_key is None else [request.uniq_key]
+    if request.keys:
+        texts += filter(None, split(request.keys, KEY_SEPARATOR))
+    topic, offset, stored = request.topic, request.commit_log_offset, request.store_timestamp
+    return [Key(key_hash(topic, text), offset, stored) for text in texts]
 
 
 def query_log(commit_log: CommitLog, topic: str, key: str, max_num: int, begin: int, end: int) -> QueryOffsetResult:
