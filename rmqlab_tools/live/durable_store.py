@@ -193,7 +193,7 @@ class DurableStore:
             self._committing = loop.create_task(self._group_commit())
 
     async def flushed(self) -> None:
-        """Wait until nobody waits for the disk."""
+        """Wait until no answer waits for the disk."""
         while self._committing is not None:
             await asyncio.wait({self._committing})
 
