@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+import rmqlab
 from rmqlab.broker.broker import Broker
 from rmqlab.broker.broker_config import BrokerConfig
+from rmqlab.client.runtime import RemotingError
 from rmqlab.errors import BadInput
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.record import decode_record, decode_records
-from rmqlab.protocol.codes import RequestCode
+from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.topic_config import TopicConfig
@@ -591,3 +593,109 @@ def test_a_broker_that_stops_under_load_says_nothing_and_loses_no_answer(tmp_pat
     assert answered
     assert took < 10
     assert not [record for record in caplog.records if record.exc_info or record.name == "asyncio"]
+
+
+def test_records_held_back_can_be_read_and_are_written_at_once(opened, monkeypatch):
+    one = opened()
+    written = []
+    pwrite = os.pwrite
+
+    def write(fd, data, at):
+        written.append(at)
+        return pwrite(fd, data, at)
+
+    monkeypatch.setattr(os, "pwrite", write)
+    one.durable.hold()
+    for number in range(6):
+        one.put("T", b"%d" % number)
+    assert written == []  # neither the log nor the queue
+    assert one.durable.held_records == 6
+    assert one.read("T") == [(number, b"%d" % number) for number in range(6)]
+    assert one.durable.write_held()
+    assert len(written) == 2
+    one.durable.release()
+    one.put("T", b"6")
+    assert len(written) == 4
+    before = one.read("T")
+    one.kill()
+    assert opened().read("T") == before
+
+
+@pytest.mark.parametrize("cut", [0, 5, 100, 301])
+def test_a_kill_in_the_middle_of_a_write_keeps_what_was_written_before(opened, cut):
+    """Of a write of many records some bytes may be there: whole records are kept, and none was acknowledged."""
+    one = filled(opened, count=7)
+    before = all_of(one)
+    one.durable.hold()
+    for number in range(7, 14):
+        one.put("T", b"%03d" % number, queue=number % 2)
+    for segment in list(one.folder.segments.held):
+        if segment.reserves:
+            os.pwrite(segment.fd(), b"".join(segment._held)[:cut], segment.written)
+        segment._held.clear()
+    one.kill()
+    again = opened()
+    served = all_of(again)
+    assert {queue: messages[: len(before[queue])] for queue, messages in served.items()} == before
+    new = [body for messages in served.values() for _, body in messages if int(body[:3]) >= 7]
+    assert sorted(new) == [b"%03d" % number for number in range(7, 7 + len(new))]
+    assert len(new) <= cut // 100
+    number = again.put("T", b"after").logics_offset
+    assert again.read("T")[-1] == (number, b"after")
+
+
+def test_a_disk_that_fills_up_refuses_what_it_has_no_room_for_before_it_is_held_back(opened, monkeypatch):
+    one = filled(opened, count=4)
+    before = all_of(one)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(file_segments, "_fallocate", full)
+    monkeypatch.setattr(os, "pwrite", full)
+    one.durable.hold()
+    assert one.put("T", b"refused").status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    assert not one.folder.segments.held
+    monkeypatch.undo()
+    assert all_of(one) == before
+
+
+def test_what_a_broken_disk_does_not_take_is_not_acknowledged_and_not_forgotten(tmp_path, net, monkeypatch):
+    """The room was there, the write fails all the same: the connection ends without an answer; others go on."""
+    config = ServeConfig.of(
+        {"diskMaxUsedSpaceRatio": "99"}, where="test", listen="127.0.0.1:0", namesrv="127.0.0.1:0",
+        store=tmp_path / "store",
+    )  # fmt: skip
+    pwrite, broken = os.pwrite, []
+
+    def write(fd, data, at):
+        if broken and Path(f"/proc/self/fd/{fd}").readlink().parent.name == "commitlog":
+            raise OSError(errno.EIO, "Input/output error")
+        return pwrite(fd, data, at)
+
+    def request():
+        header = SendMessageRequestHeaderV2("P", "T", "TBW102", 4, 0, 0, 0, 0, "", 0, unit_mode=False)
+        return RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, header, b"body")
+
+    async def run():
+        startup = BrokerStartup(config)
+        await startup.start()
+        try:
+            async with net.client() as runtime, net.client() as other:
+                assert (await runtime.invoke(startup.broker_addr, request(), 3_000)).code == 0
+                monkeypatch.setattr(os, "pwrite", write)
+                broken.append(True)
+                with pytest.raises(RemotingError):
+                    await runtime.invoke(startup.broker_addr, request(), 500)
+                refused = await other.invoke(startup.broker_addr, request(), 3_000)
+                assert refused.code == ResponseCode.SERVICE_NOT_AVAILABLE
+                broken.clear()
+                startup._durable._try_again(0)
+                startup.broker.message_store.running_flags.is_writeable = True
+                assert (await other.invoke(startup.broker_addr, request(), 3_000)).code == 0
+        finally:
+            await startup.stop()
+
+    asyncio.run(run())
+    with rmqlab.serve(store=tmp_path / "store") as broker:
+        assert len(broker.messages("T")) == 3
