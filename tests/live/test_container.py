@@ -178,3 +178,15 @@ def test_the_images_commands_serve_and_watch_and_are_healthy(image, tmp_path):
     assert broker.wait(timeout=20) == 0
     assert watching.wait(timeout=20) in {0, 130, 143}
     assert (tmp_path / "config").is_dir()
+
+
+def test_the_image_reads_code(image, tmp_path):
+    name = "org.apache.rocketmq.spring.annotation"
+    for tag in ("a", "b"):
+        listener = (
+            f'@RocketMQMessageListener(topic = "T", consumerGroup = "g", selectorExpression = "{tag}") class {tag} {{}}'
+        )
+        (tmp_path / f"{tag}.java").write_text(f"import {name}.*; {listener}", encoding="utf-8")
+    done = subprocess.run([image / "bin" / "rmqlab", "lint", tmp_path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "1 inconsistent" in done.stdout
