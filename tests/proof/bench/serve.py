@@ -11,15 +11,16 @@ from time import sleep
 from typing import TYPE_CHECKING, Final
 
 from tests.proof.bench.benchmark import Benchmark, Measurement
-from tests.proof.real.clusters import Cluster, JavaClient, OurCluster, RealCluster
+from tests.proof.real.clusters import Cluster, JavaClient, MemoryCluster, OurCluster, RealCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SENDS: Final = {1: 4_000, 16: 10_000}
+SENDS: Final = {1: 4_000, 16: 40_000}
 FILLED: Final = 100_000
 """Messages in the topic that is consumed; every second one has the tag."""
-_WARM_UP: Final = 6_000
+_WARM_UP: Final = {1: 6_000, 16: 80_000}
+"""Sends that do not count; a Java virtual machine compiles what it runs often while it runs."""
 _REST_SECONDS: Final = 3.0
 _MEGABYTE: Final = 1_000_000
 _NANO: Final = 1e-9
@@ -47,7 +48,7 @@ class Side:
         weakref.finalize(self, client.close)
         client.ask("create", "Sends")
         for threads in SENDS:
-            client.ask("send", "Sends", threads, _WARM_UP)
+            client.ask("send", "Sends", threads, _WARM_UP[threads])
         client.ask("create", "Filled")
         client.ask("fill", "Filled", FILLED)
         return client
@@ -68,6 +69,13 @@ class Side:
         before = self.cluster.cpu_seconds()
         client.ask("send", "Sends", threads, SENDS[threads])
         return SENDS[threads], self.cluster.cpu_seconds() - before
+
+    def cpu_of_consumed(self) -> Measurement:
+        """CPU time of the server's processes for a message that a push consumer gets."""
+        _ = self.client
+        before = self.cluster.cpu_seconds()
+        count, _ = self.consumed()
+        return count, self.cluster.cpu_seconds() - before
 
     def consumed(self) -> Measurement:
         """A push consumer of one tag reads its half of a topic."""
@@ -97,12 +105,13 @@ class Side:
             return 1.0, cluster.resident_bytes() / _MEGABYTE
 
 
-OURS, REAL = Side(OurCluster), Side(RealCluster)
+OURS, IN_MEMORY, REAL = Side(OurCluster), Side(MemoryCluster), Side(RealCluster)
 
 
-def _beside(name: str, about: str, unit: str, measure: Callable[[Side], Measurement]) -> Benchmark:
+def _beside(name: str, about: str, unit: str, measure: Callable[[Side], Measurement], ours: Side = OURS) -> Benchmark:
+    """A figure of `ours` beside the real broker's, which has its messages on disk."""
     return Benchmark(
-        f"serve-{name}", about, unit, "the real 4.8.0 broker", lambda: measure(OURS), lambda: measure(REAL)
+        f"serve-{name}", about, unit, "the real 4.8.0 broker", lambda: measure(ours), lambda: measure(REAL)
     )
 
 
@@ -126,4 +135,21 @@ BENCHMARKS = (
     _beside("p50", "median time of a synchronous send, one thread", "ms", partial(Side.latency, percentile=50)),
     _beside("p99", "99th percentile of the same", "ms", partial(Side.latency, percentile=99)),
     _beside("consume", "messages of one tag of two, to a push consumer", "messages/s", Side.consumed),
+    _beside("consume-cpu", "CPU time of the server for one of these messages", "ms", Side.cpu_of_consumed),
+    _beside(
+        "in-memory-sends-16", "synchronous sends of 256 bytes to a broker without a store, Java threads: 16", "sends/s",
+        partial(Side.sends, threads=16), IN_MEMORY,
+    ),
+    _beside(
+        "in-memory-cpu-16", "CPU time of a server without a store for one of these sends", "ms",
+        partial(Side.cpu, threads=16), IN_MEMORY,
+    ),
+    _beside(
+        "in-memory-consume", "messages of one tag of two, from a broker without a store", "messages/s", Side.consumed,
+        IN_MEMORY,
+    ),
+    _beside(
+        "in-memory-consume-cpu", "CPU time of a server without a store for one of these messages", "ms",
+        Side.cpu_of_consumed, IN_MEMORY,
+    ),
 )  # fmt: skip

@@ -130,10 +130,13 @@ class OurCluster(Cluster):
         self.started = time.time()
         self._spawn([
             sys.executable, "-m", "rmqlab", "serve", "--namesrv", self.namesrv,
-            "--listen", self.broker, "--store", str(self._store),
+            "--listen", self.broker, *self._where(),
             *(f"--set={name}={value}" for name, value in self._settings.items()),
         ])  # fmt: skip
         self._wait_for(self.ports[1])
+
+    def _where(self) -> list[str]:
+        return ["--store", str(self._store)]
 
     def signal(self, number: int) -> int:
         """Send a signal, wait until the process has ended, and return its exit status. Raises BenchError."""
@@ -147,6 +150,13 @@ class OurCluster(Cluster):
     def log(self) -> str:
         """Return what it wrote to its output and error output so far."""
         return _read(self._home / f"{len(self._processes) - 1}.log")
+
+
+class MemoryCluster(OurCluster):
+    """`rmqlab serve` that keeps its messages in memory."""
+
+    def _where(self) -> list[str]:
+        return []
 
 
 class RealCluster(Cluster):
