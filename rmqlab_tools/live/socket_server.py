@@ -50,7 +50,7 @@ TLS_OFF = TlsConfig(mode="disabled")
 _TURN_BYTES = 64 * 1024
 TURN_SECONDS = 0.02
 """Ours: how long the requests of one connection are served before the others have their turn."""
-ANSWER_SECONDS = 0.0005
+ANSWER_SECONDS = 0.00025
 """Ours: how long an answer waits for those of the requests behind it, so that client and server work at once."""
 _GOODBYE_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0
@@ -69,7 +69,7 @@ class SocketChannel(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._write_paused = False
         self._waits_for: str | None = None
-        self._outbox: list[bytes] | None = None
+        self._outbox: list[bytes | RemotingCommand] | None = None
         self._outbox_bytes = 0
         self.acknowledges = False
         self._aborted = False
@@ -210,7 +210,7 @@ class SocketChannel(asyncio.Protocol):
         if acknowledges and log is not None and not log.write_held():
             self.abort("what it sent cannot be written to the log")
         elif frames:
-            self._write(b"".join(frames))
+            self._write(b"".join([entry if entry.__class__ is bytes else encode_frame(entry) for entry in frames]))
 
     def _write(self, data: bytes) -> None:
         transport = self._transport
@@ -235,6 +235,14 @@ class SocketChannel(asyncio.Protocol):
             self._outbox_bytes += len(frame)
         else:
             self._write(frame)
+
+    def answer(self, command: RemotingCommand) -> None:
+        """Send an answer, which does not change any more."""
+        if self._outbox is None or self._transport is None or self.closed_because is not None:
+            self.send(command)
+        else:
+            self._outbox.append(command)
+            self._outbox_bytes += 300 + len(command.body or b"")
 
     def send_soon(self, command: RemotingCommand) -> None:
         """Send an answer together with others that are sent at this moment."""
@@ -401,7 +409,7 @@ class SocketServer:
             if answer is not None:
                 barrier.when_flushed(partial(_answer_when_flushed, channel, answer))
         elif answer is not None:
-            channel.send(answer)
+            channel.answer(answer)
 
     def later(self, what: Coroutine[object, object, None]) -> None:
         """Have something done that `stop` waits for."""
