@@ -229,18 +229,20 @@ def hash_map_order(keys: Iterable[Key], capacity: int = 16) -> list[Key]:
     `capacity` is the table length the map starts with (a power of two). A key put twice keeps its first place. Eight
     colliding keys and more in a table of 64 become a tree in Java; its order is not followed here.
     """
-    names = tuple(keys)
+    return list(_order_of(tuple(keys), capacity))
+
+
+def _order_of(names: tuple[Key, ...], capacity: int) -> tuple[Key, ...]:
     if len(names) < 2:
-        return list(names)
-    if len(names) <= capacity and None not in names and sum(map(len, names)) <= _REMEMBERED * 2:  # type: ignore[arg-type]
-        return list(_short_order(names, capacity))
-    return list(_order(names, capacity))
+        return names
+    if len(names) <= capacity and None not in names and len("".join(names)) <= _REMEMBERED * 2:  # type: ignore[arg-type]
+        return _short_order(names, capacity)
+    return _order(names, capacity)
 
 
 def in_hash_map_order(table: Mapping[Key, T], capacity: int = 16) -> dict[Key, T]:
     """A table in the order in which a `java.util.HashMap` with its keys iterates, as real ones are written."""
-    order = hash_map_order(table, capacity)
-    return {key: table[key] for key in order}
+    return {key: table[key] for key in _order_of(tuple(table), capacity)}
 
 
 def in_number_map_order(table: Mapping[int, T]) -> dict[int, T]:

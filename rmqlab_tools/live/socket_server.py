@@ -210,7 +210,7 @@ class SocketChannel(asyncio.Protocol):
         if acknowledges and log is not None and not log.write_held():
             self.abort("what it sent cannot be written to the log")
         elif frames:
-            self._write(b"".join([entry if entry.__class__ is bytes else encode_frame(entry) for entry in frames]))
+            self._write(b"".join([frame if isinstance(frame, bytes) else encode_frame(frame) for frame in frames]))
 
     def _write(self, data: bytes) -> None:
         transport = self._transport
