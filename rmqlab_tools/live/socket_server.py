@@ -197,10 +197,12 @@ class SocketChannel(asyncio.Protocol):
         except (BadFrame, FrameError) as error:
             self.abort(str(error))
         finally:
-            self._flush_outbox()
-            server.settle()
-            if server.log is not None:
-                server.log.release()
+            try:
+                self._flush_outbox()
+                server.settle()
+            finally:
+                if server.log is not None:
+                    server.log.release()
 
     def _flush_outbox(self) -> None:
         """Let the answers leave; what they acknowledge, the system has before."""
