@@ -33,7 +33,10 @@ OURS = {
     "rmqlab_tools/spark/matrix/recorded.py",
     "rmqlab_tools/spark/matrix/stored.py",
 }
+PLACES = ("rmqlab.files", "rmqlab_tools.spark.files.addresses")
+"""The modules whose functions do it; the second one leaves files of this machine to the first."""
 REASONS = {
+    "rmqlab_tools/spark/files/addresses.py": "files at an address; those of this machine are read by `rmqlab.files`",
     "rmqlab/files.py": "the place where it is done",
     "rmqlab_tools/processes.py": "/proc, which is the kernel's",
     "rmqlab_tools/cli/cli.py": "/dev/null, once standard output is closed",
@@ -53,7 +56,6 @@ REASONS = {
     "rmqlab_tools/live/tap_recording.py": "the recording that it writes",
     "rmqlab_tools/live/tls.py": "a certificate of its own in a temporary folder",
     "rmqlab_tools/recordings/store.py": "an archive, unpacked within limits; what is unpacked is looked at",
-    "rmqlab_tools/spark/files/store_tables.py": "arrays of streams that `open_regular` opened",
     "rmqlab_tools/spark/sweeps/results.py": "Parquet of streams that `open_regular` opened, and into an `atomic_write`",
     "rmqlab_tools/cli/audit.py": "Parquet into an `atomic_write`",
     "rmqlab_tools/spark/files/commit_log_files.py": "a folder of thousands, listed at once; its errors are told",
@@ -74,7 +76,7 @@ def calls(path: Path, names: set[str]) -> list[str]:
     imported = {
         one.asname or one.name
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "rmqlab.files"
+        if isinstance(node, ast.ImportFrom) and node.module in PLACES
         for one in node.names
     }
     found = []

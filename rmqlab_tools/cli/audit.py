@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
-from rmqlab.language import N_, _
+from rmqlab.language import N_, _, joined
 from rmqlab_tools.cli.arguments import add_version, store_time
 from rmqlab_tools.cli.output import Progress, make_folder, write_json
 from rmqlab_tools.cli.printing import printer
@@ -39,13 +39,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = _(AUDIT_EPILOG)
     parser.add_argument(
-        "store",
-        type=Path,
+        "stores",
+        nargs="+",
         metavar="STORE",
         help=_(
             "a store directory (it has a folder commitlog), also packed as .tar.gz or .zip; or a "
             "folder with one as store/ or store.tar.gz: if events lie there too (events.jsonl.gz, "
-            "events/), they give subscriptions and deliveries"
+            "events/), they give subscriptions and deliveries; or an address such as s3://BUCKET/FOLDER. "
+            "Of a cluster, a store of each broker (NAME=STORE where it does not tell its broker); "
+            "a slave's copy is not counted twice"
         ),
     )
     parser.add_argument(
@@ -117,7 +119,7 @@ def run(args: Namespace) -> int:
 
     require_address(args.spark)
     audit = open_audit(
-        args.store,
+        args.stores,
         subscriptions=args.subscriptions,
         delivered=args.delivered,
         groups=args.group,
@@ -141,7 +143,7 @@ def run(args: Namespace) -> int:
                 audit.compute()
         printer(args).say(*audit.lines())
         if args.out:
-            _write(audit, args.out, args.store.resolve().name)
+            _write(audit, args.out, joined(", ", map(_page_name, args.stores)))
         write_json(audit.as_json(), args.json)
     except Exception:
         audit.close()
@@ -150,6 +152,13 @@ def run(args: Namespace) -> int:
     if audit.total("lost"):
         return AUDIT_LOST
     return AUDIT_NOT_KNOWN if audit.total("may_be_lost") or not audit.total("sent") else 0
+
+
+def _page_name(store: str) -> str:
+    """What a page calls a store: the last part of its path."""
+    from rmqlab_tools.spark.files.addresses import is_address, shown_address
+
+    return Path(shown_address(store)).name if is_address(store) else Path(store).resolve().name
 
 
 def _write(audit: AuditResult, folder: Path, name: str) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from rmqlab.files import read_bytes
 from rmqlab.language import N_, _
@@ -19,6 +18,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class FilePath(Protocol):
+    """What names a file: a `Path`, or what is like one."""
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        ...
+
+    def with_name(self, name: str, /) -> Self:
+        """What lies beside it."""
+        ...
+
+
 class FileState(StrEnum):
     """What is wrong with a file, if anything is."""
 
@@ -31,7 +43,7 @@ class FileState(StrEnum):
 class ConfigFile(NamedTuple):
     """A file of `config/`, and where it is damaged: line and column from 1, the bytes before it, and how."""
 
-    path: Path
+    path: Any  # a `FilePath`
     state: FileState
     line: int = 0
     column: int = 0
@@ -102,7 +114,7 @@ class ConfigLoad(NamedTuple, Generic[T]):
         return _("{file}, and {backup}: 4.8.0 does not start", file=file, backup=backup)
 
 
-def load_config(path: Path, decode: Callable[[str], T]) -> ConfigLoad[T]:
+def load_config(path: FilePath, decode: Callable[[str], T], read: Callable[[Any], bytes] = read_bytes) -> ConfigLoad[T]:
     """Take in a table's file, or its `.bak` when it is missing, empty or damaged; `decode` refuses with `FrameError`.
 
     A text that is blank, `null` or `[]` is no damage and changes nothing. Bytes that are no UTF-8 are none either: Java
@@ -113,16 +125,16 @@ def load_config(path: Path, decode: Callable[[str], T]) -> ConfigLoad[T]:
     Source: `ConfigManager.load`, `loadBak`, `MixAll.file2String`; each kind of damage was tried on the jar of 4.8.0. A
     comma that is missing or doubled is judged otherwise here.
     """
-    file, value = _read(path, decode)
+    file, value = _read(path, decode, read)
     if file.state is FileState.GOOD:
         return ConfigLoad(value, file)
-    backup, value = _read(path.with_name(f"{path.name}.bak"), decode)
+    backup, value = _read(path.with_name(f"{path.name}.bak"), decode, read)
     return ConfigLoad(value, file, backup)
 
 
-def _read(path: Path, decode: Callable[[str], T]) -> tuple[ConfigFile, T | None]:
+def _read(path: FilePath, decode: Callable[[str], T], read: Callable[[Any], bytes]) -> tuple[ConfigFile, T | None]:
     try:
-        data = read_bytes(path)
+        data = read(path)
     except FileNotFoundError:
         return ConfigFile(path, FileState.MISSING), None
     except OSError as error:
@@ -130,7 +142,7 @@ def _read(path: Path, decode: Callable[[str], T]) -> tuple[ConfigFile, T | None]
     return check_config(path, data, decode)
 
 
-def check_config(path: Path, data: bytes, decode: Callable[[str], T]) -> tuple[ConfigFile, T | None]:
+def check_config(path: FilePath, data: bytes, decode: Callable[[str], T]) -> tuple[ConfigFile, T | None]:
     """What a file with these bytes is worth, and its table; nothing is read from `path`."""
     if not data:
         return ConfigFile(path, FileState.EMPTY), None

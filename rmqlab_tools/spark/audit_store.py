@@ -11,7 +11,6 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from rmqlab.run.results import LabResult
 from rmqlab_tools.extras import require
 from rmqlab_tools.spark.audit.audit_report import damage_lines, summary_lines, topic_of
 from rmqlab_tools.spark.audit.store_version import UNKNOWN_WRITER, WrittenBy, written_by
+from rmqlab_tools.spark.files.addresses import AddressPath, is_file, read_bytes, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.spark.audit.audit import Audit
     from rmqlab_tools.spark.audit.engine import Engine, LocalEngine
     from rmqlab_tools.spark.audit.subscriptions import Subscriptions
+    from rmqlab_tools.spark.files.broker_stores import Copy, GivenStore, Named
 
     Rows = Iterable[Mapping[str, Any]]
     Given = str | Path | LabResult | DataFrame | Rows
@@ -42,7 +43,7 @@ KEPT_BYTES = 1 << 30  # of a log up to this size the fate of each message is kep
 
 
 def audit(
-    store: str | Path,
+    store: Named,
     *,
     subscriptions: Given | None = None,
     delivered: Given | Sequence[str | Path] | None = None,
@@ -53,12 +54,16 @@ def audit(
     """Say what became of the messages in a broker's store directory, for each consumer group: lost, delivered, unknown.
 
     `store` is a directory with a folder `commitlog`, packed or not; or a folder with one as `store/` or `store.tar.gz`:
-    events that lie there too give subscriptions and deliveries. A store has no TAG subscriptions, so `subscriptions`
-    says who asked for what: a file, rows such as `{"group": "G", "topic": "T", "expr": "tagA", "client": "A"}`, a
-    DataFrame of them, or what `Lab.finish()` gives. `delivered` says what consumers got, all of it: files, rows such
-    as `{"group": "G", "msgId": "7F00..."}`, or what `Lab.finish()` gives. `groups`: only these. `session` is a Spark
-    session that does the work; without one this process does it, unless RMQLAB_SPARK names a Spark. `version` is the
-    broker's: without it that which the store's files show.
+    events that lie there too give subscriptions and deliveries; or an address (s3://, hdfs://, gs://, abfs://), which
+    is read by ranges where it lies. Of a cluster give a store of each broker, in a list or by the brokers' names: a
+    group's figures are sums. A slave's copy is recognised, and not counted twice.
+
+    A store has no TAG subscriptions, so `subscriptions` says who asked for what: a file, rows such as
+    `{"group": "G", "topic": "T", "expr": "tagA", "client": "A"}`, a DataFrame of them, or what `Lab.finish()` gives.
+    `delivered` says what consumers got, all of it: files, rows such as `{"group": "G", "msgId": "7F00..."}`, or what
+    `Lab.finish()` gives. `groups`: only these. `session` is a Spark session that does the work; without one this
+    process does it, unless RMQLAB_SPARK names a Spark. `version` is the broker's: without it that which the store's
+    files show.
     What a group that pops got is read from the check points and acks that a 5.x broker stores.
 
     >>> import rmqlab, tempfile
@@ -96,7 +101,7 @@ def audit(
 
 
 def open_audit(
-    store: str | Path,
+    store: Named,
     *,
     subscriptions: Given | None = None,
     delivered: Given | Sequence[str | Path] | None = None,
@@ -120,35 +125,44 @@ def open_audit(
     """
     require("spark")
     from rmqlab.message.java import LONG_MAX, LONG_MIN
-    from rmqlab_tools.recordings.store import open_store
-    from rmqlab_tools.spark.audit.audit import NO_SUBSCRIPTIONS, Audit, AuditOptions
+    from rmqlab_tools.spark.audit.audit import Audit, BrokerAudit
+    from rmqlab_tools.spark.audit.audit_options import NO_SUBSCRIPTIONS, AuditOptions
     from rmqlab_tools.spark.audit.subscriptions import both
-    from rmqlab_tools.spark.files.commit_log_files import log_files
+    from rmqlab_tools.spark.files.broker_stores import broker_stores, given_stores
 
     given_rules = None if version is None else rules_of(version)
     with ExitStack() as stack:
-        folder, events, beside = stack.enter_context(open_store(Path(store)))
-        writer = written_by(folder)
-        rules = given_rules or writer.rules()
+        opened = [_opened(given, stack) for given in given_stores(store)]
+        stores = broker_stores(given for given, _ in opened)
+        confs = {given.shown: given.conf for given, _ in opened}
+        writers = {found.label: written_by(found.root) for found in stores.counted}
+        rules = {label: given_rules or writer.rules() for label, writer in writers.items()}
         known_subscriptions = NO_SUBSCRIPTIONS
-        for given in (events, subscriptions):
-            if given is not None:
-                known_subscriptions = both(known_subscriptions, _subscriptions(given, rules))
+        told = [events for _, events in opened if events is not None]
+        for facts in (*told, *([] if subscriptions is None else [subscriptions])):
+            known_subscriptions = both(known_subscriptions, _subscriptions(facts, next(iter(rules.values()))))
         # Frames report nothing of what was stored before the recorder ran, or after.
         first, last = known_subscriptions.span or (LONG_MIN, LONG_MAX)
-        logs = (*([str(events)] if events else []), *_delivered(delivered, stack))
-        small = sum(file.size for file in log_files(folder)) <= KEPT_BYTES
-        chosen = AuditOptions(
-            groups=tuple(groups),
-            subscriptions=known_subscriptions,
-            delivered=logs,
-            since=first if since is None else since,
-            until=last if until is None else until,
-            **settings_of(conf or beside),
-            each_message=small if each_message is None else each_message,
-            rules=rules,
-            **options,
-        )
+        logs = (*map(str, told), *_delivered(delivered, stack))
+        small = sum(file.size for found in stores.counted for file in found.files) <= KEPT_BYTES
+        audited = [
+            BrokerAudit(
+                found.root,
+                found.label,
+                AuditOptions(
+                    groups=tuple(groups),
+                    subscriptions=known_subscriptions,
+                    delivered=logs,
+                    since=first if since is None else since,
+                    until=last if until is None else until,
+                    **settings_of(conf or _conf(confs[found.shown], stack)),
+                    each_message=small if each_message is None else each_message,
+                    rules=rules[found.label],
+                    **options,
+                ),
+            )
+            for found in stores.counted
+        ]
         known = [
             name
             for name, is_known in (
@@ -157,8 +171,35 @@ def open_audit(
             )
             if is_known
         ]
-        done = Audit(session or _own_engine(), folder, chosen)
-        return AuditResult(done, joined(" and ", known) or _("the store alone"), stack.pop_all(), writer)
+        done = Audit(session or _own_engine(), audited, audited[0].options, names_known=stores.have_names)
+        return AuditResult(
+            done, joined(" and ", known) or _("the store alone"), stack.pop_all(), list(writers.items()), stores.copies
+        )
+
+
+def _opened(given: GivenStore, stack: ExitStack) -> tuple[GivenStore, Path | None]:
+    """A store whose folder can be read, unpacked for as long as the stack is open; and events that lie beside it."""
+    from rmqlab_tools.recordings.store import open_store
+    from rmqlab_tools.spark.files.broker_stores import conf_beside
+    from rmqlab_tools.spark.files.commit_log_files import store_directory
+
+    if isinstance(given.path, AddressPath):
+        conf = conf_beside(store_directory(given.path))
+        return given._replace(conf=conf if is_file(conf) else None), None
+    folder, events, beside = stack.enter_context(open_store(given.path))
+    return given._replace(path=folder, conf=beside), events
+
+
+def _conf(conf: Path | AddressPath | None, stack: ExitStack) -> Path | None:
+    """A settings file of this machine, copied there from an address."""
+    if not isinstance(conf, AddressPath):
+        return conf
+    path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rmqlab-conf-"))) / conf.name
+    try:
+        path.write_bytes(read_bytes(conf))
+    except OSError as error:
+        raise unreadable(conf, error) from error
+    return path
 
 
 class AuditResult:
@@ -167,10 +208,20 @@ class AuditResult:
     `delivered` and `lost` count what is proved or implied only; what is neither is `unknown`.
     """
 
-    def __init__(self, audit: Audit, known: str, files: ExitStack, writer: WrittenBy = UNKNOWN_WRITER) -> None:
-        """`known` says what is known, `writer` who wrote the store; `files` are closed when they are not needed."""
+    def __init__(
+        self,
+        audit: Audit,
+        known: str,
+        files: ExitStack,
+        writers: Sequence[tuple[str, WrittenBy]] = (),
+        copies: Sequence[Copy] = (),
+    ) -> None:
+        """`known` says what is known, `writers` who wrote each broker's store, `copies` which stores are not counted.
+
+        `files` are closed when they are not needed.
+        """
         self._audit = audit
-        self.writer = writer
+        self.writers, self.copies = list(writers), list(copies)
         self.known = known
         self._close = weakref.finalize(self, files.close)
 
@@ -198,8 +249,18 @@ class AuditResult:
 
     @property
     def version(self) -> str:
-        """The version by whose rules the store is judged."""
+        """The version by whose rules the store is judged; of several, the first one."""
         return self._audit.options.rules.version
+
+    @property
+    def writer(self) -> WrittenBy:
+        """Who wrote the store; of several, the first one."""
+        return self.writers[0][1] if self.writers else UNKNOWN_WRITER
+
+    @property
+    def brokers(self) -> list[str]:
+        """The brokers whose stores are counted: their names, where they are known, else what people named."""
+        return [label for label, _writer in self.writers]
 
     @property
     def damage(self) -> list[dict[str, Any]]:
@@ -221,11 +282,9 @@ class AuditResult:
         return self._each_message().message_rows
 
     def _each_message(self) -> Audit:
-        from rmqlab_tools.spark.audit.audit import Audit
-
         if not self._audit.options.each_message:
             self._audit.close()
-            self._audit = Audit(self._audit.engine, self._audit.root, replace(self._audit.options, each_message=True))
+            self._audit = self._audit.again(each_message=True)
         return self._audit
 
     @property
@@ -300,17 +359,36 @@ class AuditResult:
         }
         record = {"groups": self.groups, "damage": self.damage, "witnessed": groups_with_evidence}
         record |= {"version": self.version, "written_by": self.writer._asdict()}
+        if len(self.writers) > 1:
+            versions = [store.options.rules.version for store in self._audit.stores]
+            record["brokers"] = [
+                {"broker": label, "version": version, "written_by": writer._asdict()}
+                for (label, writer), version in zip(self.writers, versions, strict=True)
+            ]
+        if self.copies:
+            record["copies"] = [copy._asdict() for copy in self.copies]
         return record | ({"config_damage": self.config_damage} if self.config_damage else {})
 
     def lines(self) -> list[str]:
         """The result as text: who wrote the store, damaged files of `config/`, groups and topics, remarks, damage."""
-        return [*self._version_lines(), *self.config_damage, *summary_lines(self.groups), *damage_lines(self.damage)]
+        copies = [copy.says() for copy in self.copies]
+        return [
+            *copies,
+            *self._version_lines(),
+            *self.config_damage,
+            *summary_lines(self.groups),
+            *damage_lines(self.damage),
+        ]
 
     def _version_lines(self) -> list[str]:
-        says, versions = self.writer.says(), self.writer.versions
-        if versions and self.version not in versions:
-            return [says, _("It is judged by the rules of {version}.", version=self.version)]
-        return [says] if says else []
+        lines = []
+        for store, (label, writer) in zip(self._audit.stores, self.writers, strict=True):
+            version, says = store.options.rules.version, writer.says()
+            if says:
+                lines.append(f"{label}: {says}" if len(self.writers) > 1 else says)
+            if writer.versions and version not in writer.versions:
+                lines.append(_("It is judged by the rules of {version}.", version=version))
+        return lines
 
     def close(self) -> None:
         """Let go of what is kept on disk, and of what was unpacked."""
@@ -380,7 +458,7 @@ def settings_of(conf: Path | None) -> dict[str, Any]:
     """What the broker's settings decide in an audit, as `AuditOptions` names it."""
     from rmqlab.files import read_properties
     from rmqlab.sim.cluster import read_cluster_config
-    from rmqlab_tools.spark.audit.audit import PULL_MODE
+    from rmqlab_tools.spark.audit.audit_options import PULL_MODE
 
     if conf is None:
         return {}

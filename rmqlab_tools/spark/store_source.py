@@ -107,7 +107,7 @@ class RocketMQStore(DataSource):
         return LogStream(options)
 
 
-def _partitions(parts: Sequence[tuple[LogRange, ...]] | Sequence[tuple[str, ...]]) -> list[InputPartition]:
+def _partitions(parts: Sequence[tuple[Any, ...]]) -> list[InputPartition]:
     """One for each part: ranges of the commit log, or files of another table."""
     # Without any, Spark would call `read` with a partition of its own.
     return [InputPartition(part) for part in parts] or [InputPartition(None)]

@@ -32,9 +32,10 @@ HEADER: Final = """\
 # `# for: ...` says which extras want a package; "core" is what every verb needs.
 # Made by `python -m tests.proof.pins` from pyproject.toml, for Linux and macOS and every Python that README names.
 """
-KEPT_BELOW: Final = {"contourpy": "1.4", "jsonschema": "4.25", "matplotlib": "3.11"}
+KEPT_BELOW: Final = {"contourpy": "1.4", "jsonschema": "4.25", "matplotlib": "3.11", "python-dateutil": "3"}
 """Versions that are not taken: from jsonschema 4.25 on each import compiles 38 grammars, 3 s for every process; later
-ones of contourpy, and of matplotlib which asks for those, need Python 3.12."""
+ones of contourpy, and of matplotlib which asks for those, need Python 3.12; botocore, by which moto speaks of S3, takes
+no python-dateutil from 3 on."""
 _PIN: Final = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
 
 

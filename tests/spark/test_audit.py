@@ -18,7 +18,8 @@ from tests.proof.log_maker import LogMaker
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import Audit
+from rmqlab_tools.spark.audit.audit_options import AuditOptions
 from rmqlab_tools.spark.audit.delivery_evidence import BEGUN, CONSUMED, FAILED, parse_trace, read_evidence, read_log
 from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
 from rmqlab_tools.spark.audit.totals import resend_plan
@@ -226,7 +227,7 @@ def test_a_message_that_was_sent_back_says_nothing_of_those_that_were_not(tmp_pa
     assert one["by_fate"] == {"delivered": 3, "retrying": 1}
     assert one["lost"] == 0
     audit.close()
-    (part,) = audit._ranges
+    (part,) = audit.stores[0].ranges
     topics = ("%RETRY%G",)
     for committed, rank in ((0, FAILED), (1, BEGUN)):
         # Once the group has consumed its retry topic to there, the message is not to be retried any more.

@@ -26,7 +26,8 @@ from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.run.fates import LOSING, Fate
 from rmqlab_tools.live.wire.frame_codec import encode_frame
 from rmqlab_tools.spark.audit import scan
-from rmqlab_tools.spark.audit.audit import NO_SUBSCRIPTIONS, Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import Audit
+from rmqlab_tools.spark.audit.audit_options import NO_SUBSCRIPTIONS, AuditOptions
 from rmqlab_tools.spark.audit.event_subscriptions import of_events
 from rmqlab_tools.spark.audit.owners import REBALANCE_LAG_MS, Owners
 from rmqlab_tools.spark.audit.scan import DETAIL, Scan
@@ -95,7 +96,14 @@ class Recorded:
         options = AuditOptions(subscriptions=subscriptions, notify_consumer_ids_changed=self.name != UNTOLD)
         audit = Audit(None, self.store, options)
         # A copy is what a worker gets.
-        scan = Scan(deepcopy(audit.inferences()), LONG_MIN, LONG_MAX, check_crc=False, end=audit.end, each_message=True)
+        scan = Scan(
+            deepcopy(audit.stores[0].inferences(audit.cluster)),
+            LONG_MIN,
+            LONG_MAX,
+            check_crc=False,
+            end=audit.stores[0].end,
+            each_message=True,
+        )
         batches = list(scan.run(log_ranges(log_files(self.store), 1 << 40)))
         return [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL]
 

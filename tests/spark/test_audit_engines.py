@@ -12,7 +12,8 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.spark import audit_store
-from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import Audit
+from rmqlab_tools.spark.audit.audit_options import AuditOptions
 from rmqlab_tools.spark.audit.engine import LocalEngine
 from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
 from rmqlab_tools.spark.files.commit_log_files import log_files
@@ -113,5 +114,5 @@ def test_a_task_that_fails_ends_the_others(recordings):
         yield
 
     with pytest.raises(RuntimeError):
-        engine.read(audit._ranges, work, audit.counts.schema)
+        engine.read(audit.stores[0].ranges, work, audit.counts.schema)
     audit.close()

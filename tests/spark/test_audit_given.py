@@ -12,7 +12,8 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 from rmqlab.errors import BadInput
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab_tools.spark.audit import log_extent
-from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import Audit
+from rmqlab_tools.spark.audit.audit_options import AuditOptions
 from rmqlab_tools.spark.audit.delivery_evidence import read_log
 from rmqlab_tools.spark.audit.scan import DETAIL, Scan
 from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
@@ -28,7 +29,14 @@ def written(path, *lines):
 def judged(store, subscriptions):
     """Fate, certainty and reason of every message, in order; no Spark is needed for it."""
     audit = Audit(None, store, AuditOptions(subscriptions=subscriptions))
-    scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, end=audit.end, each_message=True)
+    scan = Scan(
+        audit.stores[0].inferences(audit.cluster),
+        LONG_MIN,
+        LONG_MAX,
+        check_crc=False,
+        end=audit.stores[0].end,
+        each_message=True,
+    )
     batches = list(scan.run(log_ranges(log_files(store), 1 << 40)))
     rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL]
     return [(row["fate"], row["certainty"], row["reason"]) for row in rows]

@@ -24,7 +24,8 @@ from rmqlab_tools.live.endpoint import Endpoint
 from rmqlab_tools.live.tap import Tap, TapConfig
 from rmqlab_tools.live.tap_recording import TapRecording
 from rmqlab_tools.recordings.recording_reader import tap_account
-from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import Audit
+from rmqlab_tools.spark.audit.audit_options import AuditOptions
 from rmqlab_tools.spark.audit.scan import DETAIL, Scan
 from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
 from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
@@ -68,7 +69,14 @@ async def converse(broker, folder):
 def judged(store, subscriptions, **settings):
     """What an audit says of every message in the group: its fate and certainty by queue and offset."""
     audit = Audit(None, store, AuditOptions(groups=("G",), subscriptions=subscriptions, **settings))
-    scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, end=audit.end, each_message=True)
+    scan = Scan(
+        audit.stores[0].inferences(audit.cluster),
+        LONG_MIN,
+        LONG_MAX,
+        check_crc=False,
+        end=audit.stores[0].end,
+        each_message=True,
+    )
     batches = list(scan.run(log_ranges(log_files(store), 1 << 40)))
     rows = [row for batch in batches for row in batch.to_pylist() if row["kind"] == DETAIL and row["topic"] == "T"]
     return {(row["queueId"], row["queueOffset"]): (row["fate"], row["certainty"]) for row in rows}

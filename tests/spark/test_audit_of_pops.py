@@ -14,7 +14,8 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test inst
 import rmqlab
 from rmqlab.errors import BadInput
 from rmqlab.run.fates import Fate
-from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import Audit
+from rmqlab_tools.spark.audit.audit_options import AuditOptions
 from rmqlab_tools.spark.audit.fate_codes import WHY, UnknownReason
 from rmqlab_tools.spark.audit.pop_log import PopState, parse_pop, read_again, retry_groups
 from rmqlab_tools.spark.audit.store_version import written_by

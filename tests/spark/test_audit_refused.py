@@ -14,7 +14,8 @@ from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.run.fates import LOSING
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.spark import session
-from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import Audit
+from rmqlab_tools.spark.audit.audit_options import AuditOptions
 from rmqlab_tools.spark.audit.log_extent import require_messages
 from rmqlab_tools.spark.audit.scan import Scan
 from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
@@ -84,9 +85,9 @@ def test_a_message_behind_damage_is_found(tmp_path):
     log.write(tmp_path)
     path = min((tmp_path / "commitlog").iterdir())
     path.write_bytes(b"\xa5" * 10 + path.read_bytes()[10:])
-    require_messages(log_files(tmp_path), LONG_MIN, LONG_MAX)
+    require_messages([log_files(tmp_path)], LONG_MIN, LONG_MAX)
     with pytest.raises(BadInput, match="those of this store are from 2020"):
-        require_messages(log_files(tmp_path), LONG_MAX, LONG_MAX)
+        require_messages([log_files(tmp_path)], LONG_MAX, LONG_MAX)
 
 
 def test_a_store_without_groups_says_what_is_needed(store, capsys):
@@ -161,7 +162,14 @@ def test_events_beside_a_store_stay_when_a_line_about_another_group_is_given(tmp
 
     def dropped(subscriptions):
         audit = Audit(None, recording.store, AuditOptions(subscriptions=subscriptions))
-        scan = Scan(audit.inferences(), LONG_MIN, LONG_MAX, check_crc=False, end=audit.end, each_message=True)
+        scan = Scan(
+            audit.stores[0].inferences(audit.cluster),
+            LONG_MIN,
+            LONG_MAX,
+            check_crc=False,
+            end=audit.stores[0].end,
+            each_message=True,
+        )
         batches = list(scan.run(log_ranges(log_files(recording.store), 1 << 40)))
         rows = [row for batch in batches for row in batch.to_pylist() if row["group"] == line["group"]]
         return sum(row["fate"] in set(map(str, LOSING)) for row in rows)
@@ -207,7 +215,8 @@ def test_the_verb_takes_the_events_beside_a_store_and_what_is_given(tmp_path, go
     class Seen(Exception):
         pass
 
-    def looked(_, __, options):
+    def looked(_, __, options, names_known):
+        assert names_known
         seen.append(options)
         raise Seen
 

@@ -8,7 +8,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
-from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import Audit
+from rmqlab_tools.spark.audit.audit_options import AuditOptions
 from rmqlab_tools.spark.audit.subscriptions import ClientSubscription, Subscriptions
 from rmqlab_tools.spark.files import record_columns
 from rmqlab_tools.spark.files import record_kernel as kernel
@@ -113,6 +114,10 @@ def test_an_audit_judges_what_was_stored_when_it_began(live):
     audit = Audit(None, root, AuditOptions(subscriptions=given))
     path.write_bytes(whole)
     offsets.write_text('{"offsetTable": {"T@G": {"0": 9}}}')
-    rows = [row for batch in audit.scan.run(audit._ranges) for row in batch.to_pylist()]
+    rows = [
+        row
+        for batch in audit.stores[0].scan(audit.cluster, audit._evidence).run(audit.stores[0].ranges)
+        for row in batch.to_pylist()
+    ]
     assert sum(row["messages"] for row in rows if row["fate"] == "delivered") == 3
     assert sum(row["messages"] for row in rows if row["fate"] == "waiting") == 5

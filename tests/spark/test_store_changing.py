@@ -10,9 +10,10 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
 
+from rmqlab import files
 from rmqlab.errors import BadInput
-from rmqlab_tools.live import config_load
-from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+from rmqlab_tools.spark.audit.audit import Audit
+from rmqlab_tools.spark.audit.audit_options import AuditOptions
 from rmqlab_tools.spark.audit.subscriptions import ClientSubscription, Subscriptions
 from rmqlab_tools.spark.audit_store import AuditResult
 from rmqlab_tools.spark.files.commit_log_files import cut_since, log_files, log_ranges
@@ -53,7 +54,11 @@ def read(files, split):
 
 def fates(audit):
     """Messages by fate and certainty, and the reasons of what is damaged; as the tasks tell, without Spark."""
-    rows = [row for batch in audit.scan.run(audit._ranges) for row in batch.to_pylist()]
+    rows = [
+        row
+        for batch in audit.stores[0].scan(audit.cluster, audit._evidence).run(audit.stores[0].ranges)
+        for row in batch.to_pylist()
+    ]
     told = {}
     for row in rows:
         if row["kind"] == "count":
@@ -158,14 +163,14 @@ def test_a_file_that_is_replaced_in_the_middle_is_the_old_one_and_that_is_said(s
     path = root / "config" / "consumerOffset.json"
     path.with_name(f"{path.name}.bak").write_bytes(path.read_bytes())
     commit(root, MESSAGES)
-    read_bytes = config_load.read_bytes
+    read_bytes = files.read_bytes
 
     def replacing(wanted):
         if wanted == path:
             raise FileNotFoundError(wanted)
         return read_bytes(wanted)
 
-    monkeypatch.setattr(config_load, "read_bytes", replacing)
+    monkeypatch.setattr(files, "read_bytes", replacing)
     audit = Audit(None, root, AuditOptions(subscriptions=GIVEN))
     (says,) = audit.config_damage
     assert says == "consumerOffset.json is missing; 4.8.0 takes consumerOffset.json.bak instead, which is older"

@@ -6,9 +6,10 @@ that a listener is about to get a message, `SubAfter` how that went.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,15 +21,14 @@ from rmqlab.run.fates import Fate
 from rmqlab_tools.spark.audit import scan as audit_scan
 from rmqlab_tools.spark.audit.fate_codes import ASKED_WORDS, CERTAINTIES, WHY, Answer, CertaintyCode, UnknownReason
 from rmqlab_tools.spark.audit.subscriptions import flag_field, json_lines, reason, text_field
-from rmqlab_tools.spark.files.commit_log_files import RecordFilter
+from rmqlab_tools.spark.files.commit_log_files import LogRange, RecordFilter
 from rmqlab_tools.spark.files.log_reader import LogReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rmqlab_tools.spark.audit.engine import Engine, Rows
-    from rmqlab_tools.spark.files.commit_log_files import LogRange
 
 BEGUN, FAILED, DEAD, CONSUMED = 1, 2, 3, 4
 """What is known of a consumption, the better news the higher."""
@@ -151,26 +151,34 @@ def _batch(rows: list[_Row]) -> pa.RecordBatch:
     )
 
 
+class EvidenceOfStore(NamedTuple):
+    """Where one store has evidence: its log, and those of its topics that tell.
+
+    `retried` has the committed offsets of retry topics, by topic and queue. `of_pop` says which of the topics are retry
+    topics of pops, of which check points tell more.
+    """
+
+    ranges: Sequence[LogRange]
+    topics: tuple[str, ...]
+    retried: Mapping[tuple[str, int], int]
+    of_pop: Callable[[], Container[str]] = tuple
+
+
 class DeliveryEvidence:
-    """The evidence of one store and of the logs given with it. It is gathered when first asked for, until `close`."""
+    """The evidence of stores and of the logs given with them. It is gathered when first asked for, until `close`.
+
+    A consumer writes its trace to any broker, so what is in one store may be about a message of another.
+    """
 
     def __init__(
         self,
         engine: Engine,
-        ranges: Sequence[LogRange],
-        topics: tuple[str, ...],
+        stores: Sequence[EvidenceOfStore],
         trace_topic: str,
         delivered: tuple[str, ...],
-        retried: Mapping[tuple[str, int], int],
-        of_pop: Callable[[], Container[str]] = tuple,
     ) -> None:
-        """`topics` are those of the store that tell, `delivered` paths of delivery logs, which are read at once.
-
-        `retried` has the committed offsets of retry topics, by topic and queue. `of_pop` says which of the topics are
-        retry topics of pops, of which check points tell more.
-        """
-        self._engine, self._ranges, self._retried, self._of_pop = engine, ranges, retried, of_pop
-        self._topics, self._trace_topic = topics, trace_topic
+        """`delivered` are paths of delivery logs, which are read at once."""
+        self._engine, self._stores, self._trace_topic = engine, stores, trace_topic
         logs = (pa.Table.from_batches(read_log(path), EVIDENCE_SCHEMA) for path in delivered)
         self._given = pa.concat_tables([EVIDENCE_SCHEMA.empty_table(), *logs])
         self.fully_logged_groups = frozenset(self._given["group"].to_pylist())
@@ -186,18 +194,23 @@ class DeliveryEvidence:
         """What is known of deliveries: one row a group and message, with the best that is known of it as `rank`."""
         engine = self._engine
         found = [engine.given(self._given)] if self._given.num_rows else []
-        if self._topics or not found:
-            of_pop = self._of_pop()
-            topics = tuple(topic for topic in self._topics if topic not in of_pop)
-            ranges = self._ranges if topics else []
-            work = partial(read_evidence, topics=topics, trace_topic=self._trace_topic, retried=self._retried)
+        for store in self._stores:
+            if not store.topics and (found or store is not self._stores[-1]):
+                continue
+            of_pop = store.of_pop()
+            topics = tuple(topic for topic in store.topics if topic not in of_pop)
+            ranges = store.ranges if topics else []
+            work = partial(read_evidence, topics=topics, trace_topic=self._trace_topic, retried=store.retried)
             found.append(engine.read(ranges, work, EVIDENCE_SCHEMA))
-        return engine.kept(engine.query(_BEST, first=found[0], second=found[-1]))
+        every = " UNION ALL ".join(f"SELECT * FROM {{found_{number}}}" for number in range(len(found)))  # noqa: S608
+        return engine.kept(
+            engine.query(_BEST.format(every=every), **{f"found_{number}": rows for number, rows in enumerate(found)})
+        )
 
     @cached_property
     def clients(self) -> dict[str, tuple[str, ...]]:
         """The groups with evidence, and the clients that wrote a trace; none where a log names all deliveries."""
-        if not self._topics and not self._given.num_rows:
+        if not self._given.num_rows and not any(store.topics for store in self._stores):
             return {}
         by_group: dict[str, set[str]] = {}
         for row in self._engine.table(self._engine.query(_CLIENTS, best=self.best)).to_pylist():
@@ -221,10 +234,9 @@ class DeliveryEvidence:
             self._engine.release(self.__dict__.pop("best"))
 
 
-# A log and a store may both tell; where only one does, it is named twice, which changes no maximum.
 _BEST: Final = """
 SELECT e.group, e.key, max(e.rank) AS rank, max(e.client) AS client
-FROM (SELECT * FROM {first} UNION ALL SELECT * FROM {second}) e GROUP BY e.group, e.key"""
+FROM ({every}) e GROUP BY e.group, e.key"""
 _CLIENTS: Final = "SELECT DISTINCT b.group, b.client FROM {best} b"
 
 

@@ -12,6 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.files import end_of_data, open_regular
 from rmqlab.language import _, joined
 from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, SYSTEM_TOPICS, is_system_group
+from rmqlab_tools.spark.files.addresses import AddressPath
 from rmqlab_tools.spark.files.commit_log_files import log_ranges
 from rmqlab_tools.spark.files.log_reader import LogReader
 
@@ -32,31 +33,20 @@ LOOKED_AT: Final = 64 << 20
 """How many bytes of the log are looked at for a first message; behind that the audit itself finds out."""
 
 
-def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
-    """Raise `BadInput` if no whole message was stored from `since` to `until` (epoch ms, both included).
+def require_messages(logs: Sequence[Sequence[LogFile]], since: int, until: int) -> None:
+    """Raise `BadInput` if no log has a whole message stored from `since` to `until` (epoch ms, both included).
 
-    Looks no further than the first one, which is near the beginning of most logs, and not beyond `LOOKED_AT`.
+    Looks no further than the first one, which is near the beginning of most logs, and in none beyond `LOOKED_AT`.
     """
     if since > until:
         raise BadInput(
             _("from {moment} to {moment2}: that ends before it begins", moment=_moment(since), moment2=_moment(until))
         )
     bounds: list[int] = []
-    looked_at = 0
-    for part in log_ranges(files, LOOKED_AT >> 3):
-        for batch in LogReader(("storeTimestamp", "corrupt"), check_crc=False).read(part):
-            times = batch.filter(pc.is_null(batch["corrupt"]))["storeTimestamp"]
-            if not len(times):
-                continue
-            if pc.any(pc.and_(pc.greater_equal(times, since), pc.less_equal(times, until))).as_py():
-                return
-            bounds_of_part = pc.min_max(times)
-            bounds += (bounds_of_part["min"].as_py(), bounds_of_part["max"].as_py())
-        looked_at += part.high - part.low
-        if looked_at > LOOKED_AT:
-            return
+    if any(_has_message(files, since, until, bounds) for files in logs):
+        return
     if not bounds:
-        size = sum(file.size for file in files)
+        size = sum(file.size for files in logs for file in files)
         what = _("no whole message in its {size} bytes", size=size) if size else _("no message in it")
         raise BadInput(_("the commit log has {what}: nothing can be said of a store without messages", what=what))
     first, last = min(bounds), max(bounds)
@@ -67,6 +57,24 @@ def require_messages(files: Sequence[LogFile], since: int, until: int) -> None:
             moment2=_moment(last),
         )
     )
+
+
+def _has_message(files: Sequence[LogFile], since: int, until: int, bounds: list[int]) -> bool:
+    """Whether a log has a message of that time, or may have; `bounds` takes the times of the others."""
+    looked_at = 0
+    for part in log_ranges(files, LOOKED_AT >> 3):
+        for batch in LogReader(("storeTimestamp", "corrupt"), check_crc=False).read(part):
+            times = batch.filter(pc.is_null(batch["corrupt"]))["storeTimestamp"]
+            if not len(times):
+                continue
+            if pc.any(pc.and_(pc.greater_equal(times, since), pc.less_equal(times, until))).as_py():
+                return True
+            bounds_of_part = pc.min_max(times)
+            bounds += (bounds_of_part["min"].as_py(), bounds_of_part["max"].as_py())
+        looked_at += part.high - part.low
+        if looked_at > LOOKED_AT:
+            return True
+    return False
 
 
 def _moment(time: int) -> str:
@@ -93,6 +101,8 @@ def begins_at_first(files: Sequence[LogFile], percent: int = IN_MEMORY_PERCENT) 
 
 def _written(file: LogFile) -> int:
     """How many bytes come before the zeros at the end: a broker makes its files in full size."""
+    if isinstance(file.path, AddressPath):
+        return file.size
     try:
         with open_regular(Path(file.path)) as stream:
             return end_of_data(stream.fileno(), file.size)
@@ -110,7 +120,7 @@ def is_audited(group: str, topic: str) -> bool:
 
 
 def require_groups(
-    root: str | Path,
+    root: object,
     known: Collection[str],
     wanted: Iterable[str],
     fully_logged_groups: Collection[str],

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab_tools.spark.audit.subscriptions import AVG, AVG_BY_CIRCLE, NEVER, ClientSubscription, Present
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -65,10 +66,14 @@ class Owners:
         present: Sequence[Present],
         client_subscriptions: Sequence[ClientSubscription],
         *,
+        broker: str = "",
+        elsewhere: Mapping[str, int] = MappingProxyType({}),
         notify_consumer_ids_changed: bool = True,
         rules: Rules = DEFAULT_RULES,
     ) -> None:
-        """`queues` is how many the topic has, 0 if that is not known: then nothing is known of owners.
+        """`queues` is how many the topic has at `broker`, 0 if that is not known: then nothing is known of owners.
+
+        `elsewhere`: how many it has at other brokers. Members share the queues of all brokers, in the order of names.
 
         `notify_consumer_ids_changed`: the broker notifies members when others come and go, else they notice at their
         next rebalance. `rules` are those of the clients' version.
@@ -91,12 +96,14 @@ class Owners:
         self._ends = np.array([*(ends.get(client, NEVER) for client in self.clients), NEVER], np.int64)
         place = {client: number for number, client in enumerate(self.clients)}
         self._table = np.full((len(present), queues), -1, np.int64)
-        all_queues = queues_of(topic, "", queues)
+        by_broker = {**elsewhere, broker: queues} if queues else {}
+        all_queues = sorted(queue for name, number in by_broker.items() for queue in queues_of(topic, name, number))
         for moment, (_, clients, strategy) in enumerate(present):
             if strategy in COMPUTED and all_queues:
                 for client in clients:
                     share = COMPUTED[strategy]().allocate(group, client, all_queues, list(clients))
-                    self._table[moment, [queue.queue_id for queue in share or ()]] = place[client]
+                    mine = [queue.queue_id for queue in share or () if queue.broker_name == broker]
+                    self._table[moment, mine] = place[client]
         # Members that go one after another until nobody is left are shut down; nobody takes over from them.
         ended = present[-1].since - self._settled_ms if present and not present[-1].clients else NEVER
         for before, now in pairwise(present):

@@ -28,6 +28,7 @@ from rmqlab_tools.spark.audit.fate_codes import (
 from rmqlab_tools.spark.audit.fate_inference import FateInference
 from rmqlab_tools.spark.audit.queue_check import QueueCheck
 from rmqlab_tools.spark.audit.subscriptions import NEVER
+from rmqlab_tools.spark.files.addresses import StorePath
 from rmqlab_tools.spark.files.commit_log_files import PROPERTY_PREFIX, RecordFilter
 from rmqlab_tools.spark.files.log_reader import LogReader
 from rmqlab_tools.spark.files.store_tables import filled
@@ -101,7 +102,7 @@ class Scan:
     since: int
     until: int
     check_crc: bool
-    root: str | None = None
+    root: StorePath | None = None
     end: int = LONG_MAX
     each_message: bool = False
 

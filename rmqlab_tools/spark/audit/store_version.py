@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rmqlab.language import _, joined
@@ -11,6 +10,7 @@ from rmqlab.protocol import fastjson
 from rmqlab.protocol.wire import ANY_CONFIG, ConfigMark
 from rmqlab.rules import DEFAULT_RULES, RULES
 from rmqlab_tools.live.config_load import load_config
+from rmqlab_tools.spark.files.addresses import StorePath, read_bytes, store_path
 
 if TYPE_CHECKING:
     from rmqlab.rules import Rules
@@ -43,12 +43,12 @@ class WrittenBy(NamedTuple):
 UNKNOWN_WRITER: Final = WrittenBy((), ())
 
 
-def written_by(root: str | Path) -> WrittenBy:
+def written_by(root: str | StorePath) -> WrittenBy:
     """Look at the fields of the files in `config/` (5.5.0 `ConsumerOffsetManager`, 5.3.3 `DataVersion`).
 
     A store whose files are of a version that no rules are known of has the form of the one nearest to it.
     """
-    files = {name: _fields(Path(root) / "config" / name) for name in _FILES}
+    files = {name: _fields(store_path(root) / "config" / name) for name in _FILES}
     read = {name: fields for name, fields in files.items() if fields}
     marks = sorted({mark for rules in RULES.values() for mark in rules.wire.config_marks})
     seen = {mark for mark in marks if _place(mark, read)}
@@ -64,9 +64,9 @@ def written_by(root: str | Path) -> WrittenBy:
     return WrittenBy(versions, tuple(f"{mark.field} in config/{_place(mark, read)}" for mark in sorted(seen)))
 
 
-def _fields(path: Path) -> set[str]:
+def _fields(path: StorePath) -> set[str]:
     """The names of a file's fields, and of those of its `dataVersion`; none of a file that cannot be read."""
-    value: Any = load_config(path, lambda text: fastjson.read(to_utf8(text))).value
+    value: Any = load_config(path, lambda text: fastjson.read(to_utf8(text)), read_bytes).value
     if not isinstance(value, dict):
         return set()
     version = value.get("dataVersion")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.language import _
 from rmqlab.message.topics import retry_topic
@@ -25,8 +25,9 @@ def totals(
     sent, delivered, lost, unknown; by_fate, by_certainty, unknown_because; lost_by_*, lost_ids, first_lost, last_lost
     (epoch ms). `delivered` and `lost` have only what is proved or implied, `unknown` what is neither. `may_be_lost` is
     what an offset passed, where it is not known whether it was delivered, or whether somebody asked for it.
-    `asked_for`: the subscriptions of all members, where those are known. `counts` and `lost` are rows of `Audit.counts`
-    and `Audit.lost`; the ids are in the order of `lost`.
+    `asked_for`: the subscriptions of all members, where those are known. `by_broker`: sent, delivered, lost, unknown of
+    each broker, where there are several; queues have the broker's name then. `counts` and `lost` are rows of
+    `Audit.counts` and `Audit.lost`; the ids are in the order of `lost`.
     """
     by_group: dict[str, dict[str, dict[str, Any]]] = {}
     for group, topic in keys:
@@ -47,20 +48,23 @@ def totals(
     for row in counts:
         figures, number = by_group[row["group"]][row["topic"]], row["messages"]
         figures["sent"] += number
+        account = _account(row)
+        if account is not None:
+            figures[account] += number
+        if "broker" in row:
+            at_broker = figures.setdefault("by_broker", {}).setdefault(row["broker"], dict.fromkeys(_BY_BROKER, 0))
+            for name in {"sent", account} - {None}:
+                at_broker[name] += number
         _add(figures["by_fate"], row["fate"], number)
         _add(figures["by_certainty"].setdefault(row["certainty"], {}), row["fate"], number)
-        if row["certainty"] == CERTAINTIES[CertaintyCode.UNKNOWN]:
-            figures["unknown"] += number
+        if account == "unknown":
             _add(figures["unknown_because"], row["reason"], number)
             figures["may_be_lost"] += number * (row["fate"] != Fate.WAITING and row["asked"] != ASKED_WORDS[Answer.NO])
-        elif row["fate"] == Fate.DELIVERED:
-            figures["delivered"] += number
-        elif Fate(row["fate"]) in LOSING and row["asked"] == ASKED_WORDS[Answer.MAYBE]:
-            figures["may_be_lost"] += number
-        elif is_lost(row):
-            figures["lost"] += number
+        elif account == "lost":
             _add(figures["lost_by_tag"], row["tag"] or "", number)
-            _add(figures["lost_by_queue"], str(row["queueId"]), number)
+            _add(figures["lost_by_queue"], _queue(row), number)
+        elif account is None and Fate(row["fate"]) in LOSING and row["asked"] == ASKED_WORDS[Answer.MAYBE]:
+            figures["may_be_lost"] += number
     for row in filter(is_lost, lost):
         figures = by_group[row["group"]][row["topic"]]
         figures["lost_ids"].append(row["offsetMsgId"])
@@ -110,6 +114,23 @@ def resend_plan(lost: pa.Table) -> list[dict[str, Any]]:
         entry["to_topic"]["duplicates"] += row["elsewhere"]
         entry["messages"].append(row["offsetMsgId"])
     return [plan[key] for key in sorted(plan)]
+
+
+_BY_BROKER: Final = ("sent", "delivered", "lost", "unknown")
+
+
+def _account(row: Mapping[str, Any]) -> str | None:
+    """To which of `delivered`, `lost` and `unknown` a row of counts goes; None: to none of them."""
+    if row["certainty"] == CERTAINTIES[CertaintyCode.UNKNOWN]:
+        return "unknown"
+    if row["fate"] == Fate.DELIVERED:
+        return "delivered"
+    return "lost" if is_lost(row) else None
+
+
+def _queue(row: Mapping[str, Any]) -> str:
+    """The queue's number, with its broker's name where there are several brokers."""
+    return f"{row['broker']}:{row['queueId']}" if "broker" in row else str(row["queueId"])
 
 
 def _add(cells: dict[str, int], name: str, number: int) -> None:

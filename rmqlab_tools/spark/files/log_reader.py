@@ -16,7 +16,8 @@ import pyarrow as pa
 from rmqlab.files import end_of_data, open_regular
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab_tools.spark.files import record_kernel as kernel
-from rmqlab_tools.spark.files.commit_log_files import TYPES, LogRange, RecordFilter
+from rmqlab_tools.spark.files.addresses import AddressPath, RangeReader, unreadable
+from rmqlab_tools.spark.files.commit_log_files import FETCHED, TYPES, LogRange, RecordFilter, log_ranges
 from rmqlab_tools.spark.files.record_columns import BATCH_ROWS, RecordWalk
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.spark.files.commit_log_files import LogFile
 
 _BODY_ROOM: Final = 16 << 20
+_MORE: Final = 16 << 20
 _MAGIC: Final = MESSAGE_MAGIC_CODE.to_bytes(4, "big", signed=True)
 
 
@@ -55,7 +57,9 @@ class LogReader:
         if file is None:
             yield self._damage(part.low, part.high - part.low, "a file is missing")
             return
-        if file.size:
+        if isinstance(file.path, AddressPath):
+            yield from self._fetched(part, file.path)
+        elif file.size:
             try:
                 stream = open_regular(Path(file.path))
             except FileNotFoundError:
@@ -83,17 +87,29 @@ class LogReader:
             mapped = mmap.mmap(fd, left, access=mmap.ACCESS_READ)
         except ValueError:  # cut this moment
             return
-        data = np.frombuffer(mapped, np.uint8)
         try:
-            yield from self._records(data, mapped, part._replace(high=min(part.high, left)), fd)
+            yield from self._records(_Mapped(mapped, left, fd), part._replace(high=min(part.high, left)))
         finally:
-            del data
             with suppress(BufferError):  # an error on its way still looks into it, and is what matters
                 mapped.close()
 
-    def _records(self, data: NDArray[np.uint8], mapped: mmap.mmap, part: LogRange, fd: int) -> Iterator[pa.RecordBatch]:
+    def _fetched(self, part: LogRange, path: AddressPath) -> Iterator[pa.RecordBatch]:
+        """The batches of a range at an address."""
+        if part.begin >= part.high:
+            return
+        try:
+            with RangeReader(path) as reader:
+                yield from self._records(_Fetched(reader, part), part)
+        except FileNotFoundError:
+            if part.file and part.high == part.file.size:
+                yield self._damage(part.file.base, part.file.size, "the file was deleted meanwhile")
+        except OSError as error:  # what a network does not bring is no damage of the log
+            raise unreadable(path, error) from error
+
+    def _records(self, source: _Mapped | _Fetched, part: LogRange) -> Iterator[pa.RecordBatch]:
         file = part.file
         assert file is not None  # noqa: S101 - for the type checker
+        data = source.data()
         at, body_room = part.begin, _BODY_ROOM
         walk = RecordWalk(self.columns, self.wanted, check_crc=self.check_crc)
         self.reached = file.base + at
@@ -109,7 +125,11 @@ class LogReader:
             elif how in {kernel.EMPTY, kernel.BAD_RECORD} and _is_record(data, at, file.base):
                 continue  # a broker wrote it in the meantime
             elif how not in {kernel.FULL, kernel.DONE}:
-                size, reason = _gap(data, mapped, at, file, fd, how, detail)
+                del data
+                is_more, data = source.fetch_more(), source.data()
+                if is_more:
+                    continue  # a record that goes on behind the range, or what comes behind damage
+                size, reason = _gap(data, source, at, file, how, detail)
                 if not size:
                     return
                 if reason and at >= part.low:
@@ -131,12 +151,17 @@ def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> i
     for file in files:
         if file.base + file.size <= end:
             continue
+        if until is None and not file.last:
+            end = file.next_base  # whatever is damaged in it
+            continue
         if until is not None and end >= until:
             break
         high = file.size if until is None else min(until - file.base, file.size)
         reader = LogReader((), check_crc=False)
         # No record begins behind the file's end, so nothing is decoded on the way.
-        for _ in reader.read(LogRange(file, file.size, high, max(end - file.base, 0))):
+        parts = log_ranges([file], FETCHED) if isinstance(file.path, AddressPath) else []
+        known = [part.begin for part in parts if part.begin < high]
+        for _ in reader.read(LogRange(file, file.size, high, max(end - file.base, *known, 0))):
             pass
         if file.last:
             # Several may be: files made for later, or one whose beginning is damaged.
@@ -148,8 +173,56 @@ def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> i
     return end
 
 
+class _Mapped:
+    """The bytes of a file of this machine, from its beginning."""
+
+    def __init__(self, mapped: mmap.mmap, size: int, fd: int) -> None:
+        self.bytes, self._size, self._fd = mapped, size, fd
+
+    def data(self) -> NDArray[np.uint8]:
+        return np.frombuffer(self.bytes, np.uint8)
+
+    def fetch_more(self) -> bool:
+        return False
+
+    def end(self) -> int:
+        """Where the last byte that is not zero ends."""
+        return end_of_data(self._fd, self._size)
+
+
+class _Fetched:
+    """The bytes of a file at an address: those of one range, each at its place in the file.
+
+    Memory is taken where bytes are, as in a file with holes.
+    """
+
+    def __init__(self, reader: RangeReader, part: LogRange) -> None:
+        assert part.file is not None  # noqa: S101 - for the type checker
+        self._reader, self._size, self._have = reader, part.file.size, part.begin
+        self.bytes = mmap.mmap(-1, self._size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._fill(part.high)
+
+    def _fill(self, end: int) -> None:
+        for place, data in self._reader.pieces(self._have, end):
+            self.bytes[place : place + len(data)] = data
+        self._have = end
+
+    def data(self) -> NDArray[np.uint8]:
+        return np.frombuffer(self.bytes, np.uint8)[: self._have]
+
+    def fetch_more(self) -> bool:
+        """Fetch more of what follows; False where the file ends."""
+        before = self._have
+        self._fill(min(before + _MORE, self._size))
+        return self._have > before
+
+    def end(self) -> int:
+        """Where the last byte that is not zero ends: a file's zeros at its end are not part of it."""
+        return self._have
+
+
 def _gap(
-    data: NDArray[np.uint8], mapped: mmap.mmap, at: int, file: LogFile, fd: int, how: int, detail: int
+    data: NDArray[np.uint8], source: _Mapped | _Fetched, at: int, file: LogFile, how: int, detail: int
 ) -> tuple[int, str]:
     """How many bytes at `at` are no record, and what is wrong ("": nothing). Size 0: nothing more is written."""
     if how == kernel.BLANK:
@@ -157,11 +230,11 @@ def _gap(
             return len(data) - at, ""
         detail = kernel.SIZE
     # The last file was made in full size: to look through a gigabyte of zeros took longer than all its records.
-    end = end_of_data(fd, len(data)) if file.last else len(data)
+    end = source.end() if file.last else len(data)
     if end <= at:
         return 0, ""
     reason = "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
-    return _next_record(data, mapped, at, end, file.base) - at, reason
+    return _next_record(data, source.bytes, at, end, file.base) - at, reason
 
 
 def _is_record(data: NDArray[np.uint8], at: int, base: int) -> bool:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from rmqlab.broker.consumer_filter_manager import decode_filter_data
 from rmqlab.errors import BadInput
-from rmqlab.files import contents, is_dir, open_regular, read_bytes
 from rmqlab.language import _
 from rmqlab.message.java import LONG_MIN, parse_int, split, to_utf8
 from rmqlab.protocol import fastjson
@@ -20,6 +19,17 @@ from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 from rmqlab_tools.live.config_load import FileState, load_config
+from rmqlab_tools.spark.files.addresses import (
+    AddressPath,
+    StorePath,
+    contents,
+    is_dir,
+    open_file,
+    read_bytes,
+    size_of,
+    store_path,
+    unreadable,
+)
 from rmqlab_tools.spark.files.commit_log_files import queue_files, regular, store_directory, together
 
 if TYPE_CHECKING:
@@ -39,8 +49,8 @@ class StoreConfig:
     (`rmqlab_tools.live.config_load`). Where both are no use the table is empty, and `damage` says so: an audit goes on.
     """
 
-    def __init__(self, root: str | Path) -> None:
-        self._folder = Path(root) / "config"
+    def __init__(self, root: str | StorePath) -> None:
+        self._folder = store_path(root) / "config"
         self._loads: dict[str, ConfigLoad[Any]] = {}
 
     def offsets(self) -> dict[tuple[str, str], dict[int, int]]:
@@ -95,7 +105,7 @@ class StoreConfig:
 
     def _read(self, name: str, decode: Callable[[str], T | None]) -> T | None:
         if name not in self._loads:  # once: a running broker writes it anew every few seconds
-            self._loads[name] = load_config(self._folder / name, decode)
+            self._loads[name] = load_config(self._folder / name, decode, read_bytes)
         value: T | None = self._loads[name].value
         return value
 
@@ -165,20 +175,31 @@ own, that nothing could be.
 """
 
 
-def pieces(root: Path, table: str, piece_bytes: int) -> list[tuple[str, ...]]:
+def pieces(root: StorePath, table: str, piece_bytes: int) -> list[tuple[str | AddressPath, ...]]:
     """The work of reading a table, in pieces that can be read anywhere: file paths, none for `config/`."""
     if table not in _FILE_READERS:
         return [()]
     if table == "index":
         paths = [path for path in contents(root / table) if _INDEX_NAME.fullmatch(path.name)]
-        sized = [(str(path), about.st_size) for path in paths if (about := regular(path)) is not None]
+        sizes = [(path, _size(path)) for path in paths]
+        sized = [(str(path) if isinstance(path, Path) else path, size) for path, size in sizes if size is not None]
     else:
         folder = {"ext": "consumequeue_ext"}.get(table, table)
         sized = [(file.path, file.size) for file in queue_files(root, folder)]
     return together(sized, piece_bytes)
 
 
-def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | None) -> Iterator[pa.RecordBatch]:
+def _size(path: StorePath) -> int | None:
+    """The bytes of a file of a store; errors are those of `regular`."""
+    if isinstance(path, AddressPath):
+        return size_of(path)
+    about = regular(path)
+    return None if about is None else about.st_size
+
+
+def read_piece(
+    root: StorePath, table: str, paths: Sequence[str | AddressPath], hash_slots: int | None
+) -> Iterator[pa.RecordBatch]:
     """The rows of one piece of a table."""
     if table in _FILE_READERS:
         for path in paths:
@@ -191,32 +212,32 @@ def read_piece(root: Path, table: str, paths: Sequence[str], hash_slots: int | N
         yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS[table])
 
 
-def config_damage(path: str | Path, table: str) -> list[str]:
+def config_damage(path: str | StorePath, table: str) -> list[str]:
     """What is wrong with the file of `config/` that a table is read from: its `.bak` is taken, or nothing is known."""
-    if table not in _CONFIG_READERS or not is_dir(Path(path)):
+    if table not in _CONFIG_READERS or not is_dir(store_path(path)):
         return []
     config = StoreConfig(store_directory(path))
     _CONFIG_READERS[table](config)
     return config.damage
 
 
-def _of_file(table: str, path: str, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
+def _of_file(table: str, path: str | AddressPath, hash_slots: int | None) -> Iterator[pa.RecordBatch]:
     """The rows of one file; one row that says so where a broker has deleted it since it was listed."""
     try:
-        with open_regular(Path(path)) as stream:
+        with open_file(store_path(path)) as stream:
             yield from _FILE_READERS[table](path, stream, hash_slots)
     except FileNotFoundError:
-        known: dict[str, Any] = {"file": Path(path).name}
+        known: dict[str, Any] = {"file": store_path(path).name}
         if table != "index":
             known["topic"], known["queueId"], _ignored = _place(path)
         yield filled(SCHEMAS[table], 1, **known, corrupt="the file was deleted meanwhile")
     except OSError as error:
-        raise BadInput(_("{path}: cannot be read ({strerror})", path=path, strerror=error.strerror)) from error
+        raise unreadable(store_path(path), error) from error
 
 
-def _place(path: str) -> tuple[str, int, int]:
+def _place(path: str | AddressPath) -> tuple[str, int, int]:
     """Topic, queue id and the first byte's place in the queue, from the path of a queue's file."""
-    parts = Path(path).parts
+    parts = store_path(path).parts
     return parts[-3], parse_int(parts[-2]), int(parts[-1])
 
 
@@ -234,9 +255,9 @@ def filled(schema: pa.Schema, rows: int, **known: Any) -> pa.RecordBatch:
     return pa.record_batch(arrays, schema=schema)
 
 
-def _queue(path: str, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBatch]:
+def _queue(path: str | AddressPath, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBatch]:
     topic, queue_id, base = _place(path)
-    entries = np.fromfile(stream, QUEUE_ENTRY, count=_length(stream) // QUEUE_ENTRY.itemsize)
+    entries = _numbers(stream, QUEUE_ENTRY, _length(stream) // QUEUE_ENTRY.itemsize)
     written = (entries["size"] > 0) & (entries["offset"] >= 0)
     blank = (entries["size"] == BLANK_SIZE) & (entries["offset"] == 0)
     last = int(np.flatnonzero(written | (entries["offset"] != 0) | (entries["code"] != 0)).max(initial=-1)) + 1
@@ -260,7 +281,7 @@ def _queue(path: str, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBat
     )
 
 
-def _extension(path: str, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBatch]:
+def _extension(path: str | AddressPath, stream: IO[bytes], _: int | None) -> Iterator[pa.RecordBatch]:
     topic, queue_id, base = _place(path)
     data = stream.read()
     rows: list[dict[str, Any]] = []
@@ -277,11 +298,11 @@ def _extension(path: str, stream: IO[bytes], _: int | None) -> Iterator[pa.Recor
     yield pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["ext"])
 
 
-def _index(path: str, stream: IO[bytes], hash_slots: int | None) -> Iterator[pa.RecordBatch]:
+def _index(path: str | AddressPath, stream: IO[bytes], hash_slots: int | None) -> Iterator[pa.RecordBatch]:
     length = _length(stream)
-    header = np.fromfile(stream, ">i8", count=_INDEX_HEADER // 8)
+    header = _numbers(stream, np.dtype(">i8"), _INDEX_HEADER // 8)
     if len(header) < _INDEX_HEADER // 8:
-        yield filled(SCHEMAS["index"], 1, file=Path(path).name, corrupt="the file is shorter than its header")
+        yield filled(SCHEMAS["index"], 1, file=store_path(path).name, corrupt="the file is shorter than its header")
         return
     # Java makes four entries for each slot unless it is told otherwise.
     slots, rest = (hash_slots, 0) if hash_slots else divmod(length - _INDEX_HEADER, 84)
@@ -297,11 +318,11 @@ def _index(path: str, stream: IO[bytes], hash_slots: int | None) -> Iterator[pa.
     begin = _INDEX_HEADER + 4 * slots + _INDEX_ENTRY.itemsize
     room = max(0, (length - begin) // _INDEX_ENTRY.itemsize)
     stream.seek(begin)
-    entries = np.fromfile(stream, _INDEX_ENTRY, count=min(max(count - 1, 0), room))
+    entries = _numbers(stream, _INDEX_ENTRY, min(max(count - 1, 0), room))
     yield filled(
         SCHEMAS["index"],
         len(entries),
-        file=Path(path).name,
+        file=store_path(path).name,
         keyHash=entries["hash"].astype(np.int32),
         physicalOffset=entries["offset"].astype(np.int64),
         storeTimestamp=entries["seconds"].astype(np.int64) * 1000 + int(header[0]),
@@ -309,7 +330,16 @@ def _index(path: str, stream: IO[bytes], hash_slots: int | None) -> Iterator[pa.
 
 
 def _length(stream: IO[bytes]) -> int:
-    return os.fstat(stream.fileno()).st_size
+    """The bytes of a file that was opened now."""
+    length = stream.seek(0, os.SEEK_END)
+    stream.seek(0)
+    return length
+
+
+def _numbers(stream: IO[bytes], kind: np.dtype[Any], count: int) -> np.ndarray[Any, Any]:
+    """So many entries, fewer where the file ends."""
+    data = stream.read(count * kind.itemsize)
+    return np.frombuffer(data, kind, len(data) // kind.itemsize)
 
 
 def _offsets(config: StoreConfig) -> list[dict[str, Any]]:
@@ -340,7 +370,7 @@ def _fields(names: Sequence[str], value: Any) -> dict[str, Any]:
     return {name: getattr(value, re.sub("([A-Z])", r"_\1", name).lower()) for name in names}
 
 
-_FILE_READERS: Final[dict[str, Callable[[str, IO[bytes], int | None], Iterator[pa.RecordBatch]]]] = {
+_FILE_READERS: Final[dict[str, Callable[[str | AddressPath, IO[bytes], int | None], Iterator[pa.RecordBatch]]]] = {
     "consumequeue": _queue,
     "ext": _extension,
     "index": _index,

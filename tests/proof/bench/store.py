@@ -287,7 +287,8 @@ def _cpu(work: Callable[[], Measurement]) -> Callable[[], Measurement]:
 
 def _audit(size: int, kind: str) -> Callable[[], Measurement]:
     def measure() -> Measurement:
-        from rmqlab_tools.spark.audit.audit import Audit, AuditOptions
+        from rmqlab_tools.spark.audit.audit import Audit
+        from rmqlab_tools.spark.audit.audit_options import AuditOptions
         from rmqlab_tools.spark.audit.subscriptions import BrokerSubscription, ClientSubscription, Subscriptions
 
         prepared = bench(size)

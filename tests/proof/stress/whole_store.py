@@ -263,7 +263,7 @@ def audited(root: Path, where: Collection[str] = tuple(_TABLES)) -> int:
     if not {"commitlog", "consumequeue"} & set(where):
         return rows
     parts = log_ranges(log_files(root), 4_000)
-    scanned = Scan({}, LONG_MIN, LONG_MAX, check_crc=True, root=str(root)).run(parts)
+    scanned = Scan({}, LONG_MIN, LONG_MAX, check_crc=True, root=root).run(parts)
     return rows + sum(len(batch) for batch in scanned)
 
 

@@ -1,0 +1,170 @@
+"""Stores of several brokers: a group's loss is the sum, members share the queues of all, a slave's copy is no store.
+
+The recording is of two real brokers of 4.8.0, a slave of one, and clients that knew both (`two-brokers`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
+
+import rmqlab
+from rmqlab.errors import BadInput
+from rmqlab.message.java import LONG_MAX, LONG_MIN
+from rmqlab.run.fates import Fate
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.spark.audit.audit import Audit, BrokerAudit
+from rmqlab_tools.spark.audit.audit_options import AuditOptions
+from rmqlab_tools.spark.audit.scan import DETAIL, Scan
+from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
+from rmqlab_tools.spark.audit_store import open_audit
+from rmqlab_tools.spark.files.broker_stores import broker_stores, given_stores
+from tests.proof.log_maker import LogMaker
+
+BROKERS = ("broker-a", "broker-b")
+
+
+@pytest.fixture(scope="module")
+def recorded(golden, tmp_path_factory):
+    """The folder of the stores, unpacked, each in a folder of its own beside the settings; and the events."""
+    source, folder = golden / "broker-4.8.0" / "two-brokers", tmp_path_factory.mktemp("two-brokers")
+    for name in (*BROKERS, "broker-a-slave"):
+        shutil.unpack_archive(source / name / "store.tar.gz", folder / name, filter="data")
+        shutil.copy(source / name / "broker.conf", folder / name)
+    shutil.copy(source / "events.jsonl.gz", folder)
+    with gzip.open(folder / "events.jsonl.gz", "rt") as stream:
+        return folder, [json.loads(line) for line in stream]
+
+
+def judged(folder, brokers, *, names_known=True):
+    """The fate and certainty of each message by its id, from stores and subscriptions alone."""
+    options = AuditOptions(subscriptions=read_subscriptions(folder / "events.jsonl.gz"))
+    stores = [BrokerAudit(folder / broker / "store", broker, options) for broker in brokers]
+    audit = Audit(None, stores, options, names_known=names_known)
+    said = {}
+    for store in audit.stores:
+        inferences = store.inferences(audit.cluster)
+        scan = Scan(inferences, LONG_MIN, LONG_MAX, check_crc=False, end=store.end, each_message=True)
+        rows = [row for batch in scan.run(store.ranges) for row in batch.to_pylist() if row["kind"] == DETAIL]
+        said |= {row["key"]: (row["fate"], row["certainty"]) for row in rows}
+    return said
+
+
+@pytest.mark.row("S-79")
+def test_owners_follow_from_the_queues_of_all_brokers(recorded):
+    """Each message that a real listener got, and no other, is delivered for certain."""
+    folder, events = recorded
+    said = judged(folder, BROKERS)
+    sent = {event["msgId"] for event in events if event["ev"] == "sent"}
+    got = {event["msgId"] for event in events if event["ev"] == "consume"}
+    assert set(said) == sent
+    assert {key for key, (fate, _) in said.items() if fate == Fate.DELIVERED} == got
+    assert {certainty for _, certainty in said.values()} == {"implied"}
+    lost = Counter(event["id"] for event in events if event["ev"] == "sent" and event["msgId"] not in got)
+    assert lost == {"two-brokers-000": 18, "two-brokers-001": 30}
+
+
+def test_without_the_brokers_names_nobody_knows_their_order(recorded):
+    folder, events = recorded
+    said = judged(folder, BROKERS, names_known=False)
+    differ = {event["msgId"] for event in events if event["ev"] == "sent" and event["id"] != "two-brokers-002"}
+    dropped = {Fate.DROPPED_BY_BROKER_TAG}
+    assert {said[key] for key in differ if said[key][0] not in dropped} == {(Fate.PASSED, "unknown")}
+
+
+def test_a_groups_loss_is_the_sum_and_a_slaves_copy_is_not_counted(spark, recorded):
+    folder, _ = recorded
+    stores = [str(folder / name) for name in ("broker-a-slave", "broker-b", "broker-a")]
+    log = str(folder / "events.jsonl.gz")
+    found = rmqlab.audit(stores, subscriptions=log, delivered=log, session=spark)
+    figures = found.groups["G_two-brokers-001"]["T_two-brokers-001"]
+    assert (figures["sent"], figures["lost"]) == (36, 30)
+    assert figures["by_certainty"]["proved"] == {"delivered": 6}
+    assert figures["by_broker"] == {
+        "broker-a": {"sent": 18, "delivered": 3, "lost": 15, "unknown": 0},
+        "broker-b": {"sent": 18, "delivered": 3, "lost": 15, "unknown": 0},
+    }
+    assert sum(figures["lost_by_queue"].values()) == 30
+    assert figures["lost_by_queue"]["broker-b:1"] == 6
+    assert found.lost.columns[0] == found.messages.columns[0] == "broker"
+    assert {row.broker for row in found.lost.collect()} == set(BROKERS)
+    (copy,) = found.as_json()["copies"]
+    assert (copy["shown"], copy["of"], copy["broker"]) == (stores[0], stores[2], "broker-a")
+    assert copy["low"] == copy["before"] == copy["behind"] == 0
+    assert found.lines()[0].startswith(f"{stores[0]} is a copy of {stores[2]}, as a slave has one")
+    assert [broker["broker"] for broker in found.as_json()["brokers"]] == list(BROKERS)
+    found.close()
+    # A slave alone is its broker's store.
+    alone = open_audit([stores[0], stores[1]], session=lambda: spark, subscriptions=log)
+    assert (alone.brokers, alone.copies) == (list(BROKERS), [])
+
+
+def store_of(folder, name, count=3, **first):
+    """A store that says it is of broker `name`, with so many messages."""
+    log = LogMaker(**first)
+    for number in range(count):
+        log.add("T", queue=0, properties={"TAGS": f"tag{number}"}, stored=number)
+    store = log.write(folder / "store")
+    if name:
+        (folder / "broker.conf").write_text(f"brokerName={name}\nbrokerId=0\n")
+    return store
+
+
+def told(*stores):
+    return broker_stores(given_stores([str(store) for store in stores]))
+
+
+def test_what_a_copy_has_alone_is_said(tmp_path):
+    """One that was taken later has more; the one that has most of the log counts, whichever comes first."""
+    older, newer = store_of(tmp_path / "older", "b", 3), store_of(tmp_path / "newer", "b", 5)
+    stores = told(older, newer)
+    assert [store.shown for store in stores.counted] == [str(newer)]
+    (copy,) = stores.copies
+    assert (copy.shown, copy.of, copy.behind) == (str(older), str(newer), 0)
+    nameless = told(older, store_of(tmp_path / "nameless", "", 5))
+    assert [copy.broker for copy in nameless.copies] == ["b"]
+
+
+def test_two_masters_that_cannot_be_told_apart_are_refused(tmp_path, capsys):
+    one, other = store_of(tmp_path / "one", "b", 3), store_of(tmp_path / "other", "b", 4)
+    file = next((other / "commitlog").iterdir())
+    file.write_bytes(file.read_bytes().replace(b"tag0", b"tagX", 1))
+    with pytest.raises(
+        BadInput, match=r"both of broker b, and their logs differ at offset 0: .* name them: NAME=STORE"
+    ):
+        told(one, other)
+    assert main(["audit", str(one), str(other)]) == 2
+    assert "cannot be told apart" in capsys.readouterr().err
+    assert [store.broker for store in told(f"x={one}", f"y={other}").counted] == ["x", "y"]
+    data = file.read_bytes().replace(b"tagX", b"tag0", 1).replace(b"tag2", b"tagX", 1)
+    file.write_bytes(data)
+    with pytest.raises(BadInput, match="went apart when a slave became master"):
+        told(one, other)
+
+
+def test_stores_of_one_broker_with_nothing_in_common_are_refused(tmp_path):
+    one, later = store_of(tmp_path / "one", "b", 30, size=1_000), store_of(tmp_path / "later", "b", 30, size=1_000)
+    files = sorted((one / "commitlog").iterdir())
+    for number, file in enumerate(files):
+        ((later / "commitlog" / file.name) if number < 2 else file).unlink()
+    with pytest.raises(BadInput, match="no offset in common"):
+        told(one, later)
+    with pytest.raises(BadInput, match="no store: name one"):
+        rmqlab.audit([])
+
+
+@pytest.mark.parametrize("version", ["4.8.0", "5.3.3"])
+def test_a_broker_is_named_by_the_topic_that_it_made(golden, tmp_path, version):
+    shutil.unpack_archive(golden / f"broker-{version}" / "base" / "store.tar.gz", tmp_path, filter="data")
+    (store,) = told(tmp_path / "store").counted
+    assert store.broker == "broker-a"
+    lab = rmqlab.Lab(topics={"T": 1}, brokerName="broker-z")
+    lab.send("T", "tagA")
+    (made,) = told(lab.write_store(tmp_path / "lab" / "store")).counted
+    assert made.broker == "broker-z"
