@@ -25,12 +25,17 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def imports_of(path: Path) -> tuple[tuple[int, str], ...]:
     """Every import of a module, those for annotations and inside functions included: line and dotted name.
 
     Raises:
         ValueError: an import is relative.
     """
+    return tuple(_imports_of(path))
+
+
+def _imports_of(path: Path) -> Iterator[tuple[int, str]]:
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     for node in tree.body if name_of(path) in LOOKS_UP else ast.walk(tree):
         if isinstance(node, ast.Import):
