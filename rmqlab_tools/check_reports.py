@@ -90,18 +90,29 @@ def sarif(checks: Iterable[Check], verb: str) -> dict[str, Any]:
                 for number, spot in enumerate(check.spots[1:], 1)
             ]
         else:
-            result["locations"] = [{"logicalLocations": [{"name": check.subject, "kind": "resource"}]}]
+            # GitHub takes no log with a result that has no file: its subject stands for one
+            result["locations"] = [_located(quote(check.subject, safe=""), 1, check.subject)]
         results.append(result)
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
 
 
 def _location(spot: Spot, subject: str) -> dict[str, Any]:
-    path = PurePath(spot.file)
+    path = PurePath(_from_here(spot.file))
     uri = Path(path).as_uri() if path.is_absolute() else quote(path.as_posix())
+    return _located(uri, max(1, spot.line), subject)
+
+
+def _located(uri: str, line: int, subject: str) -> dict[str, Any]:
     return {
-        "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, spot.line)}},
+        "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}},
         "logicalLocations": [{"name": subject, "kind": "resource"}],
     }
+
+
+def _from_here(file: str) -> str:
+    """A file's name from the working folder, if it lies there: what shows it knows files by their names in the tree."""
+    path, here = Path(file), Path.cwd()
+    return path.relative_to(here).as_posix() if path.is_absolute() and path.is_relative_to(here) else file
 
 
 def junit(checks: Sequence[Check], verb: str) -> str:
@@ -109,7 +120,7 @@ def junit(checks: Sequence[Check], verb: str) -> str:
 
     >>> print(junit([Check("members-differ", "orders", Level.NONE, "")], "lint"))
     <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites><testsuite name="rmqlab lint" tests="1" failures="0" skipped="0"><testcase \
+    <testsuites><testsuite name="rmqlab lint" tests="1" failures="0" errors="0" skipped="0"><testcase \
 classname="lint.members-differ" name="orders" /></testsuite></testsuites>
     """
     from xml.etree import ElementTree as ET
@@ -117,16 +128,15 @@ classname="lint.members-differ" name="orders" /></testsuite></testsuites>
     failed = sum(check.level is Level.ERROR for check in checks)
     skipped = sum(check.level in {Level.WARNING, Level.NOTE} for check in checks)
     suites = ET.Element("testsuites")
-    counts = {"tests": str(len(checks)), "failures": str(failed), "skipped": str(skipped)}
+    counts = {"tests": str(len(checks)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}
     suite = ET.SubElement(suites, "testsuite", {"name": f"rmqlab {verb}"} | counts)
     for check in checks:
-        about = {"classname": f"{verb}.{check.rule}", "name": _plain(check.subject)}
-        if check.spots:
-            about |= {"file": _plain(check.spots[0].file), "line": str(check.spots[0].line)}
-        case = ET.SubElement(suite, "testcase", about)
+        # Jenkins' schema has no place for a file and a line: they stand in the text
+        case = ET.SubElement(suite, "testcase", {"classname": f"{verb}.{check.rule}", "name": _plain(check.subject)})
         if check.level is Level.NONE:
             continue
-        text = _plain("\n".join([str(check.text), *(f"{spot.file}:{spot.line}: {spot.text}" for spot in check.spots)]))
+        lines = (f"{_from_here(spot.file)}:{spot.line}: {spot.text}" for spot in check.spots)
+        text = _plain("\n".join([str(check.text), *lines]))
         kind = "failure" if check.level is Level.ERROR else "skipped"
         ET.SubElement(case, kind, {"message": text.partition("\n")[0]}).text = text
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode")
@@ -153,7 +163,7 @@ def github(checks: Iterable[Check]) -> Iterator[str]:
         title = f"title={_escaped(check.subject, ',:')}"
         for spot in check.spots:
             text = _escaped(spot.text or check.text)
-            yield f"::{command} file={_escaped(spot.file, ',:')},line={spot.line},{title}::{text}"
+            yield f"::{command} file={_escaped(_from_here(spot.file), ',:')},line={spot.line},{title}::{text}"
         if not check.spots:
             yield f"::{command} {title}::{_escaped(check.text)}"
 

@@ -44,17 +44,30 @@ def _plainly(magic: Any) -> Any:
 
 
 def lint_magic(line: str) -> GroupLint | SourceLint:
-    """`%lint A:TopicTest=tagA B:TopicTest=tagB` compares members, `%lint FOLDER...` reads code bases.
+    """`%lint A:TopicTest=tagA B:TopicTest=tagB` compares members, `%lint FOLDER... --profile prod` reads code bases.
 
-    A condition is written `A:T=SQL92:a > 3`, in quotes where it has blanks.
+    `--profile` may be repeated, `--tests` reads tests too. A condition is written `A:T=SQL92:a > 3`, in quotes where it
+    has blanks.
     """
     from rmqlab_tools.search.lint.members import split_subscription
 
-    words = shlex.split(line)
+    words, profiles, tests = shlex.split(line), [], False
+    while any(word.startswith("--") for word in words):
+        place = next(place for place, word in enumerate(words) if word.startswith("--"))
+        option, following = words[place], words[place + 1 : place + 2]
+        if option == "--tests":
+            tests = True
+        elif option == "--profile" and following:
+            profiles += following
+        else:
+            raise BadInput(_("%lint: {word}: its options are --profile NAME and --tests", word=option))
+        del words[place : place + (1 if option == "--tests" else 2)]
     if not words:
         raise BadInput(_("%lint needs members, such as A:TopicTest=tagA B:TopicTest=tagB, or folders of code"))
     if not all("=" in word and ":" in word.partition("=")[0] for word in words):
-        return verbs.lint([Path(word) for word in words])
+        return verbs.lint([Path(word) for word in words], profiles=profiles, tests=tests)
+    if profiles or tests:
+        raise BadInput(_("--profile and --tests are of code bases; give the folder of one"))
     members: dict[str, dict[str, str]] = {}
     for word in words:
         client, topic, expression = split_subscription(word, members)

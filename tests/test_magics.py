@@ -38,11 +38,26 @@ def test_lint_of_code(shell, tmp_path):
     assert repr(answer).startswith("g: Inconsistent: the members want different messages. (2 members)")
 
 
+def test_lint_of_code_with_a_profile_and_tests(shell, tmp_path, monkeypatch):
+    pytest.importorskip("tree_sitter_java", reason="the extra `source` is not installed: ./lab test installs it")
+    monkeypatch.chdir(tmp_path)
+    listener = (
+        '@org.apache.rocketmq.spring.annotation.RocketMQMessageListener(topic = "T", consumerGroup = "${g}") class L {}'
+    )
+    for name, text in [("test/L.java", listener), ("application-prod.yml", "g: orders")]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="ascii")
+    answer = shell.run_cell("%lint . --profile prod --tests").result
+    assert [group.group for group in answer.groups] == ["orders"]
+
+
 @pytest.mark.parametrize(
     ("cell", "said"),
     [("%lint", "UsageError: %lint needs members"), ("%%sql92 a\na > 3", "UsageError: %%sql92: 'a' is no property"),
      ("%lint nowhere", "UsageError: nowhere: there is no such file or folder"), ("%lint A:T=SQL92:a>", "UsageError: "),
      ("%lint A:T=a A:T=b", "UsageError: 'A:T=b': A has a subscription of T already"),
+     ("%lint . --profil prod", "UsageError: %lint: --profil: its options are --profile NAME and --tests"),
+     ("%lint A:T=a --tests", "UsageError: --profile and --tests are of code bases"),
      ("%lint A:=a", "UsageError: 'A:=a': a subscription is CLIENT:TOPIC=EXPRESSION")],
 )  # fmt: skip
 def test_what_is_wrong_is_one_line(shell, cell, said, capsys):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.source.terms import Annotation, Term, TypeOfCode, Unit
 
 WORDS: Final = re.compile(
-    r"@(?:RocketMQMessageListener|ExtRocketMQConsumerConfiguration|ExtConsumerResetConfiguration)\b"
+    r"@(?:[\w.]+\.)?(?:RocketMQMessageListener|ExtRocketMQConsumerConfiguration|ExtConsumerResetConfiguration)\b"
 )
 _SERVERS: Final = {"grpc": "${rocketmq.push-consumer.endpoints:}", "simple": "${rocketmq.simple-consumer.endpoints:}"}
 _PULL, _SIMPLE = "rocketmq.pull-consumer", "rocketmq.simple-consumer"

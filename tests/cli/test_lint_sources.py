@@ -168,3 +168,40 @@ def test_the_verb_names_the_extra_that_code_needs(shop):
     assert VERBS["lint"].needs(["orders"]) == {"source"}
     assert VERBS["lint"].needs(["orders/A.java"]) == {"source"}
     assert VERBS["lint"].needs(["--member", "A:T=a"]) == set()
+
+
+def located(path):
+    """The places of a SARIF log's results."""
+    (run,) = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    places = [place for result in run["results"] for place in result["locations"]]
+    return [place["physicalLocation"]["artifactLocation"]["uri"] for place in places]
+
+
+def test_a_source_by_its_whole_path_is_shown_as_the_tree_has_it(shop, capsys):
+    """What shows the findings of a pull request knows no other names."""
+    assert main(["lint", str(shop), "--sarif", "a.sarif", "--junit", "a.xml", "--github"]) == 1
+    assert located(shop / "a.sarif") == ["orders/A.java", "stock/E.java"]
+    assert "\nstock/B.java:2: " in (shop / "a.xml").read_text(encoding="utf-8")
+    assert "::error file=orders/A.java,line=2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["lint", "--member", "A:T=a", "--member", "B:T=b"],
+        ["plan", "tagA", "tagA || tagB", "--budget", "2", "--procedure", "one-by-one"],
+        ["doctor", "--recorded", *(str(data_path(f"doctor/4.8.0-{number}.json")) for number in (1, 2))],
+    ],
+)
+def test_findings_about_no_file_have_a_place_all_the_same(tmp_path, arguments):
+    """GitHub takes no result without one; Jenkins' schema of JUnit has these attributes and no others."""
+    files = [tmp_path / "a.sarif", tmp_path / "a.xml"]
+    main([*arguments, "--sarif", str(files[0]), "--junit", str(files[1])])
+    places = located(files[0])
+    assert places
+    assert not [place for place in places if not place or place.startswith("/") or ":" in place]
+    (suite,) = ET.parse(files[1]).getroot()
+    assert (
+        {"name", "tests", "failures", "errors"} <= {*suite.attrib} <= {"name", "tests", "failures", "errors", "skipped"}
+    )
+    assert {name for case in suite for name in case.attrib} == {"classname", "name"}

@@ -221,3 +221,12 @@ def test_a_bean_of_which_code_adds_the_subscriptions(linted):
     bean = '<bean id="c" class="x.DefaultMQPushConsumer"><property name="consumerGroup" value="g"/></bean>'
     lint = linted({"beans.xml": BEANS.format(bean)})
     assert [(gap.group, str(gap.why)) for gap in lint.gaps] == [("g", "the bean has no subscriptions: code adds them")]
+
+
+@pytest.mark.parametrize("name", ["L.java", "L.kt"])
+def test_an_annotation_by_its_whole_name(wishes, name):
+    annotation = "org.apache.rocketmq.spring.annotation.RocketMQMessageListener"
+    assert wishes({name: f'@{annotation}(topic = "T", consumerGroup = "g") class L {{}}'}) == (
+        [("g", "T", "TAG '*'")],
+        [],
+    )
