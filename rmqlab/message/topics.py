@@ -153,7 +153,8 @@ def listed_queues(topic: str, count: int) -> int:
 
 def message_queue_order(queues: Iterable[MessageQueue], capacity: int = 16) -> list[MessageQueue]:
     """Queues in the order of a java.util.HashSet, made for `capacity` items, that they were put into."""
-    return list(_queue_order(tuple(queues), capacity))
+    placed = tuple(queues)
+    return list(placed) if len(placed) < 2 else list(_queue_order(placed, capacity))
 
 
 @lru_cache(maxsize=1024)

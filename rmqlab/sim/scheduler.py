@@ -6,6 +6,7 @@ function of its inputs: the same inputs give the same order, whatever the machin
 
 from __future__ import annotations
 
+import gc
 from heapq import heapify, heappop, heappush
 from types import coroutine
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
 US_PER_MS = 1000
+OBJECTS = 50_000  # that came and stayed before Python looks for garbage; its own number is 700
 
 
 class CancelledTaskError(BaseException):
@@ -142,8 +144,19 @@ class Scheduler:
         """Step until nothing is left, somebody calls `stop`, or the next thing does not come `before` a place.
 
         A place is an instant (us), a priority and a number of `reserve`; its instant is the present one then.
-        `once`: at most one step; whether there was one.
+        `once`: at most one step; whether there was one. Meanwhile Python looks for garbage less often: nearly all that
+        comes in a run stays, and of a thousand clients looking at it again and again took a third of the time.
         """
+        threshold, *others = gc.get_threshold()
+        if once or not 0 < threshold < OBJECTS:
+            return self._run(before, once=once)
+        gc.set_threshold(OBJECTS, *others)
+        try:
+            return self._run(before)
+        finally:
+            gc.set_threshold(threshold, *others)
+
+    def _run(self, before: tuple[int, int, int] | None, *, once: bool = False) -> bool:
         self._stopped = False
         heap = self._heap
         while heap and not self._stopped and (before is None or heap[0] < before):

@@ -8,6 +8,7 @@ import pytest
 
 from rmqlab.broker.client_housekeeping_service import ClientChannelInfo
 from rmqlab.broker.consumer_group_info import ConsumerGroupInfo
+from rmqlab.protocol.bodies import GetConsumerListByGroupResponseBody
 from rmqlab.protocol.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel
 from rmqlab.protocol.subscription_data import build_subscription
 
@@ -146,15 +147,19 @@ def test_members_are_found_by_client_id_and_forgotten_by_connection(group, bench
 
 
 def test_the_list_of_ids_follows_every_change_of_the_members(group):
-    """It is kept between the changes, and never longer than that."""
-    seen = []
+    """It is kept between the changes, and never longer than that; so is the answer with the list."""
+    seen, answers = [], []
     first, second = object(), object()
     for channel, client_id in ((first, "a"), (second, "b"), (first, "c")):
         group.update_channel(client(channel, client_id), *PUSH, 1_001)
         seen.append(list(group.client_ids))
         assert group.client_ids is group.client_ids
+        answers.append(group.client_list)
+        assert group.client_list is group.client_list
     group.do_channel_close_event(second)
+    answers.append(group.client_list)
     seen.append(list(group.client_ids))
     group.do_channel_close_event(first)
     seen.append(list(group.client_ids))
     assert seen == [["a"], ["a", "b"], ["c", "b"], ["c"], []]
+    assert [GetConsumerListByGroupResponseBody.decode(body).consumer_id_list for body in answers] == seen[:-1]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmqlab.sim.scheduler import Scheduler, Sleep, VirtualEvent
+from rmqlab.sim.scheduler import OBJECTS, Scheduler, Sleep, VirtualEvent
 from tests.proof.virtual_clock import run_until
 
 
@@ -100,3 +103,31 @@ def test_a_failing_task_stops_the_run_and_is_named() -> None:
         run_until(scheduler, 10_000)
     assert "broken one" in caught.value.__notes__[0]
     assert "7.000 ms" in caught.value.__notes__[0]
+
+
+def test_python_looks_for_garbage_less_often_in_a_run_and_afterwards_as_before() -> None:
+    before = gc.get_threshold()
+    seen: list[int] = []
+
+    def look(*, fails: bool = False) -> None:
+        seen.append(gc.get_threshold()[0])
+        if fails:
+            raise ValueError
+
+    scheduler = Scheduler()
+    scheduler.at(1, look)
+    scheduler.run()
+    scheduler.at(2, partial(look, fails=True))
+    with pytest.raises(ValueError, match=""):
+        scheduler.run()
+    scheduler.at(3, look)
+    scheduler.step()
+    assert seen == [OBJECTS, OBJECTS, before[0]]
+    gc.set_threshold(0)  # whoever has switched the collector off finds it off
+    try:
+        scheduler.at(4, look)
+        scheduler.run()
+        assert (seen[-1], gc.get_threshold()[0]) == (0, 0)
+    finally:
+        gc.set_threshold(*before)
+    assert gc.get_threshold() == before

@@ -29,6 +29,8 @@ from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.consumer_headers import PullMessageRequestHeader
 from rmqlab.protocol.namesrv import TopicRouteData
 from rmqlab.protocol.subscription_data import SubscriptionData
+from rmqlab.protocol.wire import Wire
+from rmqlab.rules import Rules
 from rmqlab.run.facts import FactLog
 from rmqlab.scenario.fault_steps import FaultStep, SetClock
 from rmqlab.scenario.schedule import Timing
@@ -73,6 +75,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
 FIXED = (
     BrokerConfig, MessageStoreConfig, MessageStore, Timing, PushConsumerConfig, LitePullConsumerConfig, ProducerConfig,
     UniqueIdMaker, LateReput, VirtualTime, Scheduler, FrameQueues, Simulation, Cluster, RunRecorder, FactLog,
+    Rules, Wire,
 )  # fmt: skip
 VERSION_IN_TEXT = re.compile(rb'"subVersion":(\d+)')
 
