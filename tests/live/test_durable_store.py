@@ -660,6 +660,9 @@ def test_a_disk_that_fills_up_refuses_what_it_has_no_room_for_before_it_is_held_
     assert all_of(one) == before
 
 
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").is_dir(), reason="needs a system with /proc to know which file is written"
+)
 def test_what_a_broken_disk_does_not_take_is_not_acknowledged_and_not_forgotten(tmp_path, net, monkeypatch):
     """The room was there, the write fails all the same: the connection ends without an answer; others go on."""
     config = ServeConfig.of(
@@ -699,3 +702,44 @@ def test_what_a_broken_disk_does_not_take_is_not_acknowledged_and_not_forgotten(
     asyncio.run(run())
     with rmqlab.serve(store=tmp_path / "store") as broker:
         assert len(broker.messages("T")) == 3
+
+
+def test_answers_of_one_flush_leave_together_and_say_when_it_takes_too_long(tmp_path, net):
+    config = ServeConfig.of(
+        {"diskMaxUsedSpaceRatio": "99", "flushDiskType": "SYNC_FLUSH", "syncFlushTimeout": "60"}, where="test",
+        listen="127.0.0.1:0", namesrv="127.0.0.1:0", store=tmp_path / "store",
+    )  # fmt: skip
+
+    async def run():
+        startup, pause, flushes = BrokerStartup(config), [0.0], []
+        await startup.start()
+        flush = startup._folder.segments.flush
+
+        def counted(*arguments):
+            flushes.append(arguments)
+            time.sleep(pause[0])
+            flush(*arguments)
+
+        startup._folder.segments.flush = counted
+        try:
+            async with net.client() as one, net.client() as two:
+
+                async def send(runtime):
+                    header = SendMessageRequestHeaderV2("P", "T", "TBW102", 4, 0, 0, 0, 0, "", 0, unit_mode=False)
+                    request = RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, header, b"body")
+                    return (await runtime.invoke(startup.broker_addr, request, 5_000)).code
+
+                await asyncio.gather(send(one), send(two))
+                flushes.clear()
+                codes = await asyncio.gather(*(send(runtime) for runtime in (one, two) for _ in range(10)))
+                assert set(codes) == {ResponseCode.SUCCESS}
+                assert len([arguments for arguments in flushes if arguments == ("commitlog",)]) < 10
+                pause[0] = 0.2
+                assert await send(one) == ResponseCode.FLUSH_DISK_TIMEOUT
+                pause[0] = 0.0
+                await startup._durable.flushed()
+                assert await send(one) == ResponseCode.SUCCESS
+        finally:
+            await startup.stop()
+
+    asyncio.run(run())
