@@ -150,7 +150,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("built") / "new" / "site"
     python = make_environment(tmp_path_factory.mktemp("alone") / "env", {"site"})
     command = [str(python), "-P", "-m", "rmqlab", "site", "--no-lab", "--out", str(out)]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    environ = os.environ | {"RMQLAB_SITE_ADDRESS": "https://example.org/rmqlab/"}
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environ)
     assert told.returncode == 0, told.stderr
     return out
 

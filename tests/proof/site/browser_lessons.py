@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab.language import ENGLISH, LANGUAGES
-from rmqlab_tools.course.learner_copy import in_language, learners
+from rmqlab_tools.course.learner_copy import begin_with_setting, in_language, learners
 from tests.proof.notebook_files import WIDGET_MIME, write
 from tests.proof.site import browser_cells
 from tests.proof.site.browser_cells import digest
@@ -200,6 +200,8 @@ class _Lessons:
                     data for output in ran["outputs"] if (data := _data(output))
                 ]
         place = browser_cells.PLACES[len(inner.parts) - 1]
+        (folder / inner).parent.mkdir(parents=True, exist_ok=True)
+        begin_with_setting(mine, lesson, folder / inner)
         mine["cells"].insert(1, _cell(FIRST.format(language=language, place=place)))
         write(folder / inner, mine)
 

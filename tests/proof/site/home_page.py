@@ -71,14 +71,15 @@ class Home:
 
 
 def preview(language: str, page: str, title: str, address: str) -> dict[str, str]:
-    """What search engines and messengers show of a page; `address` is where the site will lie, or nothing."""
-    image = f"_static/preview-{language}.png"
-    up = "../" * page.count("/")
+    """What search engines and messengers show of a page; `address` is where the site will lie, or nothing.
+
+    A page without an address names no image: messengers load one from a whole address only.
+    """
     return {
         "title": escape(words()[language]["home"]["title"] if page == "index" else title, quote=True),
         "description": escape(words()[language]["home"]["description"], quote=True),
         "locale": {"en": "en_GB", "zh": "zh_CN"}[language],
         "address": f"{address}{language}/{page}.html" if address else "",
-        "image": f"{address}{language}/{image}" if address else f"{up}{image}",
+        "image": f"{address}{language}/_static/preview-{language}.png",
         "image_words": escape(words()[language]["page"]["preview"], quote=True),
     }

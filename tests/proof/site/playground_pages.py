@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import shutil
 import sys
 from collections.abc import Generator
@@ -59,7 +60,12 @@ def write(out: Path) -> None:
 def _context(page: str) -> Json:
     texts = {language: {name: words()[language][name] for name in ("page", "boot", page)} for language in LANGUAGES}
     own = texts["en"][page]
-    image = {"image": "preview-en.png", "image_words": texts["en"]["page"]["preview"], "locale": "en_GB", "address": ""}
+    address = os.environ.get("RMQLAB_SITE_ADDRESS", "")
+    image = {
+        "image": f"{address}playgrounds/preview-en.png", "locale": "en_GB",
+        "image_words": texts["en"]["page"]["preview"],
+        "address": f"{address}playgrounds/{page}.html" if address else "",
+    }  # fmt: skip
     return {
         "top": PlaygroundTop(),
         "words": texts,

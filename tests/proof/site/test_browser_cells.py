@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from rmqlab.checkout import ROOT
 from rmqlab.language import LANGUAGES
+from tests.proof.notebook_files import read
 from tests.proof.site.browser_cells import Cells, NotHere, digest, names_made
+from tests.proof.site.browser_lessons import LESSONS
 
 WORDS = json.loads((ROOT / "docs/playgrounds/words.json").read_text(encoding="utf-8"))["en"]["lessons"]
 TABLE = "table = frame()\ntable"
+
+
+def test_the_page_of_it_counts_the_cells_of_each_lesson_and_names_some_of_them():
+    """One cell is the page's own. tests/browser runs two of the lessons there, and compares what cannot."""
+    page = (ROOT / "docs/how-to/browser.md").read_text(encoding="utf-8")
+    there = [path for path in sorted((ROOT / "notebooks").glob("*.ipynb")) if path.name[:2] in LESSONS]
+    rows = re.findall(r"^\| (\d\db?) \| (\d+) \| (.+) \|$", page, re.MULTILINE)
+    assert [row[0] for row in rows] == [path.name.partition("_")[0] for path in there]
+    for (_, count, cannot), path in zip(rows, there, strict=True):
+        cells = [cell["id"] for cell in read(path)["cells"] if cell["cell_type"] == "code"]
+        assert int(count) == len(cells) + 1, path.name
+        assert set(re.findall(r"`([a-z0-9-]+)`", cannot)) <= set(cells), path.name
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import re
+import struct
 import threading
 from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import quote
 
 import pytest
+from jinja2 import Environment, FileSystemLoader
 
 from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
@@ -20,10 +22,13 @@ from tests.browser.conftest import browser, program
 from tests.proof.site.build import LANGUAGES, build
 from tests.proof.site.chinese_search import PairsOfLetters
 from tests.proof.site.decoder_page import LABELS
+from tests.proof.site.home_page import preview
 from tests.proof.site.links import faults
+from tests.proof.site.preview_images import STATIC, digest, drawn_from, marked
 from tests.proof.workshop.times import shown as shown_times
 
 pytestmark = pytest.mark.slow
+ADDRESS = "https://example.org/rmqlab/"  # of the fixture `site`
 OLD_ADDRESS = "<script>location.replace("  # a page that leads on to where it is now
 
 
@@ -199,8 +204,28 @@ def test_every_page_has_the_header_and_says_what_others_show_of_it(site):
         assert text.count('<header class="top"') == 1, path
         for name in ('rel="icon"', 'name="description"', 'property="og:image"', 'property="og:title"'):
             assert text.count(name) == 1, (path, name)
-        image = re.search(r'property="og:image" content="([^"]+)"', text)[1]
-        assert (path.parent / image).is_file(), path
+        image = re.search(rf'property="og:image" content="{ADDRESS}([^"]+)"', text)[1]
+        assert (site / image).is_file(), path
+
+
+def test_a_site_without_an_address_names_no_image():
+    frames = Environment(loader=FileSystemLoader(ROOT / "docs" / "_templates"), autoescape=True)
+    shown = {
+        address: frames.get_template("preview.html").render(
+            preview=preview("en", "a/b", "B", address), top={"static": "_static/"}
+        )
+        for address in ("", ADDRESS)
+    }
+    assert "og:image" not in shown[""]
+    assert f'content="{ADDRESS}en/_static/preview-en.png"' in shown[ADDRESS]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_image_that_messengers_show_is_drawn_from_the_words_of_today(language):
+    image = (STATIC / f"preview-{language}.png").read_bytes()
+    assert drawn_from(image) == digest(language), "python -m tests.proof.site.preview_images draws it anew"
+    assert struct.unpack_from(">II", image, 16) == (1200, 630)
+    assert drawn_from(marked(image[:33], b"other")) == b"other"
 
 
 def test_the_home_page_has_the_film_the_five_readers_and_commands_to_copy(pages):
