@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.message.message import MessageExt
 from rmqlab.protocol.codes import ResponseCode
 from rmqlab.protocol.heartbeat import HeartbeatData
@@ -194,7 +194,12 @@ class Pull(AtBroker, frozen=True):
         answer = (
             _("holds it")
             if self.held
-            else _("answers {name}, {count} messages", name=ResponseCode(self.code).name, count=self.count)
+            else ngettext(
+                "answers {name}, {count} message",
+                "answers {name}, {count} messages",
+                self.count,
+                name=ResponseCode(self.code).name,
+            )
         )
         return super().values(version) | {"answer": answer}
 
@@ -361,7 +366,7 @@ class PullAnswered(AtClient, frozen=True, tag="pull_result"):
     status: str
     next: int
     count: int
-    sentence: ClassVar = _("{who} gets {status} for {place}, {count} messages, next offset {next}")
+    sentence: ClassVar = _("{who} gets {status} for {place}, messages: {count}, next offset {next}")
 
 
 class PullFailed(AtClient, frozen=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rmqlab.errors import BadInput
 from rmqlab.events import Rebalance, SubscriptionChanged
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _, joined, sentences
+from rmqlab.language import _, joined, ngettext, sentences
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import Fate
 from rmqlab.run.recorded_events import MessageSent
@@ -113,7 +113,9 @@ def _places(answer: Any, bodies: list[str]) -> dict[str, list[str] | int]:
     if total != len(bodies):
         if missing and len(named) == total:
             raise CheckFailed(_("Your answer says nothing about {missing}.", missing=joined(", ", missing)), rule=rule)
-        raise CheckFailed(_("These are {total} messages, not eight.", total=total), rule=rule)
+        raise CheckFailed(
+            ngettext("This is {count} message, not eight.", "These are {count} messages, not eight.", total), rule=rule
+        )
     return said
 
 

@@ -53,7 +53,9 @@ def count(answer: Any) -> str:
         for (switch, way), number in zip(WAYS.items(), said, strict=True):
             if number != sum(evaluations(condition, GROUPS, MESSAGES, switch=switch)):
                 raise CheckFailed(
-                    problem=_("{name}, {way}: not {number} evaluations.", name=name, way=way, number=number),
+                    problem=_(
+                        "{name}, {way}: the number of evaluations is not {number}.", name=name, way=way, number=number
+                    ),
                     lines=_other_case(),
                 )
     return _("All four counts are what the broker did.")
@@ -66,8 +68,8 @@ def _other_case() -> list[str]:
         at_write, on_pull = evaluations("TAGS = 'B'", 1, 10, switch=switch, tags=("A", "B"))
         lines.append(
             _(
-                "broker  10 messages, 1 group that wants half of them, {way}: {at_write} evaluations at "
-                "the write, {on_pull} on pull",
+                "broker  10 messages, 1 group that wants half of them, {way}: "
+                "evaluations at the write {at_write}, on pull {on_pull}",
                 way=way,
                 at_write=at_write,
                 on_pull=on_pull,

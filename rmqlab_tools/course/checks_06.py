@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.events import Expired
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.recorded_events import Control
 from rmqlab_tools.course.answers import differences, hunt_by_name, needs_rules
@@ -121,7 +121,11 @@ def periods(answer: Any) -> str:
         lab.lose_heartbeat("A", LOST_IN_A_ROW)
         lab.run(ms=expiry + (LOST_IN_A_ROW + 2) * beat)
         if len({row.t for row in lab.rebalances().where(who="A", held=False)}) > 1:
-            problem = _("{lost_in_a_row} lost heartbeats in a row cost A its place.", lost_in_a_row=LOST_IN_A_ROW)
+            problem = ngettext(
+                "{count} lost heartbeat costs A its place.",
+                "{count} lost heartbeats in a row cost A its place.",
+                LOST_IN_A_ROW,
+            )
             picture = clock_lane(marks(lab), title=_("A's heartbeats get lost"), limit_ms=expiry)
             raise CheckFailed(case="lost", problem=problem, picture=picture)
     silence = (LOST_IN_A_ROW + 1) * beat

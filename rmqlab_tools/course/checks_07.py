@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab_tools.course.answers import called, hunt_by_name, needs_function
 from rmqlab_tools.course.check import OF_TASK, CheckFailed
@@ -41,7 +41,10 @@ def own_strategy(answer: Any) -> str:
                 raise CheckFailed(
                     case="fair",
                     problem=_(
-                        "{count} queues, members {ids}: {sizes}.", count=count, ids=joined(", ", ids), sizes=sizes
+                        "members {ids}, number of queues {count}: {sizes}.",
+                        count=count,
+                        ids=joined(", ", ids),
+                        sizes=sizes,
                     ),
                 )
             for leaver in ids if len(ids) > 1 else ():
@@ -57,7 +60,7 @@ def own_strategy(answer: Any) -> str:
 def _shares(answer: Any, ids: Sequence[str], count: int) -> dict[str, list[int]]:
     shares = {}
     for client in ids:
-        context = _("{who} of {ids}, {count} queues:", who=client, ids=joined(", ", ids), count=count) + " "
+        context = _("{who} of {ids}, number of queues {count}:", who=client, ids=joined(", ", ids), count=count) + " "
         shares[client] = share = called(answer, client, list(range(count)), list(ids), context=context)
         if not isinstance(share, list) or not set(share) <= set(range(count)):
             problem = _("{told}it gives {found}.", told=context, found=f"{share!r}")
@@ -109,7 +112,7 @@ def _wrong(case: str, problem: str, ids: Sequence[str], title: str, before: list
     picture = _picture(title, before, after) if count <= NUMBERS[1] else None
     raise CheckFailed(
         case=case,
-        problem=_("{count} queues, members {ids}: {told}.", count=count, ids=joined(", ", ids), told=problem),
+        problem=_("members {ids}, number of queues {count}: {told}.", count=count, ids=joined(", ", ids), told=problem),
         picture=picture,
     )
 
@@ -146,8 +149,13 @@ def newcomer(answer: Any) -> str:
             for owners_of in (before, after)
         )
         picture = _picture(_("{answer} joins", answer=answer), old, new, _("the default"))
-        raise CheckFailed(problem=_("{moved} queues move.", moved=moved), picture=picture)
-    return _("{moved} of {queues} queues move: as few as the newcomer needs.", moved=moved, queues=QUEUES)
+        raise CheckFailed(problem=ngettext("{count} queue moves.", "{count} queues move.", moved), picture=picture)
+    return ngettext(
+        "{count} of {queues} queues moves: as few as the newcomer needs.",
+        "{count} of {queues} queues move: as few as the newcomer needs.",
+        moved,
+        queues=QUEUES,
+    )
 
 
 def _other_ribbons(name: str, said: str) -> CheckFailed:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _, joined, sentences
+from rmqlab.language import _, joined, ngettext, sentences
 from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import DEFAULT_RULES, Rules
 from rmqlab.run.fates import Fate, fate_words
@@ -100,10 +100,11 @@ def _loses_nothing(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES
     prices = []
     for run in _runs(change, rules):
         if run.gone:
-            problem = _(
+            problem = ngettext(
+                "In {where} {count} of {sent} messages is not taken: {gone}.",
                 "In {where} {count} of {sent} messages are not taken, first {gone}.",
+                len(run.gone),
                 where=run.where,
-                count=len(run.gone),
                 sent=run.price.sent,
                 gone=run.gone[0],
             )
@@ -111,10 +112,11 @@ def _loses_nothing(change: Callable[[Lab], object], rules: Rules = DEFAULT_RULES
                 problem=sentences(problem, _beside(change, rules)), lines=run.gone[:6], picture=run.picture
             )
         if run.price.unasked:
-            problem = _(
+            problem = ngettext(
+                "In {where} {count} message went to a listener that did not ask for it: {body}.",
                 "In {where} {count} messages went to listeners that did not ask for them, first {body}.",
+                len(run.price.unasked),
                 where=run.where,
-                count=len(run.price.unasked),
                 body=run.price.unasked[0],
             )
             raise CheckFailed(case="unasked", problem=sentences(problem, _beside(change, rules)), picture=run.picture)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _
+from rmqlab.language import _, ngettext
 from rmqlab.protocol.subscription_data import SUB_ALL, build_subscription
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab.run.fates import Fate
@@ -49,7 +49,12 @@ def lost(answer: Any) -> str:
     if given - right:
         raise CheckFailed(
             case="arrived",
-            problem=_("{given} of your {given2} messages are not lost.", given=len(given - right), given2=len(given)),
+            problem=ngettext(
+                "{count} of your {given2} messages is not lost.",
+                "{count} of your {given2} messages are not lost.",
+                len(given - right),
+                given2=len(given),
+            ),
         )
     stages = {"client" if fate.fate is Fate.DROPPED_BY_CLIENT else "broker" for fate in _lost(SEARCHED)}
     if answer["by"] not in stages:
@@ -59,7 +64,12 @@ def lost(answer: Any) -> str:
             expression=f"{changes[-1].expression!r}",
         )
         raise CheckFailed(case="by", problem=problem)
-    return _("{right} messages, all dropped by the {by}.", right=len(right), by=answer["by"])
+    return ngettext(
+        "{count} message, dropped by the {by}.",
+        "{count} messages, all dropped by the {by}.",
+        len(right),
+        by=answer["by"],
+    )
 
 
 def plan(answer: Any) -> str:
@@ -72,7 +82,10 @@ def plan(answer: Any) -> str:
     given = _texts(answer["messages"])
     for case, wrong in (("missing", set(gone) - given), ("arrived", given - set(gone))):
         if wrong:
-            raise CheckFailed(case=case, problem=_("That is so for {wrong} messages.", wrong=len(wrong)))
+            raise CheckFailed(
+                case=case,
+                problem=ngettext("That is so for {count} message.", "That is so for {count} messages.", len(wrong)),
+            )
     places = {(fate.queue, fate.offset) for fate in gone.values()}
     group = PLANNED.partition("_")[0]
     twice = sum(

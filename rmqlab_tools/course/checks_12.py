@@ -29,7 +29,7 @@ def law(answer: Any) -> str:
     for decides, cases in CASES.items():
         for members, queues, shared in cases:
             case = _(
-                "{members} members, {queues} queues, {shared} shared tags",
+                "members: {members}, queues: {queues}, shared tags: {shared}",
                 members=members,
                 queues=queues,
                 shared=shared,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.rules import RULES, Rules
 from rmqlab_tools.course.answers import called, called_in_lab, needs_function
 from rmqlab_tools.course.check import OF_TASK, OPEN_ANSWER, CheckFailed
@@ -91,13 +91,15 @@ def waiter(answer: Any) -> str:
                 lab = slow(members(kind, first), tags, rules)
                 if lost := _lost(lab):
                     usual = len(_lost(slow(members(kind, first), tags)))
-                    problem = _(
-                        "{kind}, {first} first in line, tags {tags}: {lost} of {sent} are lost, first {body}. {version}"
-                        " loses {usual}.",
+                    problem = ngettext(
+                        "{kind}, {first} first in line, tags {tags}: {count} of {sent} is lost, {body}. "
+                        "{version} loses {usual}.",
+                        "{kind}, {first} first in line, tags {tags}: {count} of {sent} are lost, first {body}. "
+                        "{version} loses {usual}.",
+                        len(lost),
                         kind=kind,
                         first=first[0],
                         tags=tags,
-                        lost=len(lost),
                         sent=len(tags),
                         body=lost[0],
                         version=RULES_5.version,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rmqlab.errors import BadInput
 from rmqlab.lab.lab import Lab
-from rmqlab.language import _, joined, sentences
+from rmqlab.language import _, joined, ngettext, sentences
 from rmqlab.rules import DEFAULT_RULES, RULES
 from rmqlab.scenario.scenario import Alloc, Offsets, Send, Start, Stop
 from rmqlab_tools.course.answers import called_in_lab, needs_function
@@ -109,7 +109,15 @@ def break_it(answer: Any) -> str:
     if not price.lost:
         raise CheckFailed(problem=_("All {sent} messages came to who asked for them.", sent=price.sent))
     sound = _("A group for each tag would have lost none of them.")
-    return sentences(_("{lost} of {sent} messages are lost.", lost=len(price.lost), sent=price.sent), sound)
+    return sentences(
+        ngettext(
+            "{count} of {sent} messages is lost.",
+            "{count} of {sent} messages are lost.",
+            len(price.lost),
+            sent=price.sent,
+        ),
+        sound,
+    )
 
 
 def protocol(answer: Any) -> str:

@@ -1,7 +1,7 @@
 """A learner's copy of the lessons: without outputs, guesses still open, in a folder of its own that git does not see.
 
 One picture is there before a cell is run: that of a cell tagged `setting` stands below the lesson's question.
-It tells nothing of what comes out.
+Of what comes out it says nothing.
 
 What a learner has there is never written over. An index lesson, 00_index.ipynb, leads to the lessons. Each language has
 a folder, my-lessons and my-lessons-zh, side by side. The first cell of a lesson leads to the same lesson in the other
@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 from rmqlab.checkout import data_path
 from rmqlab.errors import BadInput
-from rmqlab.language import ENGLISH, LANGUAGES, SETTING, _, spoken, translate
+from rmqlab.language import ENGLISH, LANGUAGES, SETTING, _, ngettext, spoken, translate
 from rmqlab_tools.course.in_language import translated
 from rmqlab_tools.course.notebooks import KERNEL, Notebook, clean, code_cell, made_of, read, tags, text_cell, write
 from rmqlab_tools.show.figure import SVG_MIME
@@ -254,7 +254,8 @@ def index_lesson(notebooks: Path, folder: Path, language: str = ENGLISH) -> Note
         older = _is_older(lesson, folder / source.name)
         exercise = next((folder / "exercises").glob(f"{source.stem}*.ipynb"), None)
         done, tasks = (0, 0) if exercise is None else tasks_done(read(exercise))
-        link = "" if exercise is None else f"[{say(_('{tasks} tasks', tasks=tasks))}](exercises/{exercise.name})"
+        counted = ngettext("{count} task", "{count} tasks", tasks)
+        link = "" if exercise is None else f"[{say(counted)}](exercises/{exercise.name})"
         title = _first(r"^# (.+)$", header) or source.stem
         question = _first(r"^\*\*[^*]+\*\*[:：]? *(.+)$", header).replace("|", r"\|")
         minutes = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", _minutes("".join(english["cells"][0]["source"]), header))

@@ -48,7 +48,11 @@ class Price(NamedTuple):
             ngettext("But {count} message came twice or more.", "But {count} messages came twice or more.", twice)
             if twice
             else "",
-            _("For {sent} messages the broker sent {carried} to clients.", sent=self.sent, carried=self.carried)
+            _(
+                "Messages sent to the broker: {sent}; sent on to clients: {carried}.",
+                sent=self.sent,
+                carried=self.carried,
+            )
             if self.carried != self.sent
             else "",
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.store.consume_queue import ENTRY
 from rmqlab.store.consume_queue_ext import UNIT
 from rmqlab_tools.show.canvas import WIDTH, Canvas, cut, painted
@@ -97,12 +97,16 @@ def bit_array(rows: object, *, size: int, title: str, bits: bytes | Collection[i
             _bit(canvas, position, position in taken, owners, colours)
         if count < size:
             canvas.text(
-                BIT_ARRAY.left, below - 0.3, _("… and {size} more bits", size=size - count), ha="left", colour=GREY
+                BIT_ARRAY.left,
+                below - 0.3,
+                ngettext("… and {count} more bit", "… and {count} more bits", size - count),
+                ha="left",
+                colour=GREY,
             )
         for number, entry in enumerate(shown):
             _line(canvas, below + BIT_ARRAY.name_line * number, entry, colours)
         if len(shown) < len(names):
-            words = _("… and {names} more names", names=len(names) - len(shown))
+            words = ngettext("… and {count} more name", "… and {count} more names", len(names) - len(shown))
             canvas.text(BIT_ARRAY.margin, below + BIT_ARRAY.name_line * len(shown), words, ha="left", colour=GREY)
 
     svg = painted(ARRAY_WIDTH, below + BIT_ARRAY.name_line * (len(shown) + (len(shown) < len(names))) + 0.02, draw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.run.fates import Fate
 from rmqlab.run.run_view import RunView
 from rmqlab_tools.show.canvas import BOLD, ROOM_TEXT, WIDTH, RunCanvas, fitted, fitting, legend
@@ -222,12 +222,18 @@ def _alt(view: RunView) -> str:
             owned.setdefault(owner, []).append(queue)
     owning = joined(
         "; ",
-        (_("{who} owns queues {mine}", who=client, mine=joined(", ", mine)) for client, mine in sorted(owned.items())),
+        (
+            ngettext(
+                "{who} owns queue {mine}", "{who} owns queues {mine}", len(mine), who=client, mine=joined(", ", mine)
+            )
+            for client, mine in sorted(owned.items())
+        ),
     )
-    return _(
-        "{headline}. Grid of {queues} queues by message tag: {told}. {counted}: {summary}.",
+    return ngettext(
+        "{headline}. Grid of {count} queue by message tag: {told}. {counted}: {summary}.",
+        "{headline}. Grid of {count} queues by message tag: {told}. {counted}: {summary}.",
+        view.queues,
         headline=joined(". ", [headline(view), *([sum_words(view)] if has_sum(view) else [])]),
-        queues=view.queues,
         told=owning or _("nobody owns a queue"),
         counted=counted(view),
         summary=summary(view.fates),

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.language import N_, _, joined, sentences
+from rmqlab.language import N_, _, joined, ngettext, sentences
 from rmqlab.run.fates import Fate, fate_words
 from rmqlab_tools.show.canvas import Canvas, cut, painted
 from rmqlab_tools.show.charts import checked
@@ -87,14 +87,14 @@ class Lane(NamedTuple):
     def sentence(self) -> str:
         """Where they stop, in words."""
         stopped = [
-            _("{stops} stop at {stage}", stops=len(self.stops(stage)), stage=stage)
+            _("{stops} stopped at {stage}", stops=len(self.stops(stage)), stage=stage)
             for stage in Stage
             if self.stops(stage)
         ]
         parts = [
-            _("of {stored} messages", stored=self.stored),
+            ngettext("of {count} message", "of {count} messages", self.stored),
             *stopped,
-            _("{stops} arrive", stops=len(self.stops(None))),
+            _("{stops} arrived", stops=len(self.stops(None))),
         ]
         return _(
             "{group} ({subscription}): {told}.",
@@ -110,7 +110,7 @@ def funnel(fates: object, *, title: str = _("Messages through both layers and th
     `fates` is what `lab.fates()` gives, its frame, or dicts with `group`, `subscription`, `body` and `fate`.
 
     >>> funnel([{"group": "G", "subscription": "a", "body": "one", "fate": "dropped_by_client"}]).alt
-    'G (a): of 1 messages, 1 stop at client, 0 arrive.'
+    'G (a): of 1 message, 1 stopped at client, 0 arrived.'
 
     Raises:
         BadInput: these are no fates, or no filter has judged a message: it waits, or was lost in another way.
@@ -178,7 +178,7 @@ def _draw(canvas: Canvas, lane: Lane, top: float, unit: float) -> None:
             0.1, top + FUNNEL.lane / 2 + 0.12, cut(lane.subscription, LONGEST_SUBSCRIPTION), ha="left", monospace=True
         )
     passed = lane.stored
-    with canvas.saying(_("{passed} messages are stored", passed=passed)):
+    with canvas.saying(ngettext("{count} message is stored", "{count} messages are stored", passed)):
         _bar(canvas, FUNNEL.left, top, passed, unit, GOES_ON)
     for number, stage in enumerate(Stage, 1):
         x = FUNNEL.left + FUNNEL.column * number

@@ -79,7 +79,9 @@ def outcome_tree(explored: Exploration) -> Picture:
         y = OUTCOME_TREE.margin + OUTCOME_TREE.gap
         for number, text in enumerate(texts):
             canvas.chip(OUTCOME_TREE.margin + 0.12, y, 0.22, 0.22, colours[number], BLACK)
-            lost = _("{text}: {lost} messages lost", text=text, lost=len(shown[number].lost))
+            lost = ngettext(
+                "{text}: {count} message lost", "{text}: {count} messages lost", len(shown[number].lost), text=text
+            )
             size = fitting(lost, WIDTH - 2 * OUTCOME_TREE.margin - 0.34, bold=True)
             canvas.text(OUTCOME_TREE.margin + 0.34, y, lost, size=size, ha="left", bold=True)
             for row, (way, shares) in enumerate(counts.items(), 1):

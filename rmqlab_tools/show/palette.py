@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.run.fates import FATE_WORDS, LOSING, Fate
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ def ink(ground: str) -> str:
 def counted(view: RunView) -> str:
     """How many messages there are, or copies of messages where each member gets its own."""
     return (
-        _("{fates} copies", fates=len(view.fates))
+        ngettext("{count} copy", "{count} copies", len(view.fates))
         if view.broadcasting
-        else _("{fates} messages", fates=len(view.fates))
+        else ngettext("{count} message", "{count} messages", len(view.fates))
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.run.ownership import NOBODY, Ownership
 from rmqlab_tools.show.canvas import BOLD, ROOM_TEXT, WIDTH, Canvas, fitting, painted, text_width
 from rmqlab_tools.show.charts import TimeScale, checked
@@ -277,7 +277,13 @@ def allotment_grid(rows: Iterable[Mapping[str, Any]], *, title: str = _("Who own
         title=_("{title}; framed: the queue moved", title=title),
         colour=lambda owner: WHITE if owner == NONE else colours.get(owner.partition("+")[0], NEWCOMER),
         framed=lambda cell: cell["moved"],
-        alt=_("{title}: {pop} queues. {told}.", title=title, pop=queues.pop(), told=joined(". ", sentences)),
+        alt=ngettext(
+            "{title}: {count} queue. {told}.",
+            "{title}: {count} queues. {told}.",
+            queues.pop(),
+            title=title,
+            told=joined(". ", sentences),
+        ),
     )
 
 

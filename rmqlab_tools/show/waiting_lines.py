@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.run.fates import Fate, fate_words
 from rmqlab.run.run_view import short
 from rmqlab.run.waiting_line import WaitingLine
@@ -120,8 +120,12 @@ def _told(arrival: Arrival) -> str:
 def _summary(line: WaitingLine) -> str:
     silent = sum(arrival.woken is None for arrival in line.arrivals)
     lost = sum(arrival.fate.lost for arrival in line.arrivals)
-    return _(
-        "{count} messages · {silent} woke nobody · {lost} lost", count=len(line.arrivals), silent=silent, lost=lost
+    return ngettext(
+        "{count} message · {silent} woke nobody · {lost} lost",
+        "{count} messages · {silent} woke nobody · {lost} lost",
+        len(line.arrivals),
+        silent=silent,
+        lost=lost,
     )
 
 

@@ -68,12 +68,18 @@ def read_code_base(sources: Iterable[Path], profiles: Iterable[str] = (), *, tes
     if not base.consumers and base.troubles:
         file, why = base.troubles[0]
         raise BadInput(
-            _(
+            ngettext(
+                "{sources}: no consumer of RocketMQ is made in what could be read; "
+                "{count} of the files could not, {file}: {why}",
                 "{sources}: no consumer of RocketMQ is made in what could be read; {count} of {files} files could not, "
                 "such as {file}: {why}",
-                sources=" ".join(map(str, named)), count=len(base.troubles), files=base.files, file=file, why=why,
+                len(base.troubles),
+                sources=" ".join(map(str, named)),
+                files=base.files,
+                file=file,
+                why=why,
             )
-        )  # fmt: skip
+        )
     read = ngettext("{count} file", "{count} files", base.files)
     if not base.consumers and base.tests:
         left = ngettext("{count} file of tests is left out", "{count} files of tests are left out", base.tests)

@@ -190,7 +190,7 @@ def test_a_message_that_is_taken_twice_is_not_fair():
     assert unfair(run) == "MsgStr0 (tagA) goes to who did not ask for it"
     assert price_of(run, {"A": "tagA", "B": "tagA"}).twice == ("MsgStr0",)
     assert price_of(run, {"A": "tagA", "B": "tagA"}).words() == (
-        "But 1 message came twice or more. For 1 messages the broker sent 2 to clients."
+        "But 1 message came twice or more. Messages sent to the broker: 1; sent on to clients: 2."
     )
 
 

@@ -36,7 +36,8 @@ SETTING = (
     "Replace the rule with one that stops at the first 0, and count the bits that are read.",
     "So you need one number: what share of the messages does a group want?",
     "rmqlab.spark.wants(expression, kind) counts it in any Spark frame of messages (notebook 11 uses it).",
-    "The picture shows any cell of the map, by stage.",
+    "Any cell of the map, by stage.",
+    "Which stage makes the difference?",
     "All cells of the real classes, by the number of groups:",
     "There are 100 messages and 8 groups.",
     "In one case no group matches any message.",
@@ -136,6 +137,7 @@ def test_fewer_properties_make_the_switch_look_worse(found, case):
 @pytest.mark.row("F-62", "F-82", "F-87", "F-91")
 @pytest.mark.claim(
     "Count evaluations instead of time: the counts are the same on every machine.",
+    "Where every second message has another tag, layer 1 has work, and layer 2 never sees what it drops:",
     "In the article's case every message has the tag, so layer 1 rejects nothing, and layer 2 evaluates as often as before.",
     "In this case the switch only adds work.",
     "Layer 1 pays when it rejects messages.",
@@ -181,7 +183,7 @@ def test_a_rule_that_stops_early(shown):
     "Leave the switch off for one group or two, and for groups that want most of what is sent: at 75 % and more no cell paid.",
     "Consider the switch from 4 groups on, if each group wants little:",
     "5 % or less paid in each process.",
-    "Then look at the same cell by our classes: in Python the parts have other sizes.",
+    "Look at the same cell by our classes, too: in Python the parts have other sizes.",
 )
 def test_where_it_pays(found, case, shown):
     for cell in found.cells:

@@ -25,6 +25,7 @@ from rmqlab_tools.spark.audit.audit_report import CERTAINTY_WORDS
 
 LESSON = "11_audit"
 SETTING = (
+    "The same incident with 16 orders, as a film:",
     # What the words mean; that the audit uses them so is held to the truth by tests/spark/test_audit_certainty.py.
     "A message is lost for a group when three things are true:",
     "Three words say how sure the audit is:",

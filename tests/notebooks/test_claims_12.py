@@ -17,6 +17,7 @@ from tests.search.recorded_races import SETS, recorded_races
 
 LESSON = "12_distributions"
 SETTING = (
+    "Three members and three queues, as a film:",
     "The topic has eight queues.",
     "Here are the usual row and the four changes.",
     "A row is one cluster: some members, some queues",
@@ -103,6 +104,7 @@ def test_what_each_change_brings(shown):
     "Without both, everything arrives.",
     "With fewer queues than members this member owns none, and nothing arrives.",
     "1/n² of the messages arrive for n members with tags of their own, if the queues divide evenly.",
+    "of nine messages one arrives.",
 )
 def test_the_law_and_where_it_ends(shown):
     """Live, each share is exact: the cells assert it; of the stored runs all but one are."""
@@ -114,7 +116,7 @@ def test_the_law_and_where_it_ends(shown):
         assert one["delivered"] == pytest.approx(expected, abs=0.001)
         otherwise += [arrived for arrived in one["each"] if arrived != queues // members]
     assert len(otherwise) == 1  # of the 240 runs of these 20 rows
-    for members, queues in ((4, 16), (4, 6), (3, 8), (4, 2)):
+    for members, queues in ((4, 16), (4, 6), (3, 8), (4, 2), (3, 3)):
         assert TagGroup(members, queues).shares()["delivered"] == pytest.approx(queues // members / queues / members)
 
 

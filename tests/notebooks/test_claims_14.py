@@ -17,6 +17,7 @@ from tests.doctor.scene import JAVA_4, JAVA_5, groups_at
 
 LESSON = "14_healthy"
 SETTING = (
+    "The rebuilt group as a film:",
     "Members that do not name a topic at all may be among them.",
     "The topic has four queues.",
     "A producer sends 2 messages of each tag to each queue:",

@@ -94,7 +94,7 @@ def test_the_index_leads_to_lessons_and_says_what_is_done(tree):
     make_copy(tree / "notebooks", folder)
     text = read(folder / INDEX_NOTEBOOK)["cells"][0]["source"]
     row = "| [01 Eight · 八](01_eight.ipynb) | Who gets what? | 20, then 10 for the tasks | "
-    assert row + "[1 tasks](exercises/01_eight_tasks.ipynb) | 0 of 1 |" in text
+    assert row + "[1 task](exercises/01_eight_tasks.ipynb) | 0 of 1 |" in text
     task = read(folder / "exercises" / "01_eight_tasks.ipynb")
     right = new_output("execute_result", data={"text/plain": "01-predict: right. All."})
     task["cells"][0]["outputs"] = [right]

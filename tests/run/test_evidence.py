@@ -32,7 +32,7 @@ def test_way_of_a_message_that_the_broker_drops(reading):
 @pytest.mark.row("S-82", "S-83")
 def test_way_of_a_message_that_the_client_drops(reading):
     way, queue = texts(reading, "MsgStr6"), f"{reading.topic} queue 0"
-    pulled = way.index(f"the broker gets A's pull of {queue} from offset 1 and answers SUCCESS, 1 messages")
+    pulled = way.index(f"the broker gets A's pull of {queue} from offset 1 and answers SUCCESS, 1 message")
     dropped = way.index(f"A drops offset 1 of {queue} itself: tag tagB, but it asked tagA")
     assert pulled < dropped < way.index(f"A commits offset 2 of {queue} for group {reading.group}")
 

@@ -61,7 +61,7 @@ PLAN = [
 
 def test_the_page_has_groups_stages_damage_and_plan():
     page = audit_page("store", SUMMARY, COUNTS, DAMAGE, PLAN)
-    assert "12 messages lost in 1 of 2 groups and topics, 0 more may be; what became of 0 is unknown; 1 damaged" in page
+    assert "Lost messages: 12, in 1 of the groups and topics (2); 0 more may be; what became of 0 is unknown; " in page
     assert "G_<1>" not in page
     assert "G_&lt;1&gt;" in page
     assert "1970-01-01 01:41:00" in page
@@ -73,7 +73,7 @@ def test_the_page_has_groups_stages_damage_and_plan():
 
 def test_a_store_without_losses_needs_no_picture_of_them_and_says_it_is_whole():
     page = audit_page("store", {"H": {"T": FINE}}, COUNTS[4:], [], [])
-    assert "<p class='yes'>0 messages lost in 0 of 1 groups and topics, 0 more may be;" in page
+    assert "<p class='yes'>Lost messages: 0, in 0 of the groups and topics (1); 0 more may be;" in page
     assert "Every record is whole." in page
     assert page.count("<svg") == 1
 
@@ -99,7 +99,8 @@ def test_a_page_says_what_is_unknown_and_is_not_green():
     }  # fmt: skip
     page = audit_page("store", {"H": {"T": eight}}, [row("passed", 8, group="H")], [], [])
     assert (
-        "<p class='no'>0 messages lost in 0 of 1 groups and topics, 8 more may be; what became of 8 is unknown" in page
+        "<p class='no'>Lost messages: 0, in 0 of the groups and topics (1); 8 more may be; what became of 8 is unknown"
+        in page
     )
     assert "Each message is refused by one of them" in page
     assert "So at most one member took it." in page

@@ -52,7 +52,7 @@ def test_files_that_are_no_text(linted):
 
 
 def test_a_code_base_of_which_nothing_could_be_read(linted):
-    with pytest.raises(BadInput, match=r"1 of 1 files could not, such as application.yml: does not parse: line"):
+    with pytest.raises(BadInput, match=r"1 of the files could not, application.yml: does not parse: line"):
         linted({"application.yml": "a: ["})
 
 

@@ -289,7 +289,7 @@ def test_the_verb_reads_a_recorded_set_and_writes_tables_and_plan(recorded, tmp_
     assert (one["sent"], one["delivered"], one["lost"]) == (340, 61, 279)
     assert pq.read_table(tmp_path / "out" / "lost.parquet").num_rows == 279
     assert json.loads((tmp_path / "out" / "resend.json").read_text())[0]["messages"] == one["lost_ids"]
-    assert "279 messages lost in 1 of 1 groups" in (tmp_path / "out" / "index.html").read_text()
+    assert "Lost messages: 279, in 1 of the groups and topics (1)" in (tmp_path / "out" / "index.html").read_text()
     assert "279 dropped by the broker" in capsys.readouterr().out
 
 

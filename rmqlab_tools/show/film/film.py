@@ -39,7 +39,7 @@ WORDS = {
     "queue": _("queue {queue}"), "slot": _("The broker lets through"), "empty": _("nothing yet"),
     "line": _("First in line is asked"), "nobody": _("nobody waits"), "by": _("{who}, version {version}"),
     "asks": _("asks for"), "offset": _("offset {offset} of {end}"), "waits": _("{who} waits"),
-    "reads": _("reads queues {queues}"), "none": _("no queue"), "away": _("not running"), "unsent": _("to be sent"),
+    "reads": _("its queues: {queues}"), "none": _("no queue"), "away": _("not running"), "unsent": _("to be sent"),
     "keys": _("Space plays, the arrow keys step, Home and End jump, Tab goes to the messages."),
     "no_tag": _("no tag"), "at_client": _("at the client"), "got": _("its listener got"),
     "unasked": _("dropped; nobody asked for it"),

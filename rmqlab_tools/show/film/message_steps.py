@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rmqlab.events import STAGES, ClientFiltered, DeadLetter, Filtered, Given, Pull
-from rmqlab.language import _
+from rmqlab.language import _, ngettext
 from rmqlab.run.fates import OF_STAGE, Fate
 from rmqlab.run.recorded_events import Consumed, MessageSent
 from rmqlab.run.run import sent_messages
@@ -90,7 +90,13 @@ class MessageSteps:
             if (client, queue) not in stage.waits:
                 stage.waits.add((client, queue))
                 waiting = sorted(place for who, place in stage.waits if who == client)
-                text = _("{who}'s pulls wait at the broker, of queues {queues}.", who=client, queues=ranges(waiting))
+                text = ngettext(
+                    "{who}'s pull waits at the broker, of queue {queues}.",
+                    "{who}'s pulls wait at the broker, of queues {queues}.",
+                    len(waiting),
+                    who=client,
+                    queues=ranges(waiting),
+                )
                 stage.take(t, Step.WAIT, text, actors=[client, BROKER], key=client)
             return
         if event.next is None or event.next == event.offset:

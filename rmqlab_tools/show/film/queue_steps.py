@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rmqlab.events import Commit
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.run.fates import Fate
 from rmqlab.run.recorded_events import OffsetReset, Resized, TopicDeleted
 from rmqlab_tools.show.film.frames import BROKER, Place, Step
@@ -34,7 +34,9 @@ class QueueSteps:
                 text = _("The offsets of group {group} are reset.", group=group)
                 self.stage.take(t, Step.COMMIT, text, actors=[BROKER])
             case Resized(topic=topic, queues=queues):
-                text = _("Topic {topic} has {queues} queues now.", topic=topic, queues=queues)
+                text = ngettext(
+                    "Topic {topic} has {count} queue now.", "Topic {topic} has {count} queues now.", queues, topic=topic
+                )
                 self.stage.take(t, Step.FAULT, text, actors=[BROKER])
             case TopicDeleted(topic=topic):
                 self.stage.take(t, Step.FAULT, _("Topic {topic} is deleted.", topic=topic), actors=[BROKER])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rmqlab.language import _, sentences
+from rmqlab.language import _, ngettext, sentences
 from rmqlab.run.fates import FATE_WORDS, Fate
 from rmqlab_tools.search.explorer.explanation import deviation
 from rmqlab_tools.show.film.frames import BROKER, Place, Step
@@ -44,7 +44,9 @@ class Storyboard:
             MemberSteps(self.stage, view), SlotSteps(self.stage, view), MessageSteps(self.stage, view),
             QueueSteps(self.stage), self._pops,
         )  # fmt: skip
-        queues = _("Topic {topic} has {queues} queues.", topic=view.topic, queues=view.queues)
+        queues = ngettext(
+            "Topic {topic} has {count} queue.", "Topic {topic} has {count} queues.", view.queues, topic=view.topic
+        )
         nobody = _("Group {group} has no members yet.", group=view.group)
         self.stage.take(0, Step.BEGIN, sentences(queues, nobody))
         for fact in self._facts():

@@ -32,8 +32,8 @@ def audit_page(
     lost, may, unknown = (sum(figures[name] for _, _, figures in rows) for name in ("lost", "may_be_lost", "unknown"))
     groups = sum(1 for _, _, figures in rows if figures["lost"])
     headline = _(
-        "{lost} messages lost in {groups} of {rows} groups and topics, {may} more may be; what "
-        "became of {unknown} is unknown; {damage} damaged places in the log.",
+        "Lost messages: {lost}, in {groups} of the groups and topics ({rows}); {may} more may be; "
+        "what became of {unknown} is unknown; damaged places in the log: {damage}.",
         lost=lost,
         groups=groups,
         rows=len(rows),
