@@ -29,8 +29,8 @@ def decoded_too(ns):
 WRONG = [
     ("05-count", 800, "Give {", "", "", ""),
     ("05-count", COUNT | {"nobody": 800}, "Give {", "", "", ""),
-    ("05-count", COUNT | {"nobody": (0, 800)}, "Count one message", "nobody, without the switch: not 0", "F-82", "10"),
-    ("05-count", COUNT | {"everybody": (800, 800)}, "Count one", "everybody, with the switch", "F-82", "5 on pull"),
+    ("05-count", COUNT | {"nobody": (0, 800)}, "Count one message", "the number of evaluations is not 0", "F-82", "10"),
+    ("05-count", COUNT | {"everybody": (800, 800)}, "Count one", "everybody, with the switch", "F-82", "on pull 5"),
     ("05-ratio", 1.3, "the function itself", "", "", ""),
     ("05-ratio", _article, "the seven stages", "your function gives", "F-91", ""),
     ("05-ratio", decoded_too, "the seven stages", "your function gives", "F-91", ""),
