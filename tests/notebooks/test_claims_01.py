@@ -257,7 +257,7 @@ def test_things_worth_finding_are_there(lesson):
     )  # fmt: skip
     assert nobody[0].alt.startswith("0 of 8 delivered")
     assert one_reader[0].alt.startswith("4 of 8 delivered")
-    assert "A owns queues 0" in one_reader[0].alt
+    assert "A owns queue 0" in one_reader[0].alt
     assert "the broker lets through tagA: 4 left" in fast[0].alt
     assert [lesson["readers"](found) for _picture, found in (nobody, one_reader, fast)] == [[], ["A"] * 4, ["A"] * 2]
     for change in ({"order": "BA"}, {"queues": 2}, {"messages": "tagA tagB"}, {"B_asks": "*"}):
