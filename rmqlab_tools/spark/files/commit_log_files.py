@@ -84,6 +84,9 @@ TYPES: Final[dict[str, pa.DataType]] = {
 `corrupt` is NULL for a sound record. A damaged part of the log is a row with its `physicalOffset`, its `size` and what
 is wrong; a record whose body does not fit its checksum has its columns and says so.
 """
+STORE_HOST_BYTES: Final = "storeHostBytes"
+INNER_TYPES: Final[dict[str, pa.DataType]] = {STORE_HOST_BYTES: pa.binary(21)}
+"""Columns that a table has not: a store host as its address in 16 bytes, its port in 4 and the address's length."""
 PROPERTY_PREFIX: Final = "property:"
 """A column of this prefix is the property of that exact name."""
 

@@ -17,7 +17,7 @@ from rmqlab.files import end_of_data, open_regular
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab_tools.spark.files import record_kernel as kernel
 from rmqlab_tools.spark.files.addresses import AddressPath, RangeReader, unreadable
-from rmqlab_tools.spark.files.commit_log_files import FETCHED, TYPES, LogRange, RecordFilter, log_ranges
+from rmqlab_tools.spark.files.commit_log_files import FETCHED, INNER_TYPES, TYPES, LogRange, RecordFilter, log_ranges
 from rmqlab_tools.spark.files.record_columns import BATCH_ROWS, RecordWalk
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class LogReader:
 
     def schema(self) -> pa.Schema:
         """The schema of the batches."""
-        return pa.schema([(name, TYPES.get(name, pa.string())) for name in self.columns])
+        return pa.schema([(name, (TYPES | INNER_TYPES).get(name, pa.string())) for name in self.columns])
 
     def read(self, part: LogRange) -> Iterator[pa.RecordBatch]:
         """The batches of one range. A file that is cut, empty or missing gives rows, no error."""

@@ -19,7 +19,7 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.sysflag import COMPRESSED_FLAG, CompressionError, uncompress
 from rmqlab_tools.spark.files import record_kernel as kernel
-from rmqlab_tools.spark.files.commit_log_files import PROPERTY_PREFIX
+from rmqlab_tools.spark.files.commit_log_files import INNER_TYPES, PROPERTY_PREFIX, STORE_HOST_BYTES
 from rmqlab_tools.spark.files.wide_bytes import CRC_TABLES
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _PROPERTY_COLUMNS: Final = {
     "keys": PROPERTY_KEYS,
     "uniqKey": PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
 }
-_OF_HOSTS: Final = frozenset({"storeHost", "bornHost", "offsetMsgId"})
+_OF_HOSTS: Final = frozenset({"storeHost", "bornHost", "offsetMsgId", STORE_HOST_BYTES})
 _HEX: Final = np.frombuffer(bytes(range(256)).hex().upper().encode(), np.uint16)
 _RARE: Final = frozenset({"flag", "reconsumeTimes", "bodyCrc", "bornTimestamp", "preparedTransactionOffset"})
 
@@ -176,10 +176,18 @@ def _hosts(buffers: kernel.Columns, rows: int, kind: int) -> pa.Array:
     return pa.array(hosts, pa.string()).take(coded.indices)
 
 
-def _message_ids(buffers: kernel.Columns, rows: int) -> pa.Array:
-    """The ids that `create_message_id` makes: address, port and commit log offset in hex."""
-    raw = buffers.text(kernel.STORE)[: 21 * rows].reshape(rows, 21)
-    offsets = buffers.longs[kernel.LONGS.index("physicalOffset"), :rows]
+def _host_bytes(buffers: kernel.Columns, rows: int) -> pa.Array:
+    used = buffers.text(kernel.STORE)[: 21 * rows]
+    return pa.Array.from_buffers(INNER_TYPES[STORE_HOST_BYTES], rows, [None, pa.py_buffer(used)])
+
+
+def message_ids(hosts: pa.Array, offsets: NDArray[np.int64]) -> pa.Array:
+    """The ids that `create_message_id` makes: address, port and commit log offset in hex.
+
+    `hosts` is a column `STORE_HOST_BYTES` without NULL, `offsets` has the commit log offsets.
+    """
+    rows = len(hosts)
+    raw = np.frombuffer(hosts.buffers()[1], np.uint8)[21 * hosts.offset :][: 21 * rows].reshape(rows, 21)
     if not (raw[:, 20] == 4).all():
         places = zip(raw.tolist(), offsets.tolist(), strict=True)
         return pa.array([_message_id(bytes(host), offset) for host, offset in places], pa.string())
@@ -239,7 +247,10 @@ _MAKERS: Final[dict[str, Callable[[kernel.Columns, int], pa.Array]]] = {
     "propertiesText": lambda buffers, rows: _texts(
         buffers.ends[kernel.TEXT_COLUMN], buffers.text(kernel.TEXT_COLUMN), rows
     ),
-    "offsetMsgId": _message_ids,
+    STORE_HOST_BYTES: _host_bytes,
+    "offsetMsgId": lambda buffers, rows: message_ids(
+        _host_bytes(buffers, rows), buffers.longs[kernel.LONGS.index("physicalOffset"), :rows]
+    ),
     "bornHost": lambda buffers, rows: _hosts(buffers, rows, kernel.BORN),
     "storeHost": lambda buffers, rows: _hosts(buffers, rows, kernel.STORE),
     "transaction": lambda buffers, rows: _TRANSACTIONS.take(pa.array(_flag(buffers, rows) >> 2 & 3)),
