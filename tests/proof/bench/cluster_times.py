@@ -56,7 +56,7 @@ def times(gib: float = 0.5) -> dict[str, Any]:
     Raises:
         BadInput: no room, or a job failed.
     """
-    from tests.proof.bench.store import SIZES, write_store
+    from tests.proof.bench.made_stores import SIZES, write_store
 
     with tempfile.TemporaryDirectory(prefix="rmqlab-times-") as folder:
         store, small = Path(folder) / "big", Path(folder) / "small"

@@ -1,24 +1,21 @@
 """Reading a store directory against the real decoder of 4.8.0: the same files, in turns.
 
-Files are made in a temporary folder from records of our codec, copied with their offsets put right, and removed
-afterwards. Both sides must find the same records, or the benchmark fails.
+Files are made in a temporary folder and removed afterwards. Both sides must find the same records, or the benchmark
+fails.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
 import shutil
 import tempfile
 from functools import cached_property, lru_cache
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from rmqlab.errors import BadInput
-from rmqlab.message.record import BLANK_MAGIC_CODE
 from tests.proof.bench.benchmark import Benchmark, Measurement
-from tests.proof.log_maker import record
+from tests.proof.bench.made_stores import FILE, SIZES, write_store, write_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,84 +27,13 @@ if TYPE_CHECKING:
     from tests.proof.real.decoder import RealDecoder, Scanned
 
 STORE_BYTES: Final = 1 << 30
-_FILE: Final = 256 << 20
-_BLOCK: Final = 32 << 20
 _COLUMNS: Final = (
     "topic", "queueId", "queueOffset", "physicalOffset", "tags", "keys", "storeTimestamp", "bodyLength",
 )  # fmt: skip
-SIZES: Final = {"470": (64, 448), "2k": (1024, 3072)}
-"""The least and the largest body, in bytes, by the size of a record."""
-_QUEUES: Final = 4
 
 
 class RecordsDifferError(AssertionError):
     """Our decoder and the real one found different records."""
-
-
-def write_store(folder: Path, size: int, bodies: tuple[int, int], seed: int = 7, *, file_bytes: int = _FILE) -> int:
-    """Write about `size` bytes of commit log into the store directory `folder`; return the number of records.
-
-    The log has files of `file_bytes`. Raises `BadInput` where the disk has no room.
-    """
-    if shutil.disk_usage(folder).free < 2 * size:
-        raise BadInput(f"{folder}: a store of {size} bytes and as much again is needed; free some or set TMPDIR")
-    import numpy as np
-
-    block, starts = _block(bodies, seed, min(_BLOCK, file_bytes // 4))
-    log = folder / "commitlog"
-    log.mkdir()
-    places = starts[:, None] + np.arange(8)
-    count = 0
-    per_file = (file_bytes - 8) // len(block)
-    for base in range(0, max(size, file_bytes), file_bytes):
-        with (log / f"{base:020d}").open("wb") as file:
-            for number in range(per_file):
-                for field, first in ((20, count), (28, base + number * len(block))):
-                    values = count // _QUEUES + np.arange(len(starts)) // _QUEUES if field == 20 else first + starts
-                    block[places + field] = values.astype(">i8").view(np.uint8).reshape(-1, 8)
-                file.write(block.tobytes())
-                count += len(starts)
-            rest = file_bytes - per_file * len(block)
-            file.write((rest.to_bytes(4) + BLANK_MAGIC_CODE.to_bytes(4, signed=True)).ljust(rest, b"\0"))
-    config = folder / "config"
-    config.mkdir()
-    offsets = {f"{_topic(topic)}@G": {str(queue): 1 << 40 for queue in range(_QUEUES)} for topic in range(8)}
-    (config / "consumerOffset.json").write_text(json.dumps({"offsetTable": offsets}), encoding="ascii")
-    return count
-
-
-def _topic(number: int) -> str:
-    return f"Topic{'ABCDEFGH'[number]}_{'x' * 3 * number}"
-
-
-def _block(bodies: tuple[int, int], seed: int, most: int) -> tuple[Any, Any]:
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    made: list[bytes] = []
-    starts: list[int] = []
-    at = 0
-    while True:
-        number = len(starts)
-        topic, tag, price, region = (int(drawn) for drawn in rng.integers(0, (8, 16, 5000, 5)))
-        properties = {
-            "KEYS": f"order_{number:08d}",
-            "UNIQ_KEY": rng.bytes(16).hex().upper(),
-            "WAIT": "true",
-            "region": ("hz", "sh", "bj", "sz", "qd")[region],
-            "TAGS": f"Tag{tag}",
-            "a": str(tag % 10),
-            "price": repr(price / 100),
-        }
-        body = rng.bytes(int(rng.integers(*bodies)))
-        packed = record(
-            0, _topic(topic), body, queue=number % _QUEUES, properties=properties, stored=1_700_000_000_000 + number
-        )
-        if at + len(packed) > most:
-            return np.frombuffer(b"".join(made), np.uint8).copy(), np.array(starts, np.int64)
-        starts.append(at)
-        made.append(packed)
-        at += len(packed)
 
 
 class Bench:
@@ -129,6 +55,12 @@ class Bench:
             path.mkdir()
             self._stores[kind] = path, write_store(path, self.size, SIZES[kind])
         return self._stores[kind]
+
+    @cached_property
+    def subscriptions(self) -> Path:
+        """What members ask for in each of the stores, and what the broker held."""
+        # Where nothing tells since when the group is there, every message of a big log may be lost, and is a row.
+        return write_subscriptions(Path(self._folder.name) / "subscriptions.jsonl")
 
     @cached_property
     def java(self) -> RealDecoder:
@@ -191,7 +123,7 @@ def _scan(size: int, kind: str) -> Callable[[], Measurement]:
         if not known:
             known.append(prepared.real(kind))
         begin = process_time()
-        parts = [scan_sums(part) for part in log_ranges(log_files(path), _FILE)]
+        parts = [scan_sums(part) for part in log_ranges(log_files(path), FILE)]
         seconds = process_time() - begin
         counts = sum(records for records, _ in parts), sum(total for _, total in parts)
         if counts != known[0][:2]:
@@ -201,7 +133,9 @@ def _scan(size: int, kind: str) -> Callable[[], Measurement]:
     return measure
 
 
-def _real_cpu(size: int, kind: str) -> Callable[[], Measurement]:
+def real_cpu(size: int, kind: str) -> Callable[[], Measurement]:
+    """The CPU time of the real decoder."""
+
     def measure() -> Measurement:
         scanned = bench(size).real(kind)
         return scanned.records, scanned.cpu_seconds
@@ -209,7 +143,9 @@ def _real_cpu(size: int, kind: str) -> Callable[[], Measurement]:
     return measure
 
 
-def _real_wall(size: int, kind: str) -> Callable[[], Measurement]:
+def real_wall(size: int, kind: str) -> Callable[[], Measurement]:
+    """The time on the wall of the real decoder, which has one thread."""
+
     def measure() -> Measurement:
         scanned = bench(size).real(kind)
         return scanned.records, scanned.seconds
@@ -241,7 +177,7 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
 
         prepared = bench(size)
         path, records = prepared.store(kind)
-        parts = log_ranges(log_files(path), _FILE)
+        parts = log_ranges(log_files(path), FILE)
         schema = pa.schema([("records", pa.int64()), ("total", pa.int64())])
 
         def work(parts: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
@@ -251,7 +187,7 @@ def _in_workers(size: int, kind: str) -> Callable[[], Measurement]:
         begin = perf_counter()
         frame = over_ranges(prepared.session, parts, work, schema)
         counted = sum(row.records for row in frame.collect())
-        return _checked(counted, records), perf_counter() - begin
+        return checked(counted, records), perf_counter() - begin
 
     return measure
 
@@ -267,7 +203,7 @@ def _data_source(size: int, kind: str) -> Callable[[], Measurement]:
         begin = perf_counter()
         frame = read_store(prepared.session, path, columns=_COLUMNS)
         row = frame.agg(F.count(F.lit(1)), F.sum("queueOffset"), F.sum(F.length("tags"))).collect()[0]
-        return _checked(row[0], records), perf_counter() - begin
+        return checked(row[0], records), perf_counter() - begin
 
     return measure
 
@@ -285,32 +221,8 @@ def _cpu(work: Callable[[], Measurement]) -> Callable[[], Measurement]:
     return measure
 
 
-def _audit(size: int, kind: str) -> Callable[[], Measurement]:
-    def measure() -> Measurement:
-        from rmqlab_tools.spark.audit.audit import Audit
-        from rmqlab_tools.spark.audit.audit_options import AuditOptions
-        from rmqlab_tools.spark.audit.subscriptions import BrokerSubscription, ClientSubscription, Subscriptions
-
-        prepared = bench(size)
-        path, records = prepared.store(kind)
-        tags = "Tag1 || Tag2 || Tag3"
-        keys = {("G", _topic(number)): [ClientSubscription("", "TAG", tags)] for number in range(8)}
-        # Where nothing tells since when the group is there, every message of a big log may be lost, and is a row.
-        broker_subscriptions = {key: [BrokerSubscription("TAG", tags)] for key in keys}
-        options = AuditOptions(
-            subscriptions=Subscriptions(keys, broker_subscriptions, frozenset(keys), {}), check_crc=False
-        )
-        begin = perf_counter()
-        audit = Audit(prepared.session, path, options)
-        counted = sum(row["sent"] for row in audit.summary["G"].values())
-        seconds = perf_counter() - begin
-        audit.close()
-        return _checked(counted, records), seconds
-
-    return measure
-
-
-def _checked(counted: int, records: int) -> int:
+def checked(counted: int, records: int) -> int:
+    """The number of records; raises `RecordsDifferError` where it is not that of the store."""
     if counted != records:
         raise RecordsDifferError(f"{counted} of {records} records")
     return counted
@@ -330,7 +242,7 @@ def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
                 unit,
                 cpu,
                 _scan(size, kind),
-                _real_cpu(size, kind),
+                real_cpu(size, kind),
             ),
             Benchmark(
                 f"store_scan-{kind}-bytes",
@@ -346,7 +258,7 @@ def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
                 unit,
                 wall,
                 _in_workers(size, kind),
-                _real_wall(size, kind),
+                real_wall(size, kind),
             ),
             Benchmark(
                 f"store_scan-{kind}-source",
@@ -354,7 +266,7 @@ def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
                 unit,
                 wall,
                 _data_source(size, kind),
-                _real_wall(size, kind),
+                real_wall(size, kind),
             ),
             Benchmark(
                 f"store_scan-{kind}-workers-cpu",
@@ -362,7 +274,7 @@ def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
                 unit,
                 cpu,
                 _cpu(_in_workers(size, kind)),
-                _real_cpu(size, kind),
+                real_cpu(size, kind),
             ),
             Benchmark(
                 f"store_scan-{kind}-source-cpu",
@@ -370,15 +282,7 @@ def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
                 unit,
                 cpu,
                 _cpu(_data_source(size, kind)),
-                _real_cpu(size, kind),
-            ),
-            Benchmark(
-                f"audit-{kind}",
-                f"{about} audited for a group of eight topics",
-                unit,
-                wall,
-                _audit(size, kind),
-                _real_wall(size, kind),
+                real_cpu(size, kind),
             ),
         ]
     return tuple(made)

@@ -9,12 +9,14 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab_tools.spark.files.log_reader import LogReader
 from tests.proof.bench import store as bench_store
+from tests.proof.bench.audits import audit_benchmarks, audit_verb
+from tests.proof.bench.made_stores import SIZES, write_sparse_store, write_store, write_subscriptions
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_store_for_benchmarks_is_sound(tmp_path):
-    count = bench_store.write_store(tmp_path, 3 << 20, bench_store.SIZES["470"], file_bytes=1 << 20)
+    count = write_store(tmp_path, 3 << 20, SIZES["470"], file_bytes=1 << 20)
     assert [file.size for file in log_files(tmp_path)] == [1 << 20] * 3
     columns = ("physicalOffset", "size", "queueId", "queueOffset", "tags", "corrupt")
     rows = [
@@ -32,6 +34,20 @@ def test_a_store_for_benchmarks_is_sound(tmp_path):
 
 
 def test_benchmarks_have_a_reference_in_the_same_run():
-    names = [benchmark.name for benchmark in bench_store.store_benchmarks()]
+    names = [benchmark.name for benchmark in (*bench_store.store_benchmarks(), *audit_benchmarks())]
     assert {"store_scan-470", "store_scan-2k", "store_scan-470-bytes", "audit-470"} <= set(names)
     assert len(set(names)) == len(names)
+
+
+def test_memory_of_an_audit_does_not_grow_with_the_store(tmp_path):
+    """One of 96 times the bytes, in files with holes and in records with holes of 4 MiB: what is kept is as little."""
+    subscriptions = write_subscriptions(tmp_path / "subscriptions.jsonl")
+    megabytes = []
+    for files in (1, 16):
+        store = tmp_path / str(files)
+        size = 16 << 20 if files == 1 else 96 << 20
+        records = write_sparse_store(store, files, file_bytes=size, block_bytes=64 << 10)
+        audited = audit_verb(store, subscriptions)
+        assert audited.messages == records
+        megabytes.append(audited.megabytes)
+    assert megabytes[1] - megabytes[0] < 96

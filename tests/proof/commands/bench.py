@@ -9,6 +9,7 @@ from rmqlab.errors import BadInput
 from rmqlab.language import _
 from rmqlab_tools.cli.output import write_json
 from rmqlab_tools.cli.printing import printer
+from tests.proof.bench.audits import audit_benchmarks
 from tests.proof.bench.benchmark import RUNS, chosen, run_benchmark
 from tests.proof.bench.entries import benchmarks
 from tests.proof.bench.filters import MESSAGES, filter_benchmarks
@@ -57,6 +58,7 @@ def run(args: Namespace) -> int:
     on_spark = (
         *filter_benchmarks(args.messages),
         *store_benchmarks(args.store_bytes),
+        *audit_benchmarks(args.store_bytes),
         *SWEEP_BENCHMARKS,
         *NOTEBOOK_BENCHMARKS,
     )
