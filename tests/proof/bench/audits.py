@@ -77,10 +77,10 @@ def audit_verb(store: Path, subscriptions: Path, *options: str) -> Audited:
         _, status, used = os.wait4(process.pid, 0)
         seconds = perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
-        record_of_audit = json.loads(found.read_text(encoding="utf-8")) if found.exists() else {"damage": True}
-    if process.returncode not in {0, 3, 4} or record_of_audit["damage"]:
+        answer = json.loads(found.read_text(encoding="utf-8") if found.exists() else "{}")
+    if process.returncode not in {0, 3, 4} or answer.get("damage") != []:
         raise RecordsDifferError(f"{store}: the audit ended with status {process.returncode}")
-    messages = sum(row["sent"] for row in record_of_audit["groups"]["G"].values())
+    messages = sum(row["sent"] for row in answer["groups"]["G"].values())
     return Audited(messages, seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
