@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 _BODY_ROOM: Final = 16 << 20
 _MORE: Final = 16 << 20
+_STRETCH: Final = 8 << 20
 _MAGIC: Final = MESSAGE_MAGIC_CODE.to_bytes(4, "big", signed=True)
 
 
@@ -73,25 +73,14 @@ class LogReader:
                 return
             with stream:
                 left = min(os.fstat(stream.fileno()).st_size, file.size)
-                yield from self._mapped(part, left, stream.fileno())
+                if left > min(part.low, part.begin):
+                    window = _Window(stream.fileno(), left)
+                    yield from self._records(window, part._replace(high=min(part.high, left)))
+                    left = min(left, window.size)
                 if left < file.size and part.high == file.size:
                     yield self._damage(file.base + left, file.size - left, "the file was cut meanwhile")
         if not file.last and file.base + file.size < file.next_base and part.high == file.size:
             yield self._damage(file.base + file.size, file.next_base - file.base - file.size, "the file is cut off")
-
-    def _mapped(self, part: LogRange, left: int, fd: int) -> Iterator[pa.RecordBatch]:
-        """The batches of a range as far as its file still goes."""
-        if left <= min(part.low, part.begin):
-            return
-        try:
-            mapped = mmap.mmap(fd, left, access=mmap.ACCESS_READ)
-        except ValueError:  # cut this moment
-            return
-        try:
-            yield from self._records(_Mapped(mapped, left, fd), part._replace(high=min(part.high, left)))
-        finally:
-            with suppress(BufferError):  # an error on its way still looks into it, and is what matters
-                mapped.close()
 
     def _fetched(self, part: LogRange, path: AddressPath) -> Iterator[pa.RecordBatch]:
         """The batches of a range at an address."""
@@ -106,30 +95,27 @@ class LogReader:
         except OSError as error:  # what a network does not bring is no damage of the log
             raise unreadable(path, error) from error
 
-    def _records(self, source: _Mapped | _Fetched, part: LogRange) -> Iterator[pa.RecordBatch]:
+    def _records(self, source: _Window | _Fetched, part: LogRange) -> Iterator[pa.RecordBatch]:
         file = part.file
         assert file is not None  # noqa: S101 - for the type checker
-        data = source.data()
         at, body_room = part.begin, _BODY_ROOM
         walk = RecordWalk(self.columns, self.wanted, check_crc=self.check_crc)
         self.reached = file.base + at
         while at < part.high:
             before = at
-            rows, at, how, detail, buffers = walk(data, at, part, self.batch_rows, body_room)
+            rows, at, how, detail, buffers = walk(source.data(at), source.begin, at, part, self.batch_rows, body_room)
             if at > before:
                 self.reached = file.base + at
             if rows:
                 yield walk.batch(buffers, rows)
             if how == kernel.BIG:
                 body_room = int(detail)
-            elif how in {kernel.EMPTY, kernel.BAD_RECORD} and _is_record(data, at, file.base):
-                continue  # a broker wrote it in the meantime
             elif how not in {kernel.FULL, kernel.DONE}:
-                del data
-                is_more, data = source.fetch_more(), source.data()
-                if is_more:
-                    continue  # a record that goes on behind the range, or what comes behind damage
-                size, reason = _gap(data, source, at, file, how, detail)
+                if source.bring_more(at, is_cut=how == kernel.BAD_RECORD and detail == kernel.CUT):
+                    continue  # a record that goes on behind what is there, or what comes behind damage
+                if how != kernel.BLANK and source.is_record_by_now(at, file.base):
+                    continue  # a broker wrote it in the meantime
+                size, reason = _gap(source, at, file, how, detail)
                 if not size:
                     return
                 if reason and at >= part.low:
@@ -173,21 +159,90 @@ def log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> i
     return end
 
 
-class _Mapped:
-    """The bytes of a file of this machine, from its beginning."""
+class _Window:
+    """A stretch of a file of this machine, from place `begin` on; `size` is that of the file.
 
-    def __init__(self, mapped: mmap.mmap, size: int, fd: int) -> None:
-        self.bytes, self._size, self._fd = mapped, size, fd
+    Mapped, the file would end this process if somebody cut it, and what was read of it would count as its memory.
+    """
 
-    def data(self) -> NDArray[np.uint8]:
-        return np.frombuffer(self.bytes, np.uint8)
+    def __init__(self, fd: int, size: int) -> None:
+        self._fd, self.size = fd, size
+        self._room = bytearray()
+        self.begin = self._end = 0
 
-    def fetch_more(self) -> bool:
-        return False
+    def _read(self, at: int, size: int = _STRETCH) -> None:
+        size = max(min(max(size, _STRETCH), self.size - at), 0)
+        if size > len(self._room) or len(self._room) > _STRETCH >= size:
+            self._room = bytearray(size)
+        done = 0
+        with memoryview(self._room) as room:
+            while done < size and (count := os.preadv(self._fd, [room[done:size]], at + done)):
+                done += count
+        self.begin, self._end = at, at + done
+        if done < size:
+            self.size = self._end  # somebody cut it
+
+    def data(self, at: int) -> NDArray[np.uint8]:
+        """The stretch that has the byte at `at`."""
+        if not self.begin <= at < self._end:
+            self._read(at)
+        return np.frombuffer(self._room, np.uint8)[: self._end - self.begin]
+
+    def bring_more(self, at: int, *, is_cut: bool) -> bool:
+        """Read on from `at`, if a record that begins there goes on in the file behind the stretch's end."""
+        if not is_cut or self._end >= self.size:
+            return False
+        head = self._room[at - self.begin : min(at + 4, self._end) - self.begin]
+        size = int.from_bytes(head, signed=True) if len(head) == 4 else 0
+        if at + size > self.size or (at == self.begin and self._end - at >= max(size, kernel.MIN_SIZE)):
+            return False
+        self._read(at, size)
+        return True
+
+    def is_record_by_now(self, at: int, base: int) -> bool:
+        """Whether a whole record begins at `at` that has changed since the stretch was read."""
+        head = os.pread(self._fd, 8, at)
+        if head[4:] != _MAGIC:
+            return False
+        size = max(int.from_bytes(head[:4], signed=True), kernel.MIN_SIZE)
+        known = self._room[at - self.begin : min(at + size, self._end) - self.begin]
+        if len(known) == size and os.pread(self._fd, size, at) == known:
+            return False
+        self._read(at)
+        return self.is_record(at, base)
+
+    def is_record(self, at: int, base: int) -> bool:
+        """Whether a record that is whole and in its place begins at `at`."""
+        if not self.begin <= at <= self._end - kernel.MIN_SIZE:
+            self._read(at)
+        wrong = self._check(at, base)
+        if wrong == kernel.CUT and self.bring_more(at, is_cut=True):
+            wrong = self._check(at, base)
+        return wrong == 0
+
+    def _check(self, at: int, base: int) -> int:
+        data = self.data(at)
+        if at + kernel.MIN_SIZE > self._end:
+            return kernel.CUT
+        return int(kernel.check(data, at - self.begin, len(data), base + self.begin))
+
+    def find(self, text: bytes, low: int, high: int) -> int:
+        """The first place of `text` in the file between two places, or -1."""
+        while low + len(text) <= high:
+            if not self.begin + 4 <= low <= self._end - len(text):
+                self._read(low - 4)  # a record begins 4 bytes before its magic number
+            end = min(high, self._end)
+            found = self._room.find(text, low - self.begin, end - self.begin)
+            if found >= 0:
+                return self.begin + found
+            if end < low + len(text) or end >= min(high, self.size):
+                return -1
+            low = end - len(text) + 1
+        return -1
 
     def end(self) -> int:
         """Where the last byte that is not zero ends."""
-        return end_of_data(self._fd, self._size)
+        return end_of_data(self._fd, self.size)
 
 
 class _Fetched:
@@ -198,52 +253,64 @@ class _Fetched:
 
     def __init__(self, reader: RangeReader, part: LogRange) -> None:
         assert part.file is not None  # noqa: S101 - for the type checker
-        self._reader, self._size, self._have = reader, part.file.size, part.begin
-        self.bytes = mmap.mmap(-1, self._size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._reader, self._size, self.size = reader, part.file.size, part.begin
+        self.begin = 0
+        self._bytes = mmap.mmap(-1, self._size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._fill(part.high)
 
     def _fill(self, end: int) -> None:
-        for place, data in self._reader.pieces(self._have, end):
-            self.bytes[place : place + len(data)] = data
-        self._have = end
+        for place, data in self._reader.pieces(self.size, end):
+            self._bytes[place : place + len(data)] = data
+        self.size = end
 
-    def data(self) -> NDArray[np.uint8]:
-        return np.frombuffer(self.bytes, np.uint8)[: self._have]
+    def data(self, _at: int) -> NDArray[np.uint8]:
+        """All that was fetched, from the file's beginning."""
+        return np.frombuffer(self._bytes, np.uint8)[: self.size]
 
-    def fetch_more(self) -> bool:
-        """Fetch more of what follows; False where the file ends."""
-        before = self._have
+    def bring_more(self, _at: int, *, is_cut: bool) -> bool:
+        """Fetch more of what follows, whatever ended the walk; False where the file ends."""
+        del is_cut
+        before = self.size
         self._fill(min(before + _MORE, self._size))
-        return self._have > before
+        return self.size > before
+
+    def is_record_by_now(self, _at: int, _base: int) -> bool:
+        """Nobody writes into an object that is stored."""
+        return False
+
+    def is_record(self, at: int, base: int) -> bool:
+        """Whether a record that is whole and in its place begins at `at`."""
+        if at + kernel.MIN_SIZE > self.size:
+            return False
+        return bool(kernel.check(self.data(at), at, self.size, base) == 0)
+
+    def find(self, text: bytes, low: int, high: int) -> int:
+        """The first place of `text` between two places, or -1."""
+        return self._bytes.find(text, low, high)
 
     def end(self) -> int:
         """Where the last byte that is not zero ends: a file's zeros at its end are not part of it."""
-        return self._have
+        return self.size
 
 
-def _gap(
-    data: NDArray[np.uint8], source: _Mapped | _Fetched, at: int, file: LogFile, how: int, detail: int
-) -> tuple[int, str]:
+def _gap(source: _Window | _Fetched, at: int, file: LogFile, how: int, detail: int) -> tuple[int, str]:
     """How many bytes at `at` are no record, and what is wrong ("": nothing). Size 0: nothing more is written."""
     if how == kernel.BLANK:
-        if int.from_bytes(data[at : at + 4].tobytes()) == file.next_base - file.base - at:
-            return len(data) - at, ""
+        place = at - source.begin
+        if int.from_bytes(source.data(at)[place : place + 4].tobytes()) == file.next_base - file.base - at:
+            return source.size - at, ""
         detail = kernel.SIZE
     # The last file was made in full size: to look through a gigabyte of zeros took longer than all its records.
-    end = source.end() if file.last else len(data)
+    end = source.end() if file.last else source.size
     if end <= at:
         return 0, ""
     reason = "nothing is written here" if how == kernel.EMPTY else kernel.REASONS[detail]
-    return _next_record(data, source.bytes, at, end, file.base) - at, reason
+    return _next_record(source, at, end, file.base) - at, reason
 
 
-def _is_record(data: NDArray[np.uint8], at: int, base: int) -> bool:
-    return at + kernel.MIN_SIZE <= len(data) and bool(kernel.check(data, at, len(data), base) == 0)
-
-
-def _next_record(data: NDArray[np.uint8], mapped: mmap.mmap, at: int, end: int, base: int) -> int:
+def _next_record(source: _Window | _Fetched, at: int, end: int, base: int) -> int:
     """Where the next record that is whole and in its place begins after `at`, or `end`, the end of the data."""
-    magic_at = mapped.find(_MAGIC, at + 5, end)
-    while magic_at >= 0 and not _is_record(data, magic_at - 4, base):
-        magic_at = mapped.find(_MAGIC, magic_at + 1, end)
+    magic_at = source.find(_MAGIC, at + 5, end)
+    while magic_at >= 0 and not source.is_record(magic_at - 4, base):
+        magic_at = source.find(_MAGIC, magic_at + 1, end)
     return end if magic_at < 0 else magic_at - 4

@@ -78,15 +78,25 @@ class RecordWalk:
         )
 
     def __call__(
-        self, data: NDArray[np.uint8], at: int, part: LogRange, rows: int, body_room: int
+        self, data: NDArray[np.uint8], begin: int, at: int, part: LogRange, rows: int, body_room: int
     ) -> tuple[int, int, int, int, kernel.Columns]:
-        """Walk from `at` to the end of `part` at most; see `record_kernel.walk` for what is returned."""
+        """Walk from `at` to the end of `part` at most; see `record_kernel.walk` for what is returned.
+
+        `data` lies in the file from place `begin` on.
+        """
         assert part.file is not None  # noqa: S101 - for the type checker
-        buffers = self._buffers(rows, max(part.high - max(part.low, at), 0), body_room)
-        filled, at, how, detail = kernel.walk(
-            data, at, part.low, part.high, part.file.base, self._wanted, buffers, CRC_TABLES
+        buffers = self._buffers(rows, max(min(part.high, begin + len(data)) - max(part.low, at), 0), body_room)
+        filled, place, how, detail = kernel.walk(
+            data,
+            at - begin,
+            part.low - begin,
+            part.high - begin,
+            part.file.base + begin,
+            self._wanted,
+            buffers,
+            CRC_TABLES,
         )
-        return int(filled), int(at), int(how), int(detail), buffers
+        return int(filled), begin + int(place), int(how), int(detail), buffers
 
     def _buffers(self, rows: int, span: int, body_room: int) -> kernel.Columns:
         """Empty columns. Arrow takes the memory over, so each batch has its own."""
@@ -123,7 +133,9 @@ class RecordWalk:
         made = {name: _column(name, self, buffers, rows, notes) for name in self.columns if name != "corrupt"}
         if "corrupt" in self.columns:
             made["corrupt"] = pa.array(notes, pa.string()) if notes else pa.nulls(rows, pa.string())
-        return pa.record_batch([made[name] for name in self.columns], list(self.columns))
+        batch = pa.record_batch([made[name] for name in self.columns], list(self.columns))
+        # a few rows, of a stretch with big bodies, do not keep the memory of many
+        return batch.take(pa.array(np.arange(rows))) if 8 * rows < buffers.ints.shape[1] else batch
 
 
 def _joined(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
