@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _BODY_ROOM: Final = 16 << 20
 _MORE: Final = 16 << 20
-_STRETCH: Final = 8 << 20
+_STRETCH: Final = 4 << 20
 _MAGIC: Final = MESSAGE_MAGIC_CODE.to_bytes(4, "big", signed=True)
 
 
