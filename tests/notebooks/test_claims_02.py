@@ -59,7 +59,7 @@ def test_nothing_else_is_claimed(unproved):
 def test_sixty_messages(shown):
     assert len(THREE) == 3
     assert [len(list(Stage)), Stage.LAYER_1] == [3, FUNNEL_STAGES[Fate.DROPPED_BY_BROKER_TAG]]
-    assert "of 60 messages, 20 stop at layer 1, 40 arrive" in shown["run"]
+    assert "of 60 messages, 20 stopped at layer 1, 40 arrived" in shown["run"]
     assert shown["run"].count("of 60 messages") == 3
     assert shown["run"].count("stop at layer 2") == shown["run"].count("stop at client") == 1  # heads of the table
 

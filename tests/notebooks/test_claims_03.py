@@ -67,8 +67,8 @@ def refused(expression):
     "So these messages stop at layer 2.",
 )
 def test_ten_messages(shown):
-    assert "of 10 messages, 7 stop at layer 2, 3 arrive" in shown["run"]
-    assert "of 10 messages, 3 stop at layer 2, 7 arrive" in shown["run"]
+    assert "of 10 messages, 7 stopped at layer 2, 3 arrived" in shown["run"]
+    assert "of 10 messages, 3 stopped at layer 2, 7 arrived" in shown["run"]
     assert "0, 1, 3, 4, 6, 7, 9  right" in shown["arrived"]
 
 

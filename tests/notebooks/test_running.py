@@ -24,7 +24,7 @@ OTHERS = {
     "01b_article": ({"mode": "static", "gap_ms": 3_000, "queues": 6, "seeds": 1}, "Grid of 6 queues"),
     "02_tags": (
         {"mode": "static", "messages": 30, "queues": 2, "subscription": "BB"},
-        "of 30 messages, 10 stop at layer 1",
+        "of 30 messages, 10 stopped at layer 1",
     ),
     "03_sql92": (
         {"mode": "static", "messages": 20, "expression": "NOT (a > 5)", "message": {"a": "3"}},
