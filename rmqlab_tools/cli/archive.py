@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rmqlab.language import _
@@ -16,10 +15,13 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument(
-        "store",
-        type=Path,
+        "stores",
+        nargs="+",
         metavar="STORE",
-        help=_("a store directory (it has a folder commitlog), also packed as .tar.gz or .zip"),
+        help=_(
+            "a store directory (it has a folder commitlog), also packed as .tar.gz or .zip; or an address such as "
+            "s3://BUCKET/FOLDER. Of a cluster, a store of each broker; a slave's copy is not archived twice"
+        ),
     )
     parser.add_argument(
         "out",
@@ -48,7 +50,7 @@ def run(args: Namespace) -> int:
     with Progress("archive: Spark starts") as progress:
         session = open_session(args.spark)
         with reporting_tasks(session, lambda done, tasks: progress.now(f"archive: {done} of {tasks} tasks")):
-            result = archive(args.store, args.out, session=session)
+            result = archive(args.stores, args.out, session=session)
     out = printer(args)
     out.say(*result.lines())
     out.table(result.table())

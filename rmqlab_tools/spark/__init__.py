@@ -26,17 +26,21 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from rmqlab_tools.spark.archive_store import Archive
+    from rmqlab_tools.spark.files.broker_stores import Named
     from rmqlab_tools.spark.filters.subscription_columns import Properties
 
 
 def read_store(
     session: SparkSession,
-    path: str | Path,
+    path: Named,
     table: str = "commitlog",
     columns: Sequence[str] | None = None,
     **options: str | float | bool,
 ) -> DataFrame:
     """One table of the store directory `path` as a frame; `columns` of the commit log, None for all of them.
+
+    `path` may be an address (s3://, hdfs://, gs://, abfs://), or stores of several brokers: a column `broker` comes
+    first then, and a slave's copy is left out.
 
     >>> import rmqlab, tempfile
     >>> lab = rmqlab.Lab(topics={"T": 2})
@@ -56,16 +60,21 @@ def read_store(
             )
         )
     require("spark")
+    from rmqlab_tools.spark.files.broker_stores import given_stores
     from rmqlab_tools.spark.files.store_tables import config_damage
     from rmqlab_tools.spark.store_source import SOURCE_FORMAT, register
 
     register(session)
-    for says in config_damage(path, table):
-        warnings.warn(says, stacklevel=2)
+    stores = given_stores(path)
+    for store in stores:
+        for says in config_damage(store.path, table):
+            warnings.warn(says, stacklevel=2)
     reader = session.read.format(SOURCE_FORMAT).option("table", table)
     if columns is not None:
         reader = reader.option("columns", ",".join(columns))
-    return reader.options(**options).load(str(path))
+    named = [store.text for store in stores]
+    reader = reader.options(**options)
+    return reader.load(named[0]) if len(named) == 1 else reader.load(named)
 
 
 def wants(expression: str, kind: str = "TAG", *, tags: str = "tags", properties: Properties = "properties") -> Column:
@@ -88,7 +97,7 @@ def wants(expression: str, kind: str = "TAG", *, tags: str = "tags", properties:
     return subscription_columns.wants(expression, kind, tags=tags, properties=properties)
 
 
-def archive(store: str | Path, out: str | Path, *, session: SparkSession | None = None) -> Archive:
+def archive(store: Named, out: str | Path, *, session: SparkSession | None = None) -> Archive:
     """Keep the messages of a store as Parquet files, as `rmqlab.archive`.
 
     Raises:

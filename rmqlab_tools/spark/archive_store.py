@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from rmqlab.protocol.subscription_data import TAG
 from rmqlab.rules import DEFAULT_VERSION
 from rmqlab_tools.extras import require
 from rmqlab_tools.show.tables import table
+from rmqlab_tools.spark.files.addresses import shown_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,11 +23,15 @@ if TYPE_CHECKING:
 
     from rmqlab_tools.show.tables import Table
     from rmqlab_tools.spark.archived.manifest import Contents
+    from rmqlab_tools.spark.files.broker_stores import Copy, Named
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Archive:
-    """What an archive has after a run: `new` messages of it, all `messages`, bytes of the log that are damaged."""
+    """What an archive has after a run: `new` messages of it, all `messages`, bytes of the log that are damaged.
+
+    `copies` (`Copy`) are stores of which it took nothing, since another one has their log.
+    """
 
     where: str
     new: int
@@ -33,6 +39,7 @@ class Archive:
     files: int
     topics: dict[str, int]
     damaged_bytes: int
+    copies: tuple[Any, ...] = ()
 
     def table(self) -> Table:
         """Messages by topic."""
@@ -44,18 +51,19 @@ class Archive:
         return {
             "archive": self.where, "new": self.new, "messages": self.messages, "files": self.files,
             "topics": self.topics, "damaged_bytes": self.damaged_bytes,
-        }  # fmt: skip
+        } | ({"copies": [copy._asdict() for copy in self.copies]} if self.copies else {})  # fmt: skip
 
     def lines(self) -> list[str]:
         """What was added, and what is not in it."""
         lines = [
+            *(copy.says() for copy in self.copies),
             _(
                 "{where}: {new} new messages, {messages} in all, in {files} files",
                 where=self.where,
                 new=f"{self.new:,}",
                 messages=f"{self.messages:,}",
                 files=self.files,
-            )
+            ),
         ]
         if self.damaged_bytes:
             lines.append(
@@ -133,12 +141,14 @@ def _hour(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:00")
 
 
-def archive(store: str | Path, out: str | Path, *, session: SparkSession | None = None) -> Archive:
+def archive(store: Named, out: str | Path, *, session: SparkSession | None = None) -> Archive:
     """Keep the messages of a store directory as Parquet files, or add what was written since the last time.
 
-    The store may be packed. `out` is a folder, or an address that Arrow's file systems know (s3://, hdfs://, gs://,
-    abfs://). It has a folder for each topic and day (UTC), in it files with a column for each property. A run that was
-    killed leaves the archive as it was; the next one begins where the last whole one ended.
+    The store may be packed, or an address; of a cluster give a store of each broker, in a list or by the brokers'
+    names. A slave's copy is recognised, and not archived twice. `out` is a folder, or an address that Arrow's file
+    systems know (s3://, hdfs://, gs://, abfs://). It has a folder for each topic and day (UTC), in it files with a
+    column for each property. A run that was killed leaves the archive as it was; the next one begins where the last
+    whole one ended.
 
     Messages in no queue (prepared or rolled back ones of a transaction) and damaged parts of the log are left out; the
     latter are counted. `session` is a Spark session (`rmqlab.spark()` unless given): its workers read the store and
@@ -160,18 +170,31 @@ def archive(store: str | Path, out: str | Path, *, session: SparkSession | None 
     from rmqlab_tools.recordings.store import open_store
     from rmqlab_tools.spark import open_here
     from rmqlab_tools.spark.archived.writing import archive_store
+    from rmqlab_tools.spark.files.broker_stores import broker_stores, given_stores
 
-    with open_store(Path(store)) as opened:
-        contents, new = archive_store(session or open_here(), opened.store, out, Path(store).resolve())
-    return _archive(str(out), contents, new)
+    with ExitStack() as stack:
+        opened, known_as = [], {}
+        for given in given_stores(store):
+            path = given.path
+            known_as[given.shown] = path.resolve() if isinstance(path, Path) else path
+            if isinstance(path, Path):
+                folder, _events, conf = stack.enter_context(open_store(path))
+                given = given._replace(path=folder, conf=conf)  # noqa: PLW2901 - the same store, opened
+            opened.append(given)
+        stores = broker_stores(opened)
+        used, total = session or open_here(), 0
+        for found in stores.counted:
+            contents, new = archive_store(used, found.root, out, known_as[found.shown])
+            total += new
+    return _archive(shown_address(str(out)), contents, total, tuple(stores.copies))
 
 
-def _archive(where: str, contents: Contents, new: int) -> Archive:
+def _archive(where: str, contents: Contents, new: int, copies: tuple[Copy, ...]) -> Archive:
     topics: dict[str, int] = {}
     for file in contents.files:
         topics[file.topic] = topics.get(file.topic, 0) + file.messages
     damaged = sum(store.damaged_bytes for store in contents.stores.values())
-    return Archive(where, new, sum(topics.values()), len(contents.files), topics, damaged)
+    return Archive(where, new, sum(topics.values()), len(contents.files), topics, damaged, copies)
 
 
 def match(

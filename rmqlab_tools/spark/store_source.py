@@ -1,10 +1,12 @@
 """`spark.read.format("rocketmq")`: a broker's store directory as tables, also as a stream (`register` first).
 
-Options: `path`, the store directory; `table`: `commitlog` (the default), `consumequeue`, `ext`, `index`, `offsets`,
-`subscriptions`, `filters` or `topics`. For `index`: `hashSlotNum`. The files must be where the tasks run. A frame keeps
-to the files that its first query found: load anew for those that a broker has made since. The last four tables have a
-column `damage`, which is not NULL where a file of `config/` was no use: the rows are those of its `.bak` then, or there
-is but one row, which says so.
+Options: `path`, the store directory, or an address (s3://, hdfs://, gs://, abfs://); stores of several brokers
+(`load([A, B])`) have a column `broker` before the others, and a slave's copy is left out. `table`: `commitlog` (the
+default), `consumequeue`, `ext`, `index`, `offsets`, `subscriptions`, `filters` or `topics`. For `index`: `hashSlotNum`.
+The files must be where the tasks run, or at an address that these reach. A frame keeps to the files that its first
+query found: load anew for those that a broker has made since. The last four tables have a column `damage`, which is
+not NULL where a file of `config/` was no use: the rows are those of its `.bak` then, or there is but one row, which
+says so.
 
 For the commit log, `columns`: names with commas between (or a schema given to Spark); only what is asked for is
 decoded, and Spark does not tell a Python source what a query needs. `topics` and `queues`, with commas between,
@@ -24,6 +26,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from rmqlab.errors import BadInput, there_are
+from rmqlab.files import json_value
 from rmqlab.language import _
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab_tools.spark.files.commit_log_files import (
@@ -51,11 +54,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+    from rmqlab_tools.spark.files.addresses import StorePath
     from rmqlab_tools.spark.files.commit_log_files import LogFile
     from rmqlab_tools.spark.files.log_reader import LogReader
 
 SOURCE_FORMAT: Final = "rocketmq"
 COMMIT_LOG: Final = "commitlog"
+BROKER: Final = "broker"
+"""The column of the broker's name, where there are stores of several."""
 SOURCE_TABLES: Final = (COMMIT_LOG, *SCHEMAS)
 _PROPERTY_COLUMN: Final = re.compile(re.escape(PROPERTY_PREFIX) + "[^\x01\x02]+", re.DOTALL)
 _MIN_SPLIT: Final = 64 << 20
@@ -102,6 +108,8 @@ class RocketMQStore(DataSource):
                     commit_log=f"{COMMIT_LOG!r}",
                 )
             )
+        if len(options.roots) > 1:
+            raise BadInput(_("a stream reads the log of one broker: make one of each store, and a union of them"))
         if (options.low, options.high) != (0, None):
             raise BadInput(_("a stream begins at startingOffset, and has no fromOffset or untilOffset"))
         return LogStream(options)
@@ -114,8 +122,10 @@ def _partitions(parts: Sequence[tuple[Any, ...]]) -> list[InputPartition]:
 
 
 def _rows(options: Options, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    for part in partition.value or ():
-        yield from options.log_reader().read(part)
+    number, parts = partition.value or (0, ())
+    for part in parts:
+        for batch in options.log_reader().read(part):
+            yield options.with_broker(batch, number)
     freeze_loaded()
 
 
@@ -127,11 +137,14 @@ class LogTable(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """The ranges to read."""
-        files = log_files(self._options.root)
-        total = sum(file.size for file in files)
-        split = self._options.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
-        ranges = log_ranges(files, split, self._options.low, self._options.high)
-        return _partitions(together(((part, part.high - part.low) for part in ranges), split))
+        parts: list[tuple[int, Any]] = []
+        for number, root in enumerate(self._options.roots):
+            files = log_files(root)
+            total = sum(file.size for file in files)
+            split = self._options.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
+            ranges = log_ranges(files, split, self._options.low, self._options.high)
+            parts += ((number, some) for some in together(((part, part.high - part.low) for part in ranges), split))
+        return _partitions(parts)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task's ranges."""
@@ -146,13 +159,18 @@ class PlainTable(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Groups of files."""
-        return _partitions(pieces(self._options.root, self._options.table, _PIECE))
+        options = self._options
+        each = [(number, pieces(root, options.table, _PIECE)) for number, root in enumerate(options.roots)]
+        return _partitions([(number, piece) for number, found in each for piece in found])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one group of files."""
         options = self._options
-        for batch in read_piece(options.root, options.table, partition.value or (), options.hash_slots):
-            yield batch.select(list(options.columns))
+        if partition.value is None:
+            return
+        number, paths = partition.value
+        for batch in read_piece(options.roots[number], options.table, paths, options.hash_slots):
+            yield options.with_broker(batch, number)
 
 
 def _log_end(files: Sequence[LogFile], begin: int, until: int | None = None) -> int:
@@ -208,7 +226,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first = min(files[0].base if files else until, until)
         gone = [LogRange(None, begin, first)] if begin < first else []
         ranges = gone + log_ranges(files, 1 << 62, begin, until)
-        return _partitions([(part._replace(begin=part.low) if part.file else part,) for part in ranges])
+        return _partitions([(0, (part._replace(begin=part.low) if part.file else part,)) for part in ranges])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task's ranges."""
@@ -220,15 +238,15 @@ class Options:
 
     def __init__(self, given: Mapping[str, str]) -> None:
         known = {name.lower(): value for name, value in given.items()}
-        if "path" not in known:
-            raise BadInput(_("the store directory is missing: load(PATH)"))
-        self.root = store_directory(known["path"])
+        self.roots, self.brokers = _stores(known)
         self.table = known.get("table", COMMIT_LOG).lower()
         if self.table not in SOURCE_TABLES:
             raise BadInput(
                 _("no table {table}{near}", table=f"{self.table!r}", near=there_are(self.table, SOURCE_TABLES))
             )
         self._types = TYPES if self.table == COMMIT_LOG else {field.name: field.type for field in SCHEMAS[self.table]}
+        if self.brokers:
+            self._types = {BROKER: pa.string(), **self._types}
         self.columns = _list(known, "columns") or tuple(self._types)
         self.split_bytes = _number(known, "splitBytes")
         self.hash_slots = _number(known, "hashSlotNum")
@@ -244,6 +262,26 @@ class Options:
                 _("startingOffset {starting}: earliest, latest or a commit log offset", starting=f"{self.starting!r}")
             )
         self._check(self.columns)
+
+    @property
+    def root(self) -> StorePath:
+        """The store, where there is one."""
+        return self.roots[0]
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        """The columns that the log has; where only brokers are asked for, one that says how many rows there are."""
+        names = tuple(name for name in self.columns if not (self.brokers and name == BROKER))
+        return names or (("physicalOffset",) if self.columns else ())
+
+    def with_broker(self, batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
+        """The columns that are asked for of a batch of one store, that of brokers among them."""
+        if not self.brokers or BROKER not in self.columns:
+            return batch.select(list(self.columns))
+        names = pa.repeat(pa.scalar(self.brokers[number]), len(batch))
+        return pa.record_batch(
+            [names if name == BROKER else batch[name] for name in self.columns], names=list(self.columns)
+        )
 
     def _check(self, columns: Sequence[str]) -> None:
         known = self._types
@@ -297,7 +335,21 @@ class Options:
         """
         from rmqlab_tools.spark.files.log_reader import LogReader
 
-        return LogReader(self.columns, self.wanted, self.check_crc)
+        return LogReader(self.own_columns, self.wanted, self.check_crc)
+
+
+def _stores(known: Mapping[str, str]) -> tuple[list[StorePath], list[str]]:
+    """The folders of the stores that count, and their brokers; no brokers where there is one store."""
+    from rmqlab_tools.spark.files.broker_stores import broker_stores, given_stores
+
+    if "path" not in known and "paths" not in known:
+        raise BadInput(_("the store directory is missing: load(PATH)"))
+    named = [known["path"]] if "path" in known else list(json_value(known["paths"]))
+    given = given_stores(named)
+    if len(given) == 1:
+        return [store_directory(given[0].path)], []
+    counted = broker_stores(given).counted
+    return [store.root for store in counted], [store.label for store in counted] if len(counted) > 1 else []
 
 
 def _number(known: Mapping[str, str], name: str, least: int = 1) -> int | None:

@@ -15,6 +15,7 @@ import pyarrow.fs as pafs
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write, json_value, reason_of
 from rmqlab.language import _
+from rmqlab_tools.spark.files.addresses import filesystem_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,16 +75,7 @@ class Place(NamedTuple):
         if "://" not in text:
             folder = str(Path(text).absolute())
             return cls(pafs.LocalFileSystem(), folder, folder, is_local=True)
-        try:
-            filesystem, folder = pafs.FileSystem.from_uri(text)
-        except (OSError, ValueError) as error:
-            raise BadInput(
-                _(
-                    "{place}: {error}; right is a folder, or an address such as s3://BUCKET/FOLDER",
-                    place=text,
-                    error=str(error).splitlines()[0],
-                )
-            ) from error
+        filesystem, folder = filesystem_of(text)
         return cls(filesystem, folder.rstrip("/"), text, isinstance(filesystem, pafs.LocalFileSystem))
 
     def path(self, name: str) -> str:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from rmqlab_tools.spark.files.addresses import StorePath
     from rmqlab_tools.spark.files.commit_log_files import LogFile, LogRange
 
 RANGE_BYTES: Final = 256 << 20
@@ -57,7 +58,9 @@ _WRITTEN: Final = pa.schema(
 )
 
 
-def archive_store(session: SparkSession, store: Path, out: str | Path, known_as: Path) -> tuple[Contents, int]:
+def archive_store(
+    session: SparkSession, store: StorePath, out: str | Path, known_as: StorePath
+) -> tuple[Contents, int]:
     """Bring the archive at `out` up to what the store has; what it has then, and how many messages are new.
 
     The next run finds what was read of the store by the path `known_as`: a packed store lies elsewhere each time.
@@ -91,7 +94,7 @@ def archive_store(session: SparkSession, store: Path, out: str | Path, known_as:
             )
         )
     ranges = [
-        part._replace(begin=max(low - part.file.base, 0)) if part.file else part
+        part._replace(begin=max(low - part.file.base, part.begin, 0)) if part.file else part
         for part in log_ranges(files, RANGE_BYTES, low, high)
     ]
     rows = _written(session, ranges, place.where, key)

@@ -197,6 +197,18 @@ def contents(folder: StorePath) -> list[StorePath]:
     return sorted(folder / about.base_name for about in _infos(folder))
 
 
+def require_bucket(path: AddressPath) -> None:
+    """Raise `BadInput` if what an address lies in is not there, or may not be listed; a folder may be missing."""
+    import pyarrow.fs as pafs
+
+    try:
+        path.filesystem.get_file_info(pafs.FileSelector(path.inner))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
 def listed_files(folder: AddressPath) -> list[Listed]:
     """The files below a folder, however deep, by path; nothing where there is no folder.
 

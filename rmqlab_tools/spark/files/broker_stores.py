@@ -77,6 +77,12 @@ class GivenStore(NamedTuple):
     name: str = ""
     conf: StorePath | None = None
 
+    @property
+    def text(self) -> str:
+        """The store as `given_stores` takes it, with the options of an address."""
+        path = self.path.root if isinstance(self.path, AddressPath) else str(self.path)
+        return f"{self.name}={path}" if self.name else path
+
 
 class BrokerStore(NamedTuple):
     """The store of one broker: its folder, as people named it, and the broker's name, "" where it is not known.

@@ -33,6 +33,7 @@ from rmqlab_tools.spark.files.addresses import (
     is_dir,
     is_file,
     listed_files,
+    require_bucket,
     size_of,
     store_path,
     unreadable,
@@ -150,6 +151,8 @@ def store_directory(path: str | StorePath) -> StorePath:
     for folder in (root, root / "store"):
         if is_dir(folder / LOG_FOLDER):
             return folder
+    if isinstance(root, AddressPath):
+        require_bucket(root)
     packed = next((archive for archive in (root, root / PACKED) if is_file(archive)), None)
     if packed is not None:
         raise BadInput(

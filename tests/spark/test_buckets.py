@@ -1,0 +1,203 @@
+"""Stores and archives at an address: the same rows and the same audit as from a disk, without a copy of the log."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from urllib.request import Request, urlopen
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test installs it")
+pytest.importorskip("moto", reason="moto is not installed: ./lab test installs it")
+
+import pyarrow.fs as pafs
+
+import rmqlab
+from rmqlab.errors import BadInput
+from rmqlab_tools.cli.cli import main
+from rmqlab_tools.spark import matching, read_store
+from rmqlab_tools.spark.audit.queue_check import QueueCheck
+from rmqlab_tools.spark.files import addresses, commit_log_files
+from rmqlab_tools.spark.files.addresses import AddressPath, RangeReader, shown_address, store_path
+from rmqlab_tools.spark.files.commit_log_files import TYPES, log_files, log_ranges
+from rmqlab_tools.spark.files.known_records import known_record
+from rmqlab_tools.spark.files.log_reader import LogReader, log_end
+from rmqlab_tools.spark.files.store_tables import SCHEMAS
+
+ADDRESS = "s3://bucket"
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "tester",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+@pytest.fixture(scope="module")
+def bucket(golden, tmp_path_factory):
+    """A folder with the stores of two brokers and a slave, and the same as a bucket; credentials in the environment."""
+    from moto.server import ThreadedMotoServer
+
+    source, folder = golden / "broker-4.8.0" / "two-brokers", tmp_path_factory.mktemp("bucket")
+    for name in ("broker-a", "broker-b", "broker-a-slave"):
+        shutil.unpack_archive(source / name / "store.tar.gz", folder / name, filter="data")
+        shutil.copy(source / name / "broker.conf", folder / name)
+    shutil.copy(source / "events.jsonl.gz", folder)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    with pytest.MonkeyPatch.context() as patch:
+        server.start()
+        host, port = server.get_host_and_port()
+        for name, value in {
+            **CREDENTIALS,
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "SERVER": f"{host}:{port}",
+        }.items():
+            patch.setenv(name, value)
+        urlopen(Request(f"http://{host}:{port}/bucket", method="PUT")).close()
+        there, _ = pafs.FileSystem.from_uri(f"{ADDRESS}/x")
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            with there.open_output_stream(f"bucket/{path.relative_to(folder).as_posix()}") as stream:
+                stream.write(path.read_bytes())
+        yield folder
+        addresses._opened.cache_clear()
+        server.stop()
+
+
+def rows_of(root, split, columns=tuple(TYPES)):
+    """The rows of a store's log, read in ranges of about `split` bytes."""
+    reader = LogReader(columns)
+    return [
+        row for part in log_ranges(log_files(root), split) for batch in reader.read(part) for row in batch.to_pylist()
+    ]
+
+
+def test_ranges_of_a_log_in_a_bucket_have_the_rows_of_the_file(bucket, monkeypatch):
+    """They are cut where records begin, so that each byte of records is fetched once; the zeros at the end are not."""
+    here, there = bucket / "broker-a", f"{ADDRESS}/broker-a"
+    fetched = []
+    read = RangeReader.read
+    monkeypatch.setattr(RangeReader, "read", lambda self, *span: fetched.append(span) or read(self, *span))
+    assert rows_of(there, 2_000) == rows_of(here, 2_000)
+    (file,), end = log_files(there), log_end(log_files(here), 0)
+    assert (file.size, log_end([file], 0)) == (end, end)
+    ranges = log_ranges([file], 2_000)
+    assert len(ranges) > 2
+    assert all(part.begin == part.low for part in ranges)
+    spans = [(part.low, part.high) for part in ranges]
+    assert [fetched.count(span) for span in spans] == [1] * len(spans)
+    # what somebody asks for begins anywhere, and a record that begins before its end is whole
+    low, high = ranges[1].low + 1, ranges[2].low + 1
+    asked = log_ranges([file], 1 << 30, low, high)
+    offsets = [row["physicalOffset"] for part in asked for batch in LogReader(("physicalOffset",)).read(part)
+               for row in batch.to_pylist()]  # fmt: skip
+    assert offsets == [row["physicalOffset"] for row in rows_of(here, 1 << 30) if low <= row["physicalOffset"] < high]
+
+
+def test_a_range_begins_where_a_queue_says(bucket):
+    """A body may hold what looks like a record; only what a queue names is taken for one, and without queues none."""
+    root = store_path(f"{ADDRESS}/broker-a/store")
+    (file,) = log_files(root)
+    assert isinstance(file.path, AddressPath)
+    offsets = [row["physicalOffset"] for row in rows_of(bucket / "broker-a", 1 << 30, ("physicalOffset",))]
+    for offset in (offsets[0], offsets[3], offsets[-1]):
+        assert known_record(root, file.path, file.base, file.size, max(offset - 1, 0)) == offset
+    unqueued = store_path(f"{ADDRESS}/other/store")
+    assert known_record(unqueued, file.path, file.base, file.size, 0) is None
+
+
+def test_damage_in_a_bucket_is_damage(bucket):
+    """A record whose magic code is gone, and one that says it is longer, in the middle of ranges."""
+    data = bytearray(next((bucket / "broker-b" / "store" / "commitlog").iterdir()).read_bytes())
+    offsets = [row["physicalOffset"] for row in rows_of(bucket / "broker-b", 1 << 30, ("physicalOffset",))]
+    data[offsets[5] + 4 : offsets[5] + 8] = b"\0\0\0\1"
+    data[offsets[11] : offsets[11] + 4] = (1 << 20).to_bytes(4)
+    damaged = bucket / "damaged" / "store"
+    shutil.copytree(bucket / "broker-b" / "store" / "consumequeue", damaged / "consumequeue")
+    (damaged / "commitlog").mkdir()
+    (damaged / "commitlog" / f"{0:020}").write_bytes(data)
+    there, _ = pafs.FileSystem.from_uri(f"{ADDRESS}/x")
+    pafs.copy_files(str(bucket / "damaged"), "bucket/damaged", destination_filesystem=there)
+    rows = rows_of(f"{ADDRESS}/damaged", 1_500)
+    assert rows == rows_of(damaged, 1 << 30)
+    assert sum(row["corrupt"] is not None for row in rows) == 2
+
+
+def test_entries_of_queues_are_looked_up_in_the_bucket(bucket):
+    for split in (2_500, 1 << 30):
+        files = zip(log_files(f"{ADDRESS}/broker-b"), log_files(bucket / "broker-b"), strict=True)
+        for there, here in files:
+            for part in log_ranges([there], split):
+                same = part._replace(file=here, high=here.size if part.high == there.size else part.high)
+                mine = QueueCheck(f"{ADDRESS}/broker-b/store", part)
+                other = QueueCheck(bucket / "broker-b" / "store", same)
+                assert mine._topics == other._topics
+                assert mine._entries.tolist() == other._entries.tolist()
+
+
+def test_an_audit_of_a_cluster_in_a_bucket_is_that_of_the_disk(bucket):
+    names, log = ("broker-b", "broker-a-slave", "broker-a"), bucket / "events.jsonl.gz"
+    there = rmqlab.audit([f"{ADDRESS}/{name}" for name in names], subscriptions=log, delivered=log)
+    here = rmqlab.audit([bucket / name for name in names], subscriptions=log, delivered=log)
+    assert there.groups == here.groups
+    assert there.total("lost") == 48
+    assert there.brokers == here.brokers == ["broker-a", "broker-b"]
+    assert [copy.shown for copy in there.copies] == [f"{ADDRESS}/broker-a-slave"]
+    for result in (there, here):
+        result.close()
+
+
+def test_tables_archive_and_match_take_stores_of_a_bucket(spark, bucket):
+    """Spark's workers were started without the environment, so the addresses say all; nobody is shown the key."""
+    base = f"s3://tester:secret@bucket/{{}}?scheme=http&region=us-east-1&endpoint_override={os.environ['SERVER']}"
+    stores, out = [base.format(name) for name in ("broker-a", "broker-b", "broker-a-slave")], base.format("archive")
+    columns = ["broker", "topic", "queueId", "queueOffset", "tags"]
+    rows = {tuple(row) for row in read_store(spark, stores, columns=columns).collect()}
+    here = {
+        (name, *row.values())
+        for name in ("broker-a", "broker-b")
+        for row in rows_of(bucket / name, 1 << 30, ("topic", "queueId", "queueOffset", "tags"))
+    }
+    assert rows == here
+    assert read_store(spark, stores, columns=["broker"]).count() == len(rows)
+    for table in ("consumequeue", "offsets"):
+        found = read_store(spark, stores, table)
+        assert found.columns == ["broker", *SCHEMAS[table].names]
+        assert {row.broker for row in found.select("broker").distinct().collect()} == {"broker-a", "broker-b"}
+    kept = rmqlab.archive(stores, out, session=spark)
+    assert (kept.new, [copy.broker for copy in kept.copies]) == (len(rows), ["broker-a"])
+    assert "secret" not in f"{kept}{kept.as_json()}"
+    assert rmqlab.archive(stores, out, session=spark).new == 0
+    tagged = sum(row[-1] == "tagA" and not row[1].startswith("%") for row in rows)
+    assert rmqlab.match(out, "tagA").total("matched") == tagged
+    assert matching(spark, out, "tagA").count() == tagged
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("s3://nobucket/store", "there is no such bucket"),
+        ("s3://bucket/none", "no store directory, since it has no folder 'commitlog'"),
+        ("s3://", "it names no bucket"),
+        ("ftp://host/store", "right is a folder, or an address such as s3://BUCKET/FOLDER"),
+    ],
+)
+def test_what_is_not_there_is_one_line(bucket, address, says, capsys):
+    assert main(["audit", address]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert says in line
+
+
+def test_denied_is_one_line_and_no_secret_is_shown(bucket, monkeypatch):
+    def denied(*_):
+        raise OSError(
+            "When listing objects under key 'store/' in bucket 'bucket': AWS Error ACCESS_DENIED during ListObjectsV2 "
+            "operation: Access Denied (Request ID: 4AB)"
+        )
+
+    assert shown_address("s3://key:secret@bucket/store?region=eu") == "s3://bucket/store"
+    monkeypatch.setattr(AddressPath, "filesystem", type("Denied", (), {"get_file_info": denied})())
+    with pytest.raises(BadInput) as found:
+        commit_log_files.store_directory("s3://key:secret@bucket/store?region=us-east-1")
+    assert "access is denied" in str(found.value)
+    assert "secret" not in str(found.value)
